@@ -1,0 +1,59 @@
+# Everything runs in .venv, which is made on first use. `make help` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+# What the extension is built with; CMake and Ninja come from PyPI where the system has none.
+BUILD_TOOLS := scikit-build-core nanobind \
+	$(if $(shell command -v cmake),,cmake) $(if $(shell command -v ninja),,ninja)
+NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.h native/*.py)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test lint bench clean
+
+help:
+	@echo 'make demo    run examples/sequence_task.py'
+	@echo 'make test    lint, then run all tests'
+	@echo 'make lint    ruff, mypy and the import rules'
+	@echo 'make bench   run benchmarks/attention_overhead.py'
+	@echo 'make setup   only make .venv (the other targets do so when needed)'
+	@echo 'make clean   remove .venv and all caches'
+	@echo 'Another interpreter: make PYTHON=python3.12 ...'
+
+setup: $(STAMP)
+
+# Editable, so Python sources are used in place; new C++ or new dependencies install again.
+# --no-build-isolation keeps to the pinned build tools, and needs no network the second time.
+$(STAMP): pyproject.toml constraints.txt $(NATIVE)
+	@test -x $(BIN)/python || { echo 'Making $(VENV) ...'; $(PYTHON) -m venv $(VENV); }
+	@echo 'Installing relakit and its dependencies into $(VENV) (a minute or two) ...'
+	@$(PIP_INSTALL) $(BUILD_TOOLS)
+	@$(PIP_INSTALL) --no-build-isolation -e '.[dev]'
+	@$(BIN)/python -c 'import relakit._native' 2>/dev/null || echo \
+		'Note: the C++ extension was not built. `$(BIN)/relakit doctor` says more.'
+	@touch $@
+
+demo: $(STAMP)
+	@$(BIN)/python examples/sequence_task.py
+
+# One thread per worker: two workers that each take all cores slow each other down.
+test: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+lint: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP)
+	@$(BIN)/python benchmarks/attention_overhead.py
+
+clean:
+	rm -rf $(VENV) build dist wheelhouse
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests native examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + \
+		2>/dev/null || true
