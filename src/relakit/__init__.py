@@ -1,0 +1,68 @@
+"""relakit: Rectified Linear Attention (ReLA) for PyTorch.
+
+``relakit.attention`` is the attention function. The package of the same name that holds the
+library is reached by ``from relakit.attention import ...``.
+"""
+
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from relakit.attention import (
+        ATTENTIONS,
+        AttentionRecord,
+        AttentionSpec,
+        GatedLayerNorm,
+        GatedRMSNorm,
+        LayerNorm,
+        MultiheadAttention,
+        RMSNorm,
+        attention,
+        capture,
+        convert_attention,
+    )
+
+__version__ = version("relakit")
+
+__all__ = [
+    "ATTENTIONS",
+    "AttentionRecord",
+    "AttentionSpec",
+    "GatedLayerNorm",
+    "GatedRMSNorm",
+    "LayerNorm",
+    "MultiheadAttention",
+    "RMSNorm",
+    "__version__",
+    "attention",
+    "capture",
+    "convert_attention",
+]
+
+
+class _LazyPackage(ModuleType):
+    """Loads the library, and with it torch, on first use: `relakit --version` needs neither."""
+
+    def __getattr__(self, name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module 'relakit' has no attribute {name!r}")
+        library = import_module("relakit.attention")
+        for public in __all__:
+            if public != "__version__":
+                setattr(self, public, getattr(library, public))
+        return getattr(library, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # The import system would bind the package relakit.attention over the function.
+        if name == "attention" and isinstance(value, ModuleType):
+            return
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *__all__})
+
+
+sys.modules[__name__].__class__ = _LazyPackage

@@ -1,0 +1,167 @@
+"""One attention call: what the user asked for, checked and ready for a backend."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from relakit.attention.activations import check_options
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionCall:
+    """The arguments of `relakit.attention`, in the conventions of SDPA.
+
+    Shapes: query ``[..., heads, queries, dim]``, key ``[..., key heads, keys, dim]``, value
+    ``[..., value heads, keys, value dim]``; the mask broadcasts to ``[..., heads, queries, keys]``.
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None = None
+    """Boolean, True = attend; or floating point, added to the scores."""
+    dropout_p: float = 0.0
+    is_causal: bool = False
+    scale: float | None = None
+    enable_gqa: bool = False
+    activation: str = "relu"
+    threshold: float | Tensor = 0.0
+    """A number, or a tensor that holds one number per head: shape ``[heads]``, or no dimension."""
+    power: float = 1.0
+    length_exponent: float = 0.0
+    need_weights: bool = False
+
+    @property
+    def score_scale(self) -> float:
+        """The factor on the scores: ``scale``, or dim ** -0.5 if that is None."""
+        if self.scale is not None:
+            return self.scale
+        features = self.query.size(-1)
+        # Without features all scores are 0, whatever the scale.
+        return float(features**-0.5) if features else 1.0
+
+    @property
+    def weights_shape(self) -> tuple[int, ...]:
+        """Shape of the attention weights: [..., heads, queries, keys]."""
+        lead = _broadcast_lead(self.query, self.key, self.enable_gqa)
+        return (*lead, self.query.size(-2), self.key.size(-2))
+
+
+def check_call(call: AttentionCall) -> None:
+    """Raise ValueError, with both values and the valid choices, where the arguments do not fit."""
+    check_options(
+        call.activation,
+        threshold=call.threshold,
+        power=call.power,
+        length_exponent=call.length_exponent,
+    )
+    _check_tensors(call.query, call.key, call.value)
+    _check_heads(call)
+    _check_threshold(call)
+    if not 0.0 <= call.dropout_p <= 1.0:
+        raise ValueError(f"dropout_p must be between 0 and 1, got {call.dropout_p}")
+    if call.attn_mask is not None:
+        if call.is_causal:
+            raise ValueError(
+                "attn_mask and is_causal=True exclude each other; put the causal pattern into the "
+                "mask, or leave one of them out"
+            )
+        _check_mask(call.attn_mask, call.query, call.weights_shape)
+
+
+def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if tensor.is_nested:
+            raise ValueError(f"{name} is a nested tensor; pad it and pass a mask instead")
+        if tensor.dim() < 2:
+            raise ValueError(
+                f"{name} must have at least 2 dimensions (positions, features), "
+                f"got shape {_shape(tensor)}"
+            )
+        if not tensor.is_floating_point():
+            raise ValueError(
+                f"{name} must be floating point (float16, bfloat16, float32 or float64), "
+                f"got {tensor.dtype}"
+            )
+    if not query.dtype == key.dtype == value.dtype:
+        raise ValueError(
+            "query, key and value must have one dtype, "
+            f"got {query.dtype}, {key.dtype} and {value.dtype}"
+        )
+    if query.size(-1) != key.size(-1):
+        raise ValueError(
+            "query and key must have the same number of features (last dimension), "
+            f"got {query.size(-1)} and {key.size(-1)}"
+        )
+    if key.size(-2) != value.size(-2):
+        raise ValueError(
+            "key and value must have the same number of positions (second to last dimension), "
+            f"got {key.size(-2)} and {value.size(-2)}"
+        )
+
+
+def _check_heads(call: AttentionCall) -> None:
+    query, key, value = call.query, call.key, call.value
+    if call.enable_gqa:
+        if min(query.dim(), key.dim(), value.dim()) < 3:
+            raise ValueError(
+                "enable_gqa=True needs a head dimension (third to last), got shapes "
+                f"{_shape(query)}, {_shape(key)} and {_shape(value)}"
+            )
+        for name, tensor in (("key", key), ("value", value)):
+            if tensor.size(-3) == 0 or query.size(-3) % tensor.size(-3) != 0:
+                raise ValueError(
+                    f"with enable_gqa=True the heads of {name} must divide those of query, got "
+                    f"{tensor.size(-3)} and {query.size(-3)}"
+                )
+    for name, tensor in (("key", key), ("value", value)):
+        try:
+            _broadcast_lead(query, tensor, call.enable_gqa)
+        except RuntimeError:
+            hint = "" if call.enable_gqa else " (fewer key heads than query heads: enable_gqa=True)"
+            raise ValueError(
+                f"the leading dimensions of query and {name} do not broadcast, got shapes "
+                f"{_shape(query)} and {_shape(tensor)}{hint}"
+            ) from None
+
+
+def _check_threshold(call: AttentionCall) -> None:
+    threshold, query = call.threshold, call.query
+    if not isinstance(threshold, Tensor) or threshold.dim() == 0:
+        return
+    heads = query.size(-3) if query.dim() > 2 else None
+    if threshold.dim() != 1 or threshold.size(0) != heads:
+        raise ValueError(
+            "threshold must be a number or a tensor with one number per head, got shape "
+            f"{_shape(threshold)} for a query of shape {_shape(query)}, which has "
+            f"{'no head dimension' if heads is None else f'{heads} heads'}"
+        )
+
+
+def _check_mask(mask: Tensor, query: Tensor, weights_shape: tuple[int, ...]) -> None:
+    if mask.dtype not in (torch.bool, torch.float32, query.dtype):
+        choices = dict.fromkeys([torch.bool, torch.float32, query.dtype])
+        raise ValueError(
+            f"attn_mask must be of dtype {' or '.join(map(str, choices))} for a query of dtype "
+            f"{query.dtype}, got {mask.dtype}"
+        )
+    # Compared from the last dimension backwards; a mask may not be larger than the weights.
+    pairs = zip(reversed(mask.shape), reversed(weights_shape), strict=False)
+    if mask.dim() > len(weights_shape) or any(m not in (1, w) for m, w in pairs):
+        raise ValueError(
+            f"attn_mask of shape {_shape(mask)} does not broadcast to the attention weights' shape "
+            f"{tuple(weights_shape)} [..., heads, queries, keys]"
+        )
+
+
+def _broadcast_lead(query: Tensor, other: Tensor, enable_gqa: bool) -> tuple[int, ...]:
+    """Leading dimensions (all but positions and features) of query and key or value together."""
+    lead = list(other.shape[:-2])
+    if enable_gqa:
+        lead[-1] = query.size(-3)
+    return tuple(torch.broadcast_shapes(query.shape[:-2], lead))  # type: ignore[no-untyped-call]
+
+
+def _shape(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(tensor.shape)

@@ -1,0 +1,150 @@
+"""`capture`: collect the attention weights of a model while it runs."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from relakit.attention.call import AttentionCall
+from relakit.attention.module import MultiheadAttention
+from relakit.attention.projection import project_heads
+from relakit.attention.recorder import add_listener, remove_listener
+from relakit.attention.reference import reference_weights
+from relakit.attention.selection import Where, is_selected
+
+
+@dataclass(frozen=True)
+class AttentionRecord:
+    """The attention of one module in one forward pass, without dropout and without gradient."""
+
+    weights: Tensor
+    """``[batch, heads, queries, keys]`` (for `relakit.attention`: whatever its input had before
+    ``queries``). float32 for half-precision models."""
+    valid: Tensor | None
+    """True where a key was not masked, of the same shape; None where nothing was masked."""
+
+
+Records = Mapping[str, list[AttentionRecord]]
+"""Records by module name, one for each call of the module, in order."""
+
+
+@contextmanager
+def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
+    """Collect every attention's weights by module name, while the model runs in the block.
+
+    ::
+
+        with relakit.capture(model) as records:
+            model(source, target)
+        records["decoder.layers.0.multihead_attn"][0].weights  # [batch, heads, queries, keys]
+
+    Covered are `relakit.MultiheadAttention`, PyTorch's own `nn.MultiheadAttention`, and every
+    module that calls `relakit.attention` itself; calls from outside of any module of the model are
+    not. Weights are computed a second time for the record, without dropout, whatever backend ran,
+    and the model's results stay as they are. A compiled model runs uncompiled inside the block.
+
+    Args:
+        model: the model whose attention to record.
+        where: which modules, as in `relakit.convert_attention`; None for all.
+
+    Yields:
+        A mapping from module name to a list with one `AttentionRecord` per call. A module appears
+        with its first call. The model itself has the name ``""``.
+    """
+    model = getattr(model, "_orig_mod", model)  # names as they are without torch.compile
+    session = _Session(where)
+    with ExitStack() as stack:
+        # Compiled code would bypass the hooks below; so would PyTorch's fused encoder layers.
+        stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.callback(torch.backends.mha.set_fastpath_enabled, _fastpath_enabled())
+        torch.backends.mha.set_fastpath_enabled(False)
+        for name, module in model.named_modules():
+            for handle in session.watch(name, module):
+                stack.callback(handle.remove)
+        add_listener(session.on_call)
+        stack.callback(remove_listener, session.on_call)
+        yield session.records
+
+
+class _Session:
+    """One capture: knows which module is running and keeps the records."""
+
+    def __init__(self, where: Where) -> None:
+        self.records: dict[str, list[AttentionRecord]] = {}
+        self._where = where
+        self._running: list[tuple[str, nn.Module]] = []
+
+    def watch(self, name: str, module: nn.Module) -> list[torch.utils.hooks.RemovableHandle]:
+        def enter(module: nn.Module, args: Any) -> None:
+            self._running.append((name, module))
+
+        def leave(module: nn.Module, args: Any, output: Any) -> None:
+            self._running.pop()
+
+        handles = [
+            module.register_forward_pre_hook(enter, prepend=True),
+            module.register_forward_hook(leave, always_call=True),
+        ]
+        is_torchs_own = isinstance(module, nn.MultiheadAttention) and not isinstance(
+            module, MultiheadAttention
+        )
+        if is_torchs_own:
+            handles.append(
+                module.register_forward_hook(self._on_torch_module, with_kwargs=True, prepend=True)
+            )
+        return handles
+
+    def on_call(self, call: AttentionCall) -> None:
+        """`relakit.attention` was called."""
+        if not self._running:
+            return
+        name, module = self._running[-1]
+        if not is_selected(self._where, name, module):
+            return
+        with torch.no_grad():
+            weights, valid = reference_weights(call)
+        self.records.setdefault(name, []).append(AttentionRecord(weights, valid))
+
+    def _on_torch_module(
+        self,
+        module: nn.MultiheadAttention,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,
+    ) -> None:
+        """PyTorch's own module ran: it is softmax attention, so its weights can be told."""
+        given = _TORCH_FORWARD.bind(module, *args, **kwargs)
+        given.apply_defaults()
+        arguments = given.arguments
+        with torch.no_grad():
+            heads = project_heads(
+                module,
+                arguments["query"],
+                arguments["key"],
+                arguments["value"],
+                key_padding_mask=arguments["key_padding_mask"],
+                need_weights=arguments["need_weights"],
+                attn_mask=arguments["attn_mask"],
+                is_causal=arguments["is_causal"],
+            )
+        self.on_call(
+            AttentionCall(
+                query=heads.query,
+                key=heads.key,
+                value=heads.value,
+                attn_mask=heads.attn_mask,
+                is_causal=heads.is_causal,
+                activation="softmax",
+            )
+        )
+
+
+_TORCH_FORWARD: Final = inspect.signature(nn.MultiheadAttention.forward)
+
+
+def _fastpath_enabled() -> bool:
+    return bool(torch.backends.mha.get_fastpath_enabled())

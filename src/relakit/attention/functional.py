@@ -1,0 +1,137 @@
+"""The attention function."""
+
+from typing import Literal, overload
+
+from torch import Tensor
+
+from relakit.attention.backends import choose_backend
+from relakit.attention.call import AttentionCall, check_call
+from relakit.attention.precision import follow_autocast
+from relakit.attention.recorder import report
+
+
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    activation: str = "relu",
+    threshold: float | Tensor = 0.0,
+    power: float = 1.0,
+    length_exponent: float = 0.0,
+    need_weights: Literal[False] = False,
+    backend: str | None = None,
+) -> Tensor: ...
+
+
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    activation: str = "relu",
+    threshold: float | Tensor = 0.0,
+    power: float = 1.0,
+    length_exponent: float = 0.0,
+    need_weights: Literal[True],
+    backend: str | None = None,
+) -> tuple[Tensor, Tensor]: ...
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    activation: str = "relu",
+    threshold: float | Tensor = 0.0,
+    power: float = 1.0,
+    length_exponent: float = 0.0,
+    need_weights: bool = False,
+    backend: str | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:
+    r"""Attention with a choice of activation: ``f(scale * Q K^T + bias) V``.
+
+    The arguments up to ``enable_gqa`` mean what they mean in
+    `torch.nn.functional.scaled_dot_product_attention`, with the same shapes and broadcasting. The
+    default activation is the ReLU of Rectified Linear Attention; the normalisation that belongs to
+    ReLA works on the concatenated heads and is a layer of its own (`relakit.GatedRMSNorm`).
+
+    A query whose keys are all masked gets an output of exactly 0, with every activation.
+
+    Args:
+        query: ``[..., heads, queries, dim]``.
+        key: ``[..., heads, keys, dim]``.
+        value: ``[..., heads, keys, value dim]``.
+        attn_mask: broadcasts to ``[..., heads, queries, keys]``. Boolean: True = attend. Floating
+            point: added to the scores before the activation; -inf gives a weight of exactly 0.
+        dropout_p: probability of dropping a weight. Applied whenever it is above 0: pass 0.0
+            outside training.
+        is_causal: query i sees the keys 0 to i.
+        scale: factor on the scores; ``dim ** -0.5`` if None.
+        enable_gqa: grouped-query attention: the heads of key and value divide those of query.
+        activation: ``relu``, ``softmax``, ``sparsemax``, ``entmax15``, ``gelu``, ``leaky_relu``,
+            ``sigmoid`` (bias -log n) or ``softpick``.
+        threshold: subtracted from the scores; a number, or a tensor with one number per head, into
+            which gradients flow. For ``relu``, ``gelu`` and ``leaky_relu``.
+        power: the rectified score is raised to it. For ``relu``.
+        length_exponent: weights are divided by (number of valid keys) ** length_exponent. For
+            ``relu``, ``gelu`` and ``leaky_relu``.
+        need_weights: return ``(output, weights)`` instead of the output. The weights are those
+            that met the values, that is after dropout.
+        backend: ``"sdpa"``, ``"reference"`` or None for the fastest one that can serve the call.
+
+    Returns:
+        The output ``[..., heads, queries, value dim]``; with ``need_weights=True`` also the weights
+        ``[..., heads, queries, keys]``.
+
+    Raises:
+        ValueError: arguments that do not fit together, an option that has no meaning for the
+            activation, or a backend that cannot serve the call.
+    """
+    query, key, value = follow_autocast(query, key, value)
+    call = AttentionCall(
+        query=query,
+        key=key,
+        value=value,
+        attn_mask=attn_mask,
+        dropout_p=dropout_p,
+        is_causal=is_causal,
+        scale=scale,
+        enable_gqa=enable_gqa,
+        activation=activation,
+        threshold=threshold,
+        power=power,
+        length_exponent=length_exponent,
+        need_weights=need_weights,
+    )
+    output, weights = run_attention(call, backend)
+    if not need_weights:
+        return output
+    assert weights is not None, "a backend served need_weights=True without weights"
+    return output, weights
+
+
+def run_attention(call: AttentionCall, backend: str | None) -> tuple[Tensor, Tensor | None]:
+    """Check the call, run it on a backend, and let `relakit.capture` know of it."""
+    check_call(call)
+    result = choose_backend(call, backend).run(call)
+    report(call)
+    return result

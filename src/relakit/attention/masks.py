@@ -1,0 +1,60 @@
+"""Masks: from the conventions of `nn.MultiheadAttention` to those of SDPA, here and nowhere else.
+
+In a boolean mask of `nn.MultiheadAttention` True means "do not attend"; for SDPA and
+`relakit.attention` it means "attend". Floating-point masks are added to the scores in both.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def merge_masks(
+    attn_mask: Tensor | None,
+    key_padding_mask: Tensor | None,
+    *,
+    batch: int,
+    heads: int,
+    dtype: torch.dtype,
+    extra_keys: int = 0,
+) -> Tensor | None:
+    """Both masks of `nn.MultiheadAttention` as one mask for SDPA.
+
+    Args:
+        attn_mask: ``[queries, keys]`` or ``[batch * heads, queries, keys]``.
+        key_padding_mask: ``[batch, keys]``.
+        batch: number of sequences.
+        heads: number of attention heads.
+        dtype: the query's dtype, for a floating-point result.
+        extra_keys: keys that were appended to the sequence and that every query sees.
+
+    Returns:
+        A mask that broadcasts to ``[batch, heads, queries, keys + extra_keys]``; None for no mask.
+        It is boolean where both masks are, floating point otherwise.
+    """
+    parts = []
+    if attn_mask is not None:
+        is_per_head = attn_mask.dim() == 3
+        parts.append(
+            attn_mask.reshape(batch, heads, *attn_mask.shape[1:]) if is_per_head else attn_mask
+        )
+    if key_padding_mask is not None:
+        parts.append(key_padding_mask[:, None, None, :])
+    if not parts:
+        return None
+    if all(part.dtype == torch.bool for part in parts):
+        merged = parts[0] if len(parts) == 1 else parts[0] | parts[1]
+        return F.pad(~merged, (0, extra_keys), value=True)
+    biases = [_as_bias(part, dtype) for part in parts]
+    merged = biases[0] if len(biases) == 1 else biases[0] + biases[1]
+    return F.pad(merged, (0, extra_keys), value=0.0)
+
+
+def _as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    if mask.dtype == torch.bool:
+        zeros = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
+        return zeros.masked_fill(mask, -math.inf)
+    # float32 is kept beside a half-precision query: it costs nothing and loses nothing.
+    return mask if mask.dtype == torch.float32 else mask.to(dtype)

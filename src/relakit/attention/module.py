@@ -1,0 +1,278 @@
+"""`MultiheadAttention`: PyTorch's module with a choice of attention."""
+
+import torch
+from torch import Tensor, nn
+
+from relakit.attention.backends import check_backend_name
+from relakit.attention.call import AttentionCall
+from relakit.attention.functional import run_attention
+from relakit.attention.norms import GatedLayerNorm, GatedRMSNorm, LayerNorm, RMSNorm
+from relakit.attention.precision import without_autocast
+from relakit.attention.projection import ProjectedHeads, project_heads
+from relakit.attention.spec import AttentionSpec, resolve_attention
+
+
+class MultiheadAttention(nn.MultiheadAttention):
+    """`torch.nn.MultiheadAttention` with ReLA or another attention in place of softmax.
+
+    Arguments, `forward` and the names in the state dict are those of
+    `torch.nn.MultiheadAttention`; with ``attention="softmax"`` so are the results. What an
+    attention adds is named ``norm.weight``, ``norm.gate``, ``norm.bias`` and ``threshold``.
+
+    The norm works on the concatenated heads, before the output projection.
+
+    Two differences from PyTorch's module: a query whose keys are all masked gets zeros, never NaN;
+    and wrong arguments raise ValueError.
+
+    Args:
+        embed_dim: the model's dimension.
+        num_heads: number of heads; divides ``embed_dim``.
+        dropout: probability of dropping an attention weight in training.
+        bias: whether the projections have a bias.
+        add_bias_kv: append a learned key and value to every sequence.
+        add_zero_attn: append a key and value of zeros.
+        kdim: features of the keys; ``embed_dim`` if None.
+        vdim: features of the values; ``embed_dim`` if None.
+        batch_first: input and output are ``[batch, positions, features]`` instead of
+            ``[positions, batch, features]``.
+        device: where the parameters are.
+        dtype: their type.
+        attention: a name in `relakit.ATTENTIONS` or an `AttentionSpec`.
+        backend: as for `relakit.attention`.
+    """
+
+    attention: AttentionSpec
+    backend: str | None
+    norm: RMSNorm | None
+    threshold: nn.Parameter | None
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        attention: str | AttentionSpec = "rela-g",
+        backend: str | None = None,
+    ) -> None:
+        spec = resolve_attention(attention)
+        check_backend_name(backend)
+        _check_sizes(embed_dim, num_heads, dropout)
+        super().__init__(
+            embed_dim,
+            num_heads,
+            dropout,
+            bias,
+            add_bias_kv,
+            add_zero_attn,
+            kdim,
+            vdim,
+            batch_first,
+            device,
+            dtype,
+        )
+        self._install(spec, backend, device=device, dtype=dtype)
+
+    @classmethod
+    def from_torch(
+        cls,
+        module: nn.MultiheadAttention,
+        attention: str | AttentionSpec = "rela-g",
+        *,
+        backend: str | None = None,
+    ) -> "MultiheadAttention":
+        """A module that takes over everything of a `torch.nn.MultiheadAttention`.
+
+        The projections are shared, not copied: the parameters stay the same objects, so that an
+        optimizer that holds them goes on working. Hooks, mode and settings are kept too.
+        """
+        spec = resolve_attention(attention)
+        check_backend_name(backend)
+        if nn.utils.parametrize.is_parametrized(module):
+            raise ValueError(
+                "the attention module has parametrized weights, which cannot be taken over; remove "
+                "them with torch.nn.utils.parametrize.remove_parametrizations first"
+            )
+        new = cls.__new__(cls)
+        new.__dict__.update(module.__dict__)
+        # The dictionaries that get new entries must not be those of the old module.
+        new.__dict__["_parameters"] = dict(module._parameters)
+        new.__dict__["_modules"] = dict(module._modules)
+        projection = module.out_proj.weight
+        new._install(spec, backend, device=projection.device, dtype=projection.dtype)
+        return new
+
+    def _install(
+        self,
+        spec: AttentionSpec,
+        backend: str | None,
+        *,
+        device: torch.device | str | None,
+        dtype: torch.dtype | None,
+    ) -> None:
+        """Add what the attention needs to the projections."""
+        self.attention = spec
+        self.backend = backend
+        # nn.TransformerEncoderLayer and nn.TransformerEncoder look at this attribute, and where it
+        # is True they replace the module by a fused softmax kernel in eval mode. Which projection
+        # weights there are is read from in_proj_weight instead.
+        self._qkv_same_embed_dim = False
+        for name in ("norm", "threshold"):  # of a module that is converted a second time
+            self._modules.pop(name, None)
+            self._parameters.pop(name, None)
+        self.register_module("norm", _build_norm(spec, self, device=device, dtype=dtype))
+        threshold = None
+        if spec.threshold == "learned":
+            threshold = nn.Parameter(torch.zeros(self.num_heads, device=device, dtype=dtype))
+        self.register_parameter("threshold", threshold)
+
+    def _reset_parameters(self) -> None:
+        # The parent's version asks this attribute which projections there are.
+        self._qkv_same_embed_dim = self.in_proj_weight is not None
+        super()._reset_parameters()
+        self._qkv_same_embed_dim = False
+        # Neither is there yet when the parent's constructor comes by.
+        norm, threshold = getattr(self, "norm", None), getattr(self, "threshold", None)
+        if norm is not None:
+            norm.reset_parameters()
+        if threshold is not None:
+            nn.init.zeros_(threshold)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend, with the arguments and results of `torch.nn.MultiheadAttention.forward`.
+
+        Args:
+            query: ``[queries, batch, embed_dim]``; ``[batch, queries, embed_dim]`` with
+                ``batch_first``; ``[queries, embed_dim]`` unbatched.
+            key: likewise with ``keys`` and ``kdim``.
+            value: likewise with ``keys`` and ``vdim``.
+            key_padding_mask: ``[batch, keys]``, unbatched ``[keys]``. Boolean: True = ignore the
+                key. Floating point: added to the key's scores.
+            need_weights: return the weights too.
+            attn_mask: ``[queries, keys]`` or ``[batch * heads, queries, keys]``. Boolean: True = do
+                not attend. Floating point: added to the scores.
+            average_attn_weights: return the mean of the weights over heads.
+            is_causal: a hint that ``attn_mask``, which must be given, is the causal mask. As in
+                PyTorch the hint replaces the mask where neither weights are needed nor
+                ``key_padding_mask`` is given.
+
+        Returns:
+            The output, shaped like ``query``, and the weights or None: ``[batch, queries, keys]``
+            if averaged, else ``[batch, heads, queries, keys]``; unbatched without ``batch``.
+        """
+        heads = project_heads(
+            self,
+            query,
+            key,
+            value,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            is_causal=is_causal,
+        )
+        # The projections follow autocast; what is between them has chosen its precision itself.
+        with without_autocast(query):
+            mixed, weights = self._attend(heads, need_weights)
+        output: Tensor = self.out_proj(mixed)
+        if weights is not None and average_attn_weights:
+            weights = weights.mean(dim=1)
+        if query.dim() == 2:
+            output = output.squeeze(0)
+            weights = None if weights is None else weights.squeeze(0)
+        return output, weights
+
+    def _attend(self, heads: ProjectedHeads, need_weights: bool) -> tuple[Tensor, Tensor | None]:
+        """Attention and norm: ``[..., embed_dim]`` in the input's layout, and the weights."""
+        spec, dtype = self.attention, heads.query.dtype
+        query, key, value = heads.query, heads.key, heads.value
+        if self.norm is not None and dtype == torch.float16:
+            # For a nearly null row the norm's gradient is 1e4 times its input's, and ReLU weights
+            # have no upper bound: neither fits between attention and norm in float16.
+            query, key, value = query.float(), key.float(), value.float()
+        call = AttentionCall(
+            query=query,
+            key=key,
+            value=value,
+            attn_mask=heads.attn_mask,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=heads.is_causal,
+            activation=spec.activation,
+            threshold=self._threshold(),
+            power=spec.power,
+            length_exponent=spec.length_exponent,
+            need_weights=need_weights,
+        )
+        output, weights = run_attention(call, self.backend)
+        mixed = heads.merge(output)
+        if self.norm is not None:
+            mixed = self.norm(mixed)
+        return mixed.to(dtype), None if weights is None else weights.to(dtype)
+
+    def _threshold(self) -> float | Tensor:
+        if self.threshold is not None:
+            return self.threshold
+        assert not isinstance(self.attention.threshold, str)  # "learned" is the parameter above
+        return self.attention.threshold
+
+    def extra_repr(self) -> str:
+        """Shown by ``repr``."""
+        return f"{self.embed_dim}, num_heads={self.num_heads}, attention={self.attention}"
+
+
+def _build_norm(
+    spec: AttentionSpec,
+    module: nn.MultiheadAttention,
+    *,
+    device: torch.device | str | None,
+    dtype: torch.dtype | None,
+) -> RMSNorm | None:
+    """The norm over the concatenated heads of the module."""
+    if spec.norm == "none":
+        return None
+    norms: dict[tuple[str, bool], type[RMSNorm]] = {
+        ("rms", False): RMSNorm,
+        ("rms", True): GatedRMSNorm,
+        ("layer", False): LayerNorm,
+        ("layer", True): GatedLayerNorm,
+    }
+    return norms[spec.norm, spec.gate](
+        module.embed_dim,
+        eps=spec.norm_eps,
+        init="ones" if spec.gain_init == "ones" else "xavier",
+        fan=module.head_dim if spec.gain_init == "xavier-head" else None,
+        device=device,
+        dtype=dtype,
+    )
+
+
+def _check_sizes(embed_dim: int, num_heads: int, dropout: float) -> None:
+    if embed_dim < 1 or num_heads < 1:
+        raise ValueError(
+            f"embed_dim and num_heads must be at least 1, got {embed_dim} and {num_heads}"
+        )
+    if embed_dim % num_heads != 0:
+        divisors = [n for n in range(1, embed_dim + 1) if embed_dim % n == 0]
+        raise ValueError(
+            f"num_heads must divide embed_dim, got num_heads={num_heads} and "
+            f"embed_dim={embed_dim}; choose one of {', '.join(map(str, divisors))}"
+        )
+    if not 0.0 <= dropout <= 1.0:
+        raise ValueError(f"dropout must be between 0 and 1, got {dropout}")

@@ -1,0 +1,35 @@
+"""In which precision things are computed: one rule for the function, the norms and the module.
+
+Half-precision input is computed in float32 and the result cast back. ReLU weights have no upper
+bound, as softmax weights have, so float16 would overflow.
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor
+
+HALF_DTYPES = (torch.float16, torch.bfloat16)
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """The tensor in the precision to compute in: float32 for half precision, else its own."""
+    return tensor.float() if tensor.dtype in HALF_DTYPES else tensor
+
+
+def without_autocast(tensor: Tensor) -> AbstractContextManager[object]:
+    """Switch autocast off on the tensor's device; it would cast float32 results back down."""
+    device = tensor.device.type
+    if not torch.amp.is_autocast_available(device):  # the meta device, for example
+        return nullcontext()
+    return torch.autocast(device, enabled=False)
+
+
+def follow_autocast(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Under autocast, cast what autocast would cast for SDPA: everything but float64."""
+    device = tensors[0].device.type
+    if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = torch.get_autocast_dtype(device)
+    castable = (*HALF_DTYPES, torch.float32)
+    return tuple(t.to(dtype) if t.dtype in castable else t for t in tensors)
