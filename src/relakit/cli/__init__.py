@@ -1,0 +1,1 @@
+"""The command line, `relakit`: one module per subcommand. Nothing in relakit imports it."""

@@ -1,0 +1,48 @@
+"""The `relakit` command: its subcommands, its own options, and how it reports errors."""
+
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from relakit.cli.doctor import doctor
+
+app = typer.Typer(
+    name="relakit",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"relakit {version('relakit')}")
+        raise typer.Exit
+
+
+@app.callback(epilog="RELAKIT_DEBUG=1 in the environment shows the traceback of an error.")
+def options(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Rectified linear attention (ReLA) for PyTorch."""
+
+
+def main() -> None:
+    """Run the command line. Errors in what the user gave end in one line, not in a traceback."""
+    try:
+        app()
+    except (OSError, ValueError) as error:
+        if os.environ.get("RELAKIT_DEBUG"):
+            raise
+        typer.echo(f"relakit: error: {error}", err=True)
+        sys.exit(1)
