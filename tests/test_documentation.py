@@ -1,0 +1,61 @@
+"""The examples in the documentation and in examples/ run, and say what they say."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_code_blocks_run(page: Path) -> None:
+    """All blocks of a page in order, in one namespace."""
+    text = page.read_text(encoding="utf-8")
+    namespace: dict[str, object] = {"__name__": page.stem}
+    blocks = list(CODE.finditer(text))
+    assert blocks, "a page without an example"
+    for block in blocks:
+        first_line = text[: block.start(1)].count("\n")
+        source = "\n" * first_line + block[1]  # so that errors name the page's line
+        exec(compile(source, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def run_example(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "examples" / "sequence_task.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_sequence_task_prints_its_table() -> None:
+    result = run_example("--steps", "20", "--batch-size", "16", "--held-out", "50")
+    assert result.returncode == 0, result.stderr
+    rows = {
+        cells[1].strip(): [cell.strip() for cell in cells[2:4]]
+        for cells in (line.split("│") for line in result.stdout.splitlines())
+        if len(cells) == 5
+    }
+    for row in ("accuracy", "encoder sparsity", "decoder null rate", "cross null rate"):
+        assert all(cell.endswith("%") for cell in rows[row]), row
+    # softmax knows no zeros; ReLU has them from the start.
+    assert rows["cross sparsity"][0] == "0.0%"
+    assert float(rows["cross sparsity"][1].rstrip("%")) > 10
+
+
+def test_sequence_task_rejects_bad_arguments() -> None:
+    result = run_example("--attention", "softmx")
+    assert result.returncode == 2
+    assert "invalid choice: 'softmx' (choose from" in result.stderr
+    result = run_example("--steps", "0")
+    assert result.returncode == 2
+    assert "must be at least 1" in result.stderr

@@ -1,0 +1,183 @@
+"""Packages as users get them: built from the source archive, installed, and imported.
+
+Nothing here uses the network, the editable install, or a build directory inside the repository.
+"""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# One worker runs them all: they share the packages that they build.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]
+
+needs_toolchain = pytest.mark.skipif(
+    not (shutil.which("cmake") and any(map(shutil.which, ("c++", "g++", "clang++")))),
+    reason="needs CMake and a C++ compiler",
+)
+
+
+def run(*command: str | Path, **environment: str) -> str:
+    """Run a command outside the repository and return what it printed."""
+    result = subprocess.run(
+        [str(part) for part in command],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        cwd=os.path.abspath(os.sep),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout
+    return result.stdout
+
+
+def pip(*arguments: str | Path, **environment: str) -> None:
+    run(
+        sys.executable, "-m", "pip", "--isolated", "--disable-pip-version-check", *arguments,
+        PIP_CONFIG_FILE=os.devnull, **environment,
+    )  # fmt: skip
+
+
+def build_wheel(source: Path, destination: Path, **environment: str) -> Path:
+    pip(
+        "wheel", source, "--wheel-dir", destination,
+        "--no-deps", "--no-build-isolation", "--no-index", "--no-cache-dir", **environment,
+    )  # fmt: skip
+    (wheel,) = destination.glob("*.whl")
+    return wheel
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A wheel in a directory of its own."""
+
+    target: Path
+
+    @classmethod
+    def of(cls, wheel: Path, target: Path) -> "Installation":
+        pip("install", wheel, "--target", target, "--no-deps", "--no-index")
+        return cls(target)
+
+    def python(self, *arguments: str | Path) -> str:
+        """Run Python with this relakit, and with everything else from the current environment."""
+        # -S ignores .pth files, and with them the editable install of this repository.
+        others = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+        path = os.pathsep.join([str(self.target), *sorted(others)])
+        return run(sys.executable, "-S", *arguments, PYTHONPATH=path)
+
+    def relakit(self, *arguments: str) -> str:
+        return self.python(self.target / "bin" / "relakit", *arguments)
+
+    def doctor(self) -> dict[str, Any]:
+        diagnosis: dict[str, Any] = json.loads(self.relakit("doctor", "--json"))
+        return diagnosis
+
+    def check_import(self) -> None:
+        """Import relakit, from here and not from the repository, and use it."""
+        code = (
+            "import torch, relakit; print(relakit.__file__);"
+            "x = torch.ones(1, 2, 3); assert relakit.attention(x, x, x).shape == x.shape"
+        )
+        assert Path(self.python("-c", code).strip()).is_relative_to(self.target)
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source archive. Wheels are built from it, so a file that it lacks shows."""
+    directory = tmp_path_factory.mktemp("sdist")
+    code = (
+        "import os, sys; os.chdir(sys.argv[1]); sys.path.insert(0, 'native');"
+        "import build_backend; build_backend.build_sdist(sys.argv[2])"
+    )
+    run(sys.executable, "-c", code, ROOT, directory)
+    (archive,) = directory.glob("*.tar.gz")
+    return archive
+
+
+@pytest.fixture(scope="module")
+def broken_compiler(tmp_path_factory: pytest.TempPathFactory) -> str:
+    program = tmp_path_factory.mktemp("bin") / "broken-compiler"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.fixture(scope="module")
+def native_wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(sdist, tmp_path_factory.mktemp("native_wheel"))
+
+
+@pytest.fixture(scope="module")
+def pure_wheel(sdist: Path, broken_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(
+        sdist, tmp_path_factory.mktemp("pure_wheel"), CC=broken_compiler, CXX=broken_compiler
+    )
+
+
+def test_sdist_has_what_a_build_needs_and_no_more(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    needed = {"pyproject.toml", "CMakeLists.txt", "LICENSE", "README.md", "constraints.txt"}
+    needed |= {str(path.relative_to(ROOT)) for path in ROOT.glob("native/*.*")}
+    assert needed <= names
+    strays = {name for name in names if name.startswith((".venv", ".git/", "build/"))}
+    strays |= {name for name in names if "__pycache__" in name or name.endswith((".so", ".pyc"))}
+    assert not strays
+
+
+@needs_toolchain
+def test_native_wheel(native_wheel: Path, tmp_path: Path) -> None:
+    assert not native_wheel.name.endswith("py3-none-any.whl")
+    with zipfile.ZipFile(native_wheel) as archive:
+        names = archive.namelist()
+    assert {"relakit/py.typed", "relakit/_native.pyi"} <= set(names)
+    extension = "relakit/_native" + sysconfig.get_config_var("EXT_SUFFIX")
+    assert extension in names
+
+    installed = Installation.of(native_wheel, tmp_path / "site")
+    installed.check_import()
+    assert installed.relakit("--version") == f"relakit {version('relakit')}\n"
+    diagnosis = installed.doctor()
+    assert diagnosis["works"]
+    assert diagnosis["native"]["works"]
+    assert diagnosis["native"]["cpu_features"]
+
+
+def test_broken_compiler_gives_a_pure_wheel(pure_wheel: Path, tmp_path: Path) -> None:
+    assert pure_wheel.name.endswith("py3-none-any.whl")
+    installed = Installation.of(pure_wheel, tmp_path / "site")
+    installed.check_import()
+    assert installed.relakit("--version") == f"relakit {version('relakit')}\n"
+    diagnosis = installed.doctor()
+    assert diagnosis["works"]
+    assert not diagnosis["native"]["works"]
+    reasons = " ".join(diagnosis["native"]["problems"])
+    assert "No module named 'relakit._native'" in reasons
+    assert "C++17 compiler is missing or fails" in reasons
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("cmake") is not None, reason="CMake is installed as a Python package"
+)
+def test_missing_cmake_gives_a_pure_wheel(sdist: Path, tmp_path: Path) -> None:
+    wheel = build_wheel(sdist, tmp_path / "wheel", PATH=str(tmp_path))
+    assert wheel.name.endswith("py3-none-any.whl")
+
+
+def test_a_pure_wheel_on_request(sdist: Path, tmp_path: Path) -> None:
+    wheel = build_wheel(sdist, tmp_path / "wheel", RELAKIT_PURE="1")
+    assert wheel.name.endswith("py3-none-any.whl")
