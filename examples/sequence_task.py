@@ -149,13 +149,15 @@ def main() -> None:
         metavar="NAME",
         help="which to compare: " + ", ".join(relakit.ATTENTIONS),
     )
-    parser.add_argument("--steps", type=int, default=1500, help="training steps")
+    parser.add_argument("--steps", type=int, default=1000, help="training steps")
     parser.add_argument("--batch-size", type=int, default=64, help="strings in a step")
     parser.add_argument("--held-out", type=int, default=1000, help="strings to measure on")
     parser.add_argument("--seed", type=int, default=0, help="of the models' weights")
+    parser.add_argument("--threads", type=int, default=1, help="a model this small gains little")
     options = parser.parse_args()
-    if options.steps < 1 or options.batch_size < 1 or options.held_out < 1:
-        parser.error("--steps, --batch-size and --held-out must be at least 1")
+    if min(options.steps, options.batch_size, options.held_out, options.threads) < 1:
+        parser.error("--steps, --batch-size, --held-out and --threads must be at least 1")
+    torch.set_num_threads(options.threads)
 
     console = Console()
     console.print(

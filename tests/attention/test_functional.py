@@ -144,6 +144,8 @@ BAD_CALLS = {
     ),
     "activation": ({}, {"activation": "softmx"}, "unknown activation 'softmx'.*softmax, sparsemax"),
     "power": ({}, {"power": 0.0}, "power must be a finite number above 0, got 0.0"),
+    "threshold": ({}, {"threshold": float("nan")}, "threshold must be a finite number, got nan"),
+    "length_exponent": ({}, {"length_exponent": float("inf")}, "a finite number, got inf"),
     "backend": ({}, {"backend": "cuda"}, "unknown backend 'cuda'; choose one of sdpa, reference"),
     "backend refuses": (
         {},

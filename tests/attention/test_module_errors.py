@@ -76,7 +76,10 @@ BAD_SPECS = {
     "gain": ({"gain_init": "zeros"}, "unknown gain_init 'zeros'; choose one of ones, xavier"),
     "activation": ({"activation": "tanh"}, "unknown activation 'tanh'; choose one of softmax"),
     "threshold": ({"threshold": "free"}, "'free'; choose one of learned"),
-    "infinite threshold": ({"threshold": float("inf")}, "finite or 'learned', got inf"),
+    "infinite threshold": (
+        {"threshold": float("inf")},
+        "threshold must be a finite number, got inf",
+    ),
     "gate without norm": ({"norm": "none"}, "needs a norm to gate"),
     "gain without norm": ({"norm": "none", "gate": False, "gain_init": "xavier"}, "needs a norm"),
     "threshold of softmax": (

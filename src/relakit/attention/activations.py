@@ -163,6 +163,8 @@ def check_options(
         raise ValueError(f"power must be a finite number above 0, got {power}")
     if not -math.inf < length_exponent < math.inf:
         raise ValueError(f"length_exponent must be a finite number, got {length_exponent}")
+    if isinstance(threshold, (int, float)) and not -math.inf < threshold < math.inf:
+        raise ValueError(f"threshold must be a finite number, got {threshold}")
     is_default_threshold = isinstance(threshold, (int, float)) and threshold == 0
     given: dict[str, object] = {}
     if not is_default_threshold:

@@ -1,6 +1,5 @@
 """What kinds of attention there are: `AttentionSpec`, and a name for each row of Table 1."""
 
-import math
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, get_args
@@ -44,8 +43,6 @@ class AttentionSpec:
         _check_choice("gain_init", self.gain_init, get_args(GainStart))
         if isinstance(self.threshold, str):
             _check_choice("threshold", self.threshold, ("learned", "or a number"))
-        elif not math.isfinite(self.threshold):
-            raise ValueError(f"threshold must be finite or 'learned', got {self.threshold}")
         if self.norm == "none" and self.gate:
             raise ValueError("gate=True needs a norm to gate: norm='rms' or 'layer', got 'none'")
         if self.norm == "none" and self.gain_init != "ones":
