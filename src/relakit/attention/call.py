@@ -147,8 +147,10 @@ def _check_mask(mask: Tensor, query: Tensor, weights_shape: tuple[int, ...]) -> 
             f"{query.dtype}, got {mask.dtype}"
         )
     # Compared from the last dimension backwards; a mask may not be larger than the weights.
-    pairs = zip(reversed(mask.shape), reversed(weights_shape), strict=False)
-    if mask.dim() > len(weights_shape) or any(m not in (1, w) for m, w in pairs):
+    last = weights_shape[len(weights_shape) - mask.dim() :]
+    if mask.dim() > len(weights_shape) or any(
+        m not in (1, w) for m, w in zip(mask.shape, last, strict=True)
+    ):
         raise ValueError(
             f"attn_mask of shape {_shape(mask)} does not broadcast to the attention weights' shape "
             f"{tuple(weights_shape)} [..., heads, queries, keys]"
