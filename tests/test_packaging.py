@@ -6,6 +6,7 @@ Nothing here uses the network, the editable install, or a build directory inside
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import sysconfig
 import tarfile
 import zipfile
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, files, requires, version
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,50 @@ def test_native_wheel(native_wheel: Path, tmp_path: Path) -> None:
     assert diagnosis["works"]
     assert diagnosis["native"]["works"]
     assert diagnosis["native"]["cpu_features"]
+
+
+def distributions_of(name: str) -> set[str]:
+    """The distribution and all that it requires here, in normal form."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        current = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if current in found:
+            continue
+        try:
+            required = requires(current) or []
+        except PackageNotFoundError:  # for another platform or an extra
+            continue
+        found.add(current)
+        waiting += [
+            re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in required if "extra ==" not in line
+        ]
+    return found
+
+
+@needs_toolchain
+def test_wheel_imports_where_there_is_only_torch(native_wheel: Path, tmp_path: Path) -> None:
+    """No typer, rich or numpy: the library needs torch, and the command line is another matter."""
+    only_torch = tmp_path / "only_torch"
+    only_torch.mkdir()
+    for name in distributions_of("torch"):
+        for file in files(name) or []:
+            top = file.parts[0]
+            if top != ".." and not (only_torch / top).exists():
+                (only_torch / top).symlink_to(
+                    Path(str(file.locate())).parents[len(file.parts) - 2]
+                    if len(file.parts) > 1
+                    else file.locate()
+                )
+    installed = Installation.of(native_wheel, tmp_path / "site")
+    code = (
+        "import importlib.util as u, torch, relakit;"
+        "assert not any(map(u.find_spec, ('typer', 'rich', 'numpy'))), 'not an empty environment';"
+        "x = torch.ones(1, 2, 8); m = relakit.MultiheadAttention(8, 2);"
+        "assert m(x, x, x)[0].shape == x.shape; import relakit._native"
+    )
+    path = os.pathsep.join(map(str, (installed.target, only_torch)))
+    run(sys.executable, "-S", "-c", code, PYTHONPATH=path)
 
 
 def test_broken_compiler_gives_a_pure_wheel(pure_wheel: Path, tmp_path: Path) -> None:

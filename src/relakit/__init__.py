@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from relakit import analysis
     from relakit.attention import (
         ATTENTIONS,
         AttentionRecord,
@@ -37,6 +38,7 @@ __all__ = [
     "MultiheadAttention",
     "RMSNorm",
     "__version__",
+    "analysis",
     "attention",
     "capture",
     "convert_attention",
@@ -47,11 +49,13 @@ class _LazyPackage(ModuleType):
     """Loads the library, and with it torch, on first use: `relakit --version` needs neither."""
 
     def __getattr__(self, name: str) -> object:
+        if name == "analysis":
+            return import_module("relakit.analysis")
         if name not in __all__:
             raise AttributeError(f"module 'relakit' has no attribute {name!r}")
         library = import_module("relakit.attention")
         for public in __all__:
-            if public != "__version__":
+            if public not in ("__version__", "analysis"):
                 setattr(self, public, getattr(library, public))
         return getattr(library, name)
 

@@ -42,5 +42,5 @@ def test_negative_weights_are_no_zeros() -> None:
 
 
 def test_wrong_shape() -> None:
-    with pytest.raises(ValueError, match=r"\[batch, heads, queries, keys\], got shape \(3, 3\)"):
+    with pytest.raises(ValueError, match=r"\[\.\.\., heads, queries, keys\], got shape \(3, 3\)"):
         sparsity_rate(torch.ones(3, 3))

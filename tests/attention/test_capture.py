@@ -1,5 +1,7 @@
 """`relakit.capture`: weights by module name, whatever ran."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -115,6 +117,60 @@ def test_where() -> None:
     with relakit.capture(model, where="*multihead_attn") as records:
         run(model)
     assert list(records) == NAMES[2:]
+
+
+def test_where_with_a_typing_error() -> None:
+    model = build_transformer("rela-g")
+    capture = relakit.capture(model, where="*multihead_atn")
+    with pytest.raises(ValueError, match=r"'\*multihead_atn'; the model has encoder\.layers"):
+        capture.__enter__()
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module"):
+        relakit.capture(None).__enter__()
+
+
+def test_threads_do_not_mix_up_names() -> None:
+    model = build_transformer("rela-g").eval()
+    other = relakit.MultiheadAttention(EMBED, HEADS)
+    x = torch.randn(9, 1, EMBED)
+
+    def work(index: int) -> None:
+        run(model)
+        other(x, x, x)
+
+    with relakit.capture(model) as records, ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(20)))
+    assert {name: len(calls) for name, calls in records.items()} == dict.fromkeys(NAMES, 20)
+
+
+def test_subclasses_with_a_forward_of_their_own_are_left_alone() -> None:
+    class Other(nn.MultiheadAttention):
+        def forward(self, x: Tensor, offset: Tensor) -> Tensor:
+            x = x + offset
+            return super().forward(x, x, x)[0]
+
+    module = Other(EMBED, HEADS)
+    x = torch.randn(5, 2, EMBED)
+    with relakit.capture(module) as records:
+        assert torch.equal(module(x, x), module(x, x))
+    assert records == {}
+
+
+def test_shared_modules_have_their_first_name() -> None:
+    shared = relakit.MultiheadAttention(EMBED, HEADS)
+    model = nn.ModuleDict({"a": shared, "b": shared})
+    x = torch.randn(5, 2, EMBED)
+    for where in (None, "a", "b"):
+        with relakit.capture(model, where=where) as records:
+            model["b"](x, x, x)
+        assert list(records) == ["a"]
+
+
+def test_compiled_parts_have_their_plain_names() -> None:
+    model = build_transformer("rela-g").eval()
+    model.encoder = torch.compile(model.encoder, backend="aot_eager")
+    with relakit.capture(model) as records:
+        run(model)
+    assert list(records) == NAMES
 
 
 def test_compiled_models_are_recorded() -> None:

@@ -5,18 +5,9 @@ import torch
 from torch import Tensor, nn
 
 import relakit
+from relakit.attention import ACTIVATIONS
 
 EMBED, HEADS = 16, 4
-ACTIVATIONS = [
-    "relu",
-    "softmax",
-    "sparsemax",
-    "entmax15",
-    "gelu",
-    "leaky_relu",
-    "sigmoid",
-    "softpick",
-]
 
 
 @pytest.fixture(autouse=True)

@@ -142,6 +142,85 @@ def test_rows_11_to_13_of_table_1() -> None:
     assert kinds == ["softmax", "softmax", "softmax", "relu", "softmax", "relu"]
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("name", relakit.ATTENTIONS)
+def test_padding_in_other_precisions(name: str, dtype: torch.dtype) -> None:
+    """PyTorch's layers make boolean masks into float masks of the input's dtype."""
+    model = build_transformer()
+    relakit.convert_attention(model, name)
+    model = model.to(dtype)
+    source, target, padding = batch()
+    output = run(model, source.to(dtype), target.to(dtype), padding)
+    assert output.dtype == dtype
+    output.float().square().mean().backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("mask_dtype", [torch.float16, torch.bfloat16, torch.float32, torch.bool])
+@pytest.mark.parametrize("autocast_dtype", [torch.float16, torch.bfloat16])
+def test_masks_of_every_dtype_under_autocast(
+    mask_dtype: torch.dtype, autocast_dtype: torch.dtype
+) -> None:
+    module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True)
+    x, _, padding = batch()
+    expected, _ = module(x, x, x, key_padding_mask=padding)
+    mask = padding
+    if mask_dtype != torch.bool:
+        mask = torch.zeros(padding.shape, dtype=mask_dtype).masked_fill(padding, -torch.inf)
+    with torch.autocast("cpu", autocast_dtype):
+        output, _ = module(x, x, x, key_padding_mask=mask)
+    torch.testing.assert_close(output.float(), expected, atol=0.03, rtol=0.03)
+
+
+@pytest.mark.parametrize("layers", [[0], [1], [0, 1]])
+def test_layers_of_an_encoder_assigned_by_hand(layers: list[int]) -> None:
+    """Nobody told the encoder: in eval mode it hands nested tensors to its layers."""
+    encoder = build_transformer().encoder.eval()
+    for index in layers:
+        layer = encoder.layers[index]
+        layer.self_attn = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True).eval()
+    source, _, padding = batch()
+    expected = encoder(source, src_key_padding_mask=padding)
+    with torch.no_grad():
+        output = encoder(source, src_key_padding_mask=padding)
+    torch.testing.assert_close(output[~padding], expected[~padding])
+
+
+def test_converting_twice_keeps_what_was_trained() -> None:
+    model = build_transformer()
+    relakit.convert_attention(model)
+    module = model.encoder.layers[0].self_attn
+    module.backend = "reference"
+    nn.init.constant_(module.norm.gate, 3.0)
+    assert relakit.convert_attention(model, "rela-g") == []
+    assert model.encoder.layers[0].self_attn is module
+    spec = relakit.AttentionSpec(threshold="learned")
+    assert relakit.convert_attention(model, spec) == SELF_ATTENTION + DECODER
+    converted = model.encoder.layers[0].self_attn
+    assert converted.norm.gate is module.norm.gate
+    assert converted.backend == "reference"
+    nn.init.constant_(converted.threshold, 2.0)
+    relakit.convert_attention(model, relakit.AttentionSpec(threshold="learned", power=2.0))
+    assert (model.encoder.layers[0].self_attn.threshold == 2.0).all()
+
+
+def test_a_wrapped_output_projection_is_kept() -> None:
+    class Adapted(nn.Module):
+        def __init__(self, inner: nn.Linear) -> None:
+            super().__init__()
+            self.inner, self.adapter = inner, nn.Linear(EMBED, EMBED)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.inner(x) + self.adapter(x)
+
+    model = nn.ModuleList([nn.MultiheadAttention(EMBED, HEADS)])
+    model[0].out_proj = Adapted(model[0].out_proj)
+    assert relakit.convert_attention(model) == ["0"]
+    x = torch.randn(5, 2, EMBED)
+    model[0](x, x, x)[0].sum().backward()
+    assert model[0].out_proj.adapter.weight.grad is not None
+
+
 def test_converting_again_replaces_what_was_added() -> None:
     model = build_transformer()
     original = set(model.state_dict())
@@ -190,9 +269,10 @@ def test_mode_dtype_frozen_parameters_and_hooks_are_kept() -> None:
 def test_shared_modules_stay_shared() -> None:
     shared = nn.MultiheadAttention(EMBED, HEADS)
     model = nn.ModuleDict({"a": shared, "b": shared, "c": nn.MultiheadAttention(EMBED, HEADS)})
-    assert relakit.convert_attention(model) == ["a", "b", "c"]
+    assert relakit.convert_attention(model, where="b") == ["a", "b"]
     assert model["a"] is model["b"]
-    assert model["a"] is not model["c"]
+    assert type(model["a"]) is relakit.MultiheadAttention
+    assert type(model["c"]) is nn.MultiheadAttention
 
 
 def test_the_old_module_is_left_alone() -> None:
@@ -227,6 +307,31 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match="remove_parametrizations"):
         relakit.convert_attention(nn.ModuleList([parametrized]))
     assert relakit.convert_attention(nn.Linear(2, 2)) == []
+    with pytest.raises(ValueError, match=r"'encoder' \(did you mean 'encoder\.\*'\?\)"):
+        relakit.convert_attention(model, where="encoder")
+    with pytest.raises(TypeError, match="where must be None, a pattern, a list"):
+        relakit.convert_attention(model, where=3)
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, got NoneType"):
+        relakit.convert_attention(None)
+    with pytest.raises(TypeError, match="got Linear"):
+        relakit.MultiheadAttention.from_torch(nn.Linear(2, 2))
+
+
+def test_subclasses_that_would_lose_something_are_refused() -> None:
+    class Ours(relakit.MultiheadAttention):
+        def forward(self, *args: object, **kwargs: object) -> object:
+            return super().forward(*args, **kwargs)
+
+    with pytest.raises(ValueError, match="Ours, a subclass"):
+        relakit.convert_attention(nn.ModuleList([Ours(EMBED, HEADS)]), "rela-i")
+
+    class WithNorm(nn.MultiheadAttention):
+        def __init__(self) -> None:
+            super().__init__(EMBED, HEADS)
+            self.norm = nn.LayerNorm(EMBED)
+
+    with pytest.raises(ValueError, match="attribute 'norm' of its own"):
+        relakit.convert_attention(nn.ModuleList([WithNorm()]))
 
 
 def test_nothing_is_converted_when_one_module_cannot_be() -> None:

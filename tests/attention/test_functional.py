@@ -163,6 +163,45 @@ def test_bad_calls_name_both_values(case: str) -> None:
         relakit.attention(*(randn(*shape) for shape in shapes.values()), **arguments)
 
 
+WRONG_TYPES = {
+    "query": ({"query": [[1.0]]}, r"query must be a torch\.Tensor, got list"),
+    "mask": ({"attn_mask": [[True] * 5] * 3}, r"attn_mask must be a torch\.Tensor, got list"),
+    "threshold": ({"threshold": "learned"}, "a number or a tensor, got 'learned'"),
+    "power": ({"power": "2"}, "power must be a number, got '2'"),
+    "length_exponent": ({"length_exponent": None}, "length_exponent must be a number, got None"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_TYPES)
+def test_wrong_types(case: str) -> None:
+    changed, message = WRONG_TYPES[case]
+    names = ("query", "key", "value")
+    arguments = {name: randn(*shape) for name, shape in zip(names, SHAPES["usual"], strict=True)}
+    with pytest.raises(TypeError, match=message):
+        relakit.attention(**(arguments | changed))
+
+
+def test_devices_must_agree() -> None:
+    q, k, v = (randn(*shape) for shape in SHAPES["usual"])
+    with pytest.raises(ValueError, match="one device, got cpu, meta and cpu"):
+        relakit.attention(q, k.to("meta"), v)
+
+
+@pytest.mark.parametrize("activation", ["relu", "softmax"])
+def test_mask_of_one_dimension(activation: str) -> None:
+    q, k, v = (randn(*shape) for shape in SHAPES["usual"])
+    seen = torch.tensor([True, False, True, True, False])
+    expected = relakit.attention(q, k, v, seen.expand(3, 5), activation=activation)
+    torch.testing.assert_close(relakit.attention(q, k, v, seen, activation=activation), expected)
+
+
+def test_threshold_per_head_of_broadcast_keys() -> None:
+    q, k, v = randn(2, 1, 3, 8), randn(2, 4, 5, 8), randn(2, 4, 5, 6)
+    threshold = torch.tensor([0.0, 0.5, -0.5, 9.0], dtype=torch.float64)
+    expected = relakit.attention(q.expand(2, 4, 3, 8), k, v, threshold=threshold)
+    torch.testing.assert_close(relakit.attention(q, k, v, threshold=threshold), expected)
+
+
 def test_dtypes_must_agree() -> None:
     q, k, v = (randn(*shape) for shape in SHAPES["usual"])
     with pytest.raises(ValueError, match=r"one dtype, got torch.float64, torch.float64 and.*32"):

@@ -9,7 +9,8 @@ EMBED, HEADS, BATCH, QUERIES, KEYS = 12, 4, 3, 5, 7
 
 BAD_CONSTRUCTORS = {
     "heads": ((12, 5), {}, "num_heads=5 and embed_dim=12; choose one of 1, 2, 3, 4, 6, 12"),
-    "no heads": ((12, 0), {}, "at least 1, got 12 and 0"),
+    "no heads": ((12, 0), {}, "num_heads must be at least 1, got 0"),
+    "kdim": ((12, 4), {"kdim": -3}, "kdim must be at least 1, got -3"),
     "dropout": ((12, 4), {"dropout": -0.1}, "between 0 and 1, got -0.1"),
     "attention": ((12, 4), {"attention": "rela"}, "'rela'; choose one of softmax.*rela-g-leaky"),
     "backend": ((12, 4), {"backend": "gpu"}, "unknown backend 'gpu'; choose one of sdpa"),
@@ -64,23 +65,45 @@ def test_bad_input(case: str) -> None:
         module(*(torch.randn(shape) for shape in shapes.values()), **arguments)
 
 
-def test_nested_input() -> None:
+def test_nested_cross_attention() -> None:
     module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True)
     nested = torch.nested.nested_tensor([torch.randn(3, EMBED), torch.randn(5, EMBED)])
-    with pytest.raises(ValueError, match="nested tensors are not supported; pad them"):
-        module(nested, nested, nested)
+    x = torch.randn(2, 5, EMBED)
+    with pytest.raises(ValueError, match="for self-attention with batch_first=True alone; pad"):
+        module(nested, x, x)
+    with pytest.raises(ValueError, match="key is a nested tensor; pad it"):
+        module(x, nested, nested)
+
+
+def test_masks_of_unbatched_input() -> None:
+    module = relakit.MultiheadAttention(EMBED, HEADS)
+    x = torch.randn(5, EMBED)
+    with pytest.raises(ValueError, match=r"shape \(5,\) \[keys\], got \(1, 5\)"):
+        module(x, x, x, key_padding_mask=torch.zeros(1, 5, dtype=torch.bool))
+
+
+def test_what_is_not_a_tensor() -> None:
+    module = relakit.MultiheadAttention(EMBED, HEADS)
+    x = torch.randn(5, EMBED)
+    with pytest.raises(TypeError, match=r"attn_mask must be a torch\.Tensor, got list"):
+        module(x, x, x, attn_mask=[[False] * 5] * 5)
+    with pytest.raises(TypeError, match=r"key must be a torch\.Tensor, got ndarray"):
+        module(x, x.numpy(), x)
 
 
 BAD_SPECS = {
     "norm": ({"norm": "batch"}, "unknown norm 'batch'; choose one of none, rms, layer"),
     "gain": ({"gain_init": "zeros"}, "unknown gain_init 'zeros'; choose one of ones, xavier"),
     "activation": ({"activation": "tanh"}, "unknown activation 'tanh'; choose one of softmax"),
-    "threshold": ({"threshold": "free"}, "'free'; choose one of learned"),
+    "threshold": ({"threshold": "free"}, "a number or 'learned', got 'free'"),
+    "threshold tensor": ({"threshold": torch.zeros(4)}, "a number or 'learned', got tensor"),
+    "eps": ({"norm_eps": -1.0}, "norm_eps must be a number from 0 on, got -1.0"),
+    "gate": ({"gate": "yes"}, "gate must be True, False or None, got 'yes'"),
     "infinite threshold": (
         {"threshold": float("inf")},
         "threshold must be a finite number, got inf",
     ),
-    "gate without norm": ({"norm": "none"}, "needs a norm to gate"),
+    "gate without norm": ({"norm": "none", "gate": True}, "needs a norm to gate"),
     "gain without norm": ({"norm": "none", "gate": False, "gain_init": "xavier"}, "needs a norm"),
     "threshold of softmax": (
         {"activation": "softmax", "threshold": "learned"},

@@ -305,3 +305,36 @@ def test_dropout_is_off_in_evaluation() -> None:
     module, x = _module("rela-g", dropout=0.5).eval(), _input(7)
     assert torch.equal(module(x, x, x)[0], module(x, x, x)[0])
     _assert_equals_oracle(module, x, x, x, {}, dict(paper_numpy.TABLE_1["rela-g"]))
+
+
+@pytest.mark.parametrize(("attention", "row"), EVERY)
+def test_gradients_of_the_whole_module(attention: str | AttentionSpec, row: dict[str, Any]) -> None:
+    """Of the input and of every parameter, by finite differences; a query sees no key at all."""
+    module = _module(attention)
+    names = [name for name, _ in module.named_parameters()]
+    mask = torch.tensor([[False, True, False], [True, True, True], [False, False, True]])
+
+    def forward(x: Tensor, *parameters: Tensor) -> tuple[Tensor, Tensor]:
+        values = dict(zip(names, parameters, strict=True))
+        return torch.func.functional_call(module, values, (x, x, x), {"attn_mask": mask})
+
+    x = _input(3)
+    _check_distance_to_kinks(module, x)
+    inputs = [tensor.detach().clone().requires_grad_() for tensor in (x, *module.parameters())]
+    assert torch.autograd.gradcheck(forward, inputs, atol=1e-6)
+
+
+def _check_distance_to_kinks(module: relakit.MultiheadAttention, x: Tensor) -> None:
+    """No score may be so near its threshold that a finite difference crosses it."""
+    size = DIM // HEADS
+    query, key, _ = torch.nn.functional.linear(x, module.in_proj_weight, module.in_proj_bias).split(
+        DIM, dim=-1
+    )
+    query, key = (t.unflatten(-1, (HEADS, size)).transpose(1, 2) for t in (query, key))
+    scores = query @ key.mT / math.sqrt(size)
+    threshold = module.threshold
+    if threshold is None:
+        scores = scores - module.attention.threshold
+    else:
+        scores = scores - threshold[:, None, None]
+    assert scores.abs().min() > 1e-4

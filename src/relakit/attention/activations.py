@@ -155,10 +155,14 @@ def check_options(
     activation: str, *, threshold: object, power: float, length_exponent: float
 ) -> None:
     """Raise ValueError for an unknown activation, and for an option it has no meaning for."""
-    if activation not in ACTIVATIONS:
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise ValueError(
-            f"unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}"
+            f"unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)} (names "
+            "such as 'rela-g' are for MultiheadAttention and convert_attention)"
         )
+    for name, number in (("power", power), ("length_exponent", length_exponent)):
+        if not isinstance(number, (int, float)):
+            raise TypeError(f"{name} must be a number, got {number!r}")
     if not 0 < power < math.inf:  # and not math.isfinite: torch.compile cannot trace it
         raise ValueError(f"power must be a finite number above 0, got {power}")
     if not -math.inf < length_exponent < math.inf:

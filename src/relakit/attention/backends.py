@@ -52,11 +52,13 @@ class SdpaBackend(Backend):
         return reasons
 
     def run(self, call: AttentionCall) -> tuple[Tensor, None]:
+        mask = call.attn_mask
         output = F.scaled_dot_product_attention(
             call.query,
             call.key,
             call.value,
-            attn_mask=call.attn_mask,
+            # SDPA itself takes no mask of one dimension, though it would broadcast.
+            attn_mask=mask[None] if mask is not None and mask.dim() == 1 else mask,
             dropout_p=call.dropout_p,
             is_causal=call.is_causal,
             scale=call.scale,

@@ -56,7 +56,7 @@ def check_call(call: AttentionCall) -> None:
         power=call.power,
         length_exponent=call.length_exponent,
     )
-    _check_tensors(call.query, call.key, call.value)
+    check_inputs(call.query, call.key, call.value)
     _check_heads(call)
     _check_threshold(call)
     if not 0.0 <= call.dropout_p <= 1.0:
@@ -70,14 +70,16 @@ def check_call(call: AttentionCall) -> None:
         _check_mask(call.attn_mask, call.query, call.weights_shape)
 
 
-def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
+def check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Raise where query, key and value do not fit together, heads aside."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
+        check_tensor(name, tensor)
         if tensor.is_nested:
             raise ValueError(f"{name} is a nested tensor; pad it and pass a mask instead")
         if tensor.dim() < 2:
             raise ValueError(
                 f"{name} must have at least 2 dimensions (positions, features), "
-                f"got shape {_shape(tensor)}"
+                f"got shape {shape_of(tensor)}"
             )
         if not tensor.is_floating_point():
             raise ValueError(
@@ -88,6 +90,11 @@ def _check_tensors(query: Tensor, key: Tensor, value: Tensor) -> None:
         raise ValueError(
             "query, key and value must have one dtype, "
             f"got {query.dtype}, {key.dtype} and {value.dtype}"
+        )
+    if not query.device == key.device == value.device:
+        raise ValueError(
+            "query, key and value must be on one device, "
+            f"got {query.device}, {key.device} and {value.device}"
         )
     if query.size(-1) != key.size(-1):
         raise ValueError(
@@ -107,7 +114,7 @@ def _check_heads(call: AttentionCall) -> None:
         if min(query.dim(), key.dim(), value.dim()) < 3:
             raise ValueError(
                 "enable_gqa=True needs a head dimension (third to last), got shapes "
-                f"{_shape(query)}, {_shape(key)} and {_shape(value)}"
+                f"{shape_of(query)}, {shape_of(key)} and {shape_of(value)}"
             )
         for name, tensor in (("key", key), ("value", value)):
             if tensor.size(-3) == 0 or query.size(-3) % tensor.size(-3) != 0:
@@ -122,24 +129,32 @@ def _check_heads(call: AttentionCall) -> None:
             hint = "" if call.enable_gqa else " (fewer key heads than query heads: enable_gqa=True)"
             raise ValueError(
                 f"the leading dimensions of query and {name} do not broadcast, got shapes "
-                f"{_shape(query)} and {_shape(tensor)}{hint}"
+                f"{shape_of(query)} and {shape_of(tensor)}{hint}"
             ) from None
 
 
 def _check_threshold(call: AttentionCall) -> None:
-    threshold, query = call.threshold, call.query
-    if not isinstance(threshold, Tensor) or threshold.dim() == 0:
+    threshold = call.threshold
+    if not isinstance(threshold, Tensor):
+        if not isinstance(threshold, (int, float)):
+            raise TypeError(f"threshold must be a number or a tensor, got {threshold!r}")
         return
-    heads = query.size(-3) if query.dim() > 2 else None
+    if not threshold.is_floating_point():
+        raise ValueError(f"a threshold tensor must be floating point, got {threshold.dtype}")
+    if threshold.dim() == 0:
+        return
+    shape = call.weights_shape
+    heads = shape[-3] if len(shape) > 2 else None
     if threshold.dim() != 1 or threshold.size(0) != heads:
         raise ValueError(
             "threshold must be a number or a tensor with one number per head, got shape "
-            f"{_shape(threshold)} for a query of shape {_shape(query)}, which has "
+            f"{shape_of(threshold)} for attention with "
             f"{'no head dimension' if heads is None else f'{heads} heads'}"
         )
 
 
 def _check_mask(mask: Tensor, query: Tensor, weights_shape: tuple[int, ...]) -> None:
+    check_tensor("attn_mask", mask)
     if mask.dtype not in (torch.bool, torch.float32, query.dtype):
         choices = dict.fromkeys([torch.bool, torch.float32, query.dtype])
         raise ValueError(
@@ -152,7 +167,7 @@ def _check_mask(mask: Tensor, query: Tensor, weights_shape: tuple[int, ...]) -> 
         m not in (1, w) for m, w in zip(mask.shape, last, strict=True)
     ):
         raise ValueError(
-            f"attn_mask of shape {_shape(mask)} does not broadcast to the attention weights' shape "
+            f"attn_mask of shape {shape_of(mask)} does not broadcast to the shape of the weights, "
             f"{tuple(weights_shape)} [..., heads, queries, keys]"
         )
 
@@ -165,5 +180,12 @@ def _broadcast_lead(query: Tensor, other: Tensor, enable_gqa: bool) -> tuple[int
     return tuple(torch.broadcast_shapes(query.shape[:-2], lead))  # type: ignore[no-untyped-call]
 
 
-def _shape(tensor: Tensor) -> tuple[int, ...]:
+def check_tensor(name: str, value: object) -> None:
+    """Raise TypeError for what is not a tensor: a list or an array, for example."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+
+
+def shape_of(tensor: Tensor) -> tuple[int, ...]:
+    """The shape as it is best printed."""
     return tuple(tensor.shape)

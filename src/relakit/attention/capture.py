@@ -1,6 +1,7 @@
 """`capture`: collect the attention weights of a model while it runs."""
 
 import inspect
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -10,11 +11,16 @@ import torch
 from torch import Tensor, nn
 
 from relakit.attention.call import AttentionCall
-from relakit.attention.module import MultiheadAttention
+from relakit.attention.convert import is_pytorchs_own
 from relakit.attention.projection import project_heads
 from relakit.attention.recorder import add_listener, remove_listener
 from relakit.attention.reference import reference_weights
-from relakit.attention.selection import Where, is_selected
+from relakit.attention.selection import (
+    Where,
+    check_patterns,
+    is_selected,
+    names_of_modules,
+)
 
 
 @dataclass(frozen=True)
@@ -43,9 +49,15 @@ def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
         records["decoder.layers.0.multihead_attn"][0].weights  # [batch, heads, queries, keys]
 
     Covered are `relakit.MultiheadAttention`, PyTorch's own `nn.MultiheadAttention`, and every
-    module that calls `relakit.attention` itself; calls from outside of any module of the model are
-    not. Weights are computed a second time for the record, without dropout, whatever backend ran,
-    and the model's results stay as they are. A compiled model runs uncompiled inside the block.
+    module that calls `relakit.attention` itself. Not covered are calls from outside of any module
+    of the model, modules that are added inside the block, ``forward`` called directly instead of
+    the module, and subclasses of `nn.MultiheadAttention` with a forward of their own.
+
+    Weights are computed a second time for the record, without dropout, whatever backend ran. A
+    compiled model runs uncompiled inside the block, and PyTorch's fused encoder layers are off.
+    Every record is kept, on the model's device: for a large corpus, capture batch by batch. With
+    activation checkpointing a module runs again in the backward pass, and is recorded again:
+    leave ``backward`` out of the block.
 
     Args:
         model: the model whose attention to record.
@@ -53,17 +65,21 @@ def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
 
     Yields:
         A mapping from module name to a list with one `AttentionRecord` per call. A module appears
-        with its first call. The model itself has the name ``""``.
+        with its first call, a shared one under its first name. The model itself has the name
+        ``""``.
     """
-    model = getattr(model, "_orig_mod", model)  # names as they are without torch.compile
-    session = _Session(where)
+    names = names_of_modules(model)
+    attentions = [n for m, ns in names.items() if isinstance(m, nn.MultiheadAttention) for n in ns]
+    all_names = [name for several in names.values() for name in several]
+    check_patterns(where, all_names, shown=attentions or all_names)
+    session = _Session({m: ns for m, ns in names.items() if is_selected(where, ns, m)})
     with ExitStack() as stack:
         # Compiled code would bypass the hooks below; so would PyTorch's fused encoder layers.
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.callback(torch.backends.mha.set_fastpath_enabled, _fastpath_enabled())
         torch.backends.mha.set_fastpath_enabled(False)
-        for name, module in model.named_modules():
-            for handle in session.watch(name, module):
+        for module in names:
+            for handle in session.watch(module):
                 stack.callback(handle.remove)
         add_listener(session.on_call)
         stack.callback(remove_listener, session.on_call)
@@ -73,14 +89,22 @@ def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
 class _Session:
     """One capture: knows which module is running and keeps the records."""
 
-    def __init__(self, where: Where) -> None:
+    def __init__(self, selected: dict[nn.Module, list[str]]) -> None:
         self.records: dict[str, list[AttentionRecord]] = {}
-        self._where = where
-        self._running: list[tuple[str, nn.Module]] = []
+        self._selected = selected
+        self._adding = threading.Lock()
+        self._thread = threading.local()  # each thread has its own stack of running modules
 
-    def watch(self, name: str, module: nn.Module) -> list[torch.utils.hooks.RemovableHandle]:
+    @property
+    def _running(self) -> list[nn.Module]:
+        if not hasattr(self._thread, "running"):
+            self._thread.running = []
+        running: list[nn.Module] = self._thread.running
+        return running
+
+    def watch(self, module: nn.Module) -> list[torch.utils.hooks.RemovableHandle]:
         def enter(module: nn.Module, args: Any) -> None:
-            self._running.append((name, module))
+            self._running.append(module)
 
         def leave(module: nn.Module, args: Any, output: Any) -> None:
             self._running.pop()
@@ -89,10 +113,7 @@ class _Session:
             module.register_forward_pre_hook(enter, prepend=True),
             module.register_forward_hook(leave, always_call=True),
         ]
-        is_torchs_own = isinstance(module, nn.MultiheadAttention) and not isinstance(
-            module, MultiheadAttention
-        )
-        if is_torchs_own:
+        if is_pytorchs_own(module) and module in self._selected:
             handles.append(
                 module.register_forward_hook(self._on_torch_module, with_kwargs=True, prepend=True)
             )
@@ -100,14 +121,13 @@ class _Session:
 
     def on_call(self, call: AttentionCall) -> None:
         """`relakit.attention` was called."""
-        if not self._running:
+        if not self._running or self._running[-1] not in self._selected:
             return
-        name, module = self._running[-1]
-        if not is_selected(self._where, name, module):
-            return
+        name = self._selected[self._running[-1]][0]
         with torch.no_grad():
-            weights, valid = reference_weights(call)
-        self.records.setdefault(name, []).append(AttentionRecord(weights, valid))
+            record = AttentionRecord(*reference_weights(call))
+        with self._adding:
+            self.records.setdefault(name, []).append(record)
 
     def _on_torch_module(
         self,

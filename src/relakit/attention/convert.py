@@ -3,7 +3,12 @@
 from torch import nn
 
 from relakit.attention.module import MultiheadAttention
-from relakit.attention.selection import Where, check_patterns, is_selected
+from relakit.attention.selection import (
+    Where,
+    check_patterns,
+    is_selected,
+    names_of_modules,
+)
 from relakit.attention.spec import AttentionSpec, resolve_attention
 
 
@@ -17,7 +22,9 @@ def convert_attention(
     Those inside `torch.nn.Transformer` and its layers are found too. The projections keep their
     weights, as the same parameter objects; the parameters that the attention adds (its norm's gain
     and gate, a learned threshold) are new, so an optimizer that exists already must be told of
-    them. A module that was converted before is converted again, to the new attention.
+    them. A module that has this attention already is left as it is; one that was converted to
+    another is converted again, and keeps its norm where both attentions have the same. A module
+    that is shared under several names is converted under all of them.
 
     Args:
         model: the model that contains the modules.
@@ -39,33 +46,56 @@ def convert_attention(
             "the model is itself an attention module and cannot be replaced in place; use "
             "relakit.MultiheadAttention.from_torch(module, attention)"
         )
-    # A module may be shared under several names: all names must get the same replacement.
-    found = [
-        (name, module)
-        for name, module in model.named_modules(remove_duplicate=False)
+    found = {
+        module: names
+        for module, names in names_of_modules(model).items()
         if isinstance(module, nn.MultiheadAttention)
+    }
+    all_names = [name for names in found.values() for name in names]
+    check_patterns(where, all_names, shown=all_names)
+    chosen = [
+        (module, names)
+        for module, names in found.items()
+        if is_selected(where, names, module) and getattr(module, "attention", None) != spec
     ]
-    check_patterns(where, [name for name, _ in found])
-    chosen = [(name, module) for name, module in found if is_selected(where, name, module)]
-    for name, module in chosen:
-        _check_convertible(name, module)
-    replacements = {id(module): MultiheadAttention.from_torch(module, spec) for _, module in chosen}
-    for name, module in chosen:
-        parent, _, attribute = name.rpartition(".")
-        setattr(model.get_submodule(parent), attribute, replacements[id(module)])
-    if chosen:
+    for module, names in chosen:
+        _check_convertible(names[0], module)
+    replacements = {module: MultiheadAttention.from_torch(module, spec) for module, _ in chosen}
+    changed = []
+    for name, module in list(model.named_modules(remove_duplicate=False)):
+        if module in replacements:
+            parent, _, attribute = name.rpartition(".")
+            setattr(model.get_submodule(parent), attribute, replacements[module])
+            changed.append(name.replace("_orig_mod.", ""))
+    if changed:
         _stop_nested_tensors(model)
-    return [name for name, _ in chosen]
+    return changed
+
+
+def is_pytorchs_own(module: nn.Module) -> bool:
+    """Whether the module computes what `nn.MultiheadAttention` computes, subclass or not."""
+    return (
+        isinstance(module, nn.MultiheadAttention)
+        and type(module).forward is nn.MultiheadAttention.forward
+    )
 
 
 def _check_convertible(name: str, module: nn.MultiheadAttention) -> None:
-    is_known = isinstance(module, MultiheadAttention)
-    if not is_known and type(module).forward is not nn.MultiheadAttention.forward:
+    if type(module) is MultiheadAttention:
+        return
+    if not is_pytorchs_own(module):
         raise ValueError(
-            f"{name} is a {type(module).__qualname__}, a subclass of torch.nn.MultiheadAttention "
+            f"{name} is a {type(module).__qualname__}, a subclass of MultiheadAttention "
             "with a forward of its own, which conversion would drop; leave it out with "
             "where=lambda name, module: ..."
         )
+    for attribute in ("attention", "backend", "norm", "threshold"):
+        if hasattr(module, attribute):
+            raise ValueError(
+                f"{name} is a {type(module).__qualname__} with an attribute {attribute!r} of its "
+                "own, which conversion would replace; leave it out with "
+                "where=lambda name, module: ..."
+            )
 
 
 def _stop_nested_tensors(model: nn.Module) -> None:

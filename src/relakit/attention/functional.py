@@ -5,7 +5,7 @@ from typing import Literal, overload
 from torch import Tensor
 
 from relakit.attention.backends import choose_backend
-from relakit.attention.call import AttentionCall, check_call
+from relakit.attention.call import AttentionCall, check_call, check_tensor
 from relakit.attention.precision import follow_autocast
 from relakit.attention.recorder import report
 
@@ -48,6 +48,26 @@ def attention(
     need_weights: Literal[True],
     backend: str | None = None,
 ) -> tuple[Tensor, Tensor]: ...
+
+
+@overload
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    activation: str = "relu",
+    threshold: float | Tensor = 0.0,
+    power: float = 1.0,
+    length_exponent: float = 0.0,
+    need_weights: bool = False,
+    backend: str | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 
 
 def attention(
@@ -106,6 +126,8 @@ def attention(
         ValueError: arguments that do not fit together, an option that has no meaning for the
             activation, or a backend that cannot serve the call.
     """
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        check_tensor(name, tensor)
     query, key, value = follow_autocast(query, key, value)
     call = AttentionCall(
         query=query,

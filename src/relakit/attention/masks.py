@@ -27,12 +27,12 @@ def merge_masks(
         key_padding_mask: ``[batch, keys]``.
         batch: number of sequences.
         heads: number of attention heads.
-        dtype: the query's dtype, for a floating-point result.
+        dtype: the query's dtype.
         extra_keys: keys that were appended to the sequence and that every query sees.
 
     Returns:
         A mask that broadcasts to ``[batch, heads, queries, keys + extra_keys]``; None for no mask.
-        It is boolean where both masks are, floating point otherwise.
+        It is boolean where both masks are, otherwise float32, or float64 for a float64 query.
     """
     parts = []
     if attn_mask is not None:
@@ -47,7 +47,9 @@ def merge_masks(
     if all(part.dtype == torch.bool for part in parts):
         merged = parts[0] if len(parts) == 1 else parts[0] | parts[1]
         return F.pad(~merged, (0, extra_keys), value=True)
-    biases = [_as_bias(part, dtype) for part in parts]
+    # Not in half precision: float32 goes with every query, and with what is computed from it.
+    bias_dtype = torch.float64 if dtype == torch.float64 else torch.float32
+    biases = [_as_bias(part, bias_dtype) for part in parts]
     merged = biases[0] if len(biases) == 1 else biases[0] + biases[1]
     return F.pad(merged, (0, extra_keys), value=0.0)
 
@@ -56,5 +58,4 @@ def _as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
     if mask.dtype == torch.bool:
         zeros = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
         return zeros.masked_fill(mask, -math.inf)
-    # float32 is kept beside a half-precision query: it costs nothing and loses nothing.
-    return mask if mask.dtype == torch.float32 else mask.to(dtype)
+    return mask.to(dtype)

@@ -65,7 +65,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     ) -> None:
         spec = resolve_attention(attention)
         check_backend_name(backend)
-        _check_sizes(embed_dim, num_heads, dropout)
+        _check_sizes(embed_dim, num_heads, kdim, vdim, dropout)
         super().__init__(
             embed_dim,
             num_heads,
@@ -92,8 +92,13 @@ class MultiheadAttention(nn.MultiheadAttention):
         """A module that takes over everything of a `torch.nn.MultiheadAttention`.
 
         The projections are shared, not copied: the parameters stay the same objects, so that an
-        optimizer that holds them goes on working. Hooks, mode and settings are kept too.
+        optimizer that holds them goes on working. Hooks, mode and settings are kept too; so are
+        norm, threshold and backend of a module of ours where the new attention has the same ones.
         """
+        if not isinstance(module, nn.MultiheadAttention):
+            raise TypeError(
+                f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}"
+            )
         spec = resolve_attention(attention)
         check_backend_name(backend)
         if nn.utils.parametrize.is_parametrized(module):
@@ -103,11 +108,14 @@ class MultiheadAttention(nn.MultiheadAttention):
             )
         new = cls.__new__(cls)
         new.__dict__.update(module.__dict__)
-        # The dictionaries that get new entries must not be those of the old module.
-        new.__dict__["_parameters"] = dict(module._parameters)
-        new.__dict__["_modules"] = dict(module._modules)
-        projection = module.out_proj.weight
-        new._install(spec, backend, device=projection.device, dtype=projection.dtype)
+        # What gets new entries must not be the old module's. Hooks stay shared: a handle that was
+        # returned for one removes it from the dictionary that it knows.
+        for name in ("_parameters", "_buffers", "_modules"):
+            new.__dict__[name] = dict(module.__dict__[name])
+        if isinstance(module, MultiheadAttention) and backend is None:
+            backend = module.backend
+        some = next(module.parameters())
+        new._install(spec, backend, device=some.device, dtype=some.dtype)
         return new
 
     def _install(
@@ -119,20 +127,20 @@ class MultiheadAttention(nn.MultiheadAttention):
         dtype: torch.dtype | None,
     ) -> None:
         """Add what the attention needs to the projections."""
+        old = self.__dict__.get("attention")  # of a module that is converted a second time
         self.attention = spec
         self.backend = backend
         # nn.TransformerEncoderLayer and nn.TransformerEncoder look at this attribute, and where it
         # is True they replace the module by a fused softmax kernel in eval mode. Which projection
         # weights there are is read from in_proj_weight instead.
         self._qkv_same_embed_dim = False
-        for name in ("norm", "threshold"):  # of a module that is converted a second time
-            self._modules.pop(name, None)
-            self._parameters.pop(name, None)
-        self.register_module("norm", _build_norm(spec, self, device=device, dtype=dtype))
-        threshold = None
-        if spec.threshold == "learned":
-            threshold = nn.Parameter(torch.zeros(self.num_heads, device=device, dtype=dtype))
-        self.register_parameter("threshold", threshold)
+        if old is None or not old.has_norm_of(spec):
+            self.register_module("norm", _build_norm(spec, self, device=device, dtype=dtype))
+        if spec.threshold != "learned":
+            self.register_parameter("threshold", None)
+        elif old is None or old.threshold != "learned":
+            zeros = torch.zeros(self.num_heads, device=device, dtype=dtype)
+            self.register_parameter("threshold", nn.Parameter(zeros))
 
     def _reset_parameters(self) -> None:
         # The parent's version asks this attribute which projections there are.
@@ -178,6 +186,8 @@ class MultiheadAttention(nn.MultiheadAttention):
             The output, shaped like ``query``, and the weights or None: ``[batch, queries, keys]``
             if averaged, else ``[batch, heads, queries, keys]``; unbatched without ``batch``.
         """
+        if query.is_nested:
+            return self._forward_nested(query, key, value, need_weights, average_attn_weights)
         heads = project_heads(
             self,
             query,
@@ -198,6 +208,33 @@ class MultiheadAttention(nn.MultiheadAttention):
             output = output.squeeze(0)
             weights = None if weights is None else weights.squeeze(0)
         return output, weights
+
+    def _forward_nested(
+        self, query: Tensor, key: Tensor, value: Tensor, need_weights: bool, average: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Self-attention over a nested tensor, by way of a padded one.
+
+        `nn.TransformerEncoder` hands these on in eval mode, unless `convert_attention` has met it.
+        """
+        if not (query is key and key is value and self.batch_first):
+            raise ValueError(
+                "nested tensors are supported for self-attention with batch_first=True alone; pad "
+                "them and pass key_padding_mask"
+            )
+        lengths = [sequence.size(0) for sequence in query.unbind()]
+        padded = query.to_padded_tensor(0.0)
+        positions = torch.arange(padded.size(1), device=padded.device)
+        padding = positions >= torch.tensor(lengths, device=padded.device)[:, None]
+        output, weights = self.forward(
+            padded,
+            padded,
+            padded,
+            key_padding_mask=padding,
+            need_weights=need_weights,
+            average_attn_weights=average,
+        )
+        sequences = [x[:length] for x, length in zip(output, lengths, strict=True)]
+        return torch.nested.as_nested_tensor(sequences), weights
 
     def _attend(self, heads: ProjectedHeads, need_weights: bool) -> tuple[Tensor, Tensor | None]:
         """Attention and norm: ``[..., embed_dim]`` in the input's layout, and the weights."""
@@ -253,7 +290,7 @@ def _build_norm(
         ("layer", False): LayerNorm,
         ("layer", True): GatedLayerNorm,
     }
-    return norms[spec.norm, spec.gate](
+    return norms[spec.norm, bool(spec.gate)](
         module.embed_dim,
         eps=spec.norm_eps,
         init="ones" if spec.gain_init == "ones" else "xavier",
@@ -263,11 +300,13 @@ def _build_norm(
     )
 
 
-def _check_sizes(embed_dim: int, num_heads: int, dropout: float) -> None:
-    if embed_dim < 1 or num_heads < 1:
-        raise ValueError(
-            f"embed_dim and num_heads must be at least 1, got {embed_dim} and {num_heads}"
-        )
+def _check_sizes(
+    embed_dim: int, num_heads: int, kdim: int | None, vdim: int | None, dropout: float
+) -> None:
+    sizes = {"embed_dim": embed_dim, "num_heads": num_heads, "kdim": kdim, "vdim": vdim}
+    for name, size in sizes.items():
+        if size is not None and size < 1:
+            raise ValueError(f"{name} must be at least 1, got {size}")
     if embed_dim % num_heads != 0:
         divisors = [n for n in range(1, embed_dim + 1) if embed_dim % n == 0]
         raise ValueError(

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from relakit.attention.call import check_tensor, shape_of
 from relakit.attention.masks import merge_masks
 
 
@@ -49,13 +50,11 @@ def project_heads(
     positions = 1 if module.batch_first or query.dim() == 2 else 0
     _check_inputs(module, query, key, value, positions)
     is_one_tensor = query is key and key is value
+    _check_masks(module, query, key, positions, attn_mask, key_padding_mask)
     if query.dim() == 2:
         query, key, value = query[None], key[None], value[None]
         key_padding_mask = None if key_padding_mask is None else key_padding_mask[None]
     batch = query.size(1 - positions)
-    _check_masks(
-        module, query.size(positions), key.size(positions), batch, attn_mask, key_padding_mask
-    )
     if is_causal and attn_mask is None:
         raise ValueError(
             "is_causal=True is a hint about attn_mask and needs it; pass for example "
@@ -133,8 +132,10 @@ def _check_inputs(
     module: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor, positions: int
 ) -> None:
     inputs = {"query": query, "key": key, "value": value}
-    if any(tensor.is_nested for tensor in inputs.values()):
-        raise ValueError("nested tensors are not supported; pad them and pass key_padding_mask")
+    for name, tensor in inputs.items():
+        check_tensor(name, tensor)
+        if tensor.is_nested:
+            raise ValueError(f"{name} is a nested tensor; pad it and pass key_padding_mask")
     if query.dim() not in (2, 3) or not query.dim() == key.dim() == value.dim():
         raise ValueError(
             "query, key and value must all have 3 dimensions (batched) or all have 2 (unbatched), "
@@ -162,15 +163,21 @@ def _check_inputs(
 
 def _check_masks(
     module: nn.MultiheadAttention,
-    queries: int,
-    keys: int,
-    batch: int,
+    query: Tensor,
+    key: Tensor,
+    positions: int,
     attn_mask: Tensor | None,
     key_padding_mask: Tensor | None,
 ) -> None:
+    is_batched = query.dim() == 3
+    batch = query.size(1 - positions) if is_batched else 1
+    queries, keys = (x.size(positions if is_batched else 0) for x in (query, key))
     masks = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask}
     for name, mask in masks.items():
-        if mask is not None and mask.dtype != torch.bool and not mask.is_floating_point():
+        if mask is None:
+            continue
+        check_tensor(name, mask)
+        if mask.dtype != torch.bool and not mask.is_floating_point():
             raise ValueError(
                 f"{name} must be of dtype torch.bool (True = do not attend) or floating point "
                 f"(added to the scores), got {mask.dtype}"
@@ -181,18 +188,15 @@ def _check_masks(
         if attn_mask.shape not in (shared, per_head):
             raise ValueError(
                 f"attn_mask must have shape {shared} [queries, keys] or {per_head} "
-                f"[batch * heads, queries, keys], got {_shape(attn_mask)}"
+                f"[batch * heads, queries, keys], got {shape_of(attn_mask)}"
             )
-    if key_padding_mask is not None and key_padding_mask.shape != (batch, keys):
+    padding_shape, legend = ((batch, keys), "[batch, keys]") if is_batched else ((keys,), "[keys]")
+    if key_padding_mask is not None and key_padding_mask.shape != padding_shape:
         raise ValueError(
-            f"key_padding_mask must have shape {(batch, keys)} [batch, keys] (without the batch "
-            f"for unbatched input), got {_shape(key_padding_mask)}"
+            f"key_padding_mask must have shape {padding_shape} {legend}, "
+            f"got {shape_of(key_padding_mask)}"
         )
 
 
 def _got_shapes(inputs: dict[str, Tensor]) -> str:
-    return "got " + ", ".join(f"{name} {_shape(tensor)}" for name, tensor in inputs.items())
-
-
-def _shape(tensor: Tensor) -> tuple[int, ...]:
-    return tuple(tensor.shape)
+    return "got " + ", ".join(f"{name} {shape_of(tensor)}" for name, tensor in inputs.items())

@@ -1,6 +1,6 @@
 """Choosing modules of a model by name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
@@ -11,26 +11,50 @@ Where: TypeAlias = str | Sequence[str] | Callable[[str, nn.Module], bool] | None
 and the module. In patterns ``*`` stands for any characters, dots included."""
 
 
-def is_selected(where: Where, name: str, module: nn.Module) -> bool:
-    """Whether ``where`` selects the module."""
+def names_of_modules(model: nn.Module) -> dict[nn.Module, list[str]]:
+    """Every module of the model with all its names: a shared module has several."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    names: dict[nn.Module, list[str]] = {}
+    for name, module in model.named_modules(remove_duplicate=False):
+        # torch.compile wraps modules; names are as they are without it.
+        names.setdefault(module, []).append(name.replace("_orig_mod.", ""))
+    return names
+
+
+def is_selected(where: Where, names: Sequence[str], module: nn.Module) -> bool:
+    """Whether ``where`` selects the module, under any of its names."""
     if where is None:
         return True
     if callable(where):
-        return where(name, module)
-    return any(fnmatchcase(name, pattern) for pattern in _patterns(where))
+        return any(where(name, module) for name in names)
+    return any(fnmatchcase(name, pattern) for pattern in _patterns(where) for name in names)
 
 
-def check_patterns(where: Where, names: Sequence[str]) -> None:
-    """Raise ValueError for a pattern that fits none of the names: it is a typing error."""
+def check_patterns(where: Where, names: Iterable[str], shown: Sequence[str]) -> None:
+    """Raise ValueError for a pattern that fits none of the names: it is a typing error.
+
+    ``shown`` are the names that the error lists.
+    """
     if where is None or callable(where):
         return
+    names = list(names)
     for pattern in _patterns(where):
-        if not any(fnmatchcase(name, pattern) for name in names):
-            raise ValueError(
-                f"no attention module is called {pattern!r}; the model has "
-                f"{', '.join(names) or 'none'}"
-            )
+        if any(fnmatchcase(name, pattern) for name in names):
+            continue
+        hint = ""
+        if any(name.startswith(f"{pattern}.") for name in names):
+            hint = f" (did you mean {pattern + '.*'!r}?)"
+        raise ValueError(
+            f"no attention module is called {pattern!r}{hint}; the model has "
+            f"{', '.join(shown) or 'none'}"
+        )
 
 
 def _patterns(where: str | Sequence[str]) -> Sequence[str]:
-    return [where] if isinstance(where, str) else where
+    patterns = [where] if isinstance(where, str) else where
+    if not isinstance(patterns, Sequence) or not all(isinstance(p, str) for p in patterns):
+        raise TypeError(
+            f"where must be None, a pattern, a list of patterns or a function, got {where!r}"
+        )
+    return patterns

@@ -1,5 +1,6 @@
 """What kinds of attention there are: `AttentionSpec`, and a name for each row of Table 1."""
 
+import math
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, get_args
@@ -12,14 +13,14 @@ GainStart = Literal["ones", "xavier", "xavier-head"]
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSpec:
-    """A kind of multi-head attention. The defaults are those of ReLA-g."""
+    """A kind of multi-head attention. The defaults are those of ReLA-g, its norm included."""
 
     activation: str = "relu"
     """From scores to weights: a name in `relakit.attention`'s list of activations."""
     norm: Norm = "rms"
     """Normalisation of the concatenated heads: ``"none"``, ``"rms"`` (eq. 4) or ``"layer"``."""
-    gate: bool = True
-    """Multiply the norm by sigmoid(gate * z) (eq. 5)."""
+    gate: bool | None = None
+    """Multiply the norm by sigmoid(gate * z) (eq. 5). None: if there is a norm."""
     gain_init: GainStart = "ones"
     """Start of the norm's gain: ``"ones"``, or uniform in ±sqrt(3 / fan) as in ReLA-i, with fan =
     the model's dimension (``"xavier"``) or the head's (``"xavier-head"``)."""
@@ -32,6 +33,15 @@ class AttentionSpec:
     length_exponent: float = 0.0
     """Weights are divided by (number of valid keys) to this power."""
 
+    def has_norm_of(self, other: "AttentionSpec") -> bool:
+        """Whether both describe the same norm, so that one may keep the other's parameters."""
+        return (self.norm, self.gate, self.gain_init, self.norm_eps) == (
+            other.norm,
+            other.gate,
+            other.gain_init,
+            other.norm_eps,
+        )
+
     def __post_init__(self) -> None:
         check_options(
             self.activation,
@@ -41,8 +51,14 @@ class AttentionSpec:
         )
         _check_choice("norm", self.norm, get_args(Norm))
         _check_choice("gain_init", self.gain_init, get_args(GainStart))
-        if isinstance(self.threshold, str):
-            _check_choice("threshold", self.threshold, ("learned", "or a number"))
+        if self.threshold != "learned" and not isinstance(self.threshold, (int, float)):
+            raise ValueError(f"threshold must be a number or 'learned', got {self.threshold!r}")
+        if not isinstance(self.norm_eps, (int, float)) or not 0 <= self.norm_eps < math.inf:
+            raise ValueError(f"norm_eps must be a number from 0 on, got {self.norm_eps!r}")
+        if self.gate not in (None, True, False):
+            raise ValueError(f"gate must be True, False or None, got {self.gate!r}")
+        if self.gate is None:
+            object.__setattr__(self, "gate", self.norm != "none")  # frozen, but not yet finished
         if self.norm == "none" and self.gate:
             raise ValueError("gate=True needs a norm to gate: norm='rms' or 'layer', got 'none'")
         if self.norm == "none" and self.gain_init != "ones":
@@ -57,7 +73,7 @@ def _check_choice(field: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def _plain(activation: str) -> AttentionSpec:
-    return AttentionSpec(activation=activation, norm="none", gate=False)
+    return AttentionSpec(activation=activation, norm="none")
 
 
 ATTENTIONS: Final = MappingProxyType(
@@ -81,7 +97,7 @@ def resolve_attention(attention: str | AttentionSpec) -> AttentionSpec:
     """The spec of a name in ATTENTIONS; a spec is returned as it is."""
     if isinstance(attention, AttentionSpec):
         return attention
-    if attention not in ATTENTIONS:
+    if not isinstance(attention, str) or attention not in ATTENTIONS:
         raise ValueError(
             f"unknown attention {attention!r}; choose one of {', '.join(ATTENTIONS)}, or pass an "
             "AttentionSpec"
