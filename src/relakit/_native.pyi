@@ -7,3 +7,58 @@ def cpu_features() -> dict[str, bool]:
     Only the sets of the architecture that the extension was built for are listed. True means that
     the processor has it and that the operating system saves its registers.
     """
+
+class View:
+    """Where a tensor `[batch, head, row, feature]` is: address and strides, features contiguous."""
+
+    def __init__(self, data: int, batch: int, head: int, row: int) -> None: ...
+
+class Mask:
+    """Where a mask is: address and strides. One byte per entry if boolean, else float32."""
+
+    def __init__(
+        self, data: int, is_boolean: bool, batch: int, head: int, row: int, column: int
+    ) -> None: ...
+
+class Problem:
+    """One attention call: relu(scale * Q K^T + mask - threshold) ** power, times V."""
+
+    batch: int
+    heads: int
+    key_heads: int
+    queries: int
+    keys: int
+    dim: int
+    value_dim: int
+    is_bfloat16: bool
+    query: View
+    key: View
+    value: View
+    mask: Mask
+    causal: bool
+    scale: float
+    threshold: int
+    """Address of one float32 per head."""
+    power: int
+    dropout: float
+    seed: int
+
+    def __init__(self) -> None: ...
+
+def kernels() -> list[str]:
+    """Instruction sets whose kernels this machine can run, best first."""
+
+def rela_forward(kernels: str, threads: int, problem: Problem, output: int) -> None:
+    """Write the output, `[batch, heads, queries, value_dim]`, to an address."""
+
+def rela_backward(
+    kernels: str,
+    threads: int,
+    problem: Problem,
+    grad_output: View,
+    grad_query: int,
+    grad_key: int,
+    grad_value: int,
+    grad_threshold: int,
+) -> None:
+    """Write the gradients, contiguous, to addresses; the threshold's: `[batch, heads]`, float32."""

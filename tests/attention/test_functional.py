@@ -146,7 +146,7 @@ BAD_CALLS = {
     "power": ({}, {"power": 0.0}, "power must be a finite number above 0, got 0.0"),
     "threshold": ({}, {"threshold": float("nan")}, "threshold must be a finite number, got nan"),
     "length_exponent": ({}, {"length_exponent": float("inf")}, "a finite number, got inf"),
-    "backend": ({}, {"backend": "cuda"}, "unknown backend 'cuda'; choose one of sdpa, reference"),
+    "backend": ({}, {"backend": "cuda"}, "unknown backend 'cuda'; choose one of sdpa, native"),
     "backend refuses": (
         {},
         {"backend": "sdpa", "need_weights": True},

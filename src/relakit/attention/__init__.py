@@ -2,7 +2,7 @@
 
 from relakit.attention.activations import ACTIVATIONS
 from relakit.attention.backends import BACKENDS
-from relakit.attention.capture import AttentionRecord, Records, capture
+from relakit.attention.capturing import AttentionRecord, Records, capture
 from relakit.attention.convert import convert_attention
 from relakit.attention.functional import attention
 from relakit.attention.module import MultiheadAttention

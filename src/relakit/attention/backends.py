@@ -8,10 +8,17 @@ or raises, and never hands the call on to another.
 from abc import ABC, abstractmethod
 from typing import ClassVar, Final
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from relakit.attention.call import AttentionCall
+from relakit.attention.native import (
+    LARGEST_DIM,
+    is_transforming,
+    native_attention,
+    why_unavailable,
+)
 from relakit.attention.reference import reference_attention
 
 
@@ -22,6 +29,9 @@ class Backend(ABC):
     description: ClassVar[str]
     example_activation: ClassVar[str]
     """An activation that the backend serves, for a trial call."""
+
+    by_name_only: ClassVar[bool] = False
+    """Whether the backend serves only calls that name it."""
 
     def unavailable(self) -> list[str]:
         """Reasons why the backend cannot work on this machine at all."""
@@ -67,6 +77,44 @@ class SdpaBackend(Backend):
         return output, None
 
 
+class NativeBackend(Backend):
+    """The C++ kernels, for ReLU attention on the CPU. Not chosen by itself: ask for it by name."""
+
+    name = "native"
+    description = "C++ kernels that skip zeros; relu on the CPU, float32 and bfloat16; by name only"
+    example_activation = "relu"
+    by_name_only = True
+
+    def unavailable(self) -> list[str]:
+        return why_unavailable()
+
+    def refusals(self, call: AttentionCall) -> list[str]:
+        query, mask = call.query, call.attn_mask
+        reasons = []
+        if call.activation != "relu":
+            reasons.append(f"it computes relu, not {call.activation!r}")
+        if query.device.type != "cpu":
+            reasons.append(f"it runs on the CPU, not on {query.device.type!r}")
+        if query.dtype not in (torch.float32, torch.bfloat16):
+            reasons.append(f"it computes float32 and bfloat16, not {query.dtype}")
+        if call.power not in (1, 2):
+            reasons.append(f"it knows the powers 1 and 2, not {call.power}")
+        if call.length_exponent != 0:
+            reasons.append("it does not divide by the length (length_exponent)")
+        if call.need_weights:
+            reasons.append("it does not return weights (need_weights=True)")
+        if max(query.size(-1), call.value.size(-1)) > LARGEST_DIM:
+            reasons.append(f"it takes at most {LARGEST_DIM} features per head")
+        if mask is not None and mask.requires_grad:
+            reasons.append("it has no gradient for the mask")
+        if is_transforming():
+            reasons.append("it cannot run inside torch.func transforms such as vmap")
+        return reasons
+
+    def run(self, call: AttentionCall) -> tuple[Tensor, None]:
+        return native_attention(call), None
+
+
 class ReferenceBackend(Backend):
     """The plain PyTorch formula, for everything."""
 
@@ -83,7 +131,7 @@ class ReferenceBackend(Backend):
 
 
 BACKENDS: Final[dict[str, Backend]] = {
-    backend.name: backend for backend in (SdpaBackend(), ReferenceBackend())
+    backend.name: backend for backend in (SdpaBackend(), NativeBackend(), ReferenceBackend())
 }
 """All backends by name, in order of preference."""
 
@@ -107,6 +155,8 @@ def choose_backend(call: AttentionCall, name: str | None) -> Backend:
             raise ValueError(f"backend {name!r} cannot serve this call: {'; '.join(reasons)}")
         return backend
     for backend in BACKENDS.values():
+        if backend.by_name_only:
+            continue
         if not backend.unavailable() and not backend.refusals(call):
             return backend
     raise RuntimeError("no attention backend can serve this call")  # the reference serves all

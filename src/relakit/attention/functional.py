@@ -116,7 +116,8 @@ def attention(
             ``relu``, ``gelu`` and ``leaky_relu``.
         need_weights: return ``(output, weights)`` instead of the output. The weights are those
             that met the values, that is after dropout.
-        backend: ``"sdpa"``, ``"reference"`` or None for the fastest one that can serve the call.
+        backend: ``"sdpa"``, ``"native"`` or ``"reference"``; None chooses between the first and the
+            last.
 
     Returns:
         The output ``[..., heads, queries, value dim]``; with ``need_weights=True`` also the weights

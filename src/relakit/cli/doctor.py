@@ -174,20 +174,15 @@ def examine_backends() -> list[BackendStatus]:
 
 
 def find_default_backend() -> str | None:
-    """The first backend that accepts a ReLU attention call: the one that serves it by default."""
-    from relakit.attention.backends import BACKENDS
-    from relakit.attention.functional import attention
+    """The backend that serves a ReLU attention call which names none."""
+    from relakit.attention.backends import choose_backend
+    from relakit.attention.call import AttentionCall
 
     query, key, value = _trial_inputs()
-    for name in BACKENDS:
-        try:
-            attention(query, key, value, activation="relu", backend=name)
-        except ValueError:  # how a backend refuses a call
-            continue
-        except Exception:  # it accepted the call and broke: it is the default all the same
-            return name
-        return name
-    return None
+    try:
+        return choose_backend(AttentionCall(query=query, key=key, value=value), None).name
+    except RuntimeError:  # none does
+        return None
 
 
 def try_out(activation: str, backend: str | None) -> list[str]:
