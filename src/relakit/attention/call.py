@@ -174,10 +174,13 @@ def _check_mask(mask: Tensor, query: Tensor, weights_shape: tuple[int, ...]) -> 
 
 def _broadcast_lead(query: Tensor, other: Tensor, enable_gqa: bool) -> tuple[int, ...]:
     """Leading dimensions (all but positions and features) of query and key or value together."""
-    lead = list(other.shape[:-2])
+    query_lead: tuple[int, ...] = query.shape[:-2]
+    lead: tuple[int, ...] = other.shape[:-2]
     if enable_gqa:
-        lead[-1] = query.size(-3)
-    return tuple(torch.broadcast_shapes(query.shape[:-2], lead))  # type: ignore[no-untyped-call]
+        lead = (*lead[:-1], query.size(-3))
+    if query_lead == lead:  # nearly always, and the general answer takes PyTorch its time
+        return tuple(query_lead)
+    return tuple(torch.broadcast_shapes(query_lead, lead))  # type: ignore[no-untyped-call]
 
 
 def check_tensor(name: str, value: object) -> None:
