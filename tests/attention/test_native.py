@@ -4,6 +4,9 @@ Inputs lie on a coarse grid, so that scores are exact in float32 and bfloat16: w
 above its threshold does not depend on the order of a sum, and gradients can be compared.
 """
 
+import os
+import signal
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -299,3 +302,20 @@ def test_memory_does_not_grow_with_the_square_of_the_length() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     run([x, -x, x], torch.zeros(2), "native", is_causal=True)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024  # KiB
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    """As data loaders fork. The child has none of the threads that the parent's kernels use."""
+    x = torch.randn(2, 2, 200, 8)
+    torch.set_num_threads(2)
+    try:
+        expected = relakit.attention(x, x, x, backend="native")
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)  # a child that hangs must not hang the tests
+            output = relakit.attention(x, x, x, backend="native")
+            os._exit(0 if torch.equal(output, expected) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        torch.set_num_threads(1)
