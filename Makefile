@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c c
 # What the extension is built with; CMake and Ninja come from PyPI where the system has none.
 BUILD_TOOLS := scikit-build-core nanobind \
 	$(if $(shell command -v cmake),,cmake) $(if $(shell command -v ninja),,ninja)
-NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.h native/*.py)
+NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.h native/*.py native/*/*.cpp native/*/*.h)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

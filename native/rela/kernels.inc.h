@@ -102,19 +102,20 @@ void unpack_rows(const float* in, std::int64_t padded, std::int64_t rows, std::i
   }
 }
 
-// Packed rows to columns: out[p][j] = in[j][p], kKeyTile floats from one row of out to the next, zero
-// for columns from `rows` on to the next whole register tile.
-void transpose(const float* in, std::int64_t padded, int rows, std::int64_t size, float* out) {
-  const int end = static_cast<int>(round_up(rows, kWidth));
-  constexpr int block = 16;
-  for (int j0 = 0; j0 < end; j0 += block) {
-    const int j1 = static_cast<int>(least(j0 + block, end));
-    for (std::int64_t p0 = 0; p0 < size; p0 += block) {
-      const std::int64_t p1 = least(p0 + block, size);
-      for (std::int64_t p = p0; p < p1; p++) {
-        for (int j = j0; j < j1; j++) out[p * kKeyTile + j] = j < rows ? in[j * padded + p] : 0.0f;
-      }
+// Packed rows to columns: out[p][j] = in[j][p], kKeyTile floats from one row of out to the next. Rows
+// are padded to whole vectors and tiles to whole blocks, so blocks may reach beyond what is asked for;
+// columns from `rows` on to the next whole vector become 0.
+void transpose(const float* in, std::int64_t padded, int rows, float* out) {
+  constexpr int block = 8;
+  static_assert(kWidth % block == 0 && kKeyTile % block == 0, "blocks must not cross a border");
+  for (int j = 0; j < rows; j += block) {
+    for (std::int64_t p = 0; p < padded; p += block) {
+      transpose_8x8(in + j * padded + p, padded, out + p * kKeyTile + j, kKeyTile);
     }
+  }
+  const int end = static_cast<int>(round_up(rows, kWidth));
+  for (std::int64_t p = 0; rows < end && p < padded; p++) {
+    for (int j = rows; j < end; j++) out[p * kKeyTile + j] = 0.0f;
   }
 }
 
@@ -201,6 +202,29 @@ void add_rows(float* out, const float* rows, std::int64_t padded, const std::uin
   }
   for (; p < padded; p += kWidth) {
     add_rows_part<1>(out + p, rows + p, padded, list, length, weights, stride);
+  }
+}
+
+// add_rows for two sums over the same list, of N vectors each: the list is walked once.
+template <int N>
+void add_rows_twice(float* out_a, const float* rows_a, const float* weights_a, float* out_b,
+                    const float* rows_b, const float* weights_b, const std::uint8_t* list,
+                    int length, int stride) {
+  Vector a[N], b[N];
+  for (int v = 0; v < N; v++) {
+    a[v] = Vector::load(out_a + v * kWidth);
+    b[v] = Vector::load(out_b + v * kWidth);
+  }
+  for (int t = 0; t < length; t++) {
+    const int i = list[t];
+    const Vector wa = Vector::all(weights_a[i * stride]), wb = Vector::all(weights_b[i * stride]);
+    const float *x = rows_a + i * N * kWidth, *y = rows_b + i * N * kWidth;
+    for (int v = 0; v < N; v++) a[v] = a[v].plus_product(wa, Vector::load(x + v * kWidth));
+    for (int v = 0; v < N; v++) b[v] = b[v].plus_product(wb, Vector::load(y + v * kWidth));
+  }
+  for (int v = 0; v < N; v++) {
+    a[v].store(out_a + v * kWidth);
+    b[v].store(out_b + v * kWidth);
   }
 }
 
@@ -421,7 +445,7 @@ void forward_task(const Problem& p, const ForwardResult& result, std::int64_t ba
   const std::int64_t dim = round_up(p.dim, kWidth), value_dim = round_up(p.value_dim, kWidth);
   const std::int64_t rows = end - begin;
   Buffer queries(rows * dim), output(rows * value_dim, Start::zero);
-  Buffer keys(kKeyTile * dim), keys_t(p.dim * kKeyTile), values(kKeyTile * value_dim);
+  Buffer keys(kKeyTile * dim), keys_t(dim * kKeyTile), values(kKeyTile * value_dim);
   Tile tile;
   pack_rows(row_of<T>(p.query, batch, head_index, begin), p.query.row, static_cast<int>(rows),
             p.dim, dim, p.scale, queries);
@@ -430,7 +454,7 @@ void forward_task(const Problem& p, const ForwardResult& result, std::int64_t ba
   for (std::int64_t key = 0; key < head.causal_end(end - 1); key += kKeyTile) {
     const int columns = static_cast<int>(least(kKeyTile, p.keys - key));
     pack_rows(row_of<T>(p.key, batch, key_head, key), p.key.row, columns, p.dim, dim, 1.0f, keys);
-    transpose(keys, dim, columns, p.dim, keys_t);
+    transpose(keys, dim, columns, keys_t);
     pack_rows(row_of<T>(p.value, batch, key_head, key), p.value.row, columns, p.value_dim,
               value_dim, 1.0f, values);
     const bool is_finite = all_finite(values, columns * value_dim);
@@ -495,11 +519,12 @@ class BackwardTask {
 
  private:
   bool is_head_finite(const View& view, std::int64_t head, std::int64_t rows, std::int64_t size) {
-    for (std::int64_t i = 0; i < rows; i++) {
-      const T* row = row_of<T>(view, batch_, head, i);
-      float sum = 0.0f;  // of zeros, or NaN
-      for (std::int64_t p = 0; p < size; p++) sum += to_float(row[p]) * 0.0f;
-      if (!(sum == 0.0f)) return false;
+    const std::int64_t padded = round_up(size, kWidth);
+    Buffer packed(kQueryTile * padded);
+    for (std::int64_t i = 0; i < rows; i += kQueryTile) {
+      const int count = static_cast<int>(least(kQueryTile, rows - i));
+      pack_rows(row_of<T>(view, batch_, head, i), view.row, count, size, padded, 1.0f, packed);
+      if (!all_finite(packed, count * padded)) return false;
     }
     return true;
   }
@@ -517,7 +542,7 @@ class BackwardTask {
       const int columns = static_cast<int>(least(kKeyTile, p_.keys - key));
       pack_rows(row_of<T>(p_.key, batch_, key_head_, key), p_.key.row, columns, p_.dim, dim_, 1.0f,
                 keys_);
-      transpose(keys_, dim_, columns, p_.dim, keys_t_);
+      transpose(keys_, dim_, columns, keys_t_);
       pack_rows(row_of<T>(p_.value, batch_, key_head_, key), p_.value.row, columns, p_.value_dim,
                 value_dim_, 1.0f, values_);
       has_values_t_ = false;
@@ -553,7 +578,7 @@ class BackwardTask {
   double fill_gradients(const Head& head, std::int64_t query, int rows, std::int64_t key,
                         int columns, bool dense) {
     if (dense) {
-      if (!has_values_t_) transpose(values_, value_dim_, columns, p_.value_dim, values_t_);
+      if (!has_values_t_) transpose(values_, value_dim_, columns, values_t_);
       has_values_t_ = true;
       products(grad_output_, value_dim_, values_t_, p_.value_dim, 0.0f, rows, columns, gradients_);
     } else {
@@ -566,23 +591,35 @@ class BackwardTask {
     for (int i = 0; i < rows; i++) {
       float *weights = tile_.row(i), *gradients = gradients_ + i * kKeyTile;
       const std::uint8_t* list = tile_.list(i);
-      float sum = 0.0f;
-      for (int t = 0; t < tile_.lengths[i]; t++) {
-        const int j = list[t];
-        if (p_.power == 2) {
+      const int length = tile_.lengths[i];
+      if (p_.power == 2) {
+        for (int t = 0; t < length; t++) {
+          const int j = list[t];
           gradients[j] *= 2.0f * weights[j];
           weights[j] *= weights[j];
         }
-        if (p_.dropout > 0.0f) {
+      }
+      if (p_.dropout > 0.0f) {
+        for (int t = 0; t < length; t++) {
+          const int j = list[t];
           const float kept = head.kept(query + i, key + j);
           gradients[j] *= kept;
           weights[j] *= kept;
         }
-        sum += gradients[j];
       }
-      total += sum;
+      total += sum_of(gradients, list, length);
     }
     return total;
+  }
+
+  static float sum_of(const float* numbers, const std::uint8_t* list, int length) {
+    float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};  // four at a time: an addition waits for the last one
+    int t = 0;
+    for (; t + 4 <= length; t += 4) {
+      for (int u = 0; u < 4; u++) sum[u] += numbers[list[t + u]];
+    }
+    for (; t < length; t++) sum[0] += numbers[list[t]];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
 
   void add_dense(float* grad_queries, int rows, std::int64_t key, int columns) {
@@ -610,7 +647,14 @@ class BackwardTask {
       for (int i = 0; i < 64; i++) words[i] = i < rows ? tile_.bits[i][w] : 0;
       transpose_bits(words);
       for (int j = 64 * w; j < least(64 * (w + 1), columns); j++) {
+        if (words[j - 64 * w] == 0) continue;
         const int length = append_positions(words[j - 64 * w], 0, list, 0);
+        if (dim_ == 4 * kWidth && value_dim_ == 4 * kWidth) {  // a head of the usual 64 features
+          add_rows_twice<4>(grad_values_ + (key + j) * value_dim_, grad_output_, tile_.scores + j,
+                            grad_keys_ + (key + j) * dim_, queries_, gradients_ + j, list, length,
+                            kKeyTile);
+          continue;
+        }
         add_rows(grad_values_ + (key + j) * value_dim_, grad_output_, value_dim_, list, length,
                  tile_.scores + j, kKeyTile);
         add_rows(grad_keys_ + (key + j) * dim_, queries_, dim_, list, length, gradients_ + j,
@@ -625,8 +669,8 @@ class BackwardTask {
   const std::int64_t dim_ = round_up(p_.dim, kWidth), value_dim_ = round_up(p_.value_dim, kWidth);
   Buffer grad_keys_{p_.keys * dim_, Start::zero};
   Buffer grad_values_{p_.keys * value_dim_, Start::zero};
-  Buffer keys_{kKeyTile * dim_}, keys_t_{p_.dim * kKeyTile};
-  Buffer values_{kKeyTile * value_dim_}, values_t_{p_.value_dim * kKeyTile};
+  Buffer keys_{kKeyTile * dim_}, keys_t_{dim_ * kKeyTile};
+  Buffer values_{kKeyTile * value_dim_}, values_t_{value_dim_ * kKeyTile};
   Buffer queries_{kQueryTile * dim_}, grad_output_{kQueryTile * value_dim_};
   Buffer gradients_{kQueryTile * kKeyTile};
   bool has_values_t_ = false;

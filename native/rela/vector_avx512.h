@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "bits.h"
+#include "transpose_avx.h"
 
 namespace relakit::avx512 {
 

@@ -56,6 +56,14 @@ struct Vector {
   }
 };
 
+// out[p][j] = in[j][p] for 8 x 8 floats.
+static inline void transpose_8x8(const float* in, std::int64_t in_stride, float* out,
+                                 std::int64_t out_stride) {
+  for (int p = 0; p < 8; p++) {
+    for (int j = 0; j < 8; j++) out[p * out_stride + j] = in[j * in_stride + p];
+  }
+}
+
 // Append the positions of the set bits, plus base, to a list; returns the list's new length.
 static inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, int length) {
   return append_positions_one_by_one(bits, base, list, length);
