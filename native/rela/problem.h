@@ -36,9 +36,7 @@ struct Problem {
 
 // Contiguous results, in the problem's dtype unless another type is named.
 struct ForwardResult {
-  void* output = nullptr;            // [batch, heads, queries, value_dim]
-  std::int32_t* nonzeros = nullptr;  // [batch, heads, queries], zero on entry, or null
-  float* weights = nullptr;          // [batch, heads, queries, keys], zero on entry, or null
+  void* output = nullptr;  // [batch, heads, queries, value_dim]
 };
 
 struct BackwardResult {

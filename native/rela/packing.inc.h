@@ -1,0 +1,108 @@
+// Sizes of tiles, scratch memory, and packing: to float32, contiguous, padded. Part of kernels.inc.h.
+
+#include <cstring>
+
+#include "rela/problem.h"
+#include "rela/scratch.h"
+
+namespace relakit::RELAKIT_ISA {
+namespace {
+
+constexpr int kWidth = Vector::width;
+constexpr int kRows = Vector::rows, kColumns = Vector::columns;
+constexpr int kKeyTile = 128;    // keys in a tile; positions fit into a byte
+constexpr int kQueryTile = 64;   // queries in a tile; one bit each in a column's word
+constexpr int kWords = kKeyTile / 64;
+constexpr int kListRoom = kKeyTile + 64;  // append_positions may write 64 bytes at once
+
+std::int64_t round_up(std::int64_t n, std::int64_t step) { return (n + step - 1) / step * step; }
+
+std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+std::int64_t between(std::int64_t low, std::int64_t n, std::int64_t high) {
+  return n < low ? low : n > high ? high : n;
+}
+
+enum class Start { undefined, zero };
+
+// Scratch memory for floats.
+class Buffer {
+ public:
+  explicit Buffer(std::int64_t size, Start start = Start::undefined)
+      : bytes_(static_cast<std::size_t>(size) * sizeof(float)),
+        data_(static_cast<float*>(take_scratch(bytes_))) {
+    if (start == Start::zero) std::memset(data_, 0, bytes_);
+  }
+  ~Buffer() { give_back_scratch(data_, bytes_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  float* data() { return data_; }
+  operator float*() { return data_; }
+
+ private:
+  std::size_t bytes_;
+  float* data_;
+};
+
+float to_float(float x) { return x; }
+float to_float(std::uint16_t x) {  // bfloat16: the upper half of a float32
+  const std::uint32_t bits = static_cast<std::uint32_t>(x) << 16;
+  float f;
+  std::memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+void from_float(float x, float& out) { out = x; }
+void from_float(float x, std::uint16_t& out) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  if (!(x == x)) {
+    out = 0x7FC0;
+    return;
+  }
+  bits += 0x7FFF + ((bits >> 16) & 1);  // to nearest, ties to even
+  out = static_cast<std::uint16_t>(bits >> 16);
+}
+
+template <class T>
+const T* row_of(const View& view, std::int64_t batch, std::int64_t head, std::int64_t row) {
+  return static_cast<const T*>(view.data) + batch * view.batch + head * view.head + row * view.row;
+}
+
+// Rows to rows: out[i][p] = factor * in[i][p], with `padded` floats from one row of out to the next.
+template <class T>
+void pack_rows(const T* in, std::int64_t stride, int rows, std::int64_t size, std::int64_t padded,
+               float factor, float* out) {
+  for (int i = 0; i < rows; i++, in += stride, out += padded) {
+    for (std::int64_t p = 0; p < size; p++) out[p] = factor * to_float(in[p]);
+    for (std::int64_t p = size; p < padded; p++) out[p] = 0.0f;
+  }
+}
+
+template <class T>
+void unpack_rows(const float* in, std::int64_t padded, std::int64_t rows, std::int64_t size,
+                 float factor, T* out) {
+  for (std::int64_t i = 0; i < rows; i++, in += padded, out += size) {
+    for (std::int64_t p = 0; p < size; p++) from_float(factor * in[p], out[p]);
+  }
+}
+
+// Packed rows to columns: out[p][j] = in[j][p], kKeyTile floats from one row of out to the next. Rows
+// are padded to whole vectors and tiles to whole blocks, so blocks may reach beyond what is asked for;
+// columns from `rows` on to the next whole vector become 0.
+void transpose(const float* in, std::int64_t padded, int rows, float* out) {
+  constexpr int block = 8;
+  static_assert(kWidth % block == 0 && kKeyTile % block == 0, "blocks must not cross a border");
+  for (int j = 0; j < rows; j += block) {
+    for (std::int64_t p = 0; p < padded; p += block) {
+      transpose_8x8(in + j * padded + p, padded, out + p * kKeyTile + j, kKeyTile);
+    }
+  }
+  const int end = static_cast<int>(round_up(rows, kWidth));
+  for (std::int64_t p = 0; rows < end && p < padded; p++) {
+    for (int j = rows; j < end; j++) out[p * kKeyTile + j] = 0.0f;
+  }
+}
+
+}  // namespace
+}  // namespace relakit::RELAKIT_ISA
