@@ -19,13 +19,15 @@ void forward_task(const Problem& p, const ForwardResult& result, std::int64_t ba
             p.dim, dim, p.scale, queries);
   const std::int64_t row_index = (batch * p.heads + head_index) * p.queries + begin;
 
-  for (std::int64_t key = 0; key < head.causal_end(end - 1); key += kKeyTile) {
+  for (std::int64_t key = 0; key < p.keys; key += kKeyTile) {
     const int columns = static_cast<int>(least(kKeyTile, p.keys - key));
-    pack_rows(row_of<T>(p.key, batch, key_head, key), p.key.row, columns, p.dim, dim, 1.0f, keys);
-    transpose(keys, dim, columns, keys_t);
     pack_rows(row_of<T>(p.value, batch, key_head, key), p.value.row, columns, p.value_dim,
               value_dim, 1.0f, values);
+    // Values that are not finite make NaN of a zero weight, as in the plain formula.
     const bool is_finite = all_finite(values, columns * value_dim);
+    if (head.causal_end(end - 1) <= key && is_finite) continue;
+    pack_rows(row_of<T>(p.key, batch, key_head, key), p.key.row, columns, p.dim, dim, 1.0f, keys);
+    transpose(keys, dim, columns, keys_t);
     for (std::int64_t q = 0; q < rows; q += kQueryTile) {
       const int tile_rows = static_cast<int>(least(kQueryTile, rows - q));
       if (head.causal_end(begin + q + tile_rows - 1) <= key && is_finite) continue;
@@ -45,7 +47,6 @@ void forward_task(const Problem& p, const ForwardResult& result, std::int64_t ba
           }
         }
       }
-      // Values that are not finite make NaN of a zero weight, as in the plain formula.
       if (!is_finite || is_dense(total, tile_rows, columns, kDenseSums)) {
         clear_unlisted(tile, tile_rows, columns, tile.scores);
         add_products(output + q * value_dim, tile_rows, tile.scores, kKeyTile, 1, values,
