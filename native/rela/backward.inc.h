@@ -15,6 +15,8 @@ class BackwardTask {
 
   void run() {
     const std::int64_t group = p_.heads / p_.key_heads;
+    are_keys_finite_ = is_head_finite(p_.key, key_head_, p_.keys, p_.dim) &&
+                       is_head_finite(p_.value, key_head_, p_.keys, p_.value_dim);
     for (std::int64_t h = key_head_ * group; h < (key_head_ + 1) * group; h++) run_head(h);
     const std::int64_t row = (batch_ * p_.key_heads + key_head_) * p_.keys;
     unpack_rows(grad_keys_.data(), dim_, p_.keys, p_.dim, 1.0f,
@@ -38,9 +40,8 @@ class BackwardTask {
   void run_head(std::int64_t head_index) {
     const Head head(p_, batch_, head_index);
     // What is not finite makes NaN of a zero, as in the plain formula, so nothing may be skipped.
-    const bool is_finite = is_head_finite(p_.query, head_index, p_.queries, p_.dim) &&
-                           is_head_finite(p_.key, key_head_, p_.keys, p_.dim) &&
-                           is_head_finite(p_.value, key_head_, p_.keys, p_.value_dim) &&
+    const bool is_finite = are_keys_finite_ &&
+                           is_head_finite(p_.query, head_index, p_.queries, p_.dim) &&
                            is_head_finite(result_.grad_output, head_index, p_.queries, p_.value_dim);
     Buffer grad_queries(p_.queries * dim_, Start::zero);
     double grad_threshold = 0.0;
@@ -179,7 +180,7 @@ class BackwardTask {
   Buffer values_{kKeyTile * value_dim_}, values_t_{value_dim_ * kKeyTile};
   Buffer queries_{kQueryTile * dim_}, grad_output_{kQueryTile * value_dim_};
   Buffer gradients_{kQueryTile * kKeyTile};
-  bool has_values_t_ = false;
+  bool are_keys_finite_ = false, has_values_t_ = false;
   Tile tile_;
 };
 

@@ -56,7 +56,7 @@ def check_call(call: AttentionCall) -> None:
         power=call.power,
         length_exponent=call.length_exponent,
     )
-    check_inputs(call.query, call.key, call.value)
+    _check_inputs(call.query, call.key, call.value)
     _check_heads(call)
     _check_threshold(call)
     if not 0.0 <= call.dropout_p <= 1.0:
@@ -70,10 +70,9 @@ def check_call(call: AttentionCall) -> None:
         _check_mask(call.attn_mask, call.query, call.weights_shape)
 
 
-def check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Raise where query, key and value do not fit together, heads aside."""
+def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Raise where query, key and value, known to be tensors, do not fit together, heads aside."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
-        check_tensor(name, tensor)
         if tensor.is_nested:
             raise ValueError(f"{name} is a nested tensor; pad it and pass a mask instead")
         if tensor.dim() < 2:

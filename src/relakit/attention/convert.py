@@ -8,6 +8,7 @@ from relakit.attention.selection import (
     check_patterns,
     is_selected,
     names_of_modules,
+    plain_name,
 )
 from relakit.attention.spec import AttentionSpec, resolve_attention
 
@@ -66,7 +67,7 @@ def convert_attention(
         if module in replacements:
             parent, _, attribute = name.rpartition(".")
             setattr(model.get_submodule(parent), attribute, replacements[module])
-            changed.append(name.replace("_orig_mod.", ""))
+            changed.append(plain_name(name))
     if changed:
         _stop_nested_tensors(model)
     return changed

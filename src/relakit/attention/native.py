@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -113,6 +113,21 @@ def _mask_as_4d(mask: Tensor, lead: tuple[int, ...]) -> Tensor:
     return mask.reshape(-1, lead[-1], *mask.shape[-2:])
 
 
+class _Arguments(NamedTuple):
+    """Arguments of the operators, in their order."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    mask: Tensor | None
+    threshold: Tensor
+    seed: Tensor | None
+    scale: float
+    power: int
+    is_causal: bool
+    dropout_p: float
+
+
 @torch.library.custom_op("relakit::rela", mutates_args=(), device_types="cpu")
 def rela(
     query: Tensor,
@@ -129,7 +144,10 @@ def rela(
     """Attention over ``[batch, heads, positions, features]``; the mask broadcasts to 4-D."""
     output = query.new_empty((*query.shape[:-1], value.size(-1)))
     threshold = threshold.contiguous()
-    problem = _problem(query, key, value, mask, threshold, seed, scale, power, is_causal, dropout_p)
+    arguments = _Arguments(
+        query, key, value, mask, threshold, seed, scale, power, is_causal, dropout_p
+    )
+    problem = _problem(arguments)
     load_extension().rela_forward(
         choose_kernels(), torch.get_num_threads(), problem, output.data_ptr()
     )
@@ -161,7 +179,10 @@ def rela_backward(
     if grad_output.stride(-1) != 1:
         grad_output = grad_output.contiguous()
     threshold = threshold.contiguous()
-    problem = _problem(query, key, value, mask, threshold, seed, scale, power, is_causal, dropout_p)
+    arguments = _Arguments(
+        query, key, value, mask, threshold, seed, scale, power, is_causal, dropout_p
+    )
+    problem = _problem(arguments)
     extension = load_extension()
     extension.rela_backward(
         choose_kernels(),
@@ -188,68 +209,43 @@ def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> Non
 
 
 def _differentiate(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
-    query, key, value, mask, threshold, seed = ctx.saved_tensors
-    inputs = (query, key, value, mask, threshold, seed, *ctx.options)
+    arguments = _Arguments(*ctx.saved_tensors, *ctx.options)
     if torch.is_grad_enabled():  # create_graph=True: these gradients are differentiated again
-        dq, dk, dv, dt = _differentiable_backward(grad_output, *inputs)
+        dq, dk, dv, dt = _differentiable_backward(grad_output, arguments)
     else:
-        dq, dk, dv, dt = torch.ops.relakit.rela_backward(grad_output, *inputs)
+        dq, dk, dv, dt = torch.ops.relakit.rela_backward(grad_output, *arguments)
     return dq, dk, dv, None, dt, None, None, None, None, None
 
 
 rela.register_autograd(_differentiate, setup_context=_save_for_backward)
 
 
-def _differentiable_backward(
-    grad_output: Tensor,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    threshold: Tensor,
-    seed: Tensor | None,
-    scale: float,
-    power: int,
-    is_causal: bool,
-    dropout_p: float,
-) -> tuple[Tensor, ...]:
+def _differentiable_backward(grad_output: Tensor, arguments: _Arguments) -> tuple[Tensor, ...]:
     """The same gradients by the reference, which autograd can differentiate."""
-    if dropout_p > 0:
+    if arguments.dropout_p > 0:
         raise RuntimeError(
             "the native backend has no second derivatives with dropout; use backend='reference'"
         )
-    inputs = [
-        x if x.requires_grad else x.detach().requires_grad_()
-        for x in (query, key, value, threshold)
-    ]
+    differentiated = (arguments.query, arguments.key, arguments.value, arguments.threshold)
+    inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in differentiated]
     call = AttentionCall(
         query=inputs[0],
         key=inputs[1],
         value=inputs[2],
-        attn_mask=mask,
-        is_causal=is_causal,
-        scale=scale,
+        attn_mask=arguments.mask,
+        is_causal=arguments.is_causal,
+        scale=arguments.scale,
         enable_gqa=True,
         threshold=inputs[3],
-        power=float(power),
+        power=float(arguments.power),
     )
     output, _ = reference_attention(call)
     return torch.autograd.grad(output, inputs, grad_output, create_graph=True)
 
 
-def _problem(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    threshold: Tensor,
-    seed: Tensor | None,
-    scale: float,
-    power: int,
-    is_causal: bool,
-    dropout_p: float,
-) -> Any:
+def _problem(arguments: _Arguments) -> Any:
     """The call as the kernels read it. It holds addresses: the tensors must outlive it."""
+    query, key, value, mask = arguments[:4]
     extension = load_extension()
     problem = extension.Problem()
     problem.batch, problem.heads, problem.queries, problem.dim = query.shape
@@ -262,10 +258,10 @@ def _problem(
         weights_shape = (*query.shape[:3], key.size(2))
         mask = mask.expand(weights_shape)  # strides of 0 where it broadcasts
         problem.mask = extension.Mask(mask.data_ptr(), mask.dtype == torch.bool, *mask.stride())
-    problem.causal = is_causal
-    problem.scale = scale
-    problem.threshold = threshold.data_ptr()
-    problem.power = power
-    problem.dropout = dropout_p
-    problem.seed = 0 if seed is None else int(seed)
+    problem.causal = arguments.is_causal
+    problem.scale = arguments.scale
+    problem.threshold = arguments.threshold.data_ptr()
+    problem.power = arguments.power
+    problem.dropout = arguments.dropout_p
+    problem.seed = 0 if arguments.seed is None else int(arguments.seed)
     return problem

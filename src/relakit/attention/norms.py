@@ -5,7 +5,7 @@ float32 and returned in its own dtype.
 """
 
 import math
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from relakit.attention.precision import wide
 
 GainInit: TypeAlias = Literal["ones", "xavier"]
-GAIN_INITS: Final[tuple[str, ...]] = ("ones", "xavier")
+GAIN_INITS: Final[tuple[str, ...]] = get_args(GainInit)
 
 DEFAULT_EPS: Final = 1e-8
 """Added to the mean square inside the root, as in the authors' code."""

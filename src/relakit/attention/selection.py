@@ -17,9 +17,13 @@ def names_of_modules(model: nn.Module) -> dict[nn.Module, list[str]]:
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     names: dict[nn.Module, list[str]] = {}
     for name, module in model.named_modules(remove_duplicate=False):
-        # torch.compile wraps modules; names are as they are without it.
-        names.setdefault(module, []).append(name.replace("_orig_mod.", ""))
+        names.setdefault(module, []).append(plain_name(name))
     return names
+
+
+def plain_name(name: str) -> str:
+    """A module's name as it is without the wrappers of torch.compile."""
+    return name.replace("_orig_mod.", "")
 
 
 def is_selected(where: Where, names: Sequence[str], module: nn.Module) -> bool:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final, Literal, get_args
 
 from relakit.attention.activations import check_options
+from relakit.attention.norms import DEFAULT_EPS
 
 Norm = Literal["none", "rms", "layer"]
 GainStart = Literal["ones", "xavier", "xavier-head"]
@@ -24,7 +25,7 @@ class AttentionSpec:
     gain_init: GainStart = "ones"
     """Start of the norm's gain: ``"ones"``, or uniform in ±sqrt(3 / fan) as in ReLA-i, with fan =
     the model's dimension (``"xavier"``) or the head's (``"xavier-head"``)."""
-    norm_eps: float = 1e-8
+    norm_eps: float = DEFAULT_EPS
     """Added inside the norm's root."""
     threshold: float | Literal["learned"] = 0.0
     """Subtracted from the scores; ``"learned"``: a parameter per head that starts at 0."""
