@@ -1,5 +1,6 @@
 // Scores of a tile, rectified and masked, with lists of what is not zero. Part of kernels.inc.h.
 
+#include <cmath>
 #include <cstdint>
 
 #include "rela/bits.h"
@@ -59,17 +60,13 @@ class Head {
   Visible visible(std::int64_t query, std::int64_t key, int keys) const {
     Visible visible = first_keys(least(causal_end(query) - key, keys));
     const Mask& mask = problem_.mask;
-    if (mask.kind != Mask::Kind::boolean) return visible;
-    const auto* seen = static_cast<const std::uint8_t*>(mask.data) + offset(query, key);
-    if (mask.column == 0) {
-      if (!*seen) visible = first_keys(0);
-      return visible;
-    }
+    if (mask.kind == Mask::Kind::none) return visible;
+    const std::int64_t start = offset(query, key);
     for (int w = 0; w < kWords; w++) {
       std::uint64_t word = 0;
       const auto end = static_cast<int>(between(0, keys - 64 * w, 64));
       for (int j = 0; j < end; j++) {
-        word |= static_cast<std::uint64_t>(seen[(64 * w + j) * mask.column] != 0) << j;
+        word |= static_cast<std::uint64_t>(shows(start + (64 * w + j) * mask.column)) << j;
       }
       visible.words[w] &= word;
     }
@@ -93,6 +90,15 @@ class Head {
   }
 
  private:
+  // Whether the mask lets a key be seen. -inf hides it whatever its score, NaN included.
+  bool shows(std::int64_t position) const {
+    const Mask& mask = problem_.mask;
+    if (mask.kind == Mask::Kind::boolean) {
+      return static_cast<const std::uint8_t*>(mask.data)[position] != 0;
+    }
+    return static_cast<const float*>(mask.data)[position] != -HUGE_VALF;
+  }
+
   std::int64_t offset(std::int64_t query, std::int64_t key) const {
     const Mask& mask = problem_.mask;
     return batch_ * mask.batch + head_ * mask.head + query * mask.row + key * mask.column;

@@ -191,6 +191,22 @@ def test_what_is_not_finite(
         torch.testing.assert_close(x, y, equal_nan=True, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("as_bias", [False, True])
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_a_mask_hides_scores_that_are_not_finite(kernels: str, bad: float, as_bias: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    inputs = [grid(generator, 1, 2, 140, 8) for _ in range(3)]
+    inputs[0][0, 1, 70] = bad
+    mask = torch.ones(140, 140, dtype=torch.bool)
+    mask[70] = False
+    if as_bias:
+        mask = torch.zeros(140, 140).masked_fill(~mask, -torch.inf)
+    output = relakit.attention(*inputs, mask, threshold=0.03, backend="native")
+    expected = relakit.attention(*inputs, mask, threshold=0.03, backend="reference")
+    assert (output[:, :, 70] == 0).all()
+    torch.testing.assert_close(output, expected, atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("shape", [(5, 8), (3, 5, 8), (2, 2, 3, 5, 8)])
 def test_other_numbers_of_dimensions(kernels: str, shape: tuple[int, ...]) -> None:
     q, k, v = (grid(torch.Generator().manual_seed(i), *shape) for i in range(3))
