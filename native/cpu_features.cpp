@@ -77,6 +77,7 @@ std::vector<std::pair<std::string, bool>> cpu_features() {
       {"avx", avx},
       {"f16c", avx && bit(leaf1.ecx, 29)},
       {"fma", avx && bit(leaf1.ecx, 12)},
+      {"bmi2", bit(leaf7.ebx, 8)},
       {"avx2", avx && bit(leaf7.ebx, 5)},
       {"avx512f", avx512f},
       {"avx512dq", avx512f && bit(leaf7.ebx, 17)},

@@ -21,7 +21,8 @@ bool has(const std::vector<std::string>& wanted) {
 std::vector<const Kernels*> find_usable() {
   std::vector<const Kernels*> usable;
 #if defined(RELAKIT_WITH_AVX512)
-  if (has({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vbmi2", "fma"})) {
+  if (has({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vbmi2", "avx512_vnni", "bmi2",
+           "fma"})) {
     usable.push_back(&avx512_kernels);
   }
 #endif

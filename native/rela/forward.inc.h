@@ -5,73 +5,178 @@
 namespace relakit::RELAKIT_ISA {
 namespace {
 
-template <class T>
-void forward_task(const Problem& p, const ForwardResult& result, std::int64_t batch,
-                  std::int64_t head_index, std::int64_t begin, std::int64_t end) {
-  const Head head(p, batch, head_index);
-  const std::int64_t key_head = head_index / (p.heads / p.key_heads);
-  const std::int64_t dim = round_up(p.dim, kWidth), value_dim = round_up(p.value_dim, kWidth);
-  const std::int64_t rows = end - begin;
-  Buffer queries(rows * dim), output(rows * value_dim, Start::zero);
-  Buffer keys(kKeyTile * dim), keys_t(dim * kKeyTile), values(kKeyTile * value_dim);
-  Tile tile;
-  pack_rows(row_of<T>(p.query, batch, head_index, begin), p.query.row, static_cast<int>(rows),
-            p.dim, dim, p.scale, queries);
-  const std::int64_t row_index = (batch * p.heads + head_index) * p.queries + begin;
+// Weights of listed scores: the power, and dropout.
+void weigh_list(const Problem& p, const Head& head, std::int64_t query, std::int64_t key,
+                const std::uint8_t* list, int length, float* weights) {
+  if (p.power == 2) {
+    for (int t = 0; t < length; t += kWidth) {
+      const Vector x = Vector::load(weights + t);
+      x.times(x).store(weights + t);
+    }
+    pad_numbers(weights, length);
+  }
+  if (p.dropout > 0.0f) {
+    for (int t = 0; t < length; t++) weights[t] *= head.kept(query, key + list[t]);
+  }
+}
 
-  for (std::int64_t key = 0; key < p.keys; key += kKeyTile) {
-    const int columns = static_cast<int>(least(kKeyTile, p.keys - key));
-    pack_rows(row_of<T>(p.value, batch, key_head, key), p.value.row, columns, p.value_dim,
-              value_dim, 1.0f, values);
-    // Values that are not finite make NaN of a zero weight, as in the plain formula.
-    const bool is_finite = all_finite(values, columns * value_dim);
-    if (head.causal_end(end - 1) <= key && is_finite) continue;
-    pack_rows(row_of<T>(p.key, batch, key_head, key), p.key.row, columns, p.dim, dim, 1.0f, keys);
-    transpose(keys, dim, columns, keys_t);
-    for (std::int64_t q = 0; q < rows; q += kQueryTile) {
-      const int tile_rows = static_cast<int>(least(kQueryTile, rows - q));
-      if (head.causal_end(begin + q + tile_rows - 1) <= key && is_finite) continue;
-      const int total = fill_tile(head, queries + q * dim, dim, keys_t, p.dim, begin + q,
-                                  tile_rows, key, columns, tile);
-      if (total == 0 && is_finite) continue;
-      for (int i = 0; i < tile_rows; i++) {
-        float* weights = tile.row(i);
-        const std::uint8_t* list = tile.list(i);
-        const int length = tile.lengths[i];
-        if (p.power == 2) {
-          for (int t = 0; t < length; t++) weights[list[t]] *= weights[list[t]];
+bool reports_rows(const ForwardResult& result) {
+  return result.row_counts != nullptr || result.row_sums != nullptr || result.sink != nullptr;
+}
+
+// What is wanted besides the output, of one row of a tile.
+void report_row(const ForwardResult& result, std::int64_t row, std::int64_t key,
+                const std::uint8_t* list, int length, const float* weights) {
+  if (result.row_counts != nullptr || result.row_sums != nullptr) {
+    float sum = 0.0f;
+    int count = 0;
+    for (int t = 0; t < length; t++) {
+      sum += weights[t];
+      count += static_cast<int>(weights[t] != 0.0f);
+    }
+    if (result.row_counts != nullptr) result.row_counts[row] += count;
+    if (result.row_sums != nullptr) result.row_sums[row] += sum;
+  }
+  if (result.sink != nullptr) result.sink->add(row, key, list, weights, length);
+}
+
+// Rows of what is summed up over tiles of keys, and of bits, which tiles may leave out.
+void start_rows(const Problem& p, const ForwardResult& result, std::int64_t row,
+                std::int64_t count) {
+  const auto rows = static_cast<std::size_t>(count);
+  if (result.row_counts != nullptr) std::memset(result.row_counts + row, 0, rows * 4);
+  if (result.row_sums != nullptr) std::memset(result.row_sums + row, 0, rows * 4);
+  if (result.bits != nullptr) {
+    const std::int64_t words = words_per_row(p);
+    std::memset(result.bits + row * words, 0, rows * static_cast<std::size_t>(words) * 8);
+  }
+}
+
+// Queries in a tile: fewer than backward has, so that scores and values fit into the first cache.
+constexpr int kForwardRows = 32;
+static_assert(kForwardRows <= kQueryTile && kQueryTile % kForwardRows == 0, "tiles must fit");
+
+// The output for a block of queries of one head.
+template <class T>
+class ForwardTask {
+ public:
+  ForwardTask(const Problem& p, const ForwardResult& result, std::int64_t batch,
+              std::int64_t head_index, std::int64_t begin, std::int64_t end)
+      : p_(p),
+        result_(result),
+        batch_(batch),
+        begin_(begin),
+        count_(end - begin),
+        written_(static_cast<T*>(result.output.data) + batch * result.output.batch +
+                 head_index * result.output.head + begin * result.output.row),
+        in_place_(sizeof(T) == sizeof(float) && p.value_dim % kWidth == 0),
+        buffer_(in_place_ ? 0 : count_ * value_dim_),
+        candidates_((count_ + kForwardRows - 1) / kForwardRows, Start::zero),
+        scorer_(p, batch, head_index, begin, end, Scorer<T>::Screening::allowed) {}
+
+  void run() {
+    const Head& head = scorer_.head;
+    start();
+    for (std::int64_t key = 0; key < p_.keys; key += kKeyTile) {
+      const int columns = static_cast<int>(least(kKeyTile, p_.keys - key));
+      values_ = packed_rows(row_of<T>(p_.value, batch_, head.key_head(), key), p_.value.row,
+                            columns, p_.value_dim, values_buffer_);
+      // Values that are not finite make NaN of a zero weight, as in the plain formula.
+      const bool is_finite = all_finite(values_, columns, value_dim_);
+      if (is_finite && head.causal_end(begin_ + count_ - 1) <= key) continue;
+      scorer_.take_keys(key, columns);
+      for (std::int64_t q = 0; q < count_; q += kForwardRows) {
+        const int rows = static_cast<int>(least(kForwardRows, count_ - q));
+        if (!is_finite) {
+          scorer_.fill_all(q, rows, tile_);
+        } else if (head.causal_end(begin_ + q + rows - 1) <= key) {
+          continue;
+        } else {
+          scorer_.fill(q, rows, candidates_[q / kForwardRows], tile_);
         }
-        if (p.dropout > 0.0f) {
-          for (int t = 0; t < length; t++) {
-            weights[list[t]] *= head.kept(begin + q + i, key + list[t]);
-          }
-        }
+        add_tile(q, key, is_finite);
       }
-      if (!is_finite || is_dense(total, tile_rows, columns, kDenseSums)) {
-        clear_unlisted(tile, tile_rows, columns, tile.scores);
-        add_products(output + q * value_dim, tile_rows, tile.scores, kKeyTile, 1, values,
-                     value_dim, columns);
-      } else {
-        for (int i = 0; i < tile_rows; i++) {
-          add_rows(output + (q + i) * value_dim, values, value_dim, tile.list(i), tile.lengths[i],
-                   tile.row(i), 1);
-        }
+    }
+    if (!in_place_) {
+      for (std::int64_t i = 0; i < count_; i++) {
+        unpack_rows(output(i), value_dim_, 1, p_.value_dim, 1.0f, written_ + i * result_.output.row);
       }
     }
   }
-  unpack_rows(output.data(), value_dim, rows, p.value_dim, 1.0f,
-              static_cast<T*>(result.output) + row_index * p.value_dim);
-}
+
+ private:
+  float* output(std::int64_t i) {
+    // T is float where in_place_ holds.
+    return in_place_ ? reinterpret_cast<float*>(written_) + i * result_.output.row
+                     : buffer_ + i * value_dim_;
+  }
+
+  void start() {
+    const std::size_t row_bytes = static_cast<std::size_t>(value_dim_) * sizeof(float);
+    for (std::int64_t i = 0; i < count_; i++) std::memset(output(i), 0, row_bytes);
+    start_rows(p_, result_, scorer_.head.row(begin_), count_);
+  }
+
+  void add_tile(std::int64_t q, std::int64_t key, bool is_finite) {
+    const Head& head = scorer_.head;
+    if (result_.bits != nullptr) {
+      for (int i = 0; i < tile_.rows; i++) {
+        std::uint64_t* words = result_.bits + head.row(begin_ + q + i) * words_per_row(p_) + key / 64;
+        for (int w = 0; 64 * w < tile_.columns; w++) words[w] = tile_.bits[i].words[w];
+      }
+    }
+    const bool dense = !is_finite || (!tile_.has_lists && tile_.is_dense());
+    if (dense && are_weights_scores_) {
+      tile_.rectify(tile_.scores);
+    } else {
+      if (!tile_.has_lists) tile_.list_scores();
+      for (int i = 0; !are_weights_scores_ && i < tile_.rows; i++) {
+        weigh_list(p_, head, begin_ + q + i, key, tile_.list(i), tile_.lengths[i],
+                   tile_.weight_row(i));
+        report_row(result_, head.row(begin_ + q + i), key, tile_.list(i), tile_.lengths[i],
+                   tile_.weight_row(i));
+      }
+      if (dense) tile_.unlist(tile_.weights, tile_.scores);
+    }
+    if (dense) {
+      const std::int64_t stride = in_place_ ? result_.output.row : value_dim_;
+      add_products(output(q), stride, tile_.rows, tile_.scores, kKeyTile, 1, values_, value_dim_,
+                   tile_.columns);
+      return;
+    }
+    std::uint8_t order[kQueryTile];
+    const int lists = sort_by_length(tile_.lengths, tile_.rows, order);
+    for (int t = 0; t < lists; t++) {
+      const int i = order[t];
+      add_rows(output(q + i), values_.data, values_.stride, value_dim_, tile_.list(i),
+               tile_.weight_row(i), tile_.lengths[i]);
+    }
+  }
+
+  const Problem& p_;
+  const ForwardResult& result_;
+  const std::int64_t batch_, begin_, count_;
+  const std::int64_t value_dim_ = round_up(p_.value_dim, kWidth);
+  T* const written_;
+  const bool in_place_;
+  // Whether a weight is the rectified score, and nobody wants to know each of them.
+  const bool are_weights_scores_ =
+      p_.power == 1 && p_.dropout == 0.0f && !reports_rows(result_);
+  Buffer buffer_, values_buffer_{kKeyTile * value_dim_}, candidates_;
+  Rows values_{nullptr, 0};
+  Tile tile_;
+  Scorer<T> scorer_;
+};
 
 constexpr std::int64_t kMostQueriesPerTask = 1024;
 
 template <class T>
-void forward_all(const Problem& p, const ForwardResult& result, int threads) {
-  if (p.queries == 0) return;
+void forward_blocks(const Problem& p, const ForwardResult& result, int threads) {
   // Large blocks of queries pack the keys less often; small ones keep all threads busy. A row's
   // result does not depend on its block.
   const std::int64_t heads = p.batch * p.heads;
-  const std::int64_t fair = round_up((p.queries * heads + 4 * threads - 1) / (4 * threads), kQueryTile);
+  const std::int64_t fair =
+      round_up((p.queries * heads + 4 * threads - 1) / (4 * threads), kQueryTile);
   const std::int64_t size = between(kQueryTile, fair, kMostQueriesPerTask);
   const std::int64_t blocks = (p.queries + size - 1) / size;
   struct Work {
@@ -84,8 +189,9 @@ void forward_all(const Problem& p, const ForwardResult& result, int threads) {
       [](void* data, std::int64_t task) {
         const Work& w = *static_cast<const Work*>(data);
         const std::int64_t begin = task % w.blocks * w.size, pair = task / w.blocks;
-        forward_task<T>(w.p, w.result, pair / w.p.heads, pair % w.p.heads, begin,
-                        least(begin + w.size, w.p.queries));
+        ForwardTask<T>(w.p, w.result, pair / w.p.heads, pair % w.p.heads, begin,
+                       least(begin + w.size, w.p.queries))
+            .run();
       },
       &work);
 }

@@ -10,12 +10,29 @@
 
 #include "rela/packing.inc.h"
 #include "rela/primitives.inc.h"
+#include "rela/head.inc.h"
+#if defined(RELAKIT_SCREENS)
+#include "rela/screen_avx512.inc.h"
+#else
+#include "rela/screen_none.inc.h"
+#endif
 #include "rela/tile.inc.h"
 #include "rela/forward.inc.h"
+#include "rela/decode.inc.h"
 #include "rela/backward.inc.h"
 
 namespace relakit::RELAKIT_ISA {
 namespace {
+
+template <class T>
+void forward_all(const Problem& p, const ForwardResult& result, int threads) {
+  if (p.queries == 0) return;
+  if (can_decode(p)) {
+    decode_all<T>(p, result, threads);
+  } else {
+    forward_blocks<T>(p, result, threads);
+  }
+}
 
 void forward(const Problem& p, const ForwardResult& result, int threads) {
   if (p.dtype == DType::bf16) {

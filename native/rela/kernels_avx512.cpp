@@ -1,6 +1,7 @@
 #include "rela/vector_avx512.h"
 
 #define RELAKIT_ISA avx512
+#define RELAKIT_SCREENS
 #include "rela/kernels.inc.h"
 
 namespace relakit {

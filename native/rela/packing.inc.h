@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "bfloat16.h"
 #include "rela/problem.h"
 #include "rela/scratch.h"
 
@@ -11,9 +12,9 @@ namespace {
 constexpr int kWidth = Vector::width;
 constexpr int kRows = Vector::rows, kColumns = Vector::columns;
 constexpr int kKeyTile = 128;    // keys in a tile; positions fit into a byte
-constexpr int kQueryTile = 64;   // queries in a tile; one bit each in a column's word
+constexpr int kQueryTile = 64;   // queries in a tile; one bit each in a key's word
 constexpr int kWords = kKeyTile / 64;
-constexpr int kListRoom = kKeyTile + 64;  // append_positions may write 64 bytes at once
+constexpr int kStep = 4;         // lists are padded to a multiple of it
 
 std::int64_t round_up(std::int64_t n, std::int64_t step) { return (n + step - 1) / step * step; }
 
@@ -44,26 +45,6 @@ class Buffer {
   float* data_;
 };
 
-float to_float(float x) { return x; }
-float to_float(std::uint16_t x) {  // bfloat16: the upper half of a float32
-  const std::uint32_t bits = static_cast<std::uint32_t>(x) << 16;
-  float f;
-  std::memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-void from_float(float x, float& out) { out = x; }
-void from_float(float x, std::uint16_t& out) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  if (!(x == x)) {
-    out = 0x7FC0;
-    return;
-  }
-  bits += 0x7FFF + ((bits >> 16) & 1);  // to nearest, ties to even
-  out = static_cast<std::uint16_t>(bits >> 16);
-}
-
 template <class T>
 const T* row_of(const View& view, std::int64_t batch, std::int64_t head, std::int64_t row) {
   return static_cast<const T*>(view.data) + batch * view.batch + head * view.head + row * view.row;
@@ -87,20 +68,48 @@ void unpack_rows(const float* in, std::int64_t padded, std::int64_t rows, std::i
   }
 }
 
-// Packed rows to columns: out[p][j] = in[j][p], kKeyTile floats from one row of out to the next. Rows
-// are padded to whole vectors and tiles to whole blocks, so blocks may reach beyond what is asked for;
-// columns from `rows` on to the next whole vector become 0.
-void transpose(const float* in, std::int64_t padded, int rows, float* out) {
+// Rows that arithmetic can use: float32, padded to whole vectors.
+struct Rows {
+  const float* data;
+  std::int64_t stride;
+
+  const float* operator[](std::int64_t i) const { return data + i * stride; }
+  Rows from(std::int64_t i) const { return {data + i * stride, stride}; }
+};
+
+// Whether rows can be used where they are. Rows that lie apart are better packed: at strides such as
+// 2 KiB they would share a few places of the cache among them all.
+template <class T>
+bool is_packed(std::int64_t stride, std::int64_t size) {
+  return sizeof(T) == sizeof(float) && stride == size && size % kWidth == 0;
+}
+
+// Rows of a tensor as they are, or packed into a buffer.
+template <class T>
+Rows packed_rows(const T* in, std::int64_t stride, int rows, std::int64_t size, float* buffer) {
+  if (is_packed<T>(stride, size)) return {reinterpret_cast<const float*>(in), stride};
+  const std::int64_t padded = round_up(size, kWidth);
+  pack_rows(in, stride, rows, size, padded, 1.0f, buffer);
+  return {buffer, padded};
+}
+
+// Packed rows to columns: out[p][j] = in[j][p], kKeyTile floats from one row of out to the next.
+// Columns from `rows` on to the next whole vector become 0.
+void transpose(Rows in, std::int64_t padded, int rows, float* out) {
   constexpr int block = 8;
   static_assert(kWidth % block == 0 && kKeyTile % block == 0, "blocks must not cross a border");
-  for (int j = 0; j < rows; j += block) {
+  int j = 0;
+  for (; j + block <= rows; j += block) {
     for (std::int64_t p = 0; p < padded; p += block) {
-      transpose_8x8(in + j * padded + p, padded, out + p * kKeyTile + j, kKeyTile);
+      transpose_8x8(in[j] + p, in.stride, out + p * kKeyTile + j, kKeyTile);
     }
+  }
+  for (; j < rows; j++) {
+    for (std::int64_t p = 0; p < padded; p++) out[p * kKeyTile + j] = in[j][p];
   }
   const int end = static_cast<int>(round_up(rows, kWidth));
   for (std::int64_t p = 0; rows < end && p < padded; p++) {
-    for (int j = rows; j < end; j++) out[p * kKeyTile + j] = 0.0f;
+    for (j = rows; j < end; j++) out[p * kKeyTile + j] = 0.0f;
   }
 }
 

@@ -3,16 +3,20 @@
 #include <cstdint>
 
 // One attention call as the kernels see it. Sizes and strides are in elements. The last dimension of
-// query, key, value and of the output's gradient is contiguous; every other stride is free, also 0.
+// query, key, value, of the output and of its gradient is contiguous; every other stride is free, also
+// 0 where nothing is written.
 
 namespace relakit {
 
 enum class DType { f32, bf16 };
 
-struct View {
-  const void* data = nullptr;
+template <class Pointer>
+struct Strided {
+  Pointer data = nullptr;
   std::int64_t batch = 0, head = 0, row = 0;  // strides
 };
+using View = Strided<const void*>;
+using Target = Strided<void*>;
 
 struct Mask {
   enum class Kind { none, boolean, additive };
@@ -28,23 +32,41 @@ struct Problem {
   Mask mask;
   bool causal = false;
   float scale = 1.0f;
-  const float* threshold = nullptr;  // one number per head
+  const float* threshold = nullptr;  // one number per head, or null: 0
   int power = 1;                     // 1 or 2
   float dropout = 0.0f;
   std::uint64_t seed = 0;
 };
 
-// Contiguous results, in the problem's dtype unless another type is named.
-struct ForwardResult {
-  void* output = nullptr;  // [batch, heads, queries, value_dim]
+// One bit per score, 64 keys to a word: whether it is above its threshold and visible.
+inline std::int64_t words_per_row(const Problem& p) { return (p.keys + 63) / 64; }
+
+// Takes the weights that are not zero, as they are found: for one row, in ascending order of keys.
+class WeightsSink {
+ public:
+  virtual ~WeightsSink() = default;
+  // row: of all [batch, heads, queries] rows. Threads call it for rows of their own.
+  virtual void add(std::int64_t row, std::int64_t first_key, const std::uint8_t* positions,
+                   const float* weights, int count) = 0;
 };
 
+// What is null is not wanted. Rows are [batch, heads, queries].
+struct ForwardResult {
+  Target output;                      // in the problem's dtype
+  std::uint64_t* bits = nullptr;      // [rows, words_per_row]
+  float* row_sums = nullptr;          // [rows]
+  std::int32_t* row_counts = nullptr; // [rows]: how many weights are not zero
+  WeightsSink* sink = nullptr;
+};
+
+// Contiguous results in the problem's dtype, but for the threshold.
 struct BackwardResult {
-  View grad_output;                 // [batch, heads, queries, value_dim]
-  void* grad_query = nullptr;       // [batch, heads, queries, dim]
-  void* grad_key = nullptr;         // [batch, key_heads, keys, dim]
-  void* grad_value = nullptr;       // [batch, key_heads, keys, value_dim]
-  float* grad_threshold = nullptr;  // [batch, heads]: the sum over queries and keys
+  View grad_output;
+  const std::uint64_t* bits = nullptr;  // what forward wrote, or null: found again
+  void* grad_query = nullptr;           // [batch, heads, queries, dim]
+  void* grad_key = nullptr;             // [batch, key_heads, keys, dim]
+  void* grad_value = nullptr;           // [batch, key_heads, keys, value_dim]
+  float* grad_rows = nullptr;           // [rows]: sums over keys of the scores' gradients, or null
 };
 
 // The kernels of one instruction set.

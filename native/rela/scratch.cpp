@@ -19,6 +19,7 @@ class Stack {
   ~Stack() { std::free(memory_); }
 
   void* take(std::size_t bytes) {
+    if (bytes == 0) return nullptr;
     bytes = round_up(bytes);
     needed_ += bytes;
     if (needed_ > most_needed_) most_needed_ = needed_;
@@ -32,6 +33,7 @@ class Stack {
   }
 
   void give_back(void* memory, std::size_t bytes) {
+    if (bytes == 0) return;
     bytes = round_up(bytes);
     needed_ -= bytes;
     auto* start = static_cast<char*>(memory);

@@ -1,157 +1,256 @@
-// Scores of a tile, rectified and masked, with lists of what is not zero. Part of kernels.inc.h.
+// The scores of a tile of queries and keys: found, rectified, listed. Part of kernels.inc.h.
 
-#include <cmath>
 #include <cstdint>
 
 #include "rela/bits.h"
 #include "rela/problem.h"
-#include "rela/random.h"
 
 namespace relakit::RELAKIT_ISA {
 namespace {
 
-// Shares of non-zeros in a tile above which dense work is the faster: for sums of rows, where every
-// non-zero costs a few loads, and for dot products, where it costs a reduction of a vector too.
-constexpr float kDenseSums = 0.45f, kDenseDots = 0.3f;
+// The share of non-zeros in a tile above which dense work is the faster.
+constexpr float kDense = 0.4f;
 
-// Which bits of a row of a tile stand for keys that the query may see.
-struct Visible {
-  std::uint64_t words[kWords];
-};
+// Screening finds out in low precision which scores can be above the threshold, and computes those
+// alone. It pays while they are few, and where many queries and keys share the cost of rounding them.
+constexpr float kMostCandidates = 0.28f;
+constexpr std::int64_t kLeastToScreen = 256;
 
-Visible first_keys(std::int64_t count) {
-  Visible visible;
-  for (int w = 0; w < kWords; w++) {
-    const std::int64_t n = between(0, count - 64 * w, 64);
-    visible.words[w] = n == 64 ? ~0ull : (1ull << n) - 1;
-  }
-  return visible;
-}
-
-// The scores of a tile of queries and keys, rectified, with a list of the non-zeros of each row.
+// Rectified scores: which of them are above zero, and the scores themselves, either all of them, or
+// those above zero in lists.
 struct Tile {
+  static constexpr int kPositionsRoom = kKeyTile + 64;  // append_positions may write 64 bytes
+  static constexpr int kNumbersRoom = kKeyTile + 32;    // store_chosen a vector, and padding
+  static constexpr std::uint32_t kVectorBits = (1u << kWidth) - 1;
+
   Buffer scores{kQueryTile * kKeyTile};
-  std::uint8_t lists[kQueryTile * kListRoom];
-  int lengths[kQueryTile];
-  std::uint64_t bits[kQueryTile][kWords];
+  Buffer weights{kQueryTile * kNumbersRoom};
+  Buffer positions{kQueryTile * kPositionsRoom / static_cast<int>(sizeof(float))};
+  KeyBits seen[kQueryTile], bits[kQueryTile];
+  int lengths[kQueryTile];  // of the lists
+  int rows = 0, columns = 0, total = 0;
+  bool has_lists = false;
 
-  float* row(int i) { return scores + i * kKeyTile; }
-  std::uint8_t* list(int i) { return lists + i * kListRoom; }
-};
-
-// Reads a Problem for one pair of batch and head.
-class Head {
- public:
-  Head(const Problem& problem, std::int64_t batch, std::int64_t head)
-      : problem_(problem),
-        batch_(batch),
-        head_(head),
-        threshold_(problem.threshold[head]),
-        keep_below_(static_cast<std::uint64_t>((1.0 - problem.dropout) * 4294967296.0)),
-        keep_factor_(problem.dropout < 1.0f ? 1.0f / (1.0f - problem.dropout) : 0.0f) {}
-
-  float threshold() const { return threshold_; }
-
-  // Number of keys from 0 on that a query may see by causality.
-  std::int64_t causal_end(std::int64_t query) const {
-    return problem_.causal ? least(query + 1, problem_.keys) : problem_.keys;
+  float* score_row(int i) { return scores + i * kKeyTile; }
+  float* weight_row(int i) { return weights + i * kNumbersRoom; }
+  std::uint8_t* list(int i) {
+    return reinterpret_cast<std::uint8_t*>(positions.data()) + i * kPositionsRoom;
+  }
+  bool is_dense() const {
+    return static_cast<float>(total) > kDense * static_cast<float>(rows * columns);
   }
 
-  Visible visible(std::int64_t query, std::int64_t key, int keys) const {
-    Visible visible = first_keys(least(causal_end(query) - key, keys));
-    const Mask& mask = problem_.mask;
-    if (mask.kind == Mask::Kind::none) return visible;
-    const std::int64_t start = offset(query, key);
+  void start(int new_rows, int new_columns) {
+    rows = new_rows;
+    columns = new_columns;
+    total = 0;
+    has_lists = false;
+  }
+
+  void leave_empty(int i) {
+    bits[i] = KeyBits{};
+    lengths[i] = 0;
+  }
+
+  // Find out which scores of row i are above zero, of what is seen.
+  void find_bits(int i, int row_columns) {
+    const float* row = score_row(i);
     for (int w = 0; w < kWords; w++) {
       std::uint64_t word = 0;
-      const auto end = static_cast<int>(between(0, keys - 64 * w, 64));
-      for (int j = 0; j < end; j++) {
-        word |= static_cast<std::uint64_t>(shows(start + (64 * w + j) * mask.column)) << j;
+      for (int j = 64 * w; j < 64 * (w + 1) && j < row_columns; j += kWidth) {
+        word |= static_cast<std::uint64_t>(Vector::load(row + j).not_below_or_zero()) << (j % 64);
       }
-      visible.words[w] &= word;
+      bits[i].words[w] = word & seen[i].words[w];
+      total += count_bits(bits[i].words[w]);
     }
-    return visible;
   }
 
-  void add_bias(std::int64_t query, std::int64_t key, int keys, float* scores) const {
-    const Mask& mask = problem_.mask;
-    if (mask.kind != Mask::Kind::additive) return;
-    const auto* bias = static_cast<const float*>(mask.data) + offset(query, key);
-    for (int j = 0; j < keys; j++) scores[j] += bias[j * mask.column];
+  void list_scores() {
+    for (int i = 0; i < rows; i++) {
+      int length = 0;
+      for (int w = 0; w < kWords; w++) {
+        length = append_positions(bits[i].words[w], 64 * w, list(i), length);
+      }
+      list_numbers(i, score_row(i), weight_row(i));
+      finish_list(i, length);
+    }
+    has_lists = true;
   }
 
-  // What dropout multiplies the weight of a query and a key with.
-  float kept(std::int64_t query, std::int64_t key) const {
-    const auto row = static_cast<std::uint64_t>((batch_ * problem_.heads + head_) *
-                                                    problem_.queries + query);
-    return random_bits(problem_.seed, row, static_cast<std::uint64_t>(key)) < keep_below_
-               ? keep_factor_
-               : 0.0f;
+  void finish_list(int i, int length) {
+    pad_list(list(i), length);
+    pad_numbers(weight_row(i), length);
+    lengths[i] = length;
+  }
+
+  // Of one number per key of row i, those of the keys that are listed.
+  void list_numbers(int i, const float* numbers, float* listed) const {
+    for (int j = 0; j < columns; j += kWidth) {
+      const auto part = static_cast<std::uint32_t>(bits[i].words[j / 64] >> (j % 64)) & kVectorBits;
+      Vector::load(numbers + j).store_chosen(part, listed);
+      listed += count_bits(part);
+    }
+  }
+
+  // 0 for what is not above zero.
+  void rectify(float* matrix) const {
+    for (int i = 0; i < rows; i++, matrix += kKeyTile) {
+      for (int j = 0; j < columns; j += kWidth) {
+        const auto part = static_cast<std::uint32_t>(bits[i].words[j / 64] >> (j % 64));
+        Vector::load(matrix + j).where(part).store(matrix + j);
+      }
+    }
+  }
+
+  // The same where the listed numbers are no longer those of the matrix.
+  void unlist(const float* numbers, float* matrix) {
+    std::memset(matrix, 0, sizeof(float) * static_cast<std::size_t>(rows) * kKeyTile);
+    for (int i = 0; i < rows; i++) {
+      const std::uint8_t* row_list = list(i);
+      const float* row_numbers = numbers + i * kNumbersRoom;
+      for (int t = 0; t < lengths[i]; t++) matrix[i * kKeyTile + row_list[t]] = row_numbers[t];
+    }
+  }
+};
+
+// Scores of a block of queries with one tile of keys after the other.
+template <class T>
+class Scorer {
+ public:
+  enum class Screening { allowed, never };
+
+  Scorer(const Problem& p, std::int64_t batch, std::int64_t head_index, std::int64_t begin,
+         std::int64_t end, Screening screening)
+      : head(p, batch, head_index),
+        p_(p),
+        batch_(batch),
+        begin_(begin),
+        count_(end - begin),
+        packed_(count_ * dim_),
+        may_screen_(Screen::kIsAvailable && screening == Screening::allowed && !head.has_bias() &&
+                    least(p.queries, p.keys) >= kLeastToScreen),
+        screen_(may_screen_ ? count_ : 0, may_screen_ ? dim_ : 0) {
+    pack_rows(row_of<T>(p.query, batch, head_index, begin), p.query.row, static_cast<int>(count_),
+              p.dim, dim_, p.scale, packed_);
+    may_screen_ = may_screen_ && screen_.take_queries(queries(0), count_, head.threshold());
+  }
+
+  const Head head;
+
+  // Queries times the scale, from one of the block on.
+  Rows queries(std::int64_t i) { return {packed_ + i * dim_, dim_}; }
+  Rows keys() const { return keys_; }
+  std::int64_t dim() const { return dim_; }
+
+  void take_keys(std::int64_t key, int columns) {
+    key_ = key;
+    columns_ = columns;
+    keys_ = packed_rows(row_of<T>(p_.key, batch_, head.key_head(), key), p_.key.row, columns,
+                        p_.dim, keys_buffer_);
+    has_keys_t_ = has_screen_ = false;
+    can_screen_ = may_screen_;
+  }
+
+  // Fill the tile of `rows` queries from one of the block on, with lists alone where screening pays,
+  // else with all scores. `candidates` is the share of scores that screening let through for these
+  // queries in the tile before; it is brought up to date. All choices depend on the queries and keys
+  // alone, so that results are the same for any division of the work.
+  void fill(std::int64_t i, int rows, float& candidates, Tile& tile) {
+    tile.start(rows, columns_);
+    if (!head.look(begin_ + i, rows, key_, columns_, tile.seen)) {
+      for (int r = 0; r < rows; r++) tile.leave_empty(r);
+      tile.has_lists = true;
+      return;
+    }
+    if (can_screen_ && candidates < kMostCandidates && take_keys_to_screen()) {
+      const int found = screen_.find(i, rows, columns_, tile.seen, tile.bits);
+      candidates = static_cast<float>(found) / static_cast<float>(rows * columns_);
+      if (candidates < kMostCandidates) {
+        check_candidates(i, tile);
+        return;
+      }
+    }
+    fill_scores(i, tile);
+    candidates = static_cast<float>(tile.total) / static_cast<float>(rows * columns_);
+  }
+
+  // All scores, also of what nobody sees.
+  void fill_all(std::int64_t i, int rows, Tile& tile) {
+    tile.start(rows, columns_);
+    head.look(begin_ + i, rows, key_, columns_, tile.seen);
+    fill_scores(i, tile);
   }
 
  private:
-  // Whether the mask lets a key be seen. -inf hides it whatever its score, NaN included.
-  bool shows(std::int64_t position) const {
-    const Mask& mask = problem_.mask;
-    if (mask.kind == Mask::Kind::boolean) {
-      return static_cast<const std::uint8_t*>(mask.data)[position] != 0;
-    }
-    return static_cast<const float*>(mask.data)[position] != -HUGE_VALF;
-  }
-
-  std::int64_t offset(std::int64_t query, std::int64_t key) const {
-    const Mask& mask = problem_.mask;
-    return batch_ * mask.batch + head_ * mask.head + query * mask.row + key * mask.column;
-  }
-
-  const Problem& problem_;
-  std::int64_t batch_, head_;
-  float threshold_;
-  std::uint64_t keep_below_;
-  float keep_factor_;
-};
-
-// Scores of packed queries and transposed keys; rectified, listed. Returns the number of non-zeros.
-int fill_tile(const Head& head, const float* queries, std::int64_t padded, const float* keys_t,
-              std::int64_t dim, std::int64_t query, int rows, std::int64_t key, int columns,
-              Tile& tile) {
-  products(queries, padded, keys_t, dim, -head.threshold(), rows, columns, tile.scores);
-  int total = 0;
-  for (int i = 0; i < rows; i++) {
-    float* scores = tile.row(i);
-    head.add_bias(query + i, key, columns, scores);
-    const Visible visible = head.visible(query + i, key, columns);
-    int length = 0;
-    for (int w = 0; w < kWords && 64 * w < columns; w++) {
-      std::uint64_t bits = 0;
-      for (int v = 0; v < 64 / kWidth && 64 * w + v * kWidth < columns; v++) {
-        const Vector x = Vector::load(scores + 64 * w + v * kWidth);
-        bits |= static_cast<std::uint64_t>(x.not_below_or_zero()) << (v * kWidth);
+  void fill_scores(std::int64_t i, Tile& tile) {
+    if (!has_keys_t_) transpose(keys_, dim_, columns_, keys_t_);
+    has_keys_t_ = true;
+    for (int r = 0; r < tile.rows; r += kRows) {
+      const int block = static_cast<int>(least(kRows, tile.rows - r));
+      const std::int64_t causal_end = head.causal_end(begin_ + i + r + block - 1);
+      const int columns = static_cast<int>(between(0, causal_end - key_, columns_));
+      products(queries(i + r), keys_t_, p_.dim, -head.threshold(), block, columns,
+               tile.score_row(r));
+      for (int u = r; u < r + block; u++) {
+        if (head.has_bias()) head.add_bias(begin_ + i + u, key_, columns, tile.score_row(u));
+        tile.find_bits(u, columns);
       }
-      bits &= visible.words[w];
-      tile.bits[i][w] = bits;
-      length = append_positions(bits, 64 * w, tile.list(i), length);
-    }
-    for (int w = (columns + 63) / 64; w < kWords; w++) tile.bits[i][w] = 0;
-    tile.lengths[i] = length;
-    total += length;
-  }
-  return total;
-}
-
-bool is_dense(int nonzeros, int rows, int columns, float share) {
-  return static_cast<float>(nonzeros) > share * static_cast<float>(rows * columns);
-}
-
-// Set to 0 what is not in the lists.
-void clear_unlisted(const Tile& tile, int rows, int columns, float* matrix) {
-  for (int i = 0; i < rows; i++, matrix += kKeyTile) {
-    for (int j = 0; j < columns; j += kWidth) {
-      const auto bits = static_cast<std::uint32_t>(tile.bits[i][j / 64] >> (j % 64));
-      Vector::load(matrix + j).where(bits).store(matrix + j);
     }
   }
-}
+
+  bool take_keys_to_screen() {
+    if (!has_screen_) {
+      can_screen_ = screen_.take_keys(keys_, columns_);
+      has_screen_ = true;
+    }
+    return can_screen_;
+  }
+
+  // From bits that say which scores may be above the threshold to those that are. In passes, as what
+  // one has just written in small pieces the next could not yet read in large ones.
+  void check_candidates(std::int64_t i, Tile& tile) {
+    int lengths[kQueryTile];
+    for (int r = 0; r < tile.rows; r++) {
+      int length = 0;
+      for (int w = 0; w < kWords; w++) {
+        length = append_positions(tile.bits[r].words[w], 64 * w, candidate_list(r), length);
+      }
+      pad_list(candidate_list(r), length);
+      lengths[r] = length;
+    }
+    std::uint8_t order[kQueryTile];
+    const int lists = sort_by_length(lengths, tile.rows, order);
+    for (int t = 0; t < lists; t++) {
+      const int r = order[t];
+      dot_rows(queries(i + r)[0], keys_, dim_, candidate_list(r), lengths[r], candidate_row(r));
+    }
+    for (int r = 0; r < tile.rows; r++) {
+      const int kept =
+          Screen::keep_positive(candidate_row(r), -head.threshold(), candidate_list(r), lengths[r],
+                                tile.weight_row(r), tile.list(r), tile.bits[r]);
+      tile.finish_list(r, kept);
+      tile.total += kept;
+    }
+    tile.has_lists = true;
+  }
+
+  float* candidate_row(int i) { return candidates_ + i * Tile::kNumbersRoom; }
+  std::uint8_t* candidate_list(int i) {
+    return reinterpret_cast<std::uint8_t*>(candidate_lists_.data()) + i * Tile::kPositionsRoom;
+  }
+
+  const Problem& p_;
+  const std::int64_t batch_, begin_, count_;
+  const std::int64_t dim_ = round_up(p_.dim, kWidth);
+  Buffer packed_, keys_buffer_{kKeyTile * dim_}, keys_t_{dim_ * kKeyTile};
+  Rows keys_{nullptr, 0};
+  std::int64_t key_ = 0;
+  int columns_ = 0;
+  bool has_keys_t_ = false, has_screen_ = false, may_screen_, can_screen_ = false;
+  Screen screen_;
+  Buffer candidates_{may_screen_ ? kQueryTile * Tile::kNumbersRoom : 0};
+  Buffer candidate_lists_{may_screen_ ? kQueryTile * Tile::kPositionsRoom / 4 : 0};
+};
 
 }  // namespace
 }  // namespace relakit::RELAKIT_ISA

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "bits.h"
 
@@ -16,6 +17,14 @@ struct Vector {
   static Vector load(const float* p) {
     Vector r;
     for (int i = 0; i < width; i++) r.v[i] = p[i];
+    return r;
+  }
+  static Vector load(const std::uint16_t* p) {  // bfloat16: the upper half of a float32
+    Vector r;
+    for (int i = 0; i < width; i++) {
+      const std::uint32_t bits = static_cast<std::uint32_t>(p[i]) << 16;
+      std::memcpy(&r.v[i], &bits, sizeof bits);
+    }
     return r;
   }
   static Vector all(float x) {
@@ -37,10 +46,26 @@ struct Vector {
     for (int i = 0; i < width; i++) r.v[i] = v[i] + b.v[i];
     return r;
   }
+  Vector times(const Vector& b) const {
+    Vector r;
+    for (int i = 0; i < width; i++) r.v[i] = v[i] * b.v[i];
+    return r;
+  }
+  Vector at_least_zero() const {
+    Vector r;
+    for (int i = 0; i < width; i++) r.v[i] = v[i] > 0.0f ? v[i] : 0.0f;
+    return r;
+  }
   // One bit per entry: is it not <= 0? True for NaN, which must not vanish.
   std::uint32_t not_below_or_zero() const {
     std::uint32_t bits = 0;
     for (int i = 0; i < width; i++) bits |= static_cast<std::uint32_t>(!(v[i] <= 0.0f)) << i;
+    return bits;
+  }
+  // One bit per entry: is it another number? True for NaN.
+  std::uint32_t differs_from(const Vector& b) const {
+    std::uint32_t bits = 0;
+    for (int i = 0; i < width; i++) bits |= static_cast<std::uint32_t>(v[i] != b.v[i]) << i;
     return bits;
   }
   // Entries whose bit is set; 0 elsewhere.
@@ -49,12 +74,37 @@ struct Vector {
     for (int i = 0; i < width; i++) r.v[i] = (bits >> i & 1) != 0 ? v[i] : 0.0f;
     return r;
   }
+  // The entries whose bit is set, one after the other; what follows them, up to a whole vector, is
+  // overwritten with anything.
+  void store_chosen(std::uint32_t bits, float* p) const {
+    for (; bits != 0; bits &= bits - 1) *p++ = v[lowest_bit(bits)];
+  }
   float sum() const {
     float s = 0.0f;
     for (int i = 0; i < width; i++) s += v[i];
     return s;
   }
 };
+
+// out[i] = sum of x[i], for four vectors.
+static inline void store_sums(const Vector (&x)[4], float* out) {
+  for (int i = 0; i < 4; i++) out[i] = x[i].sum();
+}
+
+// out[i] = the sum of x[i] plus shift, at least 0.
+static inline void store_rectified_sums(const Vector (&x)[4], float shift, float* out) {
+  for (int i = 0; i < 4; i++) {
+    const float sum = x[i].sum() + shift;
+    out[i] = sum > 0.0f ? sum : 0.0f;
+  }
+}
+
+// One bit per byte of 64: is it not 0?
+static inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
+  std::uint64_t bits = 0;
+  for (int i = 0; i < 64; i++) bits |= static_cast<std::uint64_t>(bytes[i] != 0) << i;
+  return bits;
+}
 
 // out[p][j] = in[j][p] for 8 x 8 floats.
 static inline void transpose_8x8(const float* in, std::int64_t in_stride, float* out,
@@ -64,7 +114,8 @@ static inline void transpose_8x8(const float* in, std::int64_t in_stride, float*
   }
 }
 
-// Append the positions of the set bits, plus base, to a list; returns the list's new length.
+// Append the positions of the set bits, plus base, to a list; returns the list's new length. May
+// overwrite the 64 bytes that follow.
 static inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, int length) {
   return append_positions_one_by_one(bits, base, list, length);
 }

@@ -8,57 +8,92 @@ def cpu_features() -> dict[str, bool]:
     the processor has it and that the operating system saves its registers.
     """
 
-class View:
-    """Where a tensor `[batch, head, row, feature]` is: address and strides, features contiguous."""
+class Problem:
+    """One attention call: relu(scale * Q K^T + mask - threshold) ** power, times V.
 
-    def __init__(self, data: int, batch: int, head: int, row: int) -> None: ...
-
-class Mask:
-    """Where a mask is: address and strides. One byte per entry if boolean, else float32."""
+    It holds addresses of tensors `[batch, head, row, feature]` whose features are contiguous: they
+    must outlive it. Shapes and strides have four entries. All arguments are positional.
+    """
 
     def __init__(
-        self, data: int, is_boolean: bool, batch: int, head: int, row: int, column: int
+        self,
+        is_bfloat16: bool,
+        query: int,
+        query_shape: tuple[int, ...],
+        query_strides: tuple[int, ...],
+        key: int,
+        key_strides: tuple[int, ...],
+        value: int,
+        value_shape: tuple[int, ...],
+        value_strides: tuple[int, ...],
+        scale: float,
+        power: int,
+        causal: bool,
+        /,
     ) -> None: ...
+    def set_mask(self, data: int, is_boolean: bool, strides: tuple[int, ...], /) -> None:
+        """One byte per entry if boolean, else float32; strides of 0 where it broadcasts."""
 
-class Problem:
-    """One attention call: relu(scale * Q K^T + mask - threshold) ** power, times V."""
+    def set_threshold(self, data: int, /) -> None:
+        """One float32 per head."""
 
-    batch: int
-    heads: int
-    key_heads: int
-    queries: int
-    keys: int
-    dim: int
-    value_dim: int
-    is_bfloat16: bool
-    query: View
-    key: View
-    value: View
-    mask: Mask
-    causal: bool
-    scale: float
-    threshold: int
-    """Address of one float32 per head."""
-    power: int
-    dropout: float
-    seed: int
+    def set_dropout(self, probability: float, seed: int, /) -> None: ...
 
-    def __init__(self) -> None: ...
+class WeightsSink:
+    """Takes the weights that are not zero, as forward finds them."""
+
+class DenseWeights(WeightsSink):
+    """Writes them into a matrix `[rows, keys]` of zeros."""
+
+    def __init__(self, data: int, is_bfloat16: bool, keys: int, /) -> None: ...
+
+class SparseWeights(WeightsSink):
+    """Collects them as compressed sparse rows."""
+
+    def __init__(self, rows: int, /) -> None: ...
+    def size(self) -> int:
+        """How many there are."""
+
+    def write(self, starts: int, columns: int, weights: int, /) -> None:
+        """Write `[rows + 1]` and `[size]` int64 and `[size]` float32 to addresses."""
 
 def kernels() -> list[str]:
     """Instruction sets whose kernels this machine can run, best first."""
 
-def rela_forward(kernels: str, threads: int, problem: Problem, output: int) -> None:
-    """Write the output, `[batch, heads, queries, value_dim]`, to an address."""
+def rela_forward(
+    kernels: str,
+    threads: int,
+    problem: Problem,
+    output: int,
+    output_strides: tuple[int, ...],
+    bits: int,
+    row_counts: int,
+    row_sums: int,
+    sink: WeightsSink | None,
+    /,
+) -> None:
+    """Write the output `[batch, heads, queries, value_dim]`, and what else is wanted, to addresses.
+
+    Address 0: not wanted. For each of the `[batch, heads, queries]` rows, `bits` takes one bit per
+    key, 64 to a word: whether the score is above its threshold; `row_counts` (int32) the number of
+    weights that are not zero, and `row_sums` (float32) their sum.
+    """
 
 def rela_backward(
     kernels: str,
     threads: int,
     problem: Problem,
-    grad_output: View,
+    grad_output: int,
+    grad_output_strides: tuple[int, ...],
+    bits: int,
     grad_query: int,
     grad_key: int,
     grad_value: int,
-    grad_threshold: int,
+    grad_rows: int,
+    /,
 ) -> None:
-    """Write the gradients, contiguous, to addresses; the threshold's: `[batch, heads]`, float32."""
+    """Write the gradients, contiguous, to addresses.
+
+    `bits` is what forward wrote, or 0. `grad_rows` takes, unless it is 0, one float32 per row: the
+    sum of the gradients of its scores.
+    """

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import relakit
-from relakit.attention import native
+from relakit.attention import extension
 
 try:
-    KERNELS = native.load_extension().kernels()
+    KERNELS = extension.load_extension().kernels()
 except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
@@ -27,7 +27,7 @@ dims = st.sampled_from([1, 3, 8, 16, 17, 33, 64, 80])
 
 @pytest.fixture(params=KERNELS)
 def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv(native.ISA_VARIABLE, request.param)
+    monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
     return str(request.param)
 
 
@@ -112,7 +112,7 @@ def test_equals_the_reference(
     expected = run(inputs, threshold, "reference", **options)
     for kernels in KERNELS:
         with pytest.MonkeyPatch.context() as environment:
-            environment.setenv(native.ISA_VARIABLE, kernels)
+            environment.setenv(extension.ISA_VARIABLE, kernels)
             assert_same(run(inputs, threshold, "native", **options), expected)
 
 
@@ -231,8 +231,9 @@ def test_operators_are_well_formed(kernels: str) -> None:
     threshold = torch.full((2,), 0.1, requires_grad=True)
     mask, seed = torch.rand(2, 2, 9, 9) < 0.7, torch.tensor([5])
     for options in (
-        (None, threshold, None, 0.3, 1, True, 0.0),
-        (mask, threshold, seed, 0.3, 2, False, 0.5),
+        (None, threshold, None, 0.3, 1, True, 0.0, True),
+        (mask, threshold, seed, 0.3, 2, False, 0.5, False),
+        (mask, None, None, 0.3, 1, False, 0.0, True),
     ):
         torch.library.opcheck(torch.ops.relakit.rela.default, (q, k, v, *options))
 
@@ -309,7 +310,7 @@ def test_refuses_transforms_and_unknown_instruction_sets(monkeypatch: pytest.Mon
     x = torch.randn(2, 2, 5, 8)
     with pytest.raises(ValueError, match=r"torch\.func transforms such as vmap"):
         torch.func.vmap(attend)(x)
-    monkeypatch.setenv(native.ISA_VARIABLE, "sse9")
+    monkeypatch.setenv(extension.ISA_VARIABLE, "sse9")
     with pytest.raises(ValueError, match="RELAKIT_CPU_ISA='sse9' is not usable here; choose one"):
         attend(x)
 

@@ -13,12 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from relakit.attention.call import AttentionCall
-from relakit.attention.native import (
-    LARGEST_DIM,
-    is_transforming,
-    native_attention,
-    why_unavailable,
-)
+from relakit.attention.extension import why_unavailable
+from relakit.attention.native import LARGEST_DIM, is_transforming, native_attention
 from relakit.attention.reference import reference_attention
 
 
@@ -112,7 +108,7 @@ class NativeBackend(Backend):
         return reasons
 
     def run(self, call: AttentionCall) -> tuple[Tensor, None]:
-        return native_attention(call), None
+        return native_attention(call).output, None
 
 
 class ReferenceBackend(Backend):

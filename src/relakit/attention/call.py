@@ -30,7 +30,8 @@ class AttentionCall:
     """A number, or a tensor that holds one number per head: shape ``[heads]``, or no dimension."""
     power: float = 1.0
     length_exponent: float = 0.0
-    need_weights: bool = False
+    need_weights: bool | str = False
+    need_statistics: bool = False
 
     @property
     def score_scale(self) -> float:

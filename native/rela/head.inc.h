@@ -1,0 +1,154 @@
+// What a query sees, and what dropout keeps. Part of kernels.inc.h.
+
+#include <cmath>
+#include <cstdint>
+
+#include "rela/problem.h"
+#include "rela/random.h"
+
+namespace relakit::RELAKIT_ISA {
+namespace {
+
+// One bit per key of a tile.
+struct KeyBits {
+  std::uint64_t words[kWords];
+
+  bool any() const {
+    std::uint64_t all = 0;
+    for (std::uint64_t word : words) all |= word;
+    return all != 0;
+  }
+  int count() const {
+    int count = 0;
+    for (std::uint64_t word : words) count += count_bits(word);
+    return count;
+  }
+};
+
+KeyBits first_keys(std::int64_t count) {
+  KeyBits keys;
+  for (int w = 0; w < kWords; w++) {
+    const std::int64_t n = between(0, count - 64 * w, 64);
+    keys.words[w] = n == 64 ? ~0ull : (1ull << n) - 1;
+  }
+  return keys;
+}
+
+// Reads a Problem for one pair of batch and head.
+class Head {
+ public:
+  Head(const Problem& problem, std::int64_t batch, std::int64_t head)
+      : problem_(problem),
+        batch_(batch),
+        head_(head),
+        threshold_(problem.threshold == nullptr ? 0.0f : problem.threshold[head]),
+        keep_below_(static_cast<std::uint64_t>((1.0 - problem.dropout) * 4294967296.0)),
+        keep_factor_(problem.dropout < 1.0f ? 1.0f / (1.0f - problem.dropout) : 0.0f) {}
+
+  float threshold() const { return threshold_; }
+  bool has_bias() const { return problem_.mask.kind == Mask::Kind::additive; }
+  std::int64_t key_head() const { return head_ / (problem_.heads / problem_.key_heads); }
+
+  // The row's place among all rows of the call.
+  std::int64_t row(std::int64_t query) const {
+    return (batch_ * problem_.heads + head_) * problem_.queries + query;
+  }
+
+  // Number of keys from 0 on that a query may see by causality.
+  std::int64_t causal_end(std::int64_t query) const {
+    return problem_.causal ? least(query + 1, problem_.keys) : problem_.keys;
+  }
+
+  // The keys of a tile that each query sees. Returns whether any query sees any.
+  bool look(std::int64_t query, int rows, std::int64_t key, int columns, KeyBits* seen) const {
+    const Mask& mask = problem_.mask;
+    if (mask.kind == Mask::Kind::none && causal_end(query) - key >= columns) {  // all see all
+      const KeyBits all = first_keys(columns);
+      for (int i = 0; i < rows; i++) seen[i] = all;
+      return columns > 0;
+    }
+    bool any = false;
+    KeyBits shown;
+    for (int i = 0; i < rows; i++) {
+      seen[i] = first_keys(least(causal_end(query + i) - key, columns));
+      if (mask.kind != Mask::Kind::none) {
+        if (i == 0 || mask.row != 0) shown = shown_keys(query + i, key, columns);
+        for (int w = 0; w < kWords; w++) seen[i].words[w] &= shown.words[w];
+      }
+      any = any || seen[i].any();
+    }
+    return any;
+  }
+
+  void add_bias(std::int64_t query, std::int64_t key, int columns, float* scores) const {
+    const Mask& mask = problem_.mask;
+    const auto* bias = static_cast<const float*>(mask.data) + offset(query, key);
+    int j = 0;
+    for (; mask.column == 1 && j + kWidth <= columns; j += kWidth) {
+      Vector::load(scores + j).plus(Vector::load(bias + j)).store(scores + j);
+    }
+    for (; j < columns; j++) scores[j] += bias[j * mask.column];
+  }
+
+  // What dropout multiplies the weight of a query and a key with.
+  float kept(std::int64_t query, std::int64_t key) const {
+    return random_bits(problem_.seed, static_cast<std::uint64_t>(row(query)),
+                       static_cast<std::uint64_t>(key)) < keep_below_
+               ? keep_factor_
+               : 0.0f;
+  }
+
+ private:
+  KeyBits shown_keys(std::int64_t query, std::int64_t key, int columns) const {
+    const Mask& mask = problem_.mask;
+    KeyBits shown;
+    for (int w = 0; w < kWords; w++) {
+      const std::int64_t start = offset(query, key + 64 * w);
+      const auto end = static_cast<int>(between(0, columns - 64 * w, 64));
+      shown.words[w] = mask.column == 1 && end == 64 ? shown_word(start) : 0;
+      if (mask.column == 1 && end == 64) continue;
+      for (int j = 0; j < end; j++) {
+        shown.words[w] |= static_cast<std::uint64_t>(shows(start + j * mask.column)) << j;
+      }
+    }
+    return shown;
+  }
+
+  // The same for 64 keys that lie side by side.
+  std::uint64_t shown_word(std::int64_t start) const {
+    const Mask& mask = problem_.mask;
+    if (mask.kind == Mask::Kind::boolean) {
+      return bits_of_bytes(static_cast<const std::uint8_t*>(mask.data) + start);
+    }
+    const float* bias = static_cast<const float*>(mask.data) + start;
+    const Vector hidden = Vector::all(-HUGE_VALF);
+    std::uint64_t word = 0;
+    for (int j = 0; j < 64; j += kWidth) {
+      word |= static_cast<std::uint64_t>(Vector::load(bias + j).differs_from(hidden)) << j;
+    }
+    return word;
+  }
+
+  // Whether the mask lets a key be seen. -inf hides it whatever its score, NaN included.
+  bool shows(std::int64_t position) const {
+    const Mask& mask = problem_.mask;
+    if (mask.kind == Mask::Kind::boolean) {
+      return static_cast<const std::uint8_t*>(mask.data)[position] != 0;
+    }
+    return static_cast<const float*>(mask.data)[position] != -HUGE_VALF;
+  }
+
+  std::int64_t offset(std::int64_t query, std::int64_t key) const {
+    const Mask& mask = problem_.mask;
+    return batch_ * mask.batch + head_ * mask.head + query * mask.row + key * mask.column;
+  }
+
+  const Problem& problem_;
+  std::int64_t batch_, head_;
+  float threshold_;
+  std::uint64_t keep_below_;
+  float keep_factor_;
+};
+
+}  // namespace
+}  // namespace relakit::RELAKIT_ISA

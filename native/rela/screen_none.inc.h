@@ -1,0 +1,20 @@
+// Screening for instruction sets that have no fast products of small integers: there is none.
+
+namespace relakit::RELAKIT_ISA {
+namespace {
+
+class Screen {
+ public:
+  static constexpr bool kIsAvailable = false;
+  Screen(std::int64_t, std::int64_t) {}
+  bool take_queries(Rows, std::int64_t, float) { return false; }
+  bool take_keys(Rows, int) { return false; }
+  int find(std::int64_t, int, int, const KeyBits*, KeyBits*) { return 0; }
+  static int keep_positive(const float*, float, const std::uint8_t*, int, float*, std::uint8_t*,
+                           KeyBits&) {
+    return 0;
+  }
+};
+
+}  // namespace
+}  // namespace relakit::RELAKIT_ISA

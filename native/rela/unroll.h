@@ -1,0 +1,10 @@
+#pragma once
+
+// Before a short loop over accumulators. A compiler that keeps the loop keeps them in memory, too.
+#if defined(__clang__)
+#define RELAKIT_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define RELAKIT_UNROLL _Pragma("GCC unroll 16")
+#else
+#define RELAKIT_UNROLL
+#endif

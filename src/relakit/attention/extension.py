@@ -1,0 +1,52 @@
+"""The C++ extension: whether it is there, and which of its kernels to use."""
+
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
+from types import ModuleType
+from typing import Final
+
+import torch
+
+ISA_VARIABLE: Final = "RELAKIT_CPU_ISA"
+
+
+@lru_cache(maxsize=1)
+def load_extension() -> ModuleType:
+    """The C++ extension; ImportError where it was not built."""
+    return import_module("relakit._native")
+
+
+def choose_kernels() -> str:
+    """The instruction set to use: the best one, or the one that RELAKIT_CPU_ISA names."""
+    return _kernels_for(os.environ.get(ISA_VARIABLE))
+
+
+@lru_cache(maxsize=8)  # asking the extension takes longer than a short call does
+def _kernels_for(wanted: str | None) -> str:
+    usable: list[str] = load_extension().kernels()
+    if not wanted:
+        return usable[0]
+    if wanted not in usable:
+        raise ValueError(
+            f"{ISA_VARIABLE}={wanted!r} is not usable here; choose one of {', '.join(usable)}"
+        )
+    return wanted
+
+
+def _why_unavailable() -> list[str]:
+    """Reasons why the kernels cannot run on this machine."""
+    try:
+        choose_kernels()
+    except ImportError as error:
+        return [f"the C++ extension is not there: {error}"]
+    except ValueError as error:
+        return [str(error)]
+    return []
+
+
+# The compiler cannot look into imports and the environment, and need not.
+why_unavailable: Callable[[], list[str]] = torch.compiler.assume_constant_result(  # type: ignore[no-untyped-call]
+    _why_unavailable
+)

@@ -1,0 +1,181 @@
+"""Calls of the C++ kernels for attention, on tensors: nothing here knows of autograd.
+
+All tensors are ``[batch, heads, positions, features]`` with contiguous features. The kernels compute
+``relu(scale * Q K^T + mask - threshold) ** power @ V`` and skip what is zero.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from relakit.attention.extension import choose_kernels, load_extension
+
+
+class Arguments(NamedTuple):
+    """What the kernels work on; also the arguments of the operators, in their order."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    mask: Tensor | None
+    """Broadcasts to ``[batch, heads, queries, keys]``, four dimensions; bool or float32."""
+    threshold: Tensor | None
+    """One float32 per head; None: 0."""
+    seed: Tensor | None
+    """One integer, for dropout."""
+    scale: float
+    power: int
+    is_causal: bool
+    dropout_p: float
+
+
+class RowStatistics(NamedTuple):
+    """Facts about each row of weights, that is each query of a head, from the pass that used them."""
+
+    nonzeros: Tensor
+    """How many weights are not zero: ``[..., heads, queries]``, int32."""
+    sums: Tensor
+    """The sum of the weights: ``[..., heads, queries]``, float32."""
+
+    @property
+    def null(self) -> Tensor:
+        """Which queries attend to nothing: ``[..., heads, queries]``, bool."""
+        return self.nonzeros == 0
+
+
+def empty_output(arguments: Arguments) -> Tensor:
+    """Memory for the output; heads inside positions where the query has it so, as after a projection."""
+    query = arguments.query
+    batch, heads, queries, _ = query.shape
+    size = arguments.value.size(-1)
+    _, head_stride, row_stride, _ = query.stride()
+    if heads > 1 and head_stride < row_stride:
+        return query.new_empty((batch, queries, heads, size)).transpose(1, 2)
+    return query.new_empty((batch, heads, queries, size))
+
+
+def can_keep_bits(arguments: Arguments) -> bool:
+    """Whether to keep one bit per score from forward to backward, which then need not search again.
+
+    Only where they take no more memory than the tensors of the call, so that memory grows with the
+    length and not with its square.
+    """
+    query, key, value = arguments[:3]
+    batch, heads, queries, dim = query.shape
+    bytes_of_bits = batch * heads * queries * ((key.size(2) + 63) // 64) * 8
+    numbers = query.numel() + key.numel() + value.numel() + query.numel() // dim * value.size(3)
+    return bool(bytes_of_bits <= numbers * query.element_size())
+
+
+def empty_bits(arguments: Arguments) -> Tensor:
+    """Memory for one bit per score."""
+    batch, heads, queries, _ = arguments.query.shape
+    words = (arguments.key.size(2) + 63) // 64
+    return arguments.query.new_empty((batch, heads, queries, words), dtype=torch.int64)
+
+
+def forward(
+    arguments: Arguments,
+    *,
+    bits: Tensor | None = None,
+    statistics: RowStatistics | None = None,
+    sink: Any = None,
+) -> Tensor:
+    """The output. Bits, statistics and a sink for the weights are filled if they are given."""
+    output = empty_output(arguments)
+    threshold = _contiguous(arguments.threshold)
+    load_extension().rela_forward(
+        choose_kernels(),
+        torch.get_num_threads(),
+        _problem(arguments, threshold),
+        output.data_ptr(),
+        output.stride(),
+        0 if bits is None else bits.data_ptr(),
+        0 if statistics is None else statistics.nonzeros.data_ptr(),
+        0 if statistics is None else statistics.sums.data_ptr(),
+        sink,
+    )
+    return output
+
+
+def backward(
+    grad_output: Tensor, arguments: Arguments, bits: Tensor | None, *, for_threshold: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Gradients of query, key, value and, if wanted, of the threshold."""
+    query, key, value = arguments[:3]
+    grads = [
+        torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value)
+    ]
+    grad_rows = query.new_empty(query.shape[:3], dtype=torch.float32) if for_threshold else None
+    if grad_output.stride(-1) != 1:
+        grad_output = grad_output.contiguous()
+    threshold = _contiguous(arguments.threshold)
+    load_extension().rela_backward(
+        choose_kernels(),
+        torch.get_num_threads(),
+        _problem(arguments, threshold),
+        grad_output.data_ptr(),
+        grad_output.stride(),
+        0 if bits is None else bits.data_ptr(),
+        *(x.data_ptr() for x in grads),
+        0 if grad_rows is None else grad_rows.data_ptr(),
+    )
+    # In float64, as the sum has one term per row.
+    grad_threshold = None if grad_rows is None else -grad_rows.double().sum((0, 2)).float()
+    return grads[0], grads[1], grads[2], grad_threshold
+
+
+def dense_sink(arguments: Arguments) -> tuple[Any, Tensor]:
+    """A sink for the weights, and the matrix ``[batch, heads, queries, keys]`` it writes to."""
+    query, keys = arguments.query, arguments.key.size(2)
+    weights = query.new_zeros((*query.shape[:3], keys))
+    is_bfloat16 = query.dtype == torch.bfloat16
+    return load_extension().DenseWeights(weights.data_ptr(), is_bfloat16, keys), weights
+
+
+def sparse_sink(arguments: Arguments) -> Any:
+    """A sink for the weights, to be read by `sparse_weights`."""
+    return load_extension().SparseWeights(arguments.query.shape[:3].numel())
+
+
+def sparse_weights(sink: Any, arguments: Arguments) -> Tensor:
+    """Weights as a sparse CSR tensor ``[batch * heads * queries, keys]``."""
+    rows, keys = arguments.query.shape[:3].numel(), arguments.key.size(2)
+    starts = torch.empty(rows + 1, dtype=torch.int64)
+    columns = torch.empty(sink.size(), dtype=torch.int64)
+    values = torch.empty(sink.size(), dtype=torch.float32)
+    sink.write(starts.data_ptr(), columns.data_ptr(), values.data_ptr())
+    values = values.to(arguments.query.dtype)
+    return torch.sparse_csr_tensor(starts, columns, values, (rows, keys), check_invariants=False)
+
+
+def _contiguous(threshold: Tensor | None) -> Tensor | None:
+    return None if threshold is None else threshold.contiguous()
+
+
+def _problem(arguments: Arguments, threshold: Tensor | None) -> Any:
+    """The call as the kernels read it. It holds addresses: the tensors must outlive it."""
+    query, key, value, mask = arguments[:4]
+    problem = load_extension().Problem(
+        query.dtype == torch.bfloat16,
+        query.data_ptr(),
+        query.shape,
+        query.stride(),
+        key.data_ptr(),
+        key.stride(),
+        value.data_ptr(),
+        value.shape,
+        value.stride(),
+        arguments.scale,
+        arguments.power,
+        arguments.is_causal,
+    )
+    if threshold is not None:
+        problem.set_threshold(threshold.data_ptr())
+    if mask is not None:
+        mask = mask.expand(*query.shape[:3], key.size(2))  # strides of 0 where it broadcasts
+        problem.set_mask(mask.data_ptr(), mask.dtype == torch.bool, mask.stride())
+    if arguments.dropout_p > 0 and arguments.seed is not None:
+        problem.set_dropout(arguments.dropout_p, int(arguments.seed))
+    return problem
