@@ -1,6 +1,7 @@
 // The output. Part of kernels.inc.h.
 
 #include "parallel.h"
+#include "rela/prefetch.h"
 
 namespace relakit::RELAKIT_ISA {
 namespace {
@@ -60,9 +61,15 @@ static_assert(kForwardRows <= kQueryTile && kQueryTile % kForwardRows == 0, "til
 template <class T>
 class ForwardTask {
  public:
+  // Another head, which this thread is likely to work on next.
+  struct Next {
+    std::int64_t batch, head;
+  };
+
   ForwardTask(const Problem& p, const ForwardResult& result, std::int64_t batch,
-              std::int64_t head_index, std::int64_t begin, std::int64_t end)
-      : p_(p),
+              std::int64_t head_index, std::int64_t begin, std::int64_t end, const Next* next)
+      : next_(next),
+        p_(p),
         result_(result),
         batch_(batch),
         begin_(begin),
@@ -87,6 +94,7 @@ class ForwardTask {
       scorer_.take_keys(key, columns);
       for (std::int64_t q = 0; q < count_; q += kForwardRows) {
         const int rows = static_cast<int>(least(kForwardRows, count_ - q));
+        if (next_ != nullptr && key == 0) prefetch_next(q, rows);
         if (!is_finite) {
           scorer_.fill_all(q, rows, tile_);
         } else if (head.causal_end(begin_ + q + rows - 1) <= key) {
@@ -105,6 +113,27 @@ class ForwardTask {
   }
 
  private:
+  // Ask for as many rows of the next head as are worked on here.
+  void prefetch_next(std::int64_t q, int rows) {
+    const Next& n = *next_;
+    for (std::int64_t i = q; i < q + rows; i++) {
+      prefetch_row(row_of<T>(p_.query, n.batch, n.head, i), p_.dim);
+      prefetch_row(static_cast<const T*>(result_.output.data) + n.batch * result_.output.batch +
+                       n.head * result_.output.head + i * result_.output.row,
+                   p_.value_dim);
+      if (i >= p_.keys) continue;
+      const std::int64_t key_head = n.head / (p_.heads / p_.key_heads);
+      prefetch_row(row_of<T>(p_.key, n.batch, key_head, i), p_.dim);
+      prefetch_row(row_of<T>(p_.value, n.batch, key_head, i), p_.value_dim);
+    }
+  }
+
+  static void prefetch_row(const T* row, std::int64_t size) {
+    for (std::int64_t i = 0; i < size; i += 64 / static_cast<std::int64_t>(sizeof(T))) {
+      prefetch(row + i);
+    }
+  }
+
   float* output(std::int64_t i) {
     // T is float where in_place_ holds.
     return in_place_ ? reinterpret_cast<float*>(written_) + i * result_.output.row
@@ -113,7 +142,10 @@ class ForwardTask {
 
   void start() {
     const std::size_t row_bytes = static_cast<std::size_t>(value_dim_) * sizeof(float);
-    for (std::int64_t i = 0; i < count_; i++) std::memset(output(i), 0, row_bytes);
+    const bool is_one_piece = !in_place_ || result_.output.row == value_dim_;
+    const std::int64_t pieces = is_one_piece ? 1 : count_;
+    const std::size_t bytes = is_one_piece ? static_cast<std::size_t>(count_) * row_bytes : row_bytes;
+    for (std::int64_t i = 0; i < pieces; i++) std::memset(output(i), 0, bytes);
     start_rows(p_, result_, scorer_.head.row(begin_), count_);
   }
 
@@ -153,6 +185,7 @@ class ForwardTask {
     }
   }
 
+  const Next* const next_;
   const Problem& p_;
   const ForwardResult& result_;
   const std::int64_t batch_, begin_, count_;
@@ -183,14 +216,21 @@ void forward_blocks(const Problem& p, const ForwardResult& result, int threads) 
     const Problem& p;
     const ForwardResult& result;
     std::int64_t size, blocks;
-  } work{p, result, size, blocks};
+    int threads;
+  } work{p, result, size, blocks, threads};
   run_parallel(
       heads * blocks, threads,
       [](void* data, std::int64_t task) {
         const Work& w = *static_cast<const Work*>(data);
         const std::int64_t begin = task % w.blocks * w.size, pair = task / w.blocks;
+        // A short head takes no longer to work on than to be fetched from memory.
+        const bool is_short = w.blocks == 1 && w.p.keys <= kKeyTile && w.p.queries <= kKeyTile;
+        const std::int64_t later = pair + w.threads;
+        using Next = typename ForwardTask<T>::Next;
+        const Next next{later / w.p.heads, later % w.p.heads};
+        const bool has_next = is_short && later < w.p.batch * w.p.heads;
         ForwardTask<T>(w.p, w.result, pair / w.p.heads, pair % w.p.heads, begin,
-                       least(begin + w.size, w.p.queries))
+                       least(begin + w.size, w.p.queries), has_next ? &next : nullptr)
             .run();
       },
       &work);
