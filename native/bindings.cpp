@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cpu_features.h"
+#include "norm/bindings.h"
 #include "rela/dispatch.h"
 #include "rela/problem.h"
 
@@ -125,4 +126,5 @@ NB_MODULE(_native, m) {
   m.def("compiler", &compiler);
   m.def("cpu_features", &cpu_features);
   bind_attention(m);
+  relakit::norm::bind(m);
 }

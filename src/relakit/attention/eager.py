@@ -1,0 +1,53 @@
+"""Whether PyTorch is about to just run an operation, and on ordinary tensors.
+
+PyTorch's registry of operators serves compilers, tracers, function transforms and tensor
+subclasses, and costs tens of microseconds per call. Where none of them is at work, an extension may
+be called directly, on the addresses of tensors.
+"""
+
+# Functions are imported by name: the way to them through modules would take as long as they do.
+
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+from torch._C import (
+    _get_tracing_state,
+    _len_torch_dispatch_stack,
+    _len_torch_function_stack,
+)
+from torch._C._functorch import peek_interpreter_stack
+from torch.autograd import forward_ad
+from torch.compiler import is_compiling
+
+_strided: Final = torch.strided
+_ORDINARY_TYPES: Final = frozenset((Tensor, nn.Parameter))
+
+
+def is_plain_eager(*tensors: Tensor | None) -> bool:
+    """Whether nothing watches or transforms operations, and all tensors are ordinary ones on a CPU.
+
+    False while compiling, exporting, tracing, inside a mode for dispatch or for torch functions,
+    inside a transform of torch.func, and with forward-mode derivatives; and for tensor subclasses,
+    and tensors whose numbers are not simply what is in memory at their address. None is skipped.
+    """
+    if (
+        is_compiling()  # first: a compiler looks no further
+        or _len_torch_dispatch_stack() != 0
+        or _len_torch_function_stack() != 0
+        or peek_interpreter_stack() is not None
+        or _get_tracing_state() is not None
+        or forward_ad._current_level >= 0
+    ):
+        return False
+    for tensor in tensors:
+        if tensor is not None and (
+            type(tensor) not in _ORDINARY_TYPES
+            or not tensor.is_cpu
+            or tensor.layout is not _strided
+            or tensor.is_nested
+            or tensor.is_neg()  # the sign is still to be changed
+            or tensor._is_zerotensor()  # zeros, without memory
+        ):
+            return False
+    return True
