@@ -82,6 +82,10 @@ OTHER_TENSORS: dict[str, Callable[[], Tensor]] = {
     "meta": lambda: torch.zeros(3, device="meta"),
     "sparse": lambda: torch.zeros(3).to_sparse(),
     "nested": _nested,
+    "sparse parameter": lambda: nn.Parameter(torch.zeros(3).to_sparse()),
+    "nested parameter": lambda: nn.Parameter(_nested()),
+    "meta parameter": lambda: nn.Parameter(torch.zeros(3, device="meta")),
+    "negative parameter": lambda: nn.Parameter(torch._neg_view(torch.ones(3))),
     "negative view": lambda: torch.complex(torch.ones(3), torch.ones(3)).conj().imag,
     "zeros without memory": lambda: torch._efficientzerotensor(3),
 }
@@ -124,6 +128,25 @@ def test_no_inside_of_transform(name: str) -> None:
     assert answers
     assert not any(answers)
     assert is_plain_eager(torch.zeros(3))
+
+
+def test_no_for_batched_gradients() -> None:
+    answers = []
+
+    class Ask(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Tensor) -> Tensor:
+            answers.append(is_plain_eager(grad))
+            return grad * 2
+
+    x = torch.zeros(3, requires_grad=True)
+    torch.autograd.grad(Ask.apply(x), x, torch.ones(4, 3), is_grads_batched=True)
+    torch.autograd.grad(Ask.apply(x), x, torch.ones(3))
+    assert answers == [False, True]
 
 
 def test_no_while_compiling() -> None:

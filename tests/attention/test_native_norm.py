@@ -90,7 +90,9 @@ def test_equals_the_formula(kernels: str, calls: list[int], is_gated: bool, size
         exact = run(exact_norm, z.double(), upstream=upstream.double())
         for a, p, e in zip(actual, plain, exact, strict=True):
             assert a.shape == p.shape
-            assert _error(a, e) <= 2 * _error(p, e) + 1e-6 * float(e.detach().norm())
+            # A row of one feature has next to no gradient: terms as large as `upstream` cancel.
+            largest = max(e.detach().norm(), upstream.norm())
+            assert _error(a, e) <= 2 * _error(p, e) + 1e-6 * float(largest)
     assert len(calls) == 4
 
 
@@ -124,7 +126,7 @@ def test_heads_apart(
         z = attention.permute(order)
         upstream = torch.randn(*z.shape[:2], heads * head_dim).to(dtype)
         actual = run(norm, z, heads_apart=True, upstream=upstream)
-        expected = run(norm, z.flatten(2), upstream=upstream)
+        expected = run(norm, z.flatten(2).contiguous(), upstream=upstream)
         assert actual[0].is_contiguous()
         assert actual[1].stride() == z.stride(), "the gradient has the layout of its tensor"
         actual[1] = actual[1].flatten(2)
@@ -152,13 +154,13 @@ def test_strides(kernels: str, calls: list[int], is_gated: bool, layout: str) ->
     norm = make_norm(20, is_gated)
     z = STRIDED[layout](torch.randn(4, 9, 20))
     for change in STRIDED.values():
-        upstream = change(torch.randn(4, 9, 20)).expand_as(z)
+        upstream = change(torch.randn(4, 9, 20))[: z.size(0), : z.size(1)].expand_as(z)
         assert_same(run(norm, z, upstream=upstream), run_plain(norm, z, upstream=upstream))
     assert len(calls) == (0 if layout == "features strided" else len(STRIDED))
 
 
 @pytest.mark.parametrize("eps", [1e-8, 1e-2])
-@pytest.mark.parametrize("size", [1e-30, 1e-6, 1e-4, 1.0, 1e4, 1e18, 1e25])
+@pytest.mark.parametrize("size", [1e-30, 1e-6, 1e-4, 1.0, 1e4, 1e10, 1e25])
 def test_small_and_large_numbers(kernels: str, size: float, eps: float) -> None:
     """Squares that underflow and overflow, and gates that are open or closed."""
     norm = make_norm(33)
@@ -171,14 +173,14 @@ def test_small_and_large_numbers(kernels: str, size: float, eps: float) -> None:
 
 
 def test_sigmoid(kernels: str) -> None:
-    """With one feature, a mean square that is all eps, and this gain, what is left is the gate."""
+    """Of a number next to which eps is large, with this gain and gate, the sigmoid is left over."""
     norm = relakit.GatedRMSNorm(1, eps=1.0)
-    nn.init.constant_(norm.gate, 1e20)
-    nn.init.constant_(norm.weight, 1e20)
+    nn.init.constant_(norm.gate, 2.0**64)
+    nn.init.constant_(norm.weight, 2.0**64)
     t = torch.cat([torch.linspace(-110, 110, 40_001), torch.tensor([-1e4, 1e4])])
     t = t[t != 0]
     with torch.no_grad():
-        share = norm(t[:, None] / 1e20)[:, 0] / t
+        share = norm(t[:, None] / 2.0**64)[:, 0] / t
     exact = torch.sigmoid(t.double())
     torch.testing.assert_close(share.double(), exact, rtol=1e-6, atol=1e-37)
 
@@ -326,7 +328,7 @@ def test_the_formula_is_used_where_kernels_cannot_be(calls: list[int]) -> None:
     norm, z = make_norm(6), torch.randn(3, 6)
     expected = run_plain(norm, z, upstream=z)[0]
     torch.testing.assert_close(torch.func.vmap(norm)(z), expected)
-    torch.testing.assert_close(torch.jit.trace(norm, z)(z), expected)
+    torch.testing.assert_close(torch.jit.trace(norm, z, check_trace=False)(z), expected)
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(z, torch.ones_like(z))
         assert forward_ad.unpack_dual(norm(dual)).tangent is not None

@@ -12,6 +12,7 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 from torch._C import (
+    _dispatch_keys,
     _get_tracing_state,
     _len_torch_dispatch_stack,
     _len_torch_function_stack,
@@ -20,7 +21,18 @@ from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
 from torch.compiler import is_compiling
 
-_strided: Final = torch.strided
+
+
+def _ordinary_keys() -> frozenset[int]:
+    """The sets of dispatch keys that strided CPU tensors have, as numbers."""
+    with torch.inference_mode(False):
+        usual = torch.empty(0, device="cpu")
+    with torch.inference_mode():
+        inference = torch.empty(0, device="cpu")
+    return frozenset(_dispatch_keys(tensor).raw_repr() for tensor in (usual, inference))
+
+
+_ORDINARY_KEYS: Final = _ordinary_keys()
 _ORDINARY_TYPES: Final = frozenset((Tensor, nn.Parameter))
 
 
@@ -43,11 +55,9 @@ def is_plain_eager(*tensors: Tensor | None) -> bool:
     for tensor in tensors:
         if tensor is not None and (
             type(tensor) not in _ORDINARY_TYPES
-            or not tensor.is_cpu
-            or tensor.layout is not _strided
-            or tensor.is_nested
-            or tensor.is_neg()  # the sign is still to be changed
-            or tensor._is_zerotensor()  # zeros, without memory
+            # Tells apart what is sparse, nested, on another device, batched by
+            # torch.autograd.grad(is_grads_batched=True), or still to be negated or filled with 0.
+            or _dispatch_keys(tensor).raw_repr() not in _ORDINARY_KEYS
         ):
             return False
     return True
