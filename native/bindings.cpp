@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cpu_features.h"
+#include "norm/bindings.h"
 #include "rela/bindings.h"
 
 namespace nb = nanobind;
@@ -39,4 +40,5 @@ NB_MODULE(_native, m) {
   m.def("compiler", &compiler);
   m.def("cpu_features", &cpu_features);
   relakit::bind_attention(m);
+  relakit::norm::bind(m);
 }

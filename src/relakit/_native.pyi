@@ -97,3 +97,55 @@ def rela_backward(
     `bits` is what forward wrote, or 0. `grad_rows` takes, unless it is 0, one float32 per row: the
     sum of the gradients of its scores.
     """
+
+class NormCall:
+    """RMSNorm of ``outer * rows`` rows, each of ``pieces`` pieces of ``size`` contiguous features.
+
+    Addresses and, in elements, strides. Gain and gate are contiguous; without a gate its address
+    is 0. What is not bfloat16 is float32.
+    """
+
+    def __init__(
+        self,
+        outer: int,
+        rows: int,
+        pieces: int,
+        size: int,
+        is_bfloat16: bool,
+        input: int,
+        outer_stride: int,
+        row_stride: int,
+        piece_stride: int,
+        gain: int,
+        is_gain_bfloat16: bool,
+        gate: int,
+        is_gate_bfloat16: bool,
+        eps: float,
+        /,
+    ) -> None: ...
+
+def norm_forward(
+    kernels: str, threads: int, call: NormCall, output: int, inverse_rms: int, /
+) -> None:
+    """Write the output, ``[outer, rows, features]``, to an address, and 1 / RMS of each row.
+
+    The second, ``[outer, rows]`` in float32, is left out where its address is 0.
+    """
+
+def norm_backward(
+    kernels: str,
+    threads: int,
+    call: NormCall,
+    inverse_rms: int,
+    grad_output: int,
+    grad_output_outer_stride: int,
+    grad_output_row_stride: int,
+    grad_input: int,
+    grad_input_outer_stride: int,
+    grad_input_row_stride: int,
+    grad_input_piece_stride: int,
+    grad_gain: int,
+    grad_gate: int,
+    /,
+) -> None:
+    """Write the gradients to addresses, each in the dtype of what it belongs to."""

@@ -258,9 +258,7 @@ class MultiheadAttention(nn.MultiheadAttention):
             need_weights=need_weights,
         )
         output, weights = run_attention(call, self.backend)
-        mixed = heads.merge(output)
-        if self.norm is not None:
-            mixed = self.norm(mixed)
+        mixed = _concatenate_and_normalise(heads.arrange(output), self.norm)
         return mixed.to(dtype), None if weights is None else weights.to(dtype)
 
     def _threshold(self) -> float | Tensor:
@@ -272,6 +270,15 @@ class MultiheadAttention(nn.MultiheadAttention):
     def extra_repr(self) -> str:
         """Shown by ``repr``."""
         return f"{self.embed_dim}, num_heads={self.num_heads}, attention={self.attention}"
+
+
+def _concatenate_and_normalise(heads: Tensor, norm: nn.Module | None) -> Tensor:
+    """``[..., heads, head dim]`` to ``[..., embed_dim]``."""
+    if isinstance(norm, RMSNorm):  # ours read heads where they are, without a copy in between
+        normalised: Tensor = norm(heads, heads_apart=True)
+        return normalised
+    mixed = heads.flatten(-2)
+    return mixed if norm is None else norm(mixed)
 
 
 def _build_norm(

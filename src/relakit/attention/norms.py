@@ -5,11 +5,12 @@ float32 and returned in its own dtype.
 """
 
 import math
-from typing import Final, Literal, TypeAlias, get_args
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor, nn
 
+from relakit.attention.native_norm import eager_kernels, fused_rms_norm
 from relakit.attention.precision import wide
 
 GainInit: TypeAlias = Literal["ones", "xavier"]
@@ -51,6 +52,9 @@ class RMSNorm(nn.Module):
             the letter, which is written for a single head.
     """
 
+    _has_kernels: ClassVar[bool] = True
+    """Whether the formula, with or without a gate, is that of `fused_rms_norm`."""
+
     def __init__(
         self,
         dim: int,
@@ -88,13 +92,41 @@ class RMSNorm(nn.Module):
         else:
             _xavier_uniform_(self.weight, self.fan)
 
-    def forward(self, z: Tensor) -> Tensor:
-        """Normalise ``z`` of shape ``[..., dim]``."""
-        if z.dim() == 0 or z.size(-1) != self.dim:  # a last dimension of 1 would broadcast
+    def forward(self, z: Tensor, *, heads_apart: bool = False) -> Tensor:
+        """Normalise ``z``, in one pass over memory where the C++ extension can do so.
+
+        Args:
+            z: ``[..., dim]``; with ``heads_apart`` ``[..., heads, dim / heads]``. Heads may be
+                strided: that of ``[batch, heads, positions, dim / heads]``, transposed, needs no
+                copy.
+            heads_apart: the features of all heads are one vector, to be normalised together.
+
+        Returns:
+            ``[..., dim]``, in the dtype of ``z``.
+        """
+        if heads_apart:
+            if z.dim() < 2 or z.size(-2) * z.size(-1) != self.dim:
+                raise ValueError(
+                    f"the last two dimensions must have {self.dim} features together, got shape "
+                    f"{tuple(z.shape)}"
+                )
+        elif z.dim() == 0 or z.size(-1) != self.dim:  # a last dimension of 1 would broadcast
             raise ValueError(
                 f"the last dimension must have size {self.dim}, got shape {tuple(z.shape)}"
             )
-        return self._normalise(z)
+        if self._has_kernels:
+            gate: Tensor | None = getattr(self, "gate", None)
+            kernels = eager_kernels(z, self.weight, gate)
+            if kernels is not None:
+                return fused_rms_norm(
+                    z,
+                    self.weight,
+                    gate,
+                    eps=self.eps,
+                    feature_dims=2 if heads_apart else 1,
+                    kernels=kernels,
+                )
+        return self._normalise(z.flatten(-2) if heads_apart else z)
 
     def _normalise(self, z: Tensor) -> Tensor:
         return rms_norm(z, self.weight, eps=self.eps)
@@ -108,6 +140,7 @@ class RMSNorm(nn.Module):
 class LayerNorm(RMSNorm):
     """LayerNorm, with the arguments of `RMSNorm` and a bias that starts at 0."""
 
+    _has_kernels = False
     bias: nn.Parameter
 
     def _add_parameters(self, device: torch.device | str | None, dtype: torch.dtype | None) -> None:

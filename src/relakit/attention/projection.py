@@ -29,10 +29,9 @@ class ProjectedHeads(NamedTuple):
     positions: int
     """Dimension of the positions in the module's (batched) input: 0 or 1"""
 
-    def merge(self, output: Tensor) -> Tensor:
-        """Concatenate heads: ``[batch, heads, queries, head dim]`` to the input's layout."""
-        order = (2, 0, 1, 3) if self.positions == 0 else (0, 2, 1, 3)
-        return output.permute(order).flatten(2)
+    def arrange(self, output: Tensor) -> Tensor:
+        """``[batch, heads, queries, head dim]`` in the input's layout, heads and features last."""
+        return output.permute((2, 0, 1, 3) if self.positions == 0 else (0, 2, 1, 3))
 
 
 def project_heads(

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace relakit::norm {
+
+// "static": a copy in each file, compiled with the flags of that file and called from there alone.
+
+// bfloat16 is the upper half of a float32.
+static inline float bfloat16_to_float(std::uint16_t x) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(x) << 16;
+  float f;
+  std::memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+// To nearest, ties to even.
+static inline std::uint16_t bfloat16_from_float(float x) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  const std::uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+  return static_cast<std::uint16_t>(x == x ? rounded : 0x7FC0);  // a NaN might round to infinity
+}
+
+}  // namespace relakit::norm

@@ -1,0 +1,197 @@
+// RMSNorm, gated or not, written once over a vector type and compiled once per instruction set. The
+// including file has defined Lanes in the namespace RELAKIT_ISA.
+//
+// Everything here is local to the file, and no template or inline function of the standard library is
+// used: the linker would share one copy of it between files, compiled for an instruction set that a
+// machine may lack.
+
+#include <math.h>
+
+#include <cstdint>
+
+#include "norm/problem.h"
+
+namespace relakit::norm::RELAKIT_ISA {
+namespace {
+
+constexpr int kWidth = Lanes::width;
+
+// How many entries of a vector there are: all, or the last few of a piece.
+struct Whole {};
+struct Part {
+  int count;
+};
+
+template <class T>
+Lanes load(const T* p, Whole) {
+  return Lanes::load(p);
+}
+template <class T>
+Lanes load(const T* p, Part part) {
+  return Lanes::load(p, part.count);
+}
+template <class T>
+void store(const Lanes& x, T* p, Whole) {
+  x.store(p);
+}
+template <class T>
+void store(const Lanes& x, T* p, Part part) {
+  x.store(p, part.count);
+}
+
+// visit(piece, first feature in the piece, Whole or Part), for each vector of a row.
+template <class Visit>
+void for_each_vector(const Problem& p, const Visit& visit) {
+  for (std::int64_t piece = 0; piece < p.pieces; piece++) {
+    std::int64_t i = 0;
+    for (; i + kWidth <= p.size; i += kWidth) visit(piece, i, Whole{});
+    if (i < p.size) visit(piece, i, Part{static_cast<int>(p.size - i)});
+  }
+}
+
+// 1 / (1 + e^-t), to about the last bit.
+Lanes sigmoid(const Lanes& t) {
+  // e^u = 2^n * e^f with n an integer and |f| <= log(2) / 2. Adding 1.5 * 2^23 rounds to an integer,
+  // which is then found in the lowest bits. From u = 88.4 on, n is 128, whose power of two is inf.
+  const Lanes u = (Lanes::all(0.0f) - t).clamped(-87.0f, 89.0f);
+  const Lanes rounder = Lanes::all(12582912.0f);
+  const Lanes shifted = u.times_plus(Lanes::all(1.44269504f), rounder);
+  const Lanes n = shifted - rounder;
+  // log(2) in two parts: the first has few digits, so that its product with n is exact.
+  Lanes f = n.times_plus(Lanes::all(-0.693359375f), u);
+  f = n.times_plus(Lanes::all(2.12194440e-4f), f);
+  Lanes exponential = Lanes::all(1.0f / 5040);  // the series of e^f; what is left out is below 1e-8
+  exponential = exponential.times_plus(f, Lanes::all(1.0f / 720));
+  exponential = exponential.times_plus(f, Lanes::all(1.0f / 120));
+  exponential = exponential.times_plus(f, Lanes::all(1.0f / 24));
+  exponential = exponential.times_plus(f, Lanes::all(1.0f / 6));
+  exponential = exponential.times_plus(f, Lanes::all(0.5f));
+  exponential = exponential.times_plus(f, Lanes::all(1.0f));
+  exponential = exponential.times_plus(f, Lanes::all(1.0f));
+  const Lanes power_of_two = shifted.with_bits_shifted(23, 0x3F800000u);
+  const Lanes one = Lanes::all(1.0f);
+  return one / exponential.times_plus(power_of_two, one);
+}
+
+template <class T>
+T* row_of(T* data, const Strides& strides, const Problem& p, std::int64_t row) {
+  return data + row / p.rows * strides.outer + row % p.rows * strides.row;
+}
+
+template <class T>
+float inverse_rms(const Problem& p, const T* input) {
+  // Several sums at a time, as an addition waits for the one before it.
+  Lanes even = Lanes::all(0.0f), odd = even, rest = even;
+  for (std::int64_t piece = 0; piece < p.pieces; piece++) {
+    const T* in = input + piece * p.strides.piece;
+    std::int64_t i = 0;
+    for (; i + 2 * kWidth <= p.size; i += 2 * kWidth) {
+      const Lanes x = Lanes::load(in + i), y = Lanes::load(in + i + kWidth);
+      even = x.times_plus(x, even);
+      odd = y.times_plus(y, odd);
+    }
+    for (; i < p.size; i += kWidth) {
+      const std::int64_t left = p.size - i;
+      const Lanes x = left >= kWidth ? Lanes::load(in + i)
+                                     : Lanes::load(in + i, static_cast<int>(left));
+      rest = x.times_plus(x, rest);
+    }
+  }
+  const float mean = ((even + odd) + rest).sum() / static_cast<float>(p.features());
+  return 1.0f / sqrtf(mean + p.eps);
+}
+
+template <class T, bool is_gated>
+void forward_rows(const Problem& p, const ForwardResult& result, std::int64_t begin,
+                  std::int64_t end) {
+  for (std::int64_t row = begin; row < end; row++) {
+    const T* input = row_of(static_cast<const T*>(p.input), p.strides, p, row);
+    T* output = static_cast<T*>(result.output) + row * p.features();
+    const float scale = inverse_rms(p, input);
+    if (result.inverse_rms != nullptr) result.inverse_rms[row] = scale;
+    for_each_vector(p, [&](std::int64_t piece, std::int64_t i, auto extent) {
+      const std::int64_t j = piece * p.size + i;
+      const Lanes x = load(input + piece * p.strides.piece + i, extent);
+      Lanes y = x * Lanes::all(scale) * load(p.gain + j, extent);
+      if constexpr (is_gated) y = sigmoid(x * load(p.gate + j, extent)) * y;
+      store(y, output + j, extent);
+    });
+  }
+}
+
+// With n = x / rms and s the gate's sigmoid, y = s n gain. The gradients of a row:
+//   gain: dy s n;   gate: dy s (1 - s) n gain x
+//   x: dn / rms - n mean(dn n) / rms + dy s (1 - s) n gain gate,   where dn = dy s gain
+template <class T, bool is_gated>
+void backward_rows(const Problem& p, const BackwardResult& result, const BlockSums& sums,
+                   float* scratch, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t row = begin; row < end; row++) {
+    const T* input = row_of(static_cast<const T*>(p.input), p.strides, p, row);
+    const T* grad_output = row_of(static_cast<const T*>(result.grad_output),
+                                  result.grad_output_strides, p, row);
+    T* grad_input = row_of(static_cast<T*>(result.grad_input), result.grad_input_strides, p, row);
+    const Lanes scale = Lanes::all(result.inverse_rms[row]), one = Lanes::all(1.0f);
+    Lanes products = Lanes::all(0.0f);
+    for_each_vector(p, [&](std::int64_t piece, std::int64_t i, auto extent) {
+      const std::int64_t j = piece * p.size + i;
+      const Lanes x = load(input + piece * p.strides.piece + i, extent), n = x * scale;
+      Lanes dy = load(grad_output + j, extent), through_gate = Lanes::all(0.0f);
+      const Lanes gain = load(p.gain + j, extent);
+      if constexpr (is_gated) {
+        const Lanes gate = load(p.gate + j, extent), s = sigmoid(x * gate);
+        dy = dy * s;
+        const Lanes slope = dy * gain * n * (one - s);
+        store(slope.times_plus(x, load(sums.gate + j, extent)), sums.gate + j, extent);
+        through_gate = slope * gate;
+      }
+      store(dy.times_plus(n, load(sums.gain + j, extent)), sums.gain + j, extent);
+      const Lanes dn = dy * gain;
+      products = dn.times_plus(n, products);
+      store(dn.times_plus(scale, through_gate), scratch + j, extent);
+    });
+    const Lanes mean = Lanes::all(products.sum() / static_cast<float>(p.features()));
+    const Lanes factor = Lanes::all(0.0f) - mean * scale;
+    for_each_vector(p, [&](std::int64_t piece, std::int64_t i, auto extent) {
+      const Lanes n = load(input + piece * p.strides.piece + i, extent) * scale;
+      const Lanes rest = load(scratch + piece * p.size + i, extent);
+      store(n.times_plus(factor, rest), grad_input + piece * result.grad_input_strides.piece + i,
+            extent);
+    });
+  }
+}
+
+void forward(const Problem& p, const ForwardResult& result, std::int64_t begin, std::int64_t end) {
+  if (p.is_bfloat16) {
+    if (p.gate != nullptr) {
+      forward_rows<std::uint16_t, true>(p, result, begin, end);
+    } else {
+      forward_rows<std::uint16_t, false>(p, result, begin, end);
+    }
+  } else {
+    if (p.gate != nullptr) {
+      forward_rows<float, true>(p, result, begin, end);
+    } else {
+      forward_rows<float, false>(p, result, begin, end);
+    }
+  }
+}
+
+void backward(const Problem& p, const BackwardResult& result, const BlockSums& sums,
+              float* scratch, std::int64_t begin, std::int64_t end) {
+  if (p.is_bfloat16) {
+    if (p.gate != nullptr) {
+      backward_rows<std::uint16_t, true>(p, result, sums, scratch, begin, end);
+    } else {
+      backward_rows<std::uint16_t, false>(p, result, sums, scratch, begin, end);
+    }
+  } else {
+    if (p.gate != nullptr) {
+      backward_rows<float, true>(p, result, sums, scratch, begin, end);
+    } else {
+      backward_rows<float, false>(p, result, sums, scratch, begin, end);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace relakit::norm::RELAKIT_ISA

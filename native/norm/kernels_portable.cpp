@@ -1,0 +1,8 @@
+#include "norm/lanes_portable.h"
+
+#define RELAKIT_ISA portable
+#include "norm/kernels.inc.h"
+
+namespace relakit::norm {
+const Kernels portable_kernels{"portable", portable::forward, portable::backward};
+}

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+
+// One call of RMSNorm, gated or not, as the kernels see it. Sizes and strides are in elements.
+//
+// A row of features lies in `pieces` pieces of `size` contiguous features each. The output of
+// attention, [batch, heads, queries, features], has one piece per head: no transposed copy is needed.
+
+namespace relakit::norm {
+
+struct Strides {
+  std::int64_t outer = 0, row = 0, piece = 0;
+};
+
+struct Problem {
+  std::int64_t outer = 0, rows = 0, pieces = 0, size = 0;  // outer * rows rows in all
+  bool is_bfloat16 = false;  // input, output and their gradients; arithmetic is in float32
+  const void* input = nullptr;
+  Strides strides;
+  const float* gain = nullptr;  // [features]
+  const float* gate = nullptr;  // [features]; null: no gate
+  float eps = 0.0f;
+
+  std::int64_t row_count() const { return outer * rows; }
+  std::int64_t features() const { return pieces * size; }
+};
+
+struct ForwardResult {
+  void* output = nullptr;        // [rows, features], contiguous
+  float* inverse_rms = nullptr;  // [rows]; null: not wanted
+};
+
+struct BackwardResult {
+  const void* grad_output = nullptr;  // features contiguous
+  Strides grad_output_strides;
+  const float* inverse_rms = nullptr;  // [rows], from forward
+  void* grad_input = nullptr;
+  Strides grad_input_strides;
+};
+
+// Sums over rows, of one block of rows; written by nobody else.
+struct BlockSums {
+  float* gain = nullptr;  // [features]
+  float* gate = nullptr;  // [features]; null: no gate
+};
+
+// The kernels of one instruction set, for the rows from `begin` up to `end`.
+struct Kernels {
+  const char* name;
+  void (*forward)(const Problem&, const ForwardResult&, std::int64_t begin, std::int64_t end);
+  // Adds to the sums. `scratch` has room for one row of features.
+  void (*backward)(const Problem&, const BackwardResult&, const BlockSums&, float* scratch,
+                   std::int64_t begin, std::int64_t end);
+};
+
+extern const Kernels portable_kernels;
+#if defined(RELAKIT_WITH_AVX2)
+extern const Kernels avx2_kernels;
+#endif
+#if defined(RELAKIT_WITH_AVX512)
+extern const Kernels avx512_kernels;
+#endif
+
+}  // namespace relakit::norm

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "norm/problem.h"
+
+namespace relakit::norm {
+
+// A parameter or its gradient: contiguous, float32 or bfloat16. The address may be null: no gate.
+struct Parameter {
+  void* data = nullptr;
+  bool is_bfloat16 = false;
+};
+
+// One call: the problem without gain and gate, which come in their own dtypes.
+struct Call {
+  Problem problem;
+  Parameter gain, gate;
+};
+
+// `kernels` is a name in usable_kernels(). Results do not depend on the number of threads.
+void run_forward(const std::string& kernels, int threads, const Call& call,
+                 const ForwardResult& result);
+void run_backward(const std::string& kernels, int threads, const Call& call,
+                  const BackwardResult& result, const Parameter& grad_gain,
+                  const Parameter& grad_gate);
+
+}  // namespace relakit::norm

@@ -1,0 +1,459 @@
+"""The C++ kernels of RMSNorm against the formula in PyTorch, for every instruction set there is."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+
+import relakit
+from relakit.attention import native, native_norm
+
+try:
+    KERNELS = native.load_extension().kernels()
+except ImportError as error:
+    pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
+
+DTYPES = [torch.float32, torch.bfloat16]
+SIZES = [1, 7, 63, 111, 512]
+NAMES = ("output", "x", "gain", "gate")
+
+every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+every_gating = pytest.mark.parametrize("is_gated", [True, False], ids=["gated", "plain"])
+
+
+@pytest.fixture(params=KERNELS)
+def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv(native.ISA_VARIABLE, request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One entry for each time that the kernels run forward."""
+    counted: list[int] = []
+    run = native_norm._forward
+
+    def count(*args: Any, **kwargs: Any) -> Any:
+        counted.append(1)
+        return run(*args, **kwargs)
+
+    monkeypatch.setattr(native_norm, "_forward", count)
+    return counted
+
+
+def make_norm(dim: int, is_gated: bool = True, dtype: torch.dtype = torch.float32) -> nn.Module:
+    norm = (relakit.GatedRMSNorm if is_gated else relakit.RMSNorm)(dim)
+    for parameter in norm.parameters():
+        nn.init.normal_(parameter)
+    return norm.to(dtype)
+
+
+def run(norm: nn.Module, z: Tensor, *, heads_apart: bool = False, upstream: Tensor) -> list[Tensor]:
+    """Output and all gradients."""
+    z = z.detach().requires_grad_()
+    output = norm(z, heads_apart=heads_apart)
+    return [output, *torch.autograd.grad(output, [z, *norm.parameters()], upstream)]
+
+
+def run_plain(*args: Any, **kwargs: Any) -> list[Tensor]:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(native_norm.BACKEND_VARIABLE, "reference")
+        return run(*args, **kwargs)
+
+
+def assert_same(actual: list[Tensor], expected: list[Tensor], **options: Any) -> None:
+    """Sums in another order; relative to the largest number of each result."""
+    for name, x, y in zip(NAMES, actual, expected, strict=False):
+        finite = y[y.isfinite()]
+        largest = max(1.0, float(finite.detach().abs().max())) if finite.numel() else 1.0
+        torch.testing.assert_close(
+            x, y, atol=2e-6 * largest, rtol=0, msg=lambda m, n=name: f"{n}: {m}", **options
+        )
+
+
+def _error(actual: Tensor, exact: Tensor) -> float:
+    return float((actual.double() - exact).detach().norm())
+
+
+@pytest.mark.parametrize("size", SIZES)
+@every_gating
+def test_equals_the_formula(kernels: str, calls: list[int], is_gated: bool, size: int) -> None:
+    norm, exact_norm = make_norm(size, is_gated), make_norm(size, is_gated, torch.float64)
+    exact_norm.load_state_dict(norm.state_dict())
+    for shape in ((size,), (5, size), (3, 70, size), (2, 3, 4, 5, size)):
+        z, upstream = torch.randn(2, *shape)
+        actual, plain = (f(norm, z, upstream=upstream) for f in (run, run_plain))
+        exact = run(exact_norm, z.double(), upstream=upstream.double())
+        for a, p, e in zip(actual, plain, exact, strict=True):
+            assert a.shape == p.shape
+            # A row of one feature has next to no gradient: terms as large as `upstream` cancel.
+            largest = max(e.detach().norm(), upstream.norm())
+            assert _error(a, e) <= 2 * _error(p, e) + 1e-6 * float(largest)
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize("parameters", DTYPES, ids=str)
+@pytest.mark.parametrize("size", SIZES)
+@every_gating
+def test_bfloat16_error(
+    kernels: str, calls: list[int], is_gated: bool, size: int, parameters: torch.dtype
+) -> None:
+    """At most twice that of PyTorch; and no more than its own rounding at the end, in float32."""
+    norm = make_norm(size, is_gated, parameters)
+    z, upstream = torch.randn(2, 67, size).bfloat16()
+    actual = run(norm, z, upstream=upstream)
+    plain = run_plain(norm, z, upstream=upstream)
+    exact = run(norm.double(), z.double(), upstream=upstream.double())
+    assert len(calls) == 1
+    for a, p, e in zip(actual, plain, exact, strict=True):
+        assert a.dtype == p.dtype
+        assert _error(a, e) <= 2 * _error(p, e) + 1e-6 * float(e.detach().norm())
+
+
+@pytest.mark.parametrize(("heads", "head_dim"), [(8, 64), (3, 7), (1, 33), (5, 1), (2, 16)])
+@every_dtype
+@every_gating
+def test_heads_apart(
+    kernels: str, calls: list[int], is_gated: bool, dtype: torch.dtype, heads: int, head_dim: int
+) -> None:
+    norm = make_norm(heads * head_dim, is_gated)
+    attention = torch.randn(3, heads, 70, head_dim).to(dtype)
+    for order in ((0, 2, 1, 3), (2, 0, 1, 3)):
+        z = attention.permute(order)
+        upstream = torch.randn(*z.shape[:2], heads * head_dim).to(dtype)
+        actual = run(norm, z, heads_apart=True, upstream=upstream)
+        expected = run(norm, z.flatten(2).contiguous(), upstream=upstream)
+        assert actual[0].is_contiguous()
+        assert actual[1].stride() == z.stride(), "the gradient has the layout of its tensor"
+        actual[1] = actual[1].flatten(2)
+        # In bfloat16 a sum in another order may fall on the other side of a tie.
+        tolerance = {"atol": 2e-6, "rtol": 1e-5 if dtype == torch.float32 else 8e-3}
+        for x, y in zip(actual, expected, strict=True):
+            scale = max(1.0, float(y.detach().abs().max()))
+            torch.testing.assert_close(x / scale, y / scale, **tolerance)
+    assert len(calls) == 4
+
+
+STRIDED: dict[str, Callable[[Tensor], Tensor]] = {
+    "every other row": lambda z: z.repeat_interleave(2, 1)[:, ::2],
+    "part of the features": lambda z: torch.cat([z, z], -1)[..., : z.size(-1)],
+    "positions first": lambda z: z.transpose(0, 1).contiguous().transpose(0, 1),
+    "one row for all": lambda z: z[:, :1].expand(-1, z.size(1), -1),
+    "one row": lambda z: z[:1, :1],
+    "features strided": lambda z: z.mT.contiguous().mT,
+}
+
+
+@pytest.mark.parametrize("layout", STRIDED)
+@every_gating
+def test_strides(kernels: str, calls: list[int], is_gated: bool, layout: str) -> None:
+    norm = make_norm(20, is_gated)
+    z = STRIDED[layout](torch.randn(4, 9, 20))
+    for change in STRIDED.values():
+        upstream = change(torch.randn(4, 9, 20))[: z.size(0), : z.size(1)].expand_as(z)
+        assert_same(run(norm, z, upstream=upstream), run_plain(norm, z, upstream=upstream))
+    assert len(calls) == (0 if layout == "features strided" else len(STRIDED))
+
+
+@pytest.mark.parametrize("eps", [1e-8, 1e-2])
+@pytest.mark.parametrize("size", [1e-30, 1e-6, 1e-4, 1.0, 1e4, 1e10, 1e25])
+def test_small_and_large_numbers(kernels: str, size: float, eps: float) -> None:
+    """Squares that underflow and overflow, and gates that are open or closed."""
+    norm = make_norm(33)
+    norm.eps = eps
+    z, upstream = size * torch.randn(5, 33), torch.randn(5, 33)
+    actual, expected = (f(norm, z, upstream=upstream) for f in (run, run_plain))
+    for x, y in zip(actual, expected, strict=True):
+        assert torch.equal(x.isfinite(), y.isfinite())
+        torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-5 * float(y.detach().abs().max()))
+
+
+def test_sigmoid(kernels: str) -> None:
+    """Of a number next to which eps is large, with this gain and gate, the sigmoid is left over."""
+    norm = relakit.GatedRMSNorm(1, eps=1.0)
+    nn.init.constant_(norm.gate, 2.0**64)
+    nn.init.constant_(norm.weight, 2.0**64)
+    t = torch.cat([torch.linspace(-110, 110, 40_001), torch.tensor([-1e4, 1e4])])
+    t = t[t != 0]
+    with torch.no_grad():
+        share = norm(t[:, None] / 2.0**64)[:, 0] / t
+    exact = torch.sigmoid(t.double())
+    torch.testing.assert_close(share.double(), exact, rtol=1e-6, atol=1e-37)
+
+
+def test_zero_rows(kernels: str) -> None:
+    norm = make_norm(21)
+    z, upstream = torch.randn(2, 6, 21)
+    z[1::2] = 0
+    actual, expected = (f(norm, z, upstream=upstream) for f in (run, run_plain))
+    assert (actual[0][1::2] == 0).all()
+    assert all(x.isfinite().all() for x in actual)
+    assert_same(actual, expected)
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("where", ["x", "gradient"])
+@every_dtype
+@every_gating
+def test_what_is_not_finite(
+    kernels: str, is_gated: bool, dtype: torch.dtype, where: str, bad: float
+) -> None:
+    norm = make_norm(21, is_gated)
+    z, upstream = torch.randn(2, 6, 21).to(dtype)
+    (z if where == "x" else upstream)[4, 18] = bad
+    actual, expected = (f(norm, z, upstream=upstream) for f in (run, run_plain))
+    for x, y in zip(actual, expected, strict=True):
+        assert torch.equal(x.isnan(), y.isnan())
+        tolerance = 1e-5 if dtype == torch.float32 else 8e-3
+        torch.testing.assert_close(x, y, rtol=tolerance, atol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("rows", [63, 64, 65, 1000])
+@every_dtype
+@every_gating
+def test_threads_change_nothing(
+    kernels: str, is_gated: bool, dtype: torch.dtype, rows: int
+) -> None:
+    norm = make_norm(512, is_gated)
+    z, upstream = torch.randn(2, rows, 512).to(dtype)
+    results = []
+    for threads in (1, 2, 5, 2):
+        torch.set_num_threads(threads)
+        try:
+            results.append(run(norm, z, upstream=upstream))
+        finally:
+            torch.set_num_threads(1)
+    for other in results[1:]:
+        assert all(torch.equal(x, y) for x, y in zip(results[0], other, strict=True))
+
+
+@pytest.fixture
+def _poisoned_memory() -> Iterator[None]:
+    """Fresh memory is full of NaN."""
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.usefixtures("_poisoned_memory")
+@every_dtype
+def test_everything_is_written(kernels: str, dtype: torch.dtype) -> None:
+    for size, rows in itertools.product((1, 7, 63, 128), (1, 65)):
+        norm = make_norm(size, dtype=dtype)
+        z, upstream = torch.randn(2, rows, size).to(dtype)
+        assert all(x.isfinite().all() for x in run(norm, z, upstream=upstream))
+        z, upstream = torch.randn(2, 1, rows, 1, size).to(dtype)
+        results = run(norm, z, heads_apart=True, upstream=upstream.flatten(2))
+        assert all(x.isfinite().all() for x in results)
+
+
+@pytest.mark.parametrize("shape", [(0, 8), (3, 0, 8), (2, 0, 3, 8)])
+@every_gating
+def test_nothing_to_do(kernels: str, is_gated: bool, shape: tuple[int, ...]) -> None:
+    norm = make_norm(8, is_gated)
+    results = run(norm, torch.randn(shape), upstream=torch.randn(shape))
+    assert results[0].shape == results[1].shape == shape
+    assert all((x == 0).all() for x in results[2:])
+
+
+def test_memory_around_is_left_alone(kernels: str) -> None:
+    """Results that are views into larger tensors, as PyTorch's allocator would never give us."""
+    extension = native.load_extension()
+    for size in (1, 7, 16, 17, 63):
+        x, gain = torch.randn(5, size), torch.randn(size)
+        around = torch.full((5 * size + 64,), 7.0)
+        call = extension.NormCall(
+            1, 5, 1, size, False, x.data_ptr(), 0, size, 0, gain.data_ptr(), False, 0, False, 1e-8
+        )
+        extension.norm_forward(kernels, 1, call, around[32:].data_ptr(), 0)
+        assert (around[:32] == 7).all()
+        assert (around[32 + 5 * size :] == 7).all()
+        torch.testing.assert_close(
+            around[32 : 32 + 5 * size].view(5, size),
+            nn.functional.rms_norm(x, (size,), gain, 1e-8),
+        )
+
+
+def test_second_derivatives() -> None:
+    norm = make_norm(11).double()
+    for feature_dims, shape in ((1, (4, 11)), (2, (4, 1, 11))):
+
+        def penalty(z: Tensor, *, fused: bool, dims: int = feature_dims) -> tuple[Tensor, ...]:
+            leaves = [z.requires_grad_(), *norm.parameters()]
+            if fused:
+                call = {"eps": 1e-8, "feature_dims": dims, "kernels": KERNELS[0]}
+                output = native_norm.fused_rms_norm(*leaves, **call)
+            else:
+                output = norm(z, heads_apart=dims == 2)
+            gradients = torch.autograd.grad(output.square().sum(), leaves, create_graph=True)
+            return torch.autograd.grad(sum(g.square().sum() for g in gradients), leaves)
+
+        norm = norm.float()
+        z = torch.randn(shape)
+        fused = penalty(z.clone(), fused=True)
+        norm = norm.double()
+        plain = penalty(z.double(), fused=False)
+        for x, y in zip(fused, plain, strict=True):
+            torch.testing.assert_close(x.double(), y, rtol=1e-4, atol=1e-4)
+
+
+@every_gating
+def test_gradient_formula(is_gated: bool) -> None:
+    """What second derivatives and transforms use, against automatic differentiation."""
+    norm = make_norm(12, is_gated).double()
+    z = torch.randn(3, 4, 12, dtype=torch.float64)
+    upstream = torch.randn_like(z)
+    _, *expected = run(norm, z, upstream=upstream)
+    gate = norm.gate if is_gated else None
+    actual = native_norm.plain_backward(upstream, z, norm.weight, gate, 1e-8, 1)
+    for x, y in zip(actual, expected, strict=False):
+        torch.testing.assert_close(x, y)
+
+
+def test_batched_gradients() -> None:
+    norm = make_norm(6)
+    z = torch.randn(3, 6, requires_grad=True)
+    vectors = torch.randn(4, 3, 6)
+    (batched,) = torch.autograd.grad(norm(z), z, vectors, is_grads_batched=True)
+    one_by_one = [torch.autograd.grad(norm(z), z, vector)[0] for vector in vectors]
+    torch.testing.assert_close(batched, torch.stack(one_by_one))
+
+
+def test_the_formula_is_used_where_kernels_cannot_be(calls: list[int]) -> None:
+    norm, z = make_norm(6), torch.randn(3, 6)
+    expected = run_plain(norm, z, upstream=z)[0]
+    torch.testing.assert_close(torch.func.vmap(norm)(z), expected)
+    torch.testing.assert_close(torch.jit.trace(norm, z, check_trace=False)(z), expected)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(z, torch.ones_like(z))
+        assert forward_ad.unpack_dual(norm(dual)).tangent is not None
+    negative = torch.complex(z, -z).conj().imag
+    assert negative.is_neg()
+    torch.testing.assert_close(norm(negative), expected)
+    for dtype in (torch.float64, torch.float16):
+        assert make_norm(6)(z.to(dtype)).dtype == dtype
+        make_norm(6).to(dtype)(z)
+    assert not calls
+
+
+def test_environment_switches_it_off(monkeypatch: pytest.MonkeyPatch, calls: list[int]) -> None:
+    norm, z = make_norm(6), torch.randn(3, 6)
+    norm(z)
+    assert len(calls) == 1
+    monkeypatch.setenv("RELAKIT_BACKEND", "reference")
+    norm(z)
+    monkeypatch.setenv("RELAKIT_BACKEND", "")
+    monkeypatch.setenv("RELAKIT_CPU_ISA", "sse9")
+    norm(z)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("feature_dims", [1, 2])
+@every_dtype
+@every_gating
+def test_operators_are_well_formed(is_gated: bool, dtype: torch.dtype, feature_dims: int) -> None:
+    z = torch.randn(2, 3, 5, 4).to(dtype).transpose(1, 2).requires_grad_()
+    gain = torch.randn(z.shape[-feature_dims:].numel(), requires_grad=True)
+    gate = gain.detach().to(dtype).requires_grad_() if is_gated else None
+    torch.library.opcheck(
+        torch.ops.relakit.gated_rms_norm.default, (z, gain, gate, 1e-8, feature_dims)
+    )
+    output, inverse = torch.ops.relakit.gated_rms_norm(z, gain, gate, 1e-8, feature_dims)
+    torch.library.opcheck(
+        torch.ops.relakit.gated_rms_norm_backward.default,
+        tuple(None if x is None else x.detach() for x in (output, inverse, z, gain, gate))
+        + (1e-8, feature_dims),
+    )
+
+
+def test_operators_compile() -> None:
+    def call(z: Tensor, gain: Tensor, gate: Tensor) -> Tensor:
+        output: Tensor = torch.ops.relakit.gated_rms_norm(z, gain, gate, 1e-8, 2)[0]
+        return output
+
+    torch._dynamo.reset()
+    compiled = torch.compile(call, fullgraph=True, dynamic=True, backend="aot_eager")
+    for length in (5, 8):
+        leaves = [torch.randn(2, length, 3, 4), torch.randn(12), torch.randn(12)]
+        leaves = [x.requires_grad_() for x in leaves]
+        output, expected = compiled(*leaves), call(*leaves)
+        torch.testing.assert_close(output, expected)
+        upstream = torch.randn_like(output)
+        torch.testing.assert_close(
+            torch.autograd.grad(output, leaves, upstream),
+            torch.autograd.grad(expected, leaves, upstream),
+        )
+
+
+BAD_CALLS = {
+    "gain": ((torch.zeros(3, 6), torch.zeros(5), None, 1e-8, 1), r"6 features, got shape \(5,\)"),
+    "gate": (
+        (torch.zeros(3, 6), torch.zeros(6), torch.zeros(7), 1e-8, 1),
+        r"gate .* 6 features, got shape \(7,\)",
+    ),
+    "dtype": ((torch.zeros(3, 6).double(), torch.zeros(6), None, 1e-8, 1), "float64"),
+    "feature_dims": ((torch.zeros(6), torch.zeros(6), None, 1e-8, 2), r"got 2 for shape \(6,\)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CALLS)
+def test_bad_calls_of_the_operator(case: str) -> None:
+    arguments, message = BAD_CALLS[case]
+    with pytest.raises(ValueError, match=message):
+        torch.ops.relakit.gated_rms_norm(*arguments)
+
+
+def test_bad_gradients_for_the_operator() -> None:
+    x, gain = torch.zeros(3, 6), torch.zeros(6)
+    with pytest.raises(ValueError, match=r"shape \(3, 6\) .* got \(3, 5\)"):
+        torch.ops.relakit.gated_rms_norm_backward(
+            torch.zeros(3, 5), torch.zeros(3), x, gain, None, 1e-8, 1
+        )
+    with pytest.raises(ValueError, match=r"shape \(3,\), got torch.float32 of shape \(2,\)"):
+        torch.ops.relakit.gated_rms_norm_backward(x, torch.zeros(2), x, gain, None, 1e-8, 1)
+
+
+def test_heads_of_another_size() -> None:
+    norm = make_norm(12)
+    with pytest.raises(ValueError, match=r"12 features together, got shape \(5, 3, 5\)"):
+        norm(torch.randn(5, 3, 5), heads_apart=True)
+    with pytest.raises(ValueError, match=r"12 features together, got shape \(12,\)"):
+        norm(torch.randn(12), heads_apart=True)
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("attention", ["rela-g", "rela-i"])
+@every_dtype
+def test_module_normalises_heads_where_they_are(
+    calls: list[int], dtype: torch.dtype, attention: str, batch_first: bool
+) -> None:
+    module = relakit.MultiheadAttention(
+        24, 3, batch_first=batch_first, attention=attention, dtype=dtype
+    )
+    x = torch.randn(5, 7, 24).to(dtype).requires_grad_()
+    leaves = [x, *module.parameters()]
+    output = module(x, x, x)[0]
+    upstream = torch.randn_like(output)
+    actual = [output, *torch.autograd.grad(output, leaves, upstream)]
+    assert len(calls) == 1
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("RELAKIT_BACKEND", "reference")
+        output = module(x, x, x)[0]
+        expected = [output, *torch.autograd.grad(output, leaves, upstream)]
+    assert len(calls) == 1
+    for a, e in zip(actual, expected, strict=True):
+        scale = max(1.0, float(e.detach().float().abs().max()))
+        tolerance = 1e-5 if dtype == torch.float32 else 2e-2
+        torch.testing.assert_close(a, e, atol=tolerance * scale, rtol=0)
+
+
+def test_module_with_a_norm_of_the_users() -> None:
+    module = relakit.MultiheadAttention(24, 3, batch_first=True)
+    module.norm = nn.LayerNorm(24)
+    x = torch.randn(2, 5, 24)
+    assert module(x, x, x)[0].shape == x.shape
