@@ -116,8 +116,8 @@ def attention(
             ``relu``, ``gelu`` and ``leaky_relu``.
         need_weights: return ``(output, weights)`` instead of the output. The weights are those
             that met the values, that is after dropout.
-        backend: ``"sdpa"``, ``"native"`` or ``"reference"``; None chooses between the first and the
-            last.
+        backend: ``"sdpa"``, ``"native"`` or ``"reference"``; None takes the one that
+            RELAKIT_BACKEND in the environment names, or else the first that can serve the call.
 
     Returns:
         The output ``[..., heads, queries, value dim]``; with ``need_weights=True`` also the weights
@@ -127,8 +127,9 @@ def attention(
         ValueError: arguments that do not fit together, an option that has no meaning for the
             activation, or a backend that cannot serve the call.
     """
-    for name, tensor in (("query", query), ("key", key), ("value", value)):
-        check_tensor(name, tensor)
+    check_tensor("query", query)
+    check_tensor("key", key)
+    check_tensor("value", value)
     query, key, value = follow_autocast(query, key, value)
     call = AttentionCall(
         query=query,
