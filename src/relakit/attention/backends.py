@@ -33,6 +33,8 @@ _FROM_VARIABLE: Final = f" (from {BACKEND_VARIABLE} in the environment)"
 MESSAGES_LOGGED: Final = 100
 """At most so many in one process: a reason may contain a number that is new in every call."""
 
+CPU: Final = torch.device("cpu")
+
 _logger = logging.getLogger("relakit.attention")
 _logged: set[str] = set()
 _usable_isas: set[str | None] = set()
@@ -158,7 +160,7 @@ class NativeBackend(Backend):
     def refusals(self, call: AttentionCall) -> list[str]:
         query, mask = call.query, call.attn_mask
         reasons = []
-        if not query.is_cpu:
+        if query.device != CPU:
             reasons.append(f"it runs on the CPU, not on {query.device.type!r}")
         if query.dtype not in (torch.float32, torch.bfloat16):
             reasons.append(f"it computes float32 and bfloat16, not {query.dtype}")
