@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 import relakit
-from relakit.attention import native, native_norm
+from relakit.attention import extension, native_norm
 
 try:
-    KERNELS = native.load_extension().kernels()
+    KERNELS = extension.load_extension().kernels()
 except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
@@ -27,7 +27,7 @@ every_gating = pytest.mark.parametrize("is_gated", [True, False], ids=["gated", 
 
 @pytest.fixture(params=KERNELS)
 def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv(native.ISA_VARIABLE, request.param)
+    monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
     return str(request.param)
 
 
@@ -263,14 +263,14 @@ def test_nothing_to_do(kernels: str, is_gated: bool, shape: tuple[int, ...]) -> 
 
 def test_memory_around_is_left_alone(kernels: str) -> None:
     """Results that are views into larger tensors, as PyTorch's allocator would never give us."""
-    extension = native.load_extension()
+    module = extension.load_extension()
     for size in (1, 7, 16, 17, 63):
         x, gain = torch.randn(5, size), torch.randn(size)
         around = torch.full((5 * size + 64,), 7.0)
-        call = extension.NormCall(
+        call = module.NormCall(
             1, 5, 1, size, False, x.data_ptr(), 0, size, 0, gain.data_ptr(), False, 0, False, 1e-8
         )
-        extension.norm_forward(kernels, 1, call, around[32:].data_ptr(), 0)
+        module.norm_forward(kernels, 1, call, around[32:].data_ptr(), 0)
         assert (around[:32] == 7).all()
         assert (around[32 + 5 * size :] == 7).all()
         torch.testing.assert_close(

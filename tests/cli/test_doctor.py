@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 
 from relakit.attention import backends as attention_backends
 from relakit.attention.backends import BACKENDS, Backend
-from relakit.cli import doctor
+from relakit.cli import diagnosis, doctor
 from relakit.cli.main import app
 
 
@@ -24,7 +25,7 @@ class Stub(Backend):
 
     name = "stub"
     description = "a backend for tests"
-    example_activation = "relu"
+    activations = ("relu",)
 
     def __init__(self, run: Any = None, unavailable: list[str] | None = None) -> None:
         self._run = run
@@ -34,7 +35,7 @@ class Stub(Backend):
         return self._unavailable
 
     def refusals(self, call: Any) -> list[str]:
-        return [] if call.activation == "relu" else ["it serves relu only"]
+        return []
 
     def run(self, call: Any) -> tuple[Tensor, Tensor | None]:
         return self._run(call)
@@ -72,13 +73,25 @@ def status(found: dict[str, Any], name: str) -> dict[str, Any]:
     return next(entry for entry in found["backends"] if entry["name"] == name)
 
 
+def choice(found: dict[str, Any], activation: str) -> dict[str, Any]:
+    return next(entry for entry in found["choices"] if entry["activation"] == activation)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("RELAKIT_BACKEND", "RELAKIT_CPU_ISA"):
+        monkeypatch.delenv(variable, raising=False)
+
+
 def test_a_sound_installation() -> None:
     code, found = run_json()
     assert code == 0
     assert found["works"] is True
     assert found["problems"] == []
     assert [entry["name"] for entry in found["backends"]] == list(BACKENDS)
-    assert found["default_backend"] in BACKENDS
+    assert choice(found, "relu")["backend"] in ("native", "reference")
+    assert choice(found, "softmax")["backend"] == "sdpa"
+    assert found["environment"] == []
     assert status(found, "reference")["works"] is True
     assert found["torch"]["version"] == torch.__version__
     assert found["torch"]["threads"] == torch.get_num_threads()
@@ -88,11 +101,16 @@ def test_a_sound_installation() -> None:
 def test_json_has_the_documented_keys() -> None:
     _, found = run_json()
     assert set(found) == {
-        "relakit", "python", "system", "machine", "cpu", "native", "torch", "backends",
-        "default_backend", "problems", "works",
+        "relakit", "python", "system", "machine", "cpu", "native", "torch", "environment",
+        "backends", "choices", "problems", "works",
     }  # fmt: skip
     assert set(found["native"]) == {"compiler", "cpu_features", "problems", "works"}
-    assert set(found["backends"][0]) == {"name", "description", "problems", "works"}
+    assert set(found["backends"][0]) == {
+        "name", "description", "activations", "problems", "works",
+    }  # fmt: skip
+    assert set(found["choices"][0]) == {
+        "activation", "backend", "passed_over", "problems", "works",
+    }  # fmt: skip
 
 
 def test_a_backend_that_is_not_available_gives_its_reasons(install) -> None:
@@ -100,7 +118,9 @@ def test_a_backend_that_is_not_available_gives_its_reasons(install) -> None:
     code, found = run_json()
     assert status(found, "stub")["problems"] == ["needs AVX-512", "needs Linux"]
     assert code == 0, "another backend serves the default call"
-    assert found["default_backend"] != "stub"
+    relu = choice(found, "relu")
+    assert relu["backend"] != "stub"
+    assert relu["passed_over"]["stub"] == ["needs AVX-512", "needs Linux"]
 
 
 @pytest.mark.parametrize(
@@ -118,17 +138,70 @@ def test_a_backend_that_misbehaves_does_not_work(run, problem: str, install) -> 
     assert entry["works"] is False
     assert problem in entry["problems"][0]
     # The stub comes first, so it is also what a call without a backend's name would get.
-    assert found["default_backend"] == "stub"
+    assert choice(found, "relu")["backend"] == "stub"
     assert found["works"] is False
     assert problem in found["problems"][0]
     assert code == 1
 
 
+class TestEnvironment:
+    def test_a_backend_that_is_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("RELAKIT_BACKEND", "reference")
+        code, found = run_json()
+        assert code == 0
+        assert found["environment"] == [
+            {"variable": "RELAKIT_BACKEND", "value": "reference", "problems": [], "works": True}
+        ]
+        softmax = choice(found, "softmax")
+        assert softmax["backend"] == "reference"
+        assert softmax["passed_over"] == {
+            "sdpa": ["it could, but RELAKIT_BACKEND says reference"],
+            "native": [*BACKENDS["native"].unavailable(), "it computes relu, not 'softmax'"],
+        }
+
+    def test_a_backend_that_cannot_serve_relu(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("RELAKIT_BACKEND", "sdpa")
+        code, found = run_json()
+        assert code == 1
+        assert choice(found, "softmax")["backend"] == "sdpa"
+        relu = choice(found, "relu")
+        assert relu["backend"] is None
+        assert "it computes softmax, not 'relu'" in relu["problems"][0]
+
+    def test_unknown_values(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("RELAKIT_BACKEND", "cuda")
+        monkeypatch.setenv("RELAKIT_CPU_ISA", "sse9")
+        code, found = run_json()
+        assert code == 1
+        backend, isa = found["environment"]
+        assert "unknown backend 'cuda' (from RELAKIT_BACKEND" in backend["problems"][0]
+        assert "RELAKIT_CPU_ISA" in isa["problems"][0]
+        assert status(found, "native")["works"] is False
+        assert status(found, "reference")["works"] is True
+
+    def test_an_instruction_set_without_the_extension(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "relakit._native", None)
+        monkeypatch.setenv("RELAKIT_CPU_ISA", "avx2")
+        (setting,) = diagnosis.examine_environment()
+        assert setting.problems == ["RELAKIT_CPU_ISA has no effect: the C++ extension is not there"]
+
+    def test_what_is_in_the_tables_is_not_logged(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        monkeypatch.setattr(attention_backends, "_logged", set())
+        monkeypatch.setenv("RELAKIT_CPU_ISA", "sse9")
+        code, _ = run_json()
+        assert code == 0, "the reference serves the call"
+        assert caplog.records == []
+
+
 def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_torch() -> doctor.Torch:
+    def no_torch() -> diagnosis.Torch:
         raise OSError("libtorch_cpu.so: cannot open shared object file")
 
-    monkeypatch.setattr(doctor, "examine_torch", no_torch)
+    monkeypatch.setattr(diagnosis, "examine_torch", no_torch)
     code, found = run_json()
     assert code == 1
     assert found["torch"] is None
@@ -139,7 +212,7 @@ def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestNativeExtension:
     def test_reports_features_where_it_is_built(self) -> None:
         native = pytest.importorskip("relakit._native")
-        found = doctor.examine_native()
+        found = diagnosis.examine_native()
         assert found.problems == []
         assert found.compiler == native.compiler()
         assert found.cpu_features == native.cpu_features()
@@ -147,7 +220,7 @@ class TestNativeExtension:
     def test_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # None in sys.modules is how Python marks a module that must not be found.
         monkeypatch.setitem(sys.modules, "relakit._native", None)
-        found = doctor.examine_native()
+        found = diagnosis.examine_native()
         assert found.compiler is None
         assert "relakit._native" in found.problems[0]
         assert "C++17 compiler" in found.problems[1]
@@ -168,44 +241,55 @@ class TestCpuName:
     def test_reads_the_model_name(self, tmp_path: Path) -> None:
         cpuinfo = tmp_path / "cpuinfo"
         cpuinfo.write_text("processor\t: 0\nmodel name\t: Foo: 3 GHz\nmodel name\t: Bar\n")
-        assert doctor.cpu_name(cpuinfo) == "Foo: 3 GHz"
+        assert diagnosis.cpu_name(cpuinfo) == "Foo: 3 GHz"
 
     @pytest.mark.parametrize("text", ["", "processor : 0\n", "model name :\n"])
     def test_falls_back_to_what_python_knows(
         self, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(doctor.platform, "processor", lambda: "some processor")
+        monkeypatch.setattr(diagnosis.platform, "processor", lambda: "some processor")
         cpuinfo = tmp_path / "cpuinfo"
         cpuinfo.write_text(text)
-        assert doctor.cpu_name(cpuinfo) == "some processor"
-        assert doctor.cpu_name(tmp_path / "missing") == "some processor"
+        assert diagnosis.cpu_name(cpuinfo) == "some processor"
+        assert diagnosis.cpu_name(tmp_path / "missing") == "some processor"
 
 
 class TestRender:
-    def text(self, diagnosis: doctor.Diagnosis) -> str:
+    def text(self, found: diagnosis.Diagnosis) -> str:
         output = io.StringIO()
-        doctor.render(diagnosis, Console(file=output, width=200))
+        doctor.render(found, Console(file=output, width=200))
         return output.getvalue()
 
     def test_shows_every_backend_and_the_default(self) -> None:
-        diagnosis = doctor.examine()
-        text = self.text(diagnosis)
-        for backend in diagnosis.backends:
+        found = diagnosis.examine()
+        text = self.text(found)
+        for backend in found.backends:
             assert backend.description in text
-        assert f"ReLU attention works (backend {diagnosis.default_backend})" in text
+        for choice in found.choices:
+            for reasons in choice.passed_over.values():
+                assert "; ".join(reasons) in text
+        assert "ReLU attention works" in text
 
     def test_shows_reasons_verbatim(self) -> None:
         """Brackets in a message are not taken for markup."""
-        diagnosis = doctor.examine()
-        ill = replace(diagnosis.backends[0], problems=["shape [2, 3] is [red]wrong"])
-        text = self.text(replace(diagnosis, backends=[ill], problems=["no [bold]backend"]))
+        found = diagnosis.examine()
+        ill = replace(found.backends[0], problems=["shape [2, 3] is [red]wrong"])
+        text = self.text(replace(found, backends=[ill], problems=["no [bold]backend"]))
         assert "- shape [2, 3] is [red]wrong" in text
         assert "Attention does not work: no [bold]backend" in text
         assert "ReLU attention works" not in text
 
     def test_without_extension_and_torch(self) -> None:
-        diagnosis = doctor.examine()
-        native = doctor.NativeExtension(compiler=None, cpu_features={}, problems=["no such file"])
-        text = self.text(replace(diagnosis, native=native, torch=None, backends=[]))
+        found = diagnosis.examine()
+        native = diagnosis.NativeExtension(
+            compiler=None, cpu_features={}, problems=["no such file"]
+        )
+        text = self.text(replace(found, native=native, torch=None, backends=[]))
         assert "not available: no such file" in text
         assert "cannot be imported" in text
+
+    def test_shows_the_environment(self) -> None:
+        setting = diagnosis.Setting(variable="RELAKIT_X", value="seven", problems=["[no] seven"])
+        text = self.text(replace(diagnosis.examine(), environment=[setting]))
+        assert re.search(r"RELAKIT_X +seven", text)
+        assert "In the environment: [no] seven" in text

@@ -2,9 +2,10 @@
 
 from relakit.attention.activations import ACTIVATIONS
 from relakit.attention.backends import BACKENDS
+from relakit.attention.call import AttentionResult, RowStatistics
 from relakit.attention.capturing import AttentionRecord, Records, capture
 from relakit.attention.convert import convert_attention
-from relakit.attention.functional import attention
+from relakit.attention.functional import attention, attention_details
 from relakit.attention.module import MultiheadAttention
 from relakit.attention.norms import GatedLayerNorm, GatedRMSNorm, LayerNorm, RMSNorm
 from relakit.attention.spec import ATTENTIONS, AttentionSpec
@@ -14,6 +15,7 @@ __all__ = [
     "ATTENTIONS",
     "BACKENDS",
     "AttentionRecord",
+    "AttentionResult",
     "AttentionSpec",
     "GatedLayerNorm",
     "GatedRMSNorm",
@@ -21,7 +23,9 @@ __all__ = [
     "MultiheadAttention",
     "RMSNorm",
     "Records",
+    "RowStatistics",
     "attention",
+    "attention_details",
     "capture",
     "convert_attention",
 ]

@@ -160,6 +160,9 @@ def check_options(
             f"unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)} (names "
             "such as 'rela-g' are for MultiheadAttention and convert_attention)"
         )
+    are_floats = type(threshold) is float and type(power) is float is type(length_exponent)
+    if are_floats and threshold == 0 and power == 1 and length_exponent == 0:
+        return  # the defaults, which go with every activation
     for name, number in (("power", power), ("length_exponent", length_exponent)):
         if not isinstance(number, (int, float)):
             raise TypeError(f"{name} must be a number, got {number!r}")

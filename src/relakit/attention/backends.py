@@ -1,21 +1,76 @@
 """Backends: the implementations that an attention call can run on.
 
 A backend answers with the reasons why it cannot run (a list of sentences, empty when it can). The
-first backend in BACKENDS without a reason serves the call; one that is asked for by name serves it
-or raises, and never hands the call on to another.
+first backend in BACKENDS without a reason serves the call; one that is asked for by name, in the
+call or by RELAKIT_BACKEND, serves it or raises, and never hands the call on to another.
 """
 
+import logging
+import os
 from abc import ABC, abstractmethod
-from typing import ClassVar, Final
+from collections.abc import Callable
+from typing import ClassVar, Final, ParamSpec, TypeVar
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
+from torch.autograd import forward_ad
 
-from relakit.attention.call import AttentionCall
-from relakit.attention.extension import why_unavailable
-from relakit.attention.native import LARGEST_DIM, is_transforming, native_attention
+from relakit.attention.activations import ACTIVATIONS
+from relakit.attention.call import AttentionCall, AttentionResult, statistics_of
+from relakit.attention.extension import BACKEND_VARIABLE, why_unavailable
+from relakit.attention.native import (
+    LARGEST_DIM,
+    is_transforming,
+    native_attention,
+    needs_gradients,
+)
 from relakit.attention.reference import reference_attention
+
+_FROM_VARIABLE: Final = f" (from {BACKEND_VARIABLE} in the environment)"
+
+MESSAGES_LOGGED: Final = 100
+"""At most so many in one process: a reason may contain a number that is new in every call."""
+
+CPU: Final = torch.device("cpu")
+
+_logger = logging.getLogger("relakit.attention")
+_logged: set[str] = set()
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def _constant_when_compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Let torch.compile call the function once, while it compiles, and not look into it."""
+    marked: Callable[Parameters, Result] = torch.compiler.assume_constant_result(function)  # type: ignore[no-untyped-call]
+    return marked
+
+
+@_constant_when_compiled
+def _environment(variable: str) -> str | None:
+    return os.environ.get(variable)
+
+
+@_constant_when_compiled
+def _is_exporting() -> bool:
+    """Whether torch.export is at work. PyTorch 2.6 cannot tell: False."""
+    return hasattr(torch.compiler, "is_exporting") and torch.compiler.is_exporting()
+
+
+def _is_forward_mode() -> bool:
+    """Whether there may be tensors that carry forward-mode derivatives."""
+    return not torch.compiler.is_compiling() and forward_ad._current_level >= 0
+
+
+@_constant_when_compiled
+def _log_once(level: int, message: str) -> bool:
+    """Log a message unless this process has logged it before; whether it was logged."""
+    if message in _logged or len(_logged) == MESSAGES_LOGGED:
+        return False
+    _logged.add(message)
+    _logger.log(level, message)
+    return True
 
 
 class Backend(ABC):
@@ -23,11 +78,8 @@ class Backend(ABC):
 
     name: ClassVar[str]
     description: ClassVar[str]
-    example_activation: ClassVar[str]
-    """An activation that the backend serves, for a trial call."""
-
-    by_name_only: ClassVar[bool] = False
-    """Whether the backend serves only calls that name it."""
+    activations: ClassVar[tuple[str, ...]]
+    """What it computes; calls with another activation are not for it."""
 
     def unavailable(self) -> list[str]:
         """Reasons why the backend cannot work on this machine at all."""
@@ -35,11 +87,22 @@ class Backend(ABC):
 
     @abstractmethod
     def refusals(self, call: AttentionCall) -> list[str]:
-        """Reasons why the backend cannot serve this call."""
+        """Reasons why the backend cannot serve this call, its activation aside."""
+
+    def reservations(self, call: AttentionCall) -> list[str]:
+        """Reasons why it should serve this call only if asked for by name."""
+        return []
 
     @abstractmethod
-    def run(self, call: AttentionCall) -> tuple[Tensor, Tensor | None]:
-        """The output, and the weights if the call needs them."""
+    def run(self, call: AttentionCall) -> AttentionResult:
+        """The output, and the weights and statistics if the call needs them."""
+
+    def reasons_against(self, call: AttentionCall) -> list[str]:
+        """All reasons why the backend cannot serve this call, here and now."""
+        reasons = [*self.unavailable()]
+        if call.activation not in self.activations:
+            reasons.append(f"it computes {', '.join(self.activations)}, not {call.activation!r}")
+        return reasons + self.refusals(call)
 
 
 class SdpaBackend(Backend):
@@ -47,17 +110,14 @@ class SdpaBackend(Backend):
 
     name = "sdpa"
     description = "PyTorch's scaled_dot_product_attention; softmax without weights"
-    example_activation = "softmax"
+    activations = ("softmax",)
 
     def refusals(self, call: AttentionCall) -> list[str]:
-        reasons = []
-        if call.activation != "softmax":
-            reasons.append(f"it computes softmax, not {call.activation!r}")
-        if call.need_weights:
-            reasons.append("it does not return weights (need_weights=True)")
-        return reasons
+        if call.need_weights or call.need_statistics:
+            return ["it does not return weights or what depends on them"]
+        return []
 
-    def run(self, call: AttentionCall) -> tuple[Tensor, None]:
+    def run(self, call: AttentionCall) -> AttentionResult:
         mask = call.attn_mask
         output = F.scaled_dot_product_attention(
             call.query,
@@ -70,16 +130,15 @@ class SdpaBackend(Backend):
             scale=call.scale,
             enable_gqa=call.enable_gqa,
         )
-        return output, None
+        return AttentionResult(output)
 
 
 class NativeBackend(Backend):
-    """The C++ kernels, for ReLU attention on the CPU. Not chosen by itself: ask for it by name."""
+    """The C++ kernels, for ReLU attention on the CPU."""
 
     name = "native"
-    description = "C++ kernels that skip zeros; relu on the CPU, float32 and bfloat16; by name only"
-    example_activation = "relu"
-    by_name_only = True
+    description = "C++ kernels that skip zeros; relu on the CPU, float32 and bfloat16"
+    activations = ("relu",)
 
     def unavailable(self) -> list[str]:
         return why_unavailable()
@@ -87,28 +146,38 @@ class NativeBackend(Backend):
     def refusals(self, call: AttentionCall) -> list[str]:
         query, mask = call.query, call.attn_mask
         reasons = []
-        if call.activation != "relu":
-            reasons.append(f"it computes relu, not {call.activation!r}")
-        if query.device.type != "cpu":
+        if query.device != CPU:
             reasons.append(f"it runs on the CPU, not on {query.device.type!r}")
         if query.dtype not in (torch.float32, torch.bfloat16):
             reasons.append(f"it computes float32 and bfloat16, not {query.dtype}")
         if call.power not in (1, 2):
             reasons.append(f"it knows the powers 1 and 2, not {call.power}")
-        if call.length_exponent != 0:
-            reasons.append("it does not divide by the length (length_exponent)")
-        if call.need_weights:
-            reasons.append("it does not return weights (need_weights=True)")
-        if max(query.size(-1), call.value.size(-1)) > LARGEST_DIM:
+        if call.need_weights and needs_gradients(call):
+            reasons.append("it returns weights only where no gradients are recorded")
+        if (call.need_weights or call.need_statistics) and torch.compiler.is_compiling():
+            reasons.append("in a compiled function it returns the output alone")
+        if query.size(-1) > LARGEST_DIM or call.value.size(-1) > LARGEST_DIM:
             reasons.append(f"it takes at most {LARGEST_DIM} features per head")
         if mask is not None and mask.requires_grad:
             reasons.append("it has no gradient for the mask")
         if is_transforming():
             reasons.append("it cannot run inside torch.func transforms such as vmap")
+        if _is_forward_mode():
+            reasons.append("it has no forward-mode derivatives (torch.autograd.forward_ad)")
         return reasons
 
-    def run(self, call: AttentionCall) -> tuple[Tensor, None]:
-        return native_attention(call).output, None
+    def reservations(self, call: AttentionCall) -> list[str]:
+        reasons = []
+        if _is_exporting() or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
+            reasons.append("a program that is exported or traced would need relakit to run")
+        for tensor in (call.query, call.key, call.value):
+            if type(tensor) is not Tensor and type(tensor) is not nn.Parameter:
+                reasons.append(f"it may not know how to handle a {type(tensor).__name__}")
+                break
+        return reasons
+
+    def run(self, call: AttentionCall) -> AttentionResult:
+        return native_attention(call)
 
 
 class ReferenceBackend(Backend):
@@ -116,14 +185,22 @@ class ReferenceBackend(Backend):
 
     name = "reference"
     description = "the formula in plain PyTorch; every activation, device and option"
-    example_activation = "relu"
+    activations = tuple(ACTIVATIONS)
 
     def refusals(self, call: AttentionCall) -> list[str]:
         return []
 
-    def run(self, call: AttentionCall) -> tuple[Tensor, Tensor | None]:
+    def run(self, call: AttentionCall) -> AttentionResult:
         output, weights = reference_attention(call)
-        return output, weights if call.need_weights else None
+        return AttentionResult(
+            output,
+            _in_wanted_form(weights, call.need_weights) if call.need_weights else None,
+            statistics_of(weights) if call.need_statistics else None,
+        )
+
+
+def _in_wanted_form(weights: Tensor, form: bool | str) -> Tensor:
+    return weights.reshape(-1, weights.size(-1)).to_sparse_csr() if form == "csr" else weights
 
 
 BACKENDS: Final[dict[str, Backend]] = {
@@ -132,27 +209,57 @@ BACKENDS: Final[dict[str, Backend]] = {
 """All backends by name, in order of preference."""
 
 
-def check_backend_name(name: str | None) -> None:
-    """Raise ValueError for a name that is not in BACKENDS."""
+def check_backend_name(name: str | None, source: str = "") -> None:
+    """Raise ValueError for a name that is not in BACKENDS, and say where the name came from."""
     if name is not None and name not in BACKENDS:
         raise ValueError(
-            f"unknown backend {name!r}; choose one of {', '.join(BACKENDS)}, or None for the first "
-            "that can serve the call"
+            f"unknown backend {name!r}{source}; choose one of {', '.join(BACKENDS)}, or "
+            f"{'unset the variable' if source else 'None'} for the first that can serve the call"
         )
 
 
+def backend_from_environment() -> str | None:
+    """The backend that RELAKIT_BACKEND names, None if it is not set; ValueError if unknown."""
+    name = _environment(BACKEND_VARIABLE) or None
+    check_backend_name(name, _FROM_VARIABLE)
+    return name
+
+
 def choose_backend(call: AttentionCall, name: str | None) -> Backend:
-    """The backend called ``name`` if it can serve the call; for None, the first one that can."""
+    """The backend called ``name`` if it can serve the call.
+
+    For None it is the one that RELAKIT_BACKEND names, or without it the first one that can.
+    """
+    source = ""
+    if name is None:
+        name = backend_from_environment()
+        if name is None:
+            return _first_that_can(call)
+        source = _FROM_VARIABLE
     check_backend_name(name)
-    if name is not None:
-        backend = BACKENDS[name]
-        reasons = backend.unavailable() + backend.refusals(call)
-        if reasons:
-            raise ValueError(f"backend {name!r} cannot serve this call: {'; '.join(reasons)}")
-        return backend
+    backend = BACKENDS[name]
+    reasons = backend.reasons_against(call)
+    if reasons:
+        raise ValueError(f"backend {name!r}{source} cannot serve this call: {'; '.join(reasons)}")
+    return backend
+
+
+def _first_that_can(call: AttentionCall) -> Backend:
+    passed_over = ""
+    level = logging.INFO
     for backend in BACKENDS.values():
-        if backend.by_name_only:
+        if call.activation not in backend.activations:
             continue
-        if not backend.unavailable() and not backend.refusals(call):
+        reasons = backend.refusals(call) or backend.reservations(call)
+        if not reasons:
+            reasons = backend.unavailable()
+            if reasons:  # that can be repaired, and calls are slower until it is
+                level = logging.WARNING
+        if not reasons:
+            if passed_over:
+                _log_once(
+                    level, f"backend {backend.name!r} serves {call.activation!r} calls{passed_over}"
+                )
             return backend
+        passed_over += f"; backend {backend.name!r} does not: {'; '.join(reasons)}"
     raise RuntimeError("no attention backend can serve this call")  # the reference serves all

@@ -1,6 +1,7 @@
 """One attention call: what the user asked for, checked and ready for a backend."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -8,9 +9,9 @@ from torch import Tensor
 from relakit.attention.activations import check_options
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)  # not frozen: making one would take three times as long
 class AttentionCall:
-    """The arguments of `relakit.attention`, in the conventions of SDPA.
+    """The arguments of `relakit.attention`, in the conventions of SDPA. Nobody changes them.
 
     Shapes: query ``[..., heads, queries, dim]``, key ``[..., key heads, keys, dim]``, value
     ``[..., value heads, keys, value dim]``; the mask broadcasts to ``[..., heads, queries, keys]``.
@@ -31,6 +32,7 @@ class AttentionCall:
     power: float = 1.0
     length_exponent: float = 0.0
     need_weights: bool | str = False
+    """True for a dense tensor; ``"csr"`` for a sparse one, ``[rows, keys]``."""
     need_statistics: bool = False
 
     @property
@@ -49,6 +51,37 @@ class AttentionCall:
         return (*lead, self.query.size(-2), self.key.size(-2))
 
 
+class RowStatistics(NamedTuple):
+    """Facts about the weights of each query and head. ``[..., heads, queries]``."""
+
+    nonzeros: Tensor
+    """How many weights are not zero; int32."""
+    sums: Tensor
+    """The sum of the weights; float32, or float64 for float64 input."""
+
+    @property
+    def null(self) -> Tensor:
+        """Which queries attend to nothing; bool."""
+        return self.nonzeros == 0
+
+
+class AttentionResult(NamedTuple):
+    """The output, and what else the call wants."""
+
+    output: Tensor
+    """``[..., heads, queries, value dim]``"""
+    weights: Tensor | None = None
+    """``[..., heads, queries, keys]``; or sparse CSR, with all rows in one dimension."""
+    statistics: RowStatistics | None = None
+
+
+def statistics_of(weights: Tensor) -> RowStatistics:
+    """The statistics of weights ``[..., heads, queries, keys]``."""
+    dtype = torch.float64 if weights.dtype == torch.float64 else torch.float32
+    nonzeros = (weights != 0).sum(-1, dtype=torch.int32)
+    return RowStatistics(nonzeros, weights.detach().sum(-1, dtype=dtype))
+
+
 def check_call(call: AttentionCall) -> None:
     """Raise ValueError, with both values and the valid choices, where the arguments do not fit."""
     check_options(
@@ -57,8 +90,9 @@ def check_call(call: AttentionCall) -> None:
         power=call.power,
         length_exponent=call.length_exponent,
     )
-    _check_inputs(call.query, call.key, call.value)
-    _check_heads(call)
+    if call.enable_gqa or not _clearly_fit(call.query, call.key, call.value):
+        _check_inputs(call.query, call.key, call.value)
+        _check_heads(call)
     _check_threshold(call)
     if not 0.0 <= call.dropout_p <= 1.0:
         raise ValueError(f"dropout_p must be between 0 and 1, got {call.dropout_p}")
@@ -69,6 +103,29 @@ def check_call(call: AttentionCall) -> None:
                 "mask, or leave one of them out"
             )
         _check_mask(call.attn_mask, call.query, call.weights_shape)
+
+
+def _clearly_fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether the usual case is at hand, with equal leading dimensions, so that all is well.
+
+    It answers in a fraction of the time that the checks below take. The lengths of query and key
+    are not compared: in an exported program that would tie them to each other.
+    """
+    if query.is_nested or key.is_nested or value.is_nested:
+        return False
+    if not query.dim() == key.dim() == value.dim() >= 2:
+        return False
+    *query_lead, _, query_features = query.shape  # slices of a torch.Size would take longer
+    *key_lead, keys, key_features = key.shape
+    *value_lead, values, _ = value.shape
+    return (
+        query.dtype == key.dtype == value.dtype
+        and query.is_floating_point()
+        and query.device == key.device == value.device
+        and query_lead == key_lead == value_lead
+        and query_features == key_features
+        and keys == values
+    )
 
 
 def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 import torch
 
 ISA_VARIABLE: Final = "RELAKIT_CPU_ISA"
+BACKEND_VARIABLE: Final = "RELAKIT_BACKEND"
 
 
 @lru_cache(maxsize=1)

@@ -5,7 +5,7 @@ from typing import Literal, overload
 from torch import Tensor
 
 from relakit.attention.backends import choose_backend
-from relakit.attention.call import AttentionCall, check_call, check_tensor
+from relakit.attention.call import AttentionCall, AttentionResult, check_call, check_tensor
 from relakit.attention.precision import follow_autocast
 from relakit.attention.recorder import report
 
@@ -116,8 +116,8 @@ def attention(
             ``relu``, ``gelu`` and ``leaky_relu``.
         need_weights: return ``(output, weights)`` instead of the output. The weights are those
             that met the values, that is after dropout.
-        backend: ``"sdpa"``, ``"native"`` or ``"reference"``; None chooses between the first and the
-            last.
+        backend: ``"sdpa"``, ``"native"`` or ``"reference"``; None takes the one that
+            RELAKIT_BACKEND in the environment names, or else the first that can serve the call.
 
     Returns:
         The output ``[..., heads, queries, value dim]``; with ``need_weights=True`` also the weights
@@ -127,8 +127,9 @@ def attention(
         ValueError: arguments that do not fit together, an option that has no meaning for the
             activation, or a backend that cannot serve the call.
     """
-    for name, tensor in (("query", query), ("key", key), ("value", value)):
-        check_tensor(name, tensor)
+    check_tensor("query", query)
+    check_tensor("key", key)
+    check_tensor("value", value)
     query, key, value = follow_autocast(query, key, value)
     call = AttentionCall(
         query=query,
@@ -145,14 +146,69 @@ def attention(
         length_exponent=length_exponent,
         need_weights=need_weights,
     )
-    output, weights = run_attention(call, backend)
+    result = run_attention(call, backend)
     if not need_weights:
-        return output
-    assert weights is not None, "a backend served need_weights=True without weights"
-    return output, weights
+        return result.output
+    assert result.weights is not None, "a backend served need_weights=True without weights"
+    return result.output, result.weights
 
 
-def run_attention(call: AttentionCall, backend: str | None) -> tuple[Tensor, Tensor | None]:
+def attention_details(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    activation: str = "relu",
+    threshold: float | Tensor = 0.0,
+    power: float = 1.0,
+    length_exponent: float = 0.0,
+    weights: Literal["dense", "csr"] | None = None,
+    statistics: bool = True,
+    backend: str | None = None,
+) -> AttentionResult:
+    """`relakit.attention`, together with facts about its weights, from the same pass over them.
+
+    The arguments are those of `relakit.attention`, but for these two:
+
+    Args:
+        weights: ``"dense"`` for a tensor ``[..., heads, queries, keys]``; ``"csr"`` for PyTorch's
+            compressed sparse rows, which take memory for weights that are not zero, in one matrix
+            ``[... * heads * queries, keys]``.
+        statistics: for each query and head, how many weights are not zero, and their sum.
+
+    Returns:
+        ``AttentionResult(output, weights, statistics)``, with None for what is not wanted.
+    """
+    if weights not in (None, "dense", "csr"):
+        raise ValueError(f"weights must be 'dense', 'csr' or None, got {weights!r}")
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        check_tensor(name, tensor)
+    query, key, value = follow_autocast(query, key, value)
+    call = AttentionCall(
+        query=query,
+        key=key,
+        value=value,
+        attn_mask=attn_mask,
+        dropout_p=dropout_p,
+        is_causal=is_causal,
+        scale=scale,
+        enable_gqa=enable_gqa,
+        activation=activation,
+        threshold=threshold,
+        power=power,
+        length_exponent=length_exponent,
+        need_weights="csr" if weights == "csr" else weights == "dense",
+        need_statistics=statistics,
+    )
+    return run_attention(call, backend)
+
+
+def run_attention(call: AttentionCall, backend: str | None) -> AttentionResult:
     """Check the call, run it on a backend, and let `relakit.capture` know of it."""
     check_call(call)
     result = choose_backend(call, backend).run(call)

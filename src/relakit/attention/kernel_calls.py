@@ -1,7 +1,7 @@
 """Calls of the C++ kernels for attention, on tensors: nothing here knows of autograd.
 
-All tensors are ``[batch, heads, positions, features]`` with contiguous features. The kernels compute
-``relu(scale * Q K^T + mask - threshold) ** power @ V`` and skip what is zero.
+All tensors are ``[batch, heads, positions, features]`` with contiguous features. The kernels
+compute ``relu(scale * Q K^T + mask - threshold) ** power @ V`` and skip what is zero.
 """
 
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from relakit.attention.call import RowStatistics
 from relakit.attention.extension import choose_kernels, load_extension
 
 
@@ -30,22 +31,8 @@ class Arguments(NamedTuple):
     dropout_p: float
 
 
-class RowStatistics(NamedTuple):
-    """Facts about each row of weights, that is each query of a head, from the pass that used them."""
-
-    nonzeros: Tensor
-    """How many weights are not zero: ``[..., heads, queries]``, int32."""
-    sums: Tensor
-    """The sum of the weights: ``[..., heads, queries]``, float32."""
-
-    @property
-    def null(self) -> Tensor:
-        """Which queries attend to nothing: ``[..., heads, queries]``, bool."""
-        return self.nonzeros == 0
-
-
 def empty_output(arguments: Arguments) -> Tensor:
-    """Memory for the output; heads inside positions where the query has it so, as after a projection."""
+    """Memory for the output, with heads inside positions where the query has them so."""
     query = arguments.query
     batch, heads, queries, _ = query.shape
     size = arguments.value.size(-1)
@@ -104,9 +91,7 @@ def backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """Gradients of query, key, value and, if wanted, of the threshold."""
     query, key, value = arguments[:3]
-    grads = [
-        torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value)
-    ]
+    grads = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value)]
     grad_rows = query.new_empty(query.shape[:3], dtype=torch.float32) if for_threshold else None
     if grad_output.stride(-1) != 1:
         grad_output = grad_output.contiguous()

@@ -257,7 +257,7 @@ class MultiheadAttention(nn.MultiheadAttention):
             length_exponent=spec.length_exponent,
             need_weights=need_weights,
         )
-        output, weights = run_attention(call, self.backend)
+        output, weights, _ = run_attention(call, self.backend)
         mixed = _concatenate_and_normalise(heads.arrange(output), self.norm)
         return mixed.to(dtype), None if weights is None else weights.to(dtype)
 

@@ -1,27 +1,18 @@
-"""Attention on the C++ kernels: `NativeBackend` in `relakit.attention.backends` says for which calls."""
+"""Attention on the C++ kernels, for the calls that `backends.NativeBackend` does not refuse."""
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
 from relakit.attention import kernel_calls
-from relakit.attention.call import AttentionCall
+from relakit.attention.call import AttentionCall, AttentionResult, RowStatistics
 from relakit.attention.eager import is_plain_eager
-from relakit.attention.kernel_calls import Arguments, RowStatistics
+from relakit.attention.kernel_calls import Arguments
 from relakit.attention.operators import differentiable_backward
 
 LARGEST_DIM: Final = 256
-
-
-class NativeResult(NamedTuple):
-    """The output, and what else the call wants."""
-
-    output: Tensor
-    weights: Tensor | None = None
-    """``[..., heads, queries, keys]``, or sparse CSR ``[rows, keys]``."""
-    statistics: RowStatistics | None = None
 
 
 def is_transforming() -> bool:
@@ -41,7 +32,7 @@ def needs_gradients(call: AttentionCall) -> bool:
     )
 
 
-def native_attention(call: AttentionCall) -> NativeResult:
+def native_attention(call: AttentionCall) -> AttentionResult:
     """Run a call that `NativeBackend.refusals` had nothing against."""
     arguments = _arguments(call)
     result = _run(call, arguments)
@@ -59,21 +50,21 @@ def native_attention(call: AttentionCall) -> NativeResult:
         statistics = RowStatistics(
             statistics.nonzeros.reshape(shape), statistics.sums.reshape(shape)
         )
-    return NativeResult(output, weights, statistics)
+    return AttentionResult(output, weights, statistics)
 
 
-def _run(call: AttentionCall, arguments: Arguments) -> NativeResult:
+def _run(call: AttentionCall, arguments: Arguments) -> AttentionResult:
     with_gradients = needs_gradients(call)
     if not is_plain_eager(*arguments[:5]):
         keep_bits = with_gradients and kernel_calls.can_keep_bits(arguments)
         output, _ = torch.ops.relakit.rela(*arguments, keep_bits)
-        return NativeResult(output)
+        return AttentionResult(output)
     statistics = _empty_statistics(arguments) if call.need_statistics else None
     if with_gradients:
         output = _EagerAttention.apply(*arguments, statistics)  # type: ignore[no-untyped-call]
-        return NativeResult(output, None, statistics)
+        return AttentionResult(output, None, statistics)
     if not call.need_weights:
-        return NativeResult(
+        return AttentionResult(
             kernel_calls.forward(arguments, statistics=statistics), None, statistics
         )
     if call.need_weights == "csr":
@@ -83,7 +74,7 @@ def _run(call: AttentionCall, arguments: Arguments) -> NativeResult:
     else:
         sink, weights = kernel_calls.dense_sink(arguments)
         output = kernel_calls.forward(arguments, statistics=statistics, sink=sink)
-    return NativeResult(output, weights, statistics)
+    return AttentionResult(output, weights, statistics)
 
 
 class _EagerAttention(torch.autograd.Function):
@@ -121,14 +112,6 @@ def _arguments(call: AttentionCall) -> Arguments:
     if query.dim() != 4 or not query.shape[:2] == key.shape[:2] == value.shape[:2]:
         query, key, value = _as_4d(call)
     query, key, value = (x if x.stride(-1) == 1 else x.contiguous() for x in (query, key, value))
-    threshold = call.threshold
-    heads = query.size(1)
-    if isinstance(threshold, Tensor):
-        threshold = threshold.to(torch.float32).expand(heads)
-    elif threshold == 0:
-        threshold = None
-    else:
-        threshold = query.new_full((heads,), threshold, dtype=torch.float32)
     mask = call.attn_mask
     # One draw per call, so that torch.manual_seed makes dropout repeatable.
     seed = torch.randint(2**62, (1,)) if call.dropout_p > 0 else None
@@ -137,13 +120,22 @@ def _arguments(call: AttentionCall) -> Arguments:
         key,
         value,
         None if mask is None else _mask_as_4d(mask, call),
-        threshold,
+        _threshold_per_head(call.threshold, query),
         seed,
         call.score_scale,
         int(call.power),
         call.is_causal,
         call.dropout_p,
     )
+
+
+def _threshold_per_head(threshold: float | Tensor, query: Tensor) -> Tensor | None:
+    heads = query.size(1)
+    if isinstance(threshold, Tensor):
+        return threshold.to(torch.float32).expand(heads)
+    if threshold == 0:
+        return None
+    return query.new_full((heads,), threshold, dtype=torch.float32)
 
 
 def _as_4d(call: AttentionCall) -> tuple[Tensor, Tensor, Tensor]:
@@ -185,7 +177,7 @@ def _empty_statistics(arguments: Arguments) -> RowStatistics:
     )
 
 
-def _divide_by_length(call: AttentionCall, result: NativeResult) -> NativeResult:
+def _divide_by_length(call: AttentionCall, result: AttentionResult) -> AttentionResult:
     """Divide weights, and with them all that follows, by (number of valid keys) to a power."""
     queries, keys = call.query.size(-2), call.key.size(-2)
     mask = call.attn_mask
@@ -214,4 +206,4 @@ def _divide_by_length(call: AttentionCall, result: NativeResult) -> NativeResult
         weights = (weights * factor).to(weights.dtype)
     if statistics is not None:
         statistics = statistics._replace(sums=statistics.sums * factor.squeeze(-1))
-    return NativeResult(output, weights, statistics)
+    return AttentionResult(output, weights, statistics)

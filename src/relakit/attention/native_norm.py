@@ -10,17 +10,15 @@ those of all heads (``feature_dims`` is 1 or 2). Half precision is computed in f
 
 import math
 import os
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
 
 from relakit.attention.eager import is_plain_eager
-from relakit.attention.extension import ISA_VARIABLE, choose_kernels, load_extension
+from relakit.attention.extension import BACKEND_VARIABLE, choose_kernels, load_extension
 from relakit.attention.precision import wide
 
-BACKEND_VARIABLE: Final = "RELAKIT_BACKEND"
 DTYPES: Final = (torch.float32, torch.bfloat16)
 
 
@@ -40,12 +38,6 @@ def eager_kernels(x: Tensor, gain: Tensor, gate: Tensor | None) -> str | None:
         or os.environ.get(BACKEND_VARIABLE) == "reference"
     ):
         return None
-    return _kernels_for(os.environ.get(ISA_VARIABLE))
-
-
-@lru_cache(maxsize=8)
-def _kernels_for(wanted: str | None) -> str | None:
-    """Cached for each value of RELAKIT_CPU_ISA, as asking the extension takes longer than a row."""
     try:
         return choose_kernels()
     except (ImportError, ValueError):  # `relakit doctor` says which
@@ -313,9 +305,7 @@ def _has_contiguous_features(x: Tensor) -> bool:
     return x.stride(-1) == 1 or x.size(-1) == 1
 
 
-def _check_gradient(
-    grad_output: Tensor, inverse_rms: Tensor, x: Tensor, feature_dims: int
-) -> None:
+def _check_gradient(grad_output: Tensor, inverse_rms: Tensor, x: Tensor, feature_dims: int) -> None:
     rows = x.shape[:-feature_dims]
     expected = (*rows, math.prod(x.shape[-feature_dims:]))
     if grad_output.shape != expected or grad_output.dtype != x.dtype:

@@ -81,9 +81,7 @@ def rela_backward(
 def _(
     grad_output: Tensor, bits: Tensor, query: Tensor, key: Tensor, value: Tensor, *others: object
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    dq, dk, dv = (
-        torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value)
-    )
+    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value))
     return dq, dk, dv, query.new_empty((query.size(1),), dtype=torch.float32)
 
 

@@ -20,7 +20,7 @@ def wide(tensor: Tensor) -> Tensor:
 def without_autocast(tensor: Tensor) -> AbstractContextManager[object]:
     """Switch autocast off on the tensor's device; it would cast float32 results back down."""
     device = tensor.device.type
-    if device == "meta":  # knows no autocast
+    if device == "meta" or not torch.is_autocast_enabled(device):  # "meta" knows no autocast
         return nullcontext()
     return torch.autocast(device, enabled=False)
 

@@ -123,8 +123,9 @@ def _append_keys(
 
 def _split_heads(tensor: Tensor, heads: int, positions: int) -> Tensor:
     """To ``[batch, heads, positions, head dim]``, without a copy."""
-    order = (1, 2, 0, 3) if positions == 0 else (0, 2, 1, 3)
-    return tensor.reshape(*tensor.shape[:-1], heads, tensor.size(-1) // heads).permute(order)
+    first, second, features = tensor.shape
+    split = tensor.reshape(first, second, heads, features // heads)
+    return split.permute(1, 2, 0, 3) if positions == 0 else split.transpose(1, 2)
 
 
 def _check_inputs(
@@ -168,6 +169,8 @@ def _check_masks(
     attn_mask: Tensor | None,
     key_padding_mask: Tensor | None,
 ) -> None:
+    if attn_mask is None and key_padding_mask is None:
+        return
     is_batched = query.dim() == 3
     batch = query.size(1 - positions) if is_batched else 1
     queries, keys = (x.size(positions if is_batched else 0) for x in (query, key))

@@ -1,0 +1,250 @@
+"""What `relakit doctor` finds out about this machine, and which attention backends work on it.
+
+Torch is imported only while the facts are gathered: the command line has to start fast, and to
+speak up when torch is what is broken.
+"""
+
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class NativeExtension:
+    """The C++ extension `relakit._native`, or why it is not there."""
+
+    compiler: str | None
+    """The compiler that built it."""
+    cpu_features: dict[str, bool]
+    """Instruction sets by name, and whether this machine can use them."""
+    problems: list[str]
+    """Reasons why it cannot be imported (none: it is there)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Torch:
+    """PyTorch as it is installed here."""
+
+    version: str
+    cpu_capability: str
+    """The instruction set that PyTorch's own kernels use."""
+    threads: int
+    cuda: str | None
+    """The CUDA version that PyTorch was built for."""
+    cuda_devices: list[str]
+    """Names of the CUDA devices that PyTorch can use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackendStatus:
+    """One attention backend, and the reasons why it does not work (none: it works)."""
+
+    name: str
+    description: str
+    activations: list[str]
+    """What it computes."""
+    problems: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """An environment variable that is set, and what is wrong with its value."""
+
+    variable: str
+    value: str
+    problems: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Which backend serves a plain call that names none, and why the others do not."""
+
+    activation: str
+    backend: str | None
+    passed_over: dict[str, list[str]]
+    """The other backends, each with its reasons."""
+    problems: list[str]
+    """Reasons why there is no backend (none: there is one)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """Everything that `relakit doctor` reports."""
+
+    relakit: str
+    python: str
+    system: str
+    machine: str
+    cpu: str
+    native: NativeExtension
+    torch: Torch | None
+    environment: list[Setting]
+    backends: list[BackendStatus]
+    choices: list[Choice]
+    problems: list[str]
+    """Reasons why a ReLU attention call that names no backend does not work (none: it does)."""
+
+
+def examine() -> Diagnosis:
+    """Gather the facts. What is missing or broken becomes part of the findings."""
+    torch = None
+    environment: list[Setting] = []
+    backends: list[BackendStatus] = []
+    choices: list[Choice] = []
+    try:
+        torch = examine_torch()
+    except (ImportError, OSError) as error:  # OSError: a shared library that does not load
+        problems = [f"PyTorch cannot be imported: {error}"]
+    else:
+        environment = examine_environment()
+        backends = examine_backends()
+        choices = [examine_choice(activation) for activation in ("relu", "softmax")]
+        problems = try_out(activation="relu", backend=None)
+    return Diagnosis(
+        relakit=version("relakit"),
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        system=platform.platform(),
+        machine=platform.machine(),
+        cpu=cpu_name(Path("/proc/cpuinfo")),
+        native=examine_native(),
+        torch=torch,
+        environment=environment,
+        backends=backends,
+        choices=choices,
+        problems=problems,
+    )
+
+
+def cpu_name(cpuinfo: Path) -> str:
+    """The processor's name from Linux' cpuinfo file; elsewhere what Python knows about it."""
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name" and value.strip():
+                return value.strip()
+    return platform.processor() or "unknown"
+
+
+def examine_native() -> NativeExtension:
+    try:
+        import relakit._native as native
+    except ImportError as error:
+        problems = [str(error)]
+        if isinstance(error, ModuleNotFoundError):
+            problems.append(
+                "relakit was installed without its C++ extension, which happens where CMake or a "
+                "C++17 compiler is missing or fails. To add it: install both, then reinstall "
+                "relakit from source (pip -v shows the compiler's messages)"
+            )
+        return NativeExtension(compiler=None, cpu_features={}, problems=problems)
+    return NativeExtension(
+        compiler=native.compiler(), cpu_features=native.cpu_features(), problems=[]
+    )
+
+
+def examine_torch() -> Torch:
+    import torch
+
+    devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return Torch(
+        version=torch.__version__,
+        cpu_capability=torch.backends.cpu.get_cpu_capability(),
+        threads=torch.get_num_threads(),
+        cuda=torch.version.cuda,
+        cuda_devices=[torch.cuda.get_device_name(i) for i in range(devices)],
+    )
+
+
+def examine_backends() -> list[BackendStatus]:
+    from relakit.attention.backends import BACKENDS
+
+    return [
+        BackendStatus(
+            name=name,
+            description=backend.description,
+            activations=list(backend.activations),
+            problems=backend.unavailable()
+            or [
+                problem
+                for activation in backend.activations
+                for problem in try_out(activation, backend=name)
+            ],
+        )
+        for name, backend in BACKENDS.items()
+    ]
+
+
+def examine_environment() -> list[Setting]:
+    """The variables that choose a backend and its kernels, where they are set."""
+    from relakit.attention.backends import backend_from_environment
+    from relakit.attention.extension import BACKEND_VARIABLE, ISA_VARIABLE, choose_kernels
+
+    settings = []
+    checks = {BACKEND_VARIABLE: backend_from_environment, ISA_VARIABLE: choose_kernels}
+    for variable, check in checks.items():
+        value = os.environ.get(variable)
+        if not value:
+            continue
+        problems = []
+        try:
+            check()
+        except ValueError as error:
+            problems.append(str(error))
+        except ImportError:
+            problems.append(f"{variable} has no effect: the C++ extension is not there")
+        settings.append(Setting(variable=variable, value=value, problems=problems))
+    return settings
+
+
+def examine_choice(activation: str) -> Choice:
+    """Which backend serves a plain call with this activation."""
+    from relakit.attention.backends import BACKENDS, choose_backend
+    from relakit.attention.call import AttentionCall
+    from relakit.attention.extension import BACKEND_VARIABLE
+
+    query, key, value = _trial_inputs()
+    call = AttentionCall(query=query, key=key, value=value, activation=activation)
+    chosen, problems = None, []
+    try:
+        chosen = choose_backend(call, None).name
+    except (RuntimeError, ValueError) as error:
+        problems.append(str(error))
+    wanted_by = BACKEND_VARIABLE if os.environ.get(BACKEND_VARIABLE) else "the order of preference"
+    passed_over = {
+        name: backend.reasons_against(call) or [f"it could, but {wanted_by} says {chosen}"]
+        for name, backend in BACKENDS.items()
+        if name != chosen
+    }
+    return Choice(activation=activation, backend=chosen, passed_over=passed_over, problems=problems)
+
+
+def try_out(activation: str, backend: str | None) -> list[str]:
+    """Run a small attention call; the reasons why it fails or differs from the reference."""
+    import torch
+
+    from relakit.attention.functional import attention
+
+    query, key, value = _trial_inputs()
+    try:
+        expected = attention(query, key, value, activation=activation, backend="reference")
+        output = attention(query, key, value, activation=activation, backend=backend)
+    except Exception as error:  # whatever goes wrong is what we are here to report
+        return [f"a trial call failed: {type(error).__name__}: {error}"]
+    if not torch.allclose(output, expected, rtol=1e-4, atol=1e-5):
+        difference = (output - expected).abs().max().item()
+        return [f"a trial call differs from the reference by up to {difference:.2g}"]
+    return []
+
+
+def _trial_inputs() -> tuple["Tensor", ...]:
+    """Query, key and value: [batch 2, heads 3, positions 17, features 8], the same every time."""
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    return tuple(torch.randn(2, 3, 17, 8, generator=generator) for _ in range(3))
