@@ -17,6 +17,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.bench.machine import cpu_name
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -118,16 +120,6 @@ def examine() -> Diagnosis:
         default_backend=default_backend,
         problems=problems,
     )
-
-
-def cpu_name(cpuinfo: Path) -> str:
-    """The processor's name from Linux' cpuinfo file; elsewhere what Python knows about it."""
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(errors="replace").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name" and value.strip():
-                return value.strip()
-    return platform.processor() or "unknown"
 
 
 def examine_native() -> NativeExtension:
