@@ -36,8 +36,9 @@ class Contender:
 
     description: str
     prepare: Prepare
-    scores_held: tuple[float, float]
-    """Tensors of the size of the scores that are alive at once: forward, and both passes."""
+    bytes_per_score: tuple[int, int] = (0, 0)
+    """Peak memory in float32, by the number of scores: forward, and both passes. As measured; 0:
+    it does not grow with the number of scores."""
     needs: str | None = None
     """A package that may be missing."""
 
@@ -129,18 +130,26 @@ def _entmax15(scores: Tensor) -> Tensor:
 
 
 CONTENDERS: Final[dict[str, Contender]] = {
-    RELA: Contender("relakit.attention, ReLU", _rela, (0, 0)),
-    "sdpa": Contender("PyTorch's scaled_dot_product_attention", _sdpa, (0, 0)),
+    RELA: Contender("relakit.attention, ReLU", _rela),
+    "sdpa": Contender("PyTorch's scaled_dot_product_attention", _sdpa),
     "bmm-softmax": Contender(
-        "two batched products around softmax", _two_products(_softmax), (2, 3)
+        "two batched products around softmax", _two_products(_softmax), (9, 13)
     ),
     "sparsemax": Contender(
-        "two batched products around entmax.sparsemax", _two_products(_sparsemax), (8, 8), "entmax"
+        "two batched products around entmax.sparsemax",
+        _two_products(_sparsemax),
+        (34, 34),
+        "entmax",
     ),
     "entmax15": Contender(
-        "two batched products around entmax.entmax15", _two_products(_entmax15), (9, 9), "entmax"
+        "two batched products around entmax.entmax15",
+        _two_products(_entmax15),
+        (54, 54),
+        "entmax",
     ),
 }
+REFERENCE_BYTES_PER_SCORE: Final = (17, 18)
+"""ReLA's, where the reference serves it."""
 
 
 def check_contenders(names: Sequence[str]) -> None:
@@ -164,14 +173,16 @@ def why_left_out(name: str, inputs: Inputs, backend: str | None, memory_limit: f
 def estimate_gib(name: str, inputs: Inputs, backend: str | None) -> float:
     """Roughly the memory that a contender takes at its peak, above the inputs."""
     batch, heads, queries, _ = inputs.query.shape
-    with_gradients = inputs.grad_output is not None
-    held = CONTENDERS[name].scores_held[with_gradients]
-    item = inputs.query.element_size()
+    contender, item = CONTENDERS[name], inputs.query.element_size()
+    per_score = contender.bytes_per_score
     if name == RELA and serving_backend(inputs, backend) == "reference":
-        held, item = (5.0 if with_gradients else 4.0), 4  # the reference computes in float32
-    scores = batch * heads * queries * inputs.key.size(2) * item
-    outputs = sum(x.numel() for x in (inputs.query, inputs.key, inputs.value)) * item
-    return (held * scores + 2 * outputs) / 2**30
+        per_score, item = REFERENCE_BYTES_PER_SCORE, 4  # it computes in float32 whatever it gets
+    elif contender.needs is not None:
+        item = 4  # most of it are indices, which are as large in every type
+    scores = batch * heads * queries * inputs.key.size(2)
+    outputs = sum(x.numel() for x in (inputs.query, inputs.key, inputs.value))
+    needed = per_score[inputs.grad_output is not None] * item / 4 * scores + 2 * item * outputs
+    return needed / 2**30
 
 
 def serving_backend(inputs: Inputs, backend: str | None) -> str:

@@ -120,7 +120,7 @@ def _panels(results: Sequence[CaseResult]) -> Panels:
 
 
 def _draw_panel(ax: "Axes", lines: Lines, colours: Colours) -> None:
-    ax.axhline(1, color="0.35", linewidth=1, zorder=1)
+    ax.axhline(1, color="black", linewidth=1.2, zorder=1)
     for label, points in lines.items():
         line = _line(label, colours)
         line.set_data([length for length, _ in points], [ratio for _, ratio in points])

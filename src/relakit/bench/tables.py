@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -11,7 +12,9 @@ from rich.text import Text
 from relakit.bench.presets import SOFTMAXES
 from relakit.bench.results import CaseResult, Measurement, Settings
 
-MEMORY_OF = ("rela", "sdpa")
+MEMORY_OF: Final = ("rela", "sdpa")
+WIDTH: Final = 160
+"""Columns that the widest table takes; in fewer, numbers would be cut."""
 
 
 def print_by_mode(results: Sequence[CaseResult], settings: Settings, console: Console) -> None:
@@ -114,14 +117,11 @@ def _table(results: Sequence[CaseResult], title: str, *, with_mode: bool) -> Tab
         rows.append(row)
     table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
     for name in rows[0]:
-        # Headings may be folded in a narrow terminal, numbers may not be cut.
-        widest = max(Text.from_markup(row[name]).cell_len for row in rows)
         table.add_column(
             name,
             justify="left" if name in ("mode", "type") else "right",
             style="bold" if name == "softmax" else None,
-            min_width=widest,
-            overflow="fold",
+            no_wrap=True,
         )
     for row in rows:
         table.add_row(*row.values())

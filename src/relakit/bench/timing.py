@@ -13,11 +13,11 @@ from typing import Final
 
 SHORTEST: Final = 5e-4
 """Seconds; what is faster is repeated within a round until it takes about this long."""
-SLOW: Final = 1.0
+SLOW: Final = 3.0
 """Seconds; what is slower takes part in the first SLOW_ROUNDS rounds only."""
 SLOW_ROUNDS: Final = 2
 FEWEST_ROUNDS: Final = 3
-MOST_ROUNDS: Final = 301
+MOST_ROUNDS: Final = 300
 
 Step = Callable[[], object]
 
@@ -51,31 +51,45 @@ def time_interleaved(
     seconds: float,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float | None]]:
-    """Seconds per call of each step, round by round; None where a slow step was left out.
+    """Seconds per call of each step, round by round; None where a step was left out.
 
     Args:
         steps: what to time, by name.
-        rounds: how many rounds; None: as many as fit into ``seconds``, but some at least.
-        seconds: budget for the rounds if their number is not given.
+        rounds: how many rounds; None: each step takes part until its share of ``seconds`` is used
+            up, so that a slow one does not leave the others with few rounds.
+        seconds: budget for all rounds if their number is not given.
         clock: where the time comes from.
     """
     names = list(steps)
     single = {name: _warm_up(step, clock) for name, step in steps.items()}
     repeats = {name: _repeats(single[name]) for name in names}
     times: dict[str, list[float | None]] = {name: [] for name in names}
+    spent = dict.fromkeys(names, 0.0)
+
+    def takes_part(name: str, done: int) -> bool:
+        if single[name] > SLOW:
+            return done < min(SLOW_ROUNDS, SLOW_ROUNDS if rounds is None else rounds)
+        if rounds is not None:
+            return done < rounds
+        has_budget = spent[name] < seconds / len(names) and done < MOST_ROUNDS
+        return has_budget or done < FEWEST_ROUNDS
+
     collects = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
-        begin = clock()
-        done = 0
-        while _goes_on(done, clock() - begin, rounds, seconds):
+        for done in range(MOST_ROUNDS if rounds is None else rounds):
+            active = [name for name in names if takes_part(name, done)]
+            if len(active) < min(2, len(names)):
+                break  # nobody is left to compare with
             first = done % len(names)
             for name in (*names[first:], *names[:first]):
-                takes_part = single[name] <= SLOW or done < SLOW_ROUNDS
-                measured = _measure(steps[name], repeats[name], clock) if takes_part else None
+                if name not in active:
+                    times[name].append(None)
+                    continue
+                measured = _measure(steps[name], repeats[name], clock)
+                spent[name] += measured * repeats[name]
                 times[name].append(measured)
-            done += 1
     finally:
         if collects:
             gc.enable()
@@ -88,16 +102,10 @@ def ratios(times: Sequence[float | None], base: Sequence[float | None]) -> list[
     return [t / b for t, b in pairs if t is not None and b is not None]
 
 
-def _goes_on(done: int, elapsed: float, rounds: int | None, seconds: float) -> bool:
-    if rounds is not None:
-        return done < rounds
-    return done < FEWEST_ROUNDS or (elapsed < seconds and done < MOST_ROUNDS)
-
-
 def _warm_up(step: Step, clock: Callable[[], float]) -> float:
     """Run a step until its first-time costs are paid; seconds of the last run."""
     first = _measure(step, 1, clock)
-    if first > SLOW:
+    if first > 0.1:
         return first
     return min(_measure(step, 1, clock), _measure(step, 1, clock))
 

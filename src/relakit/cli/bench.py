@@ -38,7 +38,7 @@ def attention(
         bool,
         typer.Option(
             "--full",
-            help="The whole grid: lengths 32 to 8192, five shares of zeros. Takes an hour or two.",
+            help="The whole grid: lengths 32 to 8192, five shares of zeros. Takes hours.",
             rich_help_panel=WHAT,
         ),
     ] = False,
@@ -246,10 +246,7 @@ def run(
 
     order = {job.case: number for number, job in enumerate(jobs)}
     results.sort(key=lambda result: order.get(result.case, len(order)))
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 120  # files and pipes have no width, and 80 is too small for the tables
-    _print(results, settings, chosen, console)
+    _print(results, settings, chosen)
     _warn_about_reference(results, settings, messages)
     if out is not None:
         write_results(out, results, settings, machine)
@@ -261,11 +258,11 @@ def run(
         messages.print(f"Results are in {out}.")
 
 
-def _print(
-    results: "Sequence[CaseResult]", settings: "Settings", chosen: str, console: Console
-) -> None:
+def _print(results: "Sequence[CaseResult]", settings: "Settings", chosen: str) -> None:
     from relakit.bench import tables
 
+    console = Console(highlight=False)
+    console.width = max(console.width, tables.WIDTH)
     if chosen == "never-slower":
         tables.print_smallest(results, settings, console)
     elif chosen == "targets":
