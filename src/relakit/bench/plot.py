@@ -44,14 +44,17 @@ def why_no_plot() -> str | None:
 def write_plots(results: Sequence[CaseResult], directory: Path, caption: str = "") -> list[Path]:
     """Draw the results and write plot.svg and plot.png into a directory; the files' paths."""
     figure = draw(results, caption)
+    from matplotlib import rc_context
+
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for name in NAMES:
         content = io.BytesIO()
         suffix = name.rpartition(".")[2]
-        # Without a date the same results give the same file.
+        # Neither a date nor random names inside: the same results give the same file.
         metadata = {"Date": None} if suffix == "svg" else None
-        figure.savefig(content, format=suffix, dpi=150, metadata=metadata)
+        with rc_context({"svg.hashsalt": "relakit"}):
+            figure.savefig(content, format=suffix, dpi=150, metadata=metadata)
         write_whole(directory / name, content.getvalue())
         written.append(directory / name)
     return written
@@ -69,7 +72,7 @@ def draw(results: Sequence[CaseResult], caption: str = "") -> "Figure":
         )
     from matplotlib import rc_context
 
-    with rc_context({"font.size": 9.5, "axes.titlesize": 10.5, "svg.hashsalt": "relakit"}):
+    with rc_context({"font.size": 9.5, "axes.titlesize": 10.5}):
         return _draw(panels, _colours(results), caption)
 
 

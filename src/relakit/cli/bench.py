@@ -275,7 +275,7 @@ def _preset_jobs(preset: str, given: dict[str, object]) -> list[Job]:
     if preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; choose one of {', '.join(PRESETS)}")
     for option, value in given.items():
-        if value:
+        if value not in (None, []):
             raise ValueError(f"--preset {preset} has its own cases; leave out {option}")
     return PRESETS[preset]()
 
