@@ -18,7 +18,7 @@ help:
 	@echo 'make demo    run examples/sequence_task.py'
 	@echo 'make test    lint, then run all tests'
 	@echo 'make lint    ruff, mypy and the import rules'
-	@echo 'make bench   run benchmarks/attention_overhead.py'
+	@echo 'make bench   relakit bench attention --quick, benchmarks/attention_overhead.py'
 	@echo 'make setup   only make .venv (the other targets do so when needed)'
 	@echo 'make clean   remove .venv and all caches'
 	@echo 'Another interpreter: make PYTHON=python3.12 ...'
@@ -50,6 +50,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 bench: $(STAMP)
+	@$(BIN)/relakit bench attention --quick
 	@$(BIN)/python benchmarks/attention_overhead.py
 
 clean:
