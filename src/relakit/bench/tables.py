@@ -21,7 +21,7 @@ def print_by_mode(results: Sequence[CaseResult], settings: Settings, console: Co
     """One table per mode: a row for every length and share of zeros."""
     for mode in dict.fromkeys(result.case.mode for result in results):
         chosen = [result for result in results if result.case.mode == mode]
-        console.print(_table(chosen, f"{mode}, {_described(settings)}", with_mode=False))
+        console.print(_table(chosen, f"{mode}, {settings.threads_label}", with_mode=False))
     _print_legend(console)
     _print_backends(results, console)
     print_notes(results, console)
@@ -29,7 +29,7 @@ def print_by_mode(results: Sequence[CaseResult], settings: Settings, console: Co
 
 def print_targets(results: Sequence[CaseResult], settings: Settings, console: Console) -> None:
     """All cases in one table."""
-    console.print(_table(results, f"targets, {_described(settings)}", with_mode=True))
+    console.print(_table(results, f"targets, {settings.threads_label}", with_mode=True))
     _print_legend(console)
     _print_backends(results, console)
     print_notes(results, console)
@@ -48,7 +48,7 @@ def print_smallest(
     if not compared:
         console.print("No case with both ReLA and SDPA was measured.")
         return
-    title = f"smallest ratios of {len(compared)} cases, {_described(settings)}"
+    title = f"smallest ratios of {len(compared)} cases, {settings.threads_label}"
     table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("SDPA / ReLA", justify="right")
     table.add_column("quartiles", justify="right")
@@ -143,10 +143,6 @@ def _print_backends(results: Sequence[CaseResult], console: Console) -> None:
         console.print(f"ReLA's backend by number of cases: {', '.join(parts)}.")
 
 
-def _described(settings: Settings) -> str:
-    return f"{settings.threads} thread{'s' if settings.threads > 1 else ''}"
-
-
 def _print_legend(console: Console) -> None:
     console.print(
         "softmax, sdpa and so on: their time divided by ReLA's; above 1 ReLA is faster.\n"
@@ -169,7 +165,9 @@ def _quartiles(measurement: Measurement) -> str:
 
 
 def _milliseconds(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{1000 * seconds:.3g}"
+    if seconds is None:
+        return "-"
+    return f"{1000 * seconds:.3f}" if seconds < 1e-3 else _number(1000 * seconds)
 
 
 def _number(value: float | None) -> str:

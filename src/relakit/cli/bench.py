@@ -254,7 +254,7 @@ def run(
         if problem is not None:
             messages.print(f"No plot: {problem}; then relakit bench plot {out / CSV_NAME}")
         elif any(r.softmax_ratio is not None and r.case.mask == "none" for r in results):
-            write_plots(results, out, f"{machine.cpu}, {settings.threads} threads")
+            write_plots(results, out, f"{machine.cpu}, {settings.threads_label}")
         messages.print(f"Results are in {out}.")
 
 
