@@ -18,7 +18,7 @@ help:
 	@echo 'make demo    run examples/sequence_task.py'
 	@echo 'make test    lint, then run all tests'
 	@echo 'make lint    ruff, mypy and the import rules'
-	@echo 'make bench   run benchmarks/attention_overhead.py'
+	@echo 'make bench   relakit bench attention --quick, benchmarks/attention_overhead.py'
 	@echo 'make sanitize  run the tests of the C++ kernels with memory checks'
 	@echo 'make setup   only make .venv (the other targets do so when needed)'
 	@echo 'make clean   remove .venv and all caches'
@@ -51,6 +51,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 bench: $(STAMP)
+	@$(BIN)/relakit bench attention --quick
 	@$(BIN)/python benchmarks/attention_overhead.py
 
 # Memory errors and undefined behaviour in the kernels end the run. Python itself is not sanitized, so

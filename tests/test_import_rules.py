@@ -45,7 +45,10 @@ def test_the_contracts_are_kept() -> None:
         ("attention/intruder.py", "from rich.table import Table"),
         ("attention/intruder.py", "import relakit.analysis"),
         ("attention/intruder.py", "from relakit.cli.main import app"),
+        ("attention/intruder.py", "import relakit.bench.cases"),
         ("analysis/intruder.py", "import relakit.cli.doctor"),
+        ("analysis/intruder.py", "import relakit.bench.cases"),
+        ("bench/intruder.py", "import relakit.cli.bench"),
     ],
 )
 def test_the_contracts_catch_an_intruder(module: str, forbidden: str, tmp_path: Path) -> None:

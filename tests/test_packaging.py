@@ -145,7 +145,8 @@ def test_native_wheel(native_wheel: Path, tmp_path: Path) -> None:
     assert not native_wheel.name.endswith("py3-none-any.whl")
     with zipfile.ZipFile(native_wheel) as archive:
         names = archive.namelist()
-    assert {"relakit/py.typed", "relakit/_native.pyi"} <= set(names)
+    data = "relakit/bench/demo_heads.safetensors"
+    assert {"relakit/py.typed", "relakit/_native.pyi", data} <= set(names)
     extension = "relakit/_native" + sysconfig.get_config_var("EXT_SUFFIX")
     assert extension in names
 

@@ -237,23 +237,6 @@ class TestNativeExtension:
             assert usable == (linux_names.get(name, name) in flags), name
 
 
-class TestCpuName:
-    def test_reads_the_model_name(self, tmp_path: Path) -> None:
-        cpuinfo = tmp_path / "cpuinfo"
-        cpuinfo.write_text("processor\t: 0\nmodel name\t: Foo: 3 GHz\nmodel name\t: Bar\n")
-        assert diagnosis.cpu_name(cpuinfo) == "Foo: 3 GHz"
-
-    @pytest.mark.parametrize("text", ["", "processor : 0\n", "model name :\n"])
-    def test_falls_back_to_what_python_knows(
-        self, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(diagnosis.platform, "processor", lambda: "some processor")
-        cpuinfo = tmp_path / "cpuinfo"
-        cpuinfo.write_text(text)
-        assert diagnosis.cpu_name(cpuinfo) == "some processor"
-        assert diagnosis.cpu_name(tmp_path / "missing") == "some processor"
-
-
 class TestRender:
     def text(self, found: diagnosis.Diagnosis) -> str:
         output = io.StringIO()

@@ -34,7 +34,9 @@ def test_help_lists_the_subcommands(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_relakit(monkeypatch, *arguments) == 0
-    assert "doctor" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "doctor" in printed
+    assert "bench" in printed
 
 
 def test_without_arguments_it_shows_the_help(

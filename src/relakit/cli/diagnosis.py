@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from relakit.bench.machine import cpu_name
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -119,16 +121,6 @@ def examine() -> Diagnosis:
         choices=choices,
         problems=problems,
     )
-
-
-def cpu_name(cpuinfo: Path) -> str:
-    """The processor's name from Linux' cpuinfo file; elsewhere what Python knows about it."""
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(errors="replace").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name" and value.strip():
-                return value.strip()
-    return platform.processor() or "unknown"
 
 
 def examine_native() -> NativeExtension:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from relakit.cli import bench
 from relakit.cli.doctor import doctor
 
 app = typer.Typer(
@@ -17,6 +18,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(doctor)
+app.add_typer(bench.app, name="bench")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,46 @@
+"""What the numbers were measured on. No torch is loaded before it is asked for."""
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Processor and versions that a result belongs to."""
+
+    cpu: str
+    system: str
+    relakit: str
+    torch: str
+    torch_instructions: str
+    """The instruction set that PyTorch's own kernels use."""
+    rela_instructions: str | None
+    """The instruction set of relakit's native kernels; None where they cannot run."""
+
+
+def describe_machine() -> Machine:
+    """This machine."""
+    import torch
+
+    from relakit.attention.extension import choose_kernels, why_unavailable
+
+    return Machine(
+        cpu=cpu_name(Path("/proc/cpuinfo")),
+        system=platform.platform(),
+        relakit=version("relakit"),
+        torch=torch.__version__,
+        torch_instructions=torch.backends.cpu.get_cpu_capability(),
+        rela_instructions=None if why_unavailable() else choose_kernels(),
+    )
+
+
+def cpu_name(cpuinfo: Path) -> str:
+    """The processor's name from Linux' cpuinfo file; elsewhere what Python knows about it."""
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name" and value.strip():
+                return value.strip()
+    return platform.processor() or "unknown"

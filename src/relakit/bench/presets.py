@@ -1,0 +1,70 @@
+"""Lists of cases with a question behind them, each with the contenders that it needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from relakit.bench.cases import DTYPES, MASKS, TOKENS, Case, make_case
+
+SOFTMAXES: Final = ("sdpa", "bmm-softmax")
+"""The contenders that compute softmax attention; the faster one is what ReLA is compared with."""
+SPARSE: Final = ("sparsemax", "entmax15")
+"""The contenders of the `entmax` package."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A case, and who takes part in it (besides ReLA)."""
+
+    case: Case
+    contenders: tuple[str, ...]
+
+
+def targets() -> list[Job]:
+    """The speeds that the kernels aim at, at 50% and 90% zeros."""
+    jobs = []
+    for zeros in (50.0, 90.0):
+        for mode, length in (
+            ("forward", 64),
+            ("forward", 512),
+            ("forward", 2048),
+            ("both", 64),
+            ("both", 512),
+            ("both", 2048),
+            ("causal-both", 2048),
+            ("decode", 1024),
+            ("decode", 32768),
+        ):
+            case = make_case(mode, length, zeros)
+            has_peers = (mode, length, zeros) == ("both", 512, 90.0)
+            jobs.append(Job(case, (*SOFTMAXES, *SPARSE) if has_peers else SOFTMAXES))
+        jobs.append(Job(make_case("forward", 2048, zeros, dtype="bfloat16"), ("sdpa",)))
+    return jobs
+
+
+def never_slower() -> list[Job]:
+    """Many shapes and masks against SDPA: is there one where ReLA loses time?"""
+    passes = [(mode, mask) for mode in ("forward", "both") for mask in MASKS]
+    passes += [("causal-forward", "none"), ("causal-both", "none")]
+    lengths = (32, 64, 128, 256, 512, 1024, 2048)
+    cases = [
+        make_case(mode, length, zeros, dtype=dtype, batch=batch, mask=mask)
+        for (mode, mask), length, zeros, dtype in product(
+            passes, lengths, (0.0, 50.0, 90.0), DTYPES
+        )
+        for batch in (1, TOKENS // length)
+    ]
+    cases += [
+        make_case("decode", length, zeros, dtype=dtype, batch=batch, mask=mask)
+        for length, zeros, dtype, batch, mask in product(
+            (32, 128, 512, 2048), (0.0, 50.0, 90.0), DTYPES, (1, 16), ("none", "padding")
+        )
+    ]
+    return [Job(case, ("sdpa",)) for case in dict.fromkeys(cases)]
+
+
+PRESETS: Final[dict[str, Callable[[], list[Job]]]] = {
+    "targets": targets,
+    "never-slower": never_slower,
+}

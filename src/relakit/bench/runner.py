@@ -1,0 +1,137 @@
+"""Runs cases: makes the tensors, checks ReLA's result, times, measures memory."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+from relakit.attention.call import AttentionCall
+from relakit.attention.reference import reference_attention
+from relakit.bench.cases import Case
+from relakit.bench.contenders import (
+    CONTENDERS,
+    RELA,
+    check_contenders,
+    make_step,
+    serving_backend,
+    why_left_out,
+)
+from relakit.bench.inputs import Inputs, make_inputs, measure_zeros
+from relakit.bench.memory import measure_peak_mib, why_no_memory
+from relakit.bench.presets import Job
+from relakit.bench.results import CaseResult, Measurement, Settings
+from relakit.bench.timing import ratios, spread, time_interleaved
+
+CHECKED_QUERIES = 8
+
+
+def run_jobs(jobs: Iterable[Job], settings: Settings) -> Iterator[CaseResult]:
+    """Run one case after the other; results come as they are finished."""
+    with _threads(settings.threads):
+        for job in jobs:
+            yield run_case(job, settings)
+
+
+def run_case(job: Job, settings: Settings) -> CaseResult:
+    """Time all contenders of a case in turn, then measure the memory of each."""
+    case = job.case
+    names = list(dict.fromkeys((RELA, *job.contenders)))
+    check_contenders(names)
+    inputs = make_inputs(case, settings.seed)
+    notes = {
+        name: why_left_out(name, inputs, settings.backend, settings.memory_limit) for name in names
+    }
+    if notes[RELA] is not None:
+        measurements = [Measurement(contender=name, note=notes[name] or "") for name in names]
+        return CaseResult(case=case, zeros_measured=None, measurements=tuple(measurements))
+    check_rela(inputs, settings.backend)
+    zeros = 100 * measure_zeros(inputs)
+    backend = serving_backend(inputs, settings.backend)
+    steps = {
+        name: make_step(name, case, inputs, settings.backend)
+        for name in names
+        if notes[name] is None
+    }
+    times = time_interleaved(steps, rounds=settings.rounds, seconds=settings.seconds)
+    del steps, inputs  # the processes that measure memory make their own
+    measurements = []
+    for name in names:
+        if notes[name] is not None:
+            measurements.append(Measurement(contender=name, note=notes[name] or ""))
+            continue
+        peak, note = _peak(name, case, settings)
+        seconds = spread([t for t in times[name] if t is not None])
+        ratio = spread(ratios(times[name], times[RELA]))
+        measurements.append(
+            Measurement(
+                contender=name,
+                backend=backend if name == RELA else None,
+                rounds=sum(t is not None for t in times[name]),
+                seconds=seconds.median,
+                seconds_lower=seconds.lower,
+                seconds_upper=seconds.upper,
+                ratio=ratio.median,
+                ratio_lower=ratio.lower,
+                ratio_upper=ratio.upper,
+                gflops=case.flops / seconds.median / 1e9,
+                peak_mib=peak,
+                note=note,
+            )
+        )
+    return CaseResult(case=case, zeros_measured=zeros, measurements=tuple(measurements))
+
+
+@torch.no_grad()
+def check_rela(inputs: Inputs, backend: str | None) -> None:
+    """Compare some queries with the reference: a wrong result has no speed.
+
+    Raises:
+        RuntimeError: they differ by more than rounding.
+    """
+    prepared = CONTENDERS[RELA].prepare(inputs, backend)
+    mask = inputs.mask
+    if mask is not None and mask.size(2) > 1:
+        mask = mask[:, :, :CHECKED_QUERIES]
+    call = AttentionCall(
+        query=inputs.query[:, :, :CHECKED_QUERIES],
+        key=inputs.key,
+        value=inputs.value,
+        attn_mask=mask,
+        is_causal=inputs.is_causal,
+        threshold=inputs.threshold,
+    )
+    expected = reference_attention(call)[0].float()
+    found = prepared.forward()[:, :, :CHECKED_QUERIES].float()
+    allowed = 1e-4 if inputs.query.dtype == torch.float32 else 2e-2
+    error = float((found - expected).abs().max())
+    largest = float(expected.abs().max())
+    if not error <= allowed * max(largest, 1e-3):
+        raise RuntimeError(
+            f"ReLA differs from the reference by {error:.2g} in values up to {largest:.2g}: "
+            "that is a bug, and its speed means nothing"
+        )
+
+
+def _peak(name: str, case: Case, settings: Settings) -> tuple[float | None, str]:
+    """Peak memory in MiB, or the reason why there is none."""
+    if not settings.memory:
+        return None, ""
+    problem = why_no_memory()
+    if problem is not None:
+        return None, problem
+    try:
+        return measure_peak_mib(
+            name, case, backend=settings.backend, threads=settings.threads, seed=settings.seed
+        ), ""
+    except OSError as error:
+        return None, str(error)
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,179 @@
+"""Results as tables for the terminal. Numbers are rounded here and nowhere else."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from relakit.bench.presets import SOFTMAXES
+from relakit.bench.results import CaseResult, Measurement, Settings
+
+MEMORY_OF: Final = ("rela", "sdpa")
+WIDTH: Final = 160
+"""Columns that the widest table takes; in fewer, numbers would be cut."""
+
+
+def print_by_mode(results: Sequence[CaseResult], settings: Settings, console: Console) -> None:
+    """One table per mode: a row for every length and share of zeros."""
+    for mode in dict.fromkeys(result.case.mode for result in results):
+        chosen = [result for result in results if result.case.mode == mode]
+        console.print(_table(chosen, f"{mode}, {settings.threads_label}", with_mode=False))
+    _print_legend(console)
+    _print_backends(results, console)
+    print_notes(results, console)
+
+
+def print_targets(results: Sequence[CaseResult], settings: Settings, console: Console) -> None:
+    """All cases in one table."""
+    console.print(_table(results, f"targets, {settings.threads_label}", with_mode=True))
+    _print_legend(console)
+    _print_backends(results, console)
+    print_notes(results, console)
+
+
+def print_smallest(
+    results: Sequence[CaseResult], settings: Settings, console: Console, shown: int = 10
+) -> None:
+    """The cases in which ReLA gains least over SDPA, the worst first."""
+    compared = []
+    for result in results:
+        sdpa = result.of("sdpa")
+        if sdpa is not None and sdpa.ratio is not None:
+            compared.append((sdpa.ratio, sdpa, result))
+    compared.sort(key=lambda entry: entry[0])
+    if not compared:
+        console.print("No case with both ReLA and SDPA was measured.")
+        return
+    title = f"smallest ratios of {len(compared)} cases, {settings.threads_label}"
+    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
+    table.add_column("SDPA / ReLA", justify="right")
+    table.add_column("quartiles", justify="right")
+    table.add_column("backend")
+    table.add_column("case")
+    for ratio, sdpa, result in compared[:shown]:
+        rela = result.of("rela")
+        table.add_row(
+            _ratio(ratio),
+            _quartiles(sdpa),
+            (rela.backend if rela else None) or "",
+            str(result.case),
+        )
+    console.print(table)
+    slower = sum(ratio < 1 for ratio, _, _ in compared)
+    smallest, _, result = compared[0]
+    console.print(
+        f"Smallest ratio of SDPA's time to ReLA's: {smallest:.2f} ({result.case}).\n"
+        f"ReLA was slower than SDPA in {slower} of {len(compared)} cases."
+    )
+    print_notes(results, console)
+
+
+def print_notes(results: Sequence[CaseResult], console: Console) -> None:
+    """Why numbers are missing, each reason once, with the cases that it concerns."""
+    notes: dict[str, list[str]] = {}
+    for result in results:
+        for measurement in result.measurements:
+            if measurement.note:
+                place = f"{result.case.mode} {result.case.length}"
+                places = notes.setdefault(f"{measurement.contender}: {measurement.note}", [])
+                if place not in places:
+                    places.append(place)
+    for note, places in notes.items():
+        console.print(Text(f"Note on {note} ({', '.join(places)})", style="yellow"))
+
+
+def _table(results: Sequence[CaseResult], title: str, *, with_mode: bool) -> Table:
+    contenders = list(
+        dict.fromkeys(m.contender for r in results for m in r.measurements if m.contender != "rela")
+    )
+    has_softmax = any(name in contenders for name in SOFTMAXES)
+    has_memory = any(m.peak_mib is not None for r in results for m in r.measurements)
+    has_types = len({result.case.dtype for result in results}) > 1
+    rows = []
+    for result in results:
+        case, rela = result.case, result.of("rela") or Measurement(contender="rela")
+        row = {"mode": case.mode} if with_mode else {}
+        row |= {"length": f"{case.length}", "batch": f"{case.batch}", "zeros": _zeros(result)}
+        if has_types:
+            row["type"] = case.dtype
+        if has_softmax:
+            softmax = result.faster_softmax or Measurement(contender="none ran")
+            row["softmax"] = _ratio(softmax.ratio)
+            if with_mode:
+                row["quartiles"] = _quartiles(softmax)
+        for name in contenders:
+            found = result.of(name)
+            row[name] = "" if found is None else _ratio(found.ratio)
+        row["ms"] = _milliseconds(rela.seconds)
+        row["GFLOP/s"] = _number(rela.gflops)
+        if has_memory:
+            for name in MEMORY_OF:
+                found = result.of(name)
+                row[f"MiB {name}"] = _number(found.peak_mib if found else None)
+        rows.append(row)
+    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
+    for name in rows[0]:
+        table.add_column(
+            name,
+            justify="left" if name in ("mode", "type") else "right",
+            style="bold" if name == "softmax" else None,
+            no_wrap=True,
+        )
+    for row in rows:
+        table.add_row(*row.values())
+    return table
+
+
+def _zeros(result: CaseResult) -> str:
+    """Wanted and measured."""
+    measured = result.zeros_measured
+    return result.case.zeros_label + ("" if measured is None else f" ({measured:.1f})")
+
+
+def _print_backends(results: Sequence[CaseResult], console: Console) -> None:
+    found = Counter(m.backend for r in results if (m := r.of("rela")) and m.backend is not None)
+    if len(found) == 1:
+        console.print(f"ReLA ran on the backend {next(iter(found))}.")
+    elif found:
+        parts = [f"{name} in {count}" for name, count in found.items()]
+        console.print(f"ReLA's backend by number of cases: {', '.join(parts)}.")
+
+
+def _print_legend(console: Console) -> None:
+    console.print(
+        "softmax, sdpa and so on: their time divided by ReLA's; above 1 ReLA is faster.\n"
+        "softmax: the faster of sdpa and bmm-softmax. zeros: wanted (measured, in percent).\n"
+        "ms, GFLOP/s: ReLA's, by the operations of the dense formula. -: did not run.\n"
+        "MiB: peak memory above the inputs. Medians of interleaved rounds."
+    )
+
+
+def _ratio(value: float | None) -> str:
+    if value is None:
+        return "-"
+    text = _number(value)
+    return text if value >= 1 else f"[red]{text}[/red]"
+
+
+def _quartiles(measurement: Measurement) -> str:
+    lower, upper = measurement.ratio_lower, measurement.ratio_upper
+    return "-" if lower is None else f"{_number(lower)} to {_number(upper)}"
+
+
+def _milliseconds(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return f"{1000 * seconds:.3f}" if seconds < 1e-3 else _number(1000 * seconds)
+
+
+def _number(value: float | None) -> str:
+    """Three digits that mean something."""
+    if value is None:
+        return "-"
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"

@@ -1,0 +1,32 @@
+"""What a result says about the machine that it was measured on."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from relakit.attention.backends import BACKENDS
+from relakit.bench import machine
+
+
+def test_describes_this_machine() -> None:
+    found = machine.describe_machine()
+    assert found.torch == torch.__version__
+    assert (found.rela_instructions is None) == bool(BACKENDS["native"].unavailable())
+
+
+class TestCpuName:
+    def test_reads_the_model_name(self, tmp_path: Path) -> None:
+        cpuinfo = tmp_path / "cpuinfo"
+        cpuinfo.write_text("processor\t: 0\nmodel name\t: Foo: 3 GHz\nmodel name\t: Bar\n")
+        assert machine.cpu_name(cpuinfo) == "Foo: 3 GHz"
+
+    @pytest.mark.parametrize("text", ["", "processor : 0\n", "model name :\n"])
+    def test_falls_back_to_what_python_knows(
+        self, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(machine.platform, "processor", lambda: "some processor")
+        cpuinfo = tmp_path / "cpuinfo"
+        cpuinfo.write_text(text)
+        assert machine.cpu_name(cpuinfo) == "some processor"
+        assert machine.cpu_name(tmp_path / "missing") == "some processor"

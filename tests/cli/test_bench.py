@@ -1,0 +1,181 @@
+"""`relakit bench`: options, tables, files, resuming, and loud words about the backend."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from relakit.attention import backends as attention_backends
+from relakit.attention.backends import BACKENDS, NativeBackend
+from relakit.bench import plot, runner
+from relakit.bench.cases import make_case
+from relakit.bench.presets import PRESETS, Job
+from relakit.cli.main import app
+
+SMALL = (
+    "--mode", "forward", "--mode", "decode", "--length", "32", "--zeros", "90", "--contender",
+    "sdpa", "--heads", "2", "--batch", "1", "--rounds", "1", "--no-memory", "--backend",
+    "reference",
+)  # fmt: skip
+
+
+def bench(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["bench", "attention", *map(str, arguments)])
+
+
+def rows(directory: Path) -> list[dict[str, str]]:
+    with (directory / "results.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_prints_a_table_per_mode() -> None:
+    result = bench(*SMALL)
+    assert result.exit_code == 0, result.output
+    assert "forward, 1 thread" in result.stdout
+    assert "decode, 1 thread" in result.stdout
+    heading = next(line for line in result.stdout.splitlines() if "GFLOP/s" in line)
+    assert heading.split() == ["length", "batch", "zeros", "softmax", "sdpa", "ms", "GFLOP/s"]
+
+
+def test_writes_everything(tmp_path: Path) -> None:
+    out = tmp_path / "new"
+    assert bench(*SMALL, "--out", out).exit_code == 0
+    names = {path.name for path in out.iterdir()}
+    assert names == {"results.csv", "results.json", "plot.svg", "plot.png"}
+    found = [(row["mode"], row["contender"]) for row in rows(out)]
+    assert found == [
+        ("forward", "rela"), ("forward", "sdpa"), ("decode", "rela"), ("decode", "sdpa"),
+    ]  # fmt: skip
+    assert rows(out)[0]["backend"] == "reference"
+    assert json.loads((out / "results.json").read_text())["settings"]["rounds"] == 1
+
+
+class TestInterruption:
+    def test_finished_cases_are_kept_and_skipped(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        measured = []
+        real = runner.run_case
+
+        def run_case(job: Job, settings: Any) -> Any:
+            if len(measured) == 1:
+                raise KeyboardInterrupt
+            measured.append(job.case.mode)
+            return real(job, settings)
+
+        monkeypatch.setattr(runner, "run_case", run_case)
+        assert bench(*SMALL, "--out", tmp_path).exit_code != 0
+        kept = rows(tmp_path)
+        assert {row["mode"] for row in kept} == {"forward"}
+
+        monkeypatch.setattr(runner, "run_case", real)
+        result = bench(*SMALL, "--out", tmp_path, "--resume")
+        assert result.exit_code == 0, result.output
+        assert rows(tmp_path)[:2] == kept, "measured a second time"
+        assert {row["mode"] for row in rows(tmp_path)} == {"forward", "decode"}
+
+    def test_a_case_with_a_new_contender_is_measured_again(self, tmp_path: Path) -> None:
+        assert bench(*SMALL, "--out", tmp_path).exit_code == 0
+        more = (*SMALL, "--contender", "bmm-softmax", "--out", tmp_path, "--resume")
+        assert bench(*more).exit_code == 0
+        assert [row["contender"] for row in rows(tmp_path)] == ["rela", "sdpa", "bmm-softmax"] * 2
+
+    def test_other_settings_are_an_error(self, tmp_path: Path) -> None:
+        assert bench(*SMALL, "--out", tmp_path).exit_code == 0
+        result = bench(*SMALL, "--out", tmp_path, "--resume", "--seed", "1")
+        assert "seed = 0, now it is 1" in str(result.exception)
+
+    def test_results_are_not_overwritten(self, tmp_path: Path) -> None:
+        assert bench(*SMALL, "--out", tmp_path).exit_code == 0
+        before = rows(tmp_path)
+        assert "holds results already" in str(bench(*SMALL, "--out", tmp_path).exception)
+        assert rows(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--quick", "--full"), "exclude each other"),
+        (("--preset", "target"), "unknown preset 'target'; choose one of targets, never-slower"),
+        (("--preset", "targets", "--length", "64"), "leave out --length"),
+        (("--preset", "targets", "--batch", "0"), "leave out --batch"),
+        (("--mode", "backward"), "unknown mode 'backward'; choose one of forward"),
+        (("--zeros", "most"), "percentage such as 90, or 'demo', got 'most'"),
+        (("--length", "0"), "length must be at least 1, got 0"),
+        (("--heads", "0"), "heads must be at least 1, got 0"),
+        (("--dtype", "float16"), "unknown dtype 'float16'"),
+        (("--contender", "softmax"), "unknown contender 'softmax'"),
+        (("--backend", "fast"), "unknown backend 'fast'"),
+        (("--threads", "0"), "threads must be at least 1, got 0"),
+        (("--resume",), "--resume needs --out"),
+    ],
+)
+def test_wrong_options_are_named(arguments: tuple[str, ...], message: str) -> None:
+    result = bench(*arguments)
+    assert isinstance(result.exception, ValueError)
+    assert message in str(result.exception)
+
+
+class TestPresets:
+    @pytest.fixture(autouse=True)
+    def _small(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        cases = [make_case("forward", 32, 90.0, heads=2), make_case("both", 32, 50.0, heads=2)]
+        jobs = [Job(case, ("sdpa",)) for case in cases]
+        monkeypatch.setitem(PRESETS, "targets", lambda: jobs)
+        monkeypatch.setitem(PRESETS, "never-slower", lambda: jobs)
+
+    def test_targets_are_one_table(self) -> None:
+        result = bench("--preset", "targets", "--rounds", "1", "--no-memory")
+        assert result.exit_code == 0, result.output
+        assert "quartiles" in result.stdout
+        lines = [line.split() for line in result.stdout.splitlines()]
+        assert [line[0] for line in lines if "32" in line] == ["forward", "both"]
+
+    def test_never_slower_prints_the_smallest_ratio(self) -> None:
+        result = bench("--preset", "never-slower", "--rounds", "1")
+        assert result.exit_code == 0, result.output
+        assert "Smallest ratio of SDPA's time to ReLA's: " in result.stdout
+        assert "of 2 cases" in result.stdout
+
+
+class TestBackendWarnings:
+    ARGUMENTS = SMALL[:-2]  # no --backend
+
+    def test_no_native_kernels(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(NativeBackend, "unavailable", lambda self: ["it was not built"])
+        result = bench(*self.ARGUMENTS)
+        assert result.exit_code == 0, result.output
+        words = " ".join(result.stderr.split())
+        assert "The native kernels cannot run here: it was not built." in words
+        assert "In 2 of 2 cases ReLA ran on the reference backend" in words
+
+    def test_native_kernels_that_are_not_chosen(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(NativeBackend, "unavailable", lambda self: [])
+        others = {name: backend for name, backend in BACKENDS.items() if name == "reference"}
+        monkeypatch.setattr(attention_backends, "BACKENDS", others)
+        words = " ".join(bench(*self.ARGUMENTS).stderr.split())
+        assert "The native kernels can run here: --backend native." in words
+
+    def test_the_reference_by_name_is_no_surprise(self) -> None:
+        assert "not made for speed" not in bench(*SMALL).stderr
+
+
+class TestPlot:
+    def test_draws_again_from_the_csv(self, tmp_path: Path) -> None:
+        assert bench(*SMALL, "--out", tmp_path / "run").exit_code == 0
+        arguments = ["bench", "plot", tmp_path / "run" / "results.csv", "--out", tmp_path / "new"]
+        result = CliRunner().invoke(app, list(map(str, arguments)))
+        assert result.exit_code == 0, result.output
+        assert {path.name for path in (tmp_path / "new").iterdir()} == {"plot.svg", "plot.png"}
+
+    def test_a_run_without_matplotlib_keeps_its_numbers(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(plot, "find_spec", lambda name: None)
+        result = bench(*SMALL, "--out", tmp_path)
+        assert result.exit_code == 0, result.output
+        assert "No plot: plots need matplotlib" in " ".join(result.stderr.split())
+        assert {path.name for path in tmp_path.iterdir()} == {"results.csv", "results.json"}
