@@ -15,13 +15,13 @@ NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.h native/*.py native/*
 .PHONY: help setup demo test lint bench sanitize clean
 
 help:
-	@echo 'make demo    run examples/sequence_task.py'
-	@echo 'make test    lint, then run all tests'
-	@echo 'make lint    ruff, mypy and the import rules'
-	@echo 'make bench   run benchmarks/attention_overhead.py'
+	@echo 'make demo       run examples/sequence_task.py'
+	@echo 'make test       lint, then run all tests'
+	@echo 'make lint       ruff, mypy and the import rules'
+	@echo 'make bench      run benchmarks/attention_overhead.py'
 	@echo 'make sanitize   run the tests of the C++ kernels with memory checks'
-	@echo 'make setup   only make .venv (the other targets do so when needed)'
-	@echo 'make clean   remove .venv and all caches'
+	@echo 'make setup      only make .venv (the other targets do so when needed)'
+	@echo 'make clean      remove .venv and all caches'
 	@echo 'Another interpreter: make PYTHON=python3.12 ...'
 
 setup: $(STAMP)

@@ -1,6 +1,6 @@
 """A pytest plugin: tests use the extension that `make sanitize` built, not the installed one.
 
-    RELAKIT_SANITIZED=path/to/_native.so PYTHONPATH=tests pytest -p sanitized_extension
+RELAKIT_SANITIZED=path/to/_native.so PYTHONPATH=tests pytest -p sanitized_extension
 """
 
 import importlib.util

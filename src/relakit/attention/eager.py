@@ -22,7 +22,6 @@ from torch.autograd import forward_ad
 from torch.compiler import is_compiling
 
 
-
 def _ordinary_keys() -> frozenset[int]:
     """The sets of dispatch keys that strided CPU tensors have, as numbers."""
     with torch.inference_mode(False):

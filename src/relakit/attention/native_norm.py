@@ -313,9 +313,7 @@ def _has_contiguous_features(x: Tensor) -> bool:
     return x.stride(-1) == 1 or x.size(-1) == 1
 
 
-def _check_gradient(
-    grad_output: Tensor, inverse_rms: Tensor, x: Tensor, feature_dims: int
-) -> None:
+def _check_gradient(grad_output: Tensor, inverse_rms: Tensor, x: Tensor, feature_dims: int) -> None:
     rows = x.shape[:-feature_dims]
     expected = (*rows, math.prod(x.shape[-feature_dims:]))
     if grad_output.shape != expected or grad_output.dtype != x.dtype:
