@@ -1,8 +1,8 @@
 """Time of the C++ norm relative to the same formula in PyTorch, for ReLA-g's gated RMSNorm.
 
-Both are timed in turn, round after round, in one process: only the ratios mean something. A ratio is
-the time of the formula divided by the time of the kernels; above 1 the kernels are faster. The input
-is laid out as attention leaves it, heads before positions.
+Both are timed in turn, round after round, in one process: only the ratios mean something. A ratio
+is the time of the formula divided by the time of the kernels; above 1 the kernels are faster. The
+input is laid out as attention leaves it, heads before positions.
 
     python benchmarks/norm.py --help
 """

@@ -97,7 +97,7 @@ float inverse_rms(const Problem& p, const T* input) {
       rest = x.times_plus(x, rest);
     }
   }
-  const float mean = ((even + odd) + rest).sum() / static_cast<float>(p.features());
+  const float mean = ((even + odd) + rest).sum() / static_cast<float>(features_of(p));
   return 1.0f / sqrtf(mean + p.eps);
 }
 
@@ -106,7 +106,7 @@ void forward_rows(const Problem& p, const ForwardResult& result, std::int64_t be
                   std::int64_t end) {
   for (std::int64_t row = begin; row < end; row++) {
     const T* input = row_of(static_cast<const T*>(p.input), p.strides, p, row);
-    T* output = static_cast<T*>(result.output) + row * p.features();
+    T* output = static_cast<T*>(result.output) + row * features_of(p);
     const float scale = inverse_rms(p, input);
     if (result.inverse_rms != nullptr) result.inverse_rms[row] = scale;
     for_each_vector(p, [&](std::int64_t piece, std::int64_t i, auto extent) {
@@ -149,7 +149,7 @@ void backward_rows(const Problem& p, const BackwardResult& result, const BlockSu
       products = dn.times_plus(n, products);
       store(dn.times_plus(scale, through_gate), scratch + j, extent);
     });
-    const Lanes mean = Lanes::all(products.sum() / static_cast<float>(p.features()));
+    const Lanes mean = Lanes::all(products.sum() / static_cast<float>(features_of(p)));
     const Lanes factor = Lanes::all(0.0f) - mean * scale;
     for_each_vector(p, [&](std::int64_t piece, std::int64_t i, auto extent) {
       const Lanes n = load(input + piece * p.strides.piece + i, extent) * scale;

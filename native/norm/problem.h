@@ -21,10 +21,11 @@ struct Problem {
   const float* gain = nullptr;  // [features]
   const float* gate = nullptr;  // [features]; null: no gate
   float eps = 0.0f;
-
-  std::int64_t row_count() const { return outer * rows; }
-  std::int64_t features() const { return pieces * size; }
 };
+
+// "static": a copy in each file, compiled with the flags of that file and called from there alone.
+static inline std::int64_t row_count(const Problem& p) { return p.outer * p.rows; }
+static inline std::int64_t features_of(const Problem& p) { return p.pieces * p.size; }
 
 struct ForwardResult {
   void* output = nullptr;        // [rows, features], contiguous

@@ -52,11 +52,11 @@ class Floats {
 };
 
 std::int64_t block_count(const Problem& p) {
-  return (p.row_count() + kBlockRows - 1) / kBlockRows;
+  return (row_count(p) + kBlockRows - 1) / kBlockRows;
 }
 
 int useful_threads(const Problem& p, int threads) {
-  const std::int64_t useful = p.row_count() * p.features() / kElementsPerThread;
+  const std::int64_t useful = row_count(p) * features_of(p) / kElementsPerThread;
   return static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(threads, useful)));
 }
 
@@ -66,7 +66,7 @@ void for_each_block(const Problem& p, int threads, const Run& run) {
   struct Work {
     const Run& run;
     std::int64_t rows;
-  } work{run, p.row_count()};
+  } work{run, row_count(p)};
   run_parallel(
       block_count(p), useful_threads(p, threads),
       [](void* data, std::int64_t block) {
@@ -103,7 +103,7 @@ void run_forward(const std::string& name, int threads, const Call& call,
                  const ForwardResult& result) {
   const Kernels& kernels = find(name);
   Problem p = call.problem;
-  const Floats gain(call.gain, p.features()), gate(call.gate, p.features());
+  const Floats gain(call.gain, features_of(p)), gate(call.gate, features_of(p));
   p.gain = gain.data();
   p.gate = gate.data();
   for_each_block(p, threads, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
@@ -116,7 +116,7 @@ void run_backward(const std::string& name, int threads, const Call& call,
                   const Parameter& grad_gate) {
   const Kernels& kernels = find(name);
   Problem p = call.problem;
-  const std::int64_t features = p.features(), blocks = block_count(p);
+  const std::int64_t features = features_of(p), blocks = block_count(p);
   const Floats gain(call.gain, features), gate(call.gate, features);
   p.gain = gain.data();
   p.gate = gate.data();

@@ -72,7 +72,10 @@ def compiled_graph() -> str:
 PASSED_OVER = {
     "dtype": ({"dtype": torch.float64}, "it computes float32 and bfloat16, not torch.float64"),
     "power": ({"power": 1.5}, "it knows the powers 1 and 2, not 1.5"),
-    "weights": ({"need_weights": True}, "it does not return weights"),
+    "weights": (
+        {"need_weights": True, "threshold": torch.zeros(2, requires_grad=True)},
+        "it returns weights only where no gradients are recorded",
+    ),
     "mask": ({"attn_mask": torch.zeros(5, 5, requires_grad=True)}, "no gradient for the mask"),
 }
 

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from relakit.attention import backends as attention_backends
 from relakit.attention.backends import BACKENDS, Backend
+from relakit.attention.call import AttentionResult
 from relakit.cli import diagnosis, doctor
 from relakit.cli.main import app
 
@@ -41,15 +42,15 @@ class Stub(Backend):
         return self._run(call)
 
 
-def wrong(call: Any) -> tuple[Tensor, None]:
-    return torch.full_like(call.query, 7.0), None
+def wrong(call: Any) -> AttentionResult:
+    return AttentionResult(torch.full_like(call.query, 7.0))
 
 
-def nan(call: Any) -> tuple[Tensor, None]:
-    return torch.full_like(call.query, float("nan")), None
+def nan(call: Any) -> AttentionResult:
+    return AttentionResult(torch.full_like(call.query, float("nan")))
 
 
-def broken(call: Any) -> tuple[Tensor, None]:
+def broken(call: Any) -> AttentionResult:
     raise RuntimeError("the kernel fell over")
 
 

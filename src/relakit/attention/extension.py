@@ -1,6 +1,7 @@
 """The C++ extension: whether it is there, and which of its kernels to use."""
 
 import os
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
@@ -13,20 +14,20 @@ ISA_VARIABLE: Final = "RELAKIT_CPU_ISA"
 BACKEND_VARIABLE: Final = "RELAKIT_BACKEND"
 
 
-@lru_cache(maxsize=1)
 def load_extension() -> ModuleType:
     """The C++ extension; ImportError where it was not built."""
-    return import_module("relakit._native")
+    # Looked up first, as an import that has nothing to do takes a microsecond.
+    return sys.modules.get("relakit._native") or import_module("relakit._native")
 
 
 def choose_kernels() -> str:
     """The instruction set to use: the best one, or the one that RELAKIT_CPU_ISA names."""
-    return _kernels_for(os.environ.get(ISA_VARIABLE))
+    return _choose(os.environ.get(ISA_VARIABLE), load_extension())
 
 
 @lru_cache(maxsize=8)  # asking the extension takes longer than a short call does
-def _kernels_for(wanted: str | None) -> str:
-    usable: list[str] = load_extension().kernels()
+def _choose(wanted: str | None, extension: ModuleType) -> str:
+    usable: list[str] = extension.kernels()
     if not wanted:
         return usable[0]
     if wanted not in usable:
