@@ -179,9 +179,8 @@ class BackwardTask {
     if (!has_values_t_) transpose(values_, value_dim_, tile_.columns, values_t_);
     has_values_t_ = true;
     products(place.grad_output, values_t_, p_.value_dim, 0.0f, tile_.rows, tile_.columns, matrix_);
-    if (p_.power == 1 && p_.dropout == 0.0f) {
-      tile_.rectify(tile_.scores);
-      tile_.rectify(matrix_);
+    if (!weighs_) {
+      tile_.clear_zeros(matrix_);
     } else {
       tile_.list_scores();
       for (int i = 0; i < tile_.rows; i++) {
@@ -224,14 +223,11 @@ class BackwardTask {
       lengths[j] = append_positions(words[j], 0, tile_.list(j), 0);
       pad_list(tile_.list(j), lengths[j]);
     }
-    std::uint8_t order[64];
-    const int lists = sort_by_length(lengths, keys, order);
     // A head of the usual 64 features has code of its own.
     const bool usual = dim_ == 4 * kWidth && value_dim_ == 4 * kWidth &&
                        key_rows.stride == dim_ && value_rows.stride == value_dim_ &&
                        place.grad_output.stride == value_dim_;
-    for (int t = 0; t < lists; t++) {
-      const int j = order[t];
+    for (int j = 0; j < keys; j++) {
       float *weights = tile_.weight_row(j), *gradients = gradient_row(j);
       if (usual && !scorer.head.has_bias()) {
         fill_key_lists<4>(key_rows[j], value_rows[j], place.queries.data, place.grad_output.data,
@@ -241,19 +237,25 @@ class BackwardTask {
                    lengths[j], weights, gradients);
       }
     }
-    for (int t = 0; t < lists; t++) {
-      const int j = order[t];
+    for (int j = 0; j < keys; j++) {
       float *weights = tile_.weight_row(j), *gradients = gradient_row(j);
-      weigh(scorer.head, place.query, 1, place.key + first + j, 0, tile_.list(j), lengths[j],
-            weights, gradients);
-      add_lists(place, first + j, tile_.list(j), lengths[j], weights, gradients);
+      if (lengths[j] == 0) continue;
+      if (weighs_) {
+        weigh(scorer.head, place.query, 1, place.key + first + j, 0, tile_.list(j), lengths[j],
+              weights, gradients);
+      }
+      if (usual && want_keys_) {
+        add_rows_twice<4>(value_sums(place.key + first + j), place.grad_output.data, weights,
+                          key_sums(place.key + first + j), place.queries.data, gradients,
+                          tile_.list(j), lengths[j]);
+      } else if (want_keys_) {
+        add_lists(place, first + j, tile_.list(j), lengths[j], weights, gradients);
+      }
     }
-    for (int t = 0; want_queries_ && t < lists; t++) {
-      const int j = order[t];
+    for (int j = 0; want_queries_ && j < keys; j++) {
       spread_row(place.grad_queries, key_rows[j], dim_, tile_.list(j), gradient_row(j), lengths[j]);
     }
-    for (int u = 0; want_queries_ && result_.grad_rows != nullptr && u < lists; u++) {
-      const int j = order[u];
+    for (int j = 0; want_queries_ && result_.grad_rows != nullptr && j < keys; j++) {
       float* sums = result_.grad_rows + scorer.head.row(place.query);
       for (int t = 0; t < lengths[j]; t++) sums[tile_.list(j)[t]] += gradient_row(j)[t];
     }
@@ -276,7 +278,6 @@ class BackwardTask {
   // What the listed queries add to the gradients of a key and its value.
   void add_lists(const Place& place, int j, const std::uint8_t* list, int length, float* weights,
                  float* gradients) {
-    if (!want_keys_) return;
     pad_numbers(weights, length);
     pad_numbers(gradients, length);
     add_rows(value_sums(place.key + j), place.grad_output.data, place.grad_output.stride,
@@ -293,6 +294,7 @@ class BackwardTask {
   const std::int64_t batch_, key_head_;
   const Range queries_, keys_;
   const bool want_queries_, want_keys_;
+  const bool weighs_ = p_.power != 1 || p_.dropout > 0.0f;  // a weight is not the rectified score
   const std::int64_t dim_ = round_up(p_.dim, kWidth), value_dim_ = round_up(p_.value_dim, kWidth);
   float *grad_keys_ = nullptr, *grad_values_ = nullptr;
   Buffer values_buffer_{kKeyTile * value_dim_}, values_t_{value_dim_ * kKeyTile};

@@ -105,7 +105,7 @@ class DecodeTask {
         dot_all_rows(queries_ + i * p_.dim, keys_ + key * p_.key.row, p_.key.row, p_.dim, columns,
                      -head_.threshold(), tile.score_row(i));
         if (head_.has_bias()) head_.add_bias(i, key, columns, tile.score_row(i));
-        tile.find_bits(i, columns);
+        tile.rectify_row(i, columns);
       }
       if (static_cast<float>(tile.total) <= kPrefetch * static_cast<float>(rows * columns)) {
         prefetch_values(key, tile);

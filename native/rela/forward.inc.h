@@ -78,12 +78,13 @@ class ForwardTask {
                  head_index * result.output.head + begin * result.output.row),
         in_place_(sizeof(T) == sizeof(float) && p.value_dim % kWidth == 0),
         buffer_(in_place_ ? 0 : count_ * value_dim_),
-        candidates_((count_ + kForwardRows - 1) / kForwardRows, Start::zero),
+        candidates_((count_ + kForwardRows - 1) / kForwardRows),
         scorer_(p, batch, head_index, begin, end, Scorer<T>::Screening::allowed) {}
 
   void run() {
     const Head& head = scorer_.head;
     start();
+    for (std::int64_t i = 0; i * kForwardRows < count_; i++) candidates_[i] = kUnknown;
     for (std::int64_t key = 0; key < p_.keys; key += kKeyTile) {
       const int columns = static_cast<int>(least(kKeyTile, p_.keys - key));
       values_ = packed_rows(row_of<T>(p_.value, batch_, head.key_head(), key), p_.value.row,
@@ -158,9 +159,7 @@ class ForwardTask {
       }
     }
     const bool dense = !is_finite || (!tile_.has_lists && tile_.is_dense());
-    if (dense && are_weights_scores_) {
-      tile_.rectify(tile_.scores);
-    } else {
+    if (!dense || !are_weights_scores_) {
       if (!tile_.has_lists) tile_.list_scores();
       for (int i = 0; !are_weights_scores_ && i < tile_.rows; i++) {
         weigh_list(p_, head, begin_ + q + i, key, tile_.list(i), tile_.lengths[i],
@@ -176,10 +175,7 @@ class ForwardTask {
                    tile_.columns);
       return;
     }
-    std::uint8_t order[kQueryTile];
-    const int lists = sort_by_length(tile_.lengths, tile_.rows, order);
-    for (int t = 0; t < lists; t++) {
-      const int i = order[t];
+    for (int i = 0; i < tile_.rows; i++) {
       add_rows(output(q + i), values_.data, values_.stride, value_dim_, tile_.list(i),
                tile_.weight_row(i), tile_.lengths[i]);
     }

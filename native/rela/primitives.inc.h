@@ -83,24 +83,6 @@ void pad_numbers(float* numbers, int length) {
   std::memset(numbers + length, 0, kStep * sizeof(float));
 }
 
-// The lists that are not empty, shortest first. A loop over lists of one length after the other ends
-// when the processor expects it to; with lengths in no order, every list would cost a wrong guess.
-int sort_by_length(const int* lengths, int count, std::uint8_t* order) {
-  std::uint8_t starts[kKeyTile + 1] = {};
-  for (int i = 0; i < count; i++) starts[lengths[i]]++;
-  int next = 0;
-  starts[0] = 0;
-  for (int length = 1; length <= kKeyTile; length++) {
-    const int here = starts[length];
-    starts[length] = static_cast<std::uint8_t>(next);
-    next += here;
-  }
-  for (int i = 0; i < count; i++) {
-    if (lengths[i] != 0) order[starts[lengths[i]]++] = static_cast<std::uint8_t>(i);
-  }
-  return next;
-}
-
 // out += sum over the list of number * row[position], for N vectors of a row.
 template <int N, class T>
 void add_rows_part(float* out, const T* rows, std::int64_t stride, const std::uint8_t* list,
@@ -127,15 +109,46 @@ void add_rows_part(float* out, const T* rows, std::int64_t stride, const std::ui
 }
 
 template <class T>
-void add_rows(float* out, const T* rows, std::int64_t stride, std::int64_t padded,
+inline void add_rows(float* out, const T* rows, std::int64_t stride, std::int64_t padded,
               const std::uint8_t* list, const float* numbers, int length) {
   if (length == 0) return;
+  if (padded == 4 * kWidth && stride == padded) {  // a head of the usual 64 features
+    add_rows_part<4>(out, rows, 4 * kWidth, list, numbers, length);
+    return;
+  }
   std::int64_t p = 0;
   for (; p + 4 * kWidth <= padded; p += 4 * kWidth) {
     add_rows_part<4>(out + p, rows + p, stride, list, numbers, length);
   }
   for (; p < padded; p += kWidth) {
     add_rows_part<1>(out + p, rows + p, stride, list, numbers, length);
+  }
+}
+
+// add_rows for two sums over one list, of N vectors each and from row to row: one walk.
+template <int N>
+void add_rows_twice(float* out_a, const float* rows_a, const float* numbers_a, float* out_b,
+                    const float* rows_b, const float* numbers_b, const std::uint8_t* list,
+                    int length) {
+  Vector a[N], b[N];
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) {
+    a[v] = Vector::load(out_a + v * kWidth);
+    b[v] = Vector::load(out_b + v * kWidth);
+  }
+  for (int t = 0; t < length; t++) {
+    const std::int64_t start = list[t] * (N * kWidth);
+    const Vector wa = Vector::all(numbers_a[t]), wb = Vector::all(numbers_b[t]);
+    RELAKIT_UNROLL
+    for (int v = 0; v < N; v++) {
+      a[v] = a[v].plus_product(wa, Vector::load(rows_a + start + v * kWidth));
+      b[v] = b[v].plus_product(wb, Vector::load(rows_b + start + v * kWidth));
+    }
+  }
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) {
+    a[v].store(out_a + v * kWidth);
+    b[v].store(out_b + v * kWidth);
   }
 }
 

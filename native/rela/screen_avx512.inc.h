@@ -31,23 +31,26 @@ inline __m512i plus_products(__m512i sums, __m512i bytes, __m512i signed_bytes) 
 class Screen {
  public:
   static constexpr bool kIsAvailable = true;
+  static constexpr int kBlock = 6;  // queries at once
 
   Screen(std::int64_t most_queries, std::int64_t dim)
       : dim_(dim),
         slack_(1e-5f + 2.4e-7f * static_cast<float>(dim)),
-        queries_((most_queries + kBlock) * dim / 4),  // blocks may reach beyond the last query
-        facts_((most_queries + kBlock) * kFacts),
+        // Blocks may reach beyond the queries that were taken, and find what nobody asks for.
+        queries_((most_queries + kBlock) * dim / 4, Start::zero),
+        facts_((most_queries + kBlock) * kFacts, Start::zero),
         rounded_(kKeyTile * dim / 4),
         keys_(kKeyTile * dim / 4) {}
 
-  // Round queries. False where one is not finite: then nothing can be told.
-  bool take_queries(Rows rows, std::int64_t count, float threshold) {
+  // Round some of the queries. False where one is not finite: then nothing can be told.
+  bool take_queries(Rows rows, std::int64_t first, int count, float threshold) {
     auto* out = reinterpret_cast<std::int8_t*>(queries_.data());
-    for (std::int64_t i = 0; i < count; i++) {
-      const Size size = measure(rows[i]);
+    for (std::int64_t i = first; i < first + count; i++) {
+      const float* row = rows[i - first];
+      const Size size = measure(row);
       if (!(size.norm < HUGE_VALF)) return false;
       const float scale = scale_for(size.largest);
-      const Rest rest = round_row(rows[i], scale, 0, out + i * dim_);
+      const Rest rest = round_row(row, scale, 0, out + i * dim_);
       const float rest_norm = rest.norm + slack_ * size.norm;
       float* facts = facts_ + i * kFacts;
       facts[0] = (threshold - 1e-5f * std::fabs(threshold)) / scale;
@@ -56,8 +59,6 @@ class Screen {
       // Keys are stored with 128 added, as the instruction wants them unsigned.
       facts[3] = 128.0f * static_cast<float>(rest.sum);
     }
-    std::memset(out + count * dim_, 0, static_cast<std::size_t>(kBlock * dim_));
-    std::memset(facts_ + count * kFacts, 0, kBlock * kFacts * sizeof(float));
     return true;
   }
 
@@ -143,7 +144,7 @@ class Screen {
   }
 
  private:
-  static constexpr int kBlock = 6, kColumnsAtOnce = 64, kFacts = 4;
+  static constexpr int kColumnsAtOnce = 64, kFacts = 4;
 
   struct Size {
     float largest, norm;  // norms are never too small

@@ -6,8 +6,9 @@ namespace {
 class Screen {
  public:
   static constexpr bool kIsAvailable = false;
+  static constexpr int kBlock = 1;
   Screen(std::int64_t, std::int64_t) {}
-  bool take_queries(Rows, std::int64_t, float) { return false; }
+  bool take_queries(Rows, std::int64_t, int, float) { return false; }
   bool take_keys(Rows, int) { return false; }
   int find(std::int64_t, int, int, const KeyBits*, KeyBits*) { return 0; }
   static int keep_positive(const float*, float, const std::uint8_t*, int, float*, std::uint8_t*,

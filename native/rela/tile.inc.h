@@ -15,6 +15,7 @@ constexpr float kDense = 0.4f;
 // alone. It pays while they are few, and where many queries and keys share the cost of rounding them.
 constexpr float kMostCandidates = 0.28f;
 constexpr std::int64_t kLeastToScreen = 256;
+constexpr float kUnknown = -1.0f;
 
 // Rectified scores: which of them are above zero, and the scores themselves, either all of them, or
 // those above zero in lists.
@@ -52,16 +53,20 @@ struct Tile {
     lengths[i] = 0;
   }
 
-  // Find out which scores of row i are above zero, of what is seen.
-  void find_bits(int i, int row_columns) {
-    const float* row = score_row(i);
+  // Rectify row i, of which scores are known up to a column, and note what is above zero and seen.
+  void rectify_row(int i, int known) {
+    float* row = score_row(i);
     for (int w = 0; w < kWords; w++) {
       std::uint64_t word = 0;
-      for (int j = 64 * w; j < 64 * (w + 1) && j < row_columns; j += kWidth) {
-        word |= static_cast<std::uint64_t>(Vector::load(row + j).not_below_or_zero()) << (j % 64);
+      for (int j = 64 * w; j < 64 * (w + 1) && j < columns; j += kWidth) {
+        const Vector x = Vector::load(row + j);
+        const auto visible = static_cast<std::uint32_t>(seen[i].words[w] >> (j % 64));
+        const std::uint32_t part = j < known ? x.not_below_or_zero() & visible : 0;
+        x.where(part).store(row + j);
+        word |= static_cast<std::uint64_t>(part) << (j % 64);
       }
-      bits[i].words[w] = word & seen[i].words[w];
-      total += count_bits(bits[i].words[w]);
+      bits[i].words[w] = word;
+      total += count_bits(word);
     }
   }
 
@@ -92,8 +97,8 @@ struct Tile {
     }
   }
 
-  // 0 for what is not above zero.
-  void rectify(float* matrix) const {
+  // 0 where the score is not above zero.
+  void clear_zeros(float* matrix) const {
     for (int i = 0; i < rows; i++, matrix += kKeyTile) {
       for (int j = 0; j < columns; j += kWidth) {
         const auto part = static_cast<std::uint32_t>(bits[i].words[j / 64] >> (j % 64));
@@ -132,7 +137,6 @@ class Scorer {
         screen_(may_screen_ ? count_ : 0, may_screen_ ? dim_ : 0) {
     pack_rows(row_of<T>(p.query, batch, head_index, begin), p.query.row, static_cast<int>(count_),
               p.dim, dim_, p.scale, packed_);
-    may_screen_ = may_screen_ && screen_.take_queries(queries(0), count_, head.threshold());
   }
 
   const Head head;
@@ -153,8 +157,8 @@ class Scorer {
 
   // Fill the tile of `rows` queries from one of the block on, with lists alone where screening pays,
   // else with all scores. `candidates` is the share of scores that screening let through for these
-  // queries in the tile before; it is brought up to date. All choices depend on the queries and keys
-  // alone, so that results are the same for any division of the work.
+  // queries in the tile before, kUnknown at first; it is brought up to date. All choices depend on the
+  // queries and keys alone, so that results are the same for any division of the work.
   void fill(std::int64_t i, int rows, float& candidates, Tile& tile) {
     tile.start(rows, columns_);
     if (!head.look(begin_ + i, rows, key_, columns_, tile.seen)) {
@@ -163,15 +167,16 @@ class Scorer {
       return;
     }
     if (can_screen_ && candidates < kMostCandidates && take_keys_to_screen()) {
-      const int found = screen_.find(i, rows, columns_, tile.seen, tile.bits);
-      candidates = static_cast<float>(found) / static_cast<float>(rows * columns_);
+      if (candidates == kUnknown) candidates = take_queries_to_screen(i, tile);
+      if (candidates < kMostCandidates) candidates = find_candidates(i, rows, tile);
       if (candidates < kMostCandidates) {
         check_candidates(i, tile);
         return;
       }
     }
     fill_scores(i, tile);
-    candidates = static_cast<float>(tile.total) / static_cast<float>(rows * columns_);
+    const float share = static_cast<float>(tile.total) / static_cast<float>(rows * columns_);
+    candidates = share < kMostCandidates ? kUnknown : share;
   }
 
   // All scores, also of what nobody sees.
@@ -193,9 +198,27 @@ class Scorer {
                tile.score_row(r));
       for (int u = r; u < r + block; u++) {
         if (head.has_bias()) head.add_bias(begin_ + i + u, key_, columns, tile.score_row(u));
-        tile.find_bits(u, columns);
+        tile.rectify_row(u, columns);
       }
     }
+  }
+
+  // The share of scores that screening lets through.
+  float find_candidates(std::int64_t i, int rows, Tile& tile) {
+    const int found = screen_.find(i, rows, columns_, tile.seen, tile.bits);
+    return static_cast<float>(found) / static_cast<float>(rows * columns_);
+  }
+
+  // Round queries: the first few, and if these let little through, the rest. Returns their share.
+  float take_queries_to_screen(std::int64_t i, Tile& tile) {
+    const int few = static_cast<int>(least(Screen::kBlock, tile.rows));
+    const float threshold = head.threshold();
+    if (!screen_.take_queries(queries(i), i, few, threshold)) return 1.0f;
+    const float share = find_candidates(i, few, tile);
+    if (share >= kMostCandidates) return share;
+    const bool is_finite =
+        screen_.take_queries(queries(i + few), i + few, tile.rows - few, threshold);
+    return is_finite ? share : 1.0f;
   }
 
   bool take_keys_to_screen() {
@@ -218,10 +241,7 @@ class Scorer {
       pad_list(candidate_list(r), length);
       lengths[r] = length;
     }
-    std::uint8_t order[kQueryTile];
-    const int lists = sort_by_length(lengths, tile.rows, order);
-    for (int t = 0; t < lists; t++) {
-      const int r = order[t];
+    for (int r = 0; r < tile.rows; r++) {
       dot_rows(queries(i + r)[0], keys_, dim_, candidate_list(r), lengths[r], candidate_row(r));
     }
     for (int r = 0; r < tile.rows; r++) {
