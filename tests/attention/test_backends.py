@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 import relakit
-from relakit.attention import ACTIVATIONS, backends, extension
+from relakit.attention import ACTIVATIONS, backends, extension, functional
 from relakit.attention.backends import BACKENDS, choose_backend
 from relakit.attention.call import AttentionCall
 
@@ -33,6 +33,11 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
+def take_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choose a backend in every call, also in those that usually go to the kernels directly."""
+    monkeypatch.setattr(functional, "usual_attention", lambda *_: None)
+
+
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the backends that ran, in order."""
@@ -44,6 +49,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return type(backend).run(backend, call)
 
         monkeypatch.setattr(backend, "run", run)
+    take_the_long_way(monkeypatch)
     return names
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from typer.testing import CliRunner
 
 from relakit.attention import backends as attention_backends
+from relakit.attention import functional
 from relakit.attention.backends import BACKENDS, Backend
 from relakit.attention.call import AttentionResult
 from relakit.cli import diagnosis, doctor
@@ -61,6 +62,8 @@ def install(monkeypatch: pytest.MonkeyPatch):
     def install(stub: Stub) -> None:
         registered = {stub.name: stub, **BACKENDS}
         monkeypatch.setattr(attention_backends, "BACKENDS", registered)
+        # Calls without options go to the kernels directly, past all backends.
+        monkeypatch.setattr(functional, "usual_attention", lambda *_: None)
 
     return install
 

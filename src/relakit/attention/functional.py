@@ -1,13 +1,17 @@
 """The attention function."""
 
+import os
 from typing import Literal, overload
 
 from torch import Tensor
+from torch.compiler import is_compiling
 
 from relakit.attention.backends import choose_backend
 from relakit.attention.call import AttentionCall, AttentionResult, check_call, check_tensor
+from relakit.attention.extension import BACKEND_VARIABLE
+from relakit.attention.native import usual_attention
 from relakit.attention.precision import follow_autocast
-from relakit.attention.recorder import report
+from relakit.attention.recorder import is_recording, report
 
 
 @overload
@@ -130,6 +134,18 @@ def attention(
     check_tensor("query", query)
     check_tensor("key", key)
     check_tensor("value", value)
+    if (
+        not is_compiling()
+        and activation == "relu"
+        and attn_mask is None
+        and dropout_p == 0
+        and length_exponent == 0
+        and not (enable_gqa or need_weights or is_recording())
+        and (backend == "native" or (backend is None and not os.environ.get(BACKEND_VARIABLE)))
+    ):
+        output = usual_attention(query, key, value, is_causal, scale, threshold, power)
+        if output is not None:
+            return output
     query, key, value = follow_autocast(query, key, value)
     call = AttentionCall(
         query=query,

@@ -15,6 +15,11 @@ def report(call: AttentionCall) -> None:
         listener(call)
 
 
+def is_recording() -> bool:
+    """Whether anybody listens."""
+    return bool(_listeners)
+
+
 def add_listener(listener: Listener) -> None:
     """From now on, tell this listener about every call."""
     _listeners.append(listener)
