@@ -58,8 +58,8 @@ bench: $(STAMP)
 # the sanitizers' libraries are loaded before it; what it leaves allocated at exit is not our concern.
 # Without pytest's capture of stderr: the report comes with the end of the process.
 SANITIZED := build/sanitize
-SANITIZED_TESTS := tests/attention/test_native.py tests/attention/test_native_norm.py \
-	tests/attention/test_native_norm_operators.py
+SANITIZED_TESTS := tests/attention/test_native.py tests/attention/test_native_results.py \
+	tests/attention/test_native_norm.py tests/attention/test_native_norm_operators.py
 SANITIZERS = $(foreach name,asan ubsan,$(shell $(CXX) -print-file-name=lib$(name).so))
 CMAKE := $(if $(shell command -v cmake),cmake,$(BIN)/cmake)
 

@@ -53,7 +53,7 @@ class BackwardTask {
           padded_(round_up(size, kWidth)),
           in_place_(is_packed<T>(size, size)),
           buffer_(in_place_ ? 0 : count_ * padded_) {
-      std::memset(rows(), 0, sizeof(float) * static_cast<std::size_t>(count_ * padded_));
+      set_to_zero(rows(), sizeof(float) * static_cast<std::size_t>(count_ * padded_));
     }
 
     float* rows() { return in_place_ ? reinterpret_cast<float*>(result_) : buffer_.data(); }
@@ -97,7 +97,7 @@ class BackwardTask {
     const std::int64_t row = scorer.head.row(queries_.begin);
     Sums grad_queries(want_queries_ ? result_.grad_query : nullptr, row, count, p_.dim);
     if (want_queries_ && result_.grad_rows != nullptr) {
-      std::memset(result_.grad_rows + row, 0, sizeof(float) * static_cast<std::size_t>(count));
+      set_to_zero(result_.grad_rows + row, sizeof(float) * static_cast<std::size_t>(count));
     }
     const T* upstream = row_of<T>(result_.grad_output, batch_, head_index, queries_.begin);
     Buffer upstream_buffer(

@@ -76,7 +76,7 @@ class DecodeTask {
     values_ = row_of<T>(p.value, batch, head_.key_head(), 0);
     pack_rows(row_of<T>(p.query, batch, head_index, 0), p.query.row, static_cast<int>(p.queries),
               p.dim, p.dim, p.scale, queries_);
-    std::memset(output, 0, sizeof(float) * static_cast<std::size_t>(p.queries * p.value_dim));
+    set_to_zero(output, sizeof(float) * static_cast<std::size_t>(p.queries * p.value_dim));
   }
 
   void run(std::int64_t begin, std::int64_t end) {

@@ -45,11 +45,11 @@ void report_row(const ForwardResult& result, std::int64_t row, std::int64_t key,
 void start_rows(const Problem& p, const ForwardResult& result, std::int64_t row,
                 std::int64_t count) {
   const auto rows = static_cast<std::size_t>(count);
-  if (result.row_counts != nullptr) std::memset(result.row_counts + row, 0, rows * 4);
-  if (result.row_sums != nullptr) std::memset(result.row_sums + row, 0, rows * 4);
+  if (result.row_counts != nullptr) set_to_zero(result.row_counts + row, rows * 4);
+  if (result.row_sums != nullptr) set_to_zero(result.row_sums + row, rows * 4);
   if (result.bits != nullptr) {
     const std::int64_t words = words_per_row(p);
-    std::memset(result.bits + row * words, 0, rows * static_cast<std::size_t>(words) * 8);
+    set_to_zero(result.bits + row * words, rows * static_cast<std::size_t>(words) * 8);
   }
 }
 
@@ -146,7 +146,7 @@ class ForwardTask {
     const bool is_one_piece = !in_place_ || result_.output.row == value_dim_;
     const std::int64_t pieces = is_one_piece ? 1 : count_;
     const std::size_t bytes = is_one_piece ? static_cast<std::size_t>(count_) * row_bytes : row_bytes;
-    for (std::int64_t i = 0; i < pieces; i++) std::memset(output(i), 0, bytes);
+    for (std::int64_t i = 0; i < pieces; i++) set_to_zero(output(i), bytes);
     start_rows(p_, result_, scorer_.head.row(begin_), count_);
   }
 

@@ -1,6 +1,6 @@
 // What a query sees, and what dropout keeps. Part of kernels.inc.h.
 
-#include <cmath>
+#include <math.h>
 #include <cstdint>
 
 #include "rela/problem.h"

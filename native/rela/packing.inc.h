@@ -24,6 +24,11 @@ std::int64_t between(std::int64_t low, std::int64_t n, std::int64_t high) {
   return n < low ? low : n > high ? high : n;
 }
 
+// memset that may be asked to do nothing, at no address.
+void set_to_zero(void* data, std::size_t bytes) {
+  if (bytes > 0) std::memset(data, 0, bytes);
+}
+
 enum class Start { undefined, zero };
 
 // Scratch memory for floats.
@@ -32,7 +37,7 @@ class Buffer {
   explicit Buffer(std::int64_t size, Start start = Start::undefined)
       : bytes_(static_cast<std::size_t>(size) * sizeof(float)),
         data_(static_cast<float*>(take_scratch(bytes_))) {
-    if (start == Start::zero) std::memset(data_, 0, bytes_);
+    if (start == Start::zero) set_to_zero(data_, bytes_);
   }
   ~Buffer() { give_back_scratch(data_, bytes_); }
   Buffer(const Buffer&) = delete;

@@ -39,12 +39,12 @@ struct Problem {
 };
 
 // One bit per score, 64 keys to a word: whether it is above its threshold and visible.
-inline std::int64_t words_per_row(const Problem& p) { return (p.keys + 63) / 64; }
+static inline std::int64_t words_per_row(const Problem& p) { return (p.keys + 63) / 64; }
 
 // Takes the weights that are not zero, as they are found: for one row, in ascending order of keys.
 class WeightsSink {
  public:
-  virtual ~WeightsSink() = default;
+  virtual ~WeightsSink();
   // row: of all [batch, heads, queries] rows. Threads call it for rows of their own.
   virtual void add(std::int64_t row, std::int64_t first_key, const std::uint8_t* positions,
                    const float* weights, int count) = 0;

@@ -12,7 +12,7 @@
 
 #include <immintrin.h>
 
-#include <cmath>
+#include <math.h>
 
 namespace relakit::RELAKIT_ISA {
 namespace {
@@ -53,7 +53,7 @@ class Screen {
       const Rest rest = round_row(row, scale, 0, out + i * dim_);
       const float rest_norm = rest.norm + slack_ * size.norm;
       float* facts = facts_ + i * kFacts;
-      facts[0] = (threshold - 1e-5f * std::fabs(threshold)) / scale;
+      facts[0] = (threshold - 1e-5f * fabsf(threshold)) / scale;
       facts[1] = rest_norm / scale;
       facts[2] = (size.norm + rest_norm) / scale;
       // Keys are stored with 128 added, as the instruction wants them unsigned.
@@ -164,7 +164,7 @@ class Screen {
       most = _mm512_max_ps(most, _mm512_abs_ps(v));
       squares = _mm512_fmadd_ps(v, v, squares);
     }
-    return {_mm512_reduce_max_ps(most), std::sqrt(_mm512_reduce_add_ps(squares)) * 1.0001f};
+    return {_mm512_reduce_max_ps(most), sqrtf(_mm512_reduce_add_ps(squares)) * 1.0001f};
   }
 
   Rest round_row(const float* x, float scale, int shift, std::int8_t* out) const {
@@ -180,7 +180,7 @@ class Screen {
       const __m512i shifted = _mm512_add_epi32(n, _mm512_set1_epi32(shift));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(out + p), _mm512_cvtepi32_epi8(shifted));
     }
-    const float norm = std::sqrt(_mm512_reduce_add_ps(rests)) * 1.0001f;
+    const float norm = sqrtf(_mm512_reduce_add_ps(rests)) * 1.0001f;
     return {norm, _mm512_reduce_add_epi32(sum)};
   }
 
@@ -190,7 +190,7 @@ class Screen {
     const float margin = facts[1] * key_norm_ + facts[2] * key_rest_;
     // Products are whole numbers below 2^24, and so are 128 times sums. Beyond that, all or none.
     const float x = (facts[0] - margin) / key_scale_ + facts[3];
-    return static_cast<std::int32_t>(std::floor(x < -2e7f ? -2e7f : x > 2e7f ? 2e7f : x)) - 1;
+    return static_cast<std::int32_t>(floorf(x < -2e7f ? -2e7f : x > 2e7f ? 2e7f : x)) - 1;
   }
 
   void find_block(std::int64_t first, int column, const std::int32_t* limits, KeyBits* found) {

@@ -4,6 +4,8 @@
 
 namespace relakit {
 
+WeightsSink::~WeightsSink() = default;
+
 DenseWeights::DenseWeights(void* data, DType dtype, std::int64_t keys)
     : data_(data), dtype_(dtype), keys_(keys) {}
 

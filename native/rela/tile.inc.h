@@ -109,7 +109,7 @@ struct Tile {
 
   // The same where the listed numbers are no longer those of the matrix.
   void unlist(const float* numbers, float* matrix) {
-    std::memset(matrix, 0, sizeof(float) * static_cast<std::size_t>(rows) * kKeyTile);
+    set_to_zero(matrix, sizeof(float) * static_cast<std::size_t>(rows) * kKeyTile);
     for (int i = 0; i < rows; i++) {
       const std::uint8_t* row_list = list(i);
       const float* row_numbers = numbers + i * kNumbersRoom;
