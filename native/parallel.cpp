@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if !defined(_WIN32)
@@ -39,11 +41,19 @@ class Pool {
     work(task, count);
     std::unique_lock<std::mutex> lock(mutex_);
     done_.wait(lock, [this] { return running_ == 0; });
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
  private:
+  // An exception (no memory is left, say) ends the work of all; the caller gets the first one.
   void work(const std::function<void(std::int64_t)>& task, std::int64_t count) {
-    for (std::int64_t i = next_++; i < count; i = next_++) task(i);
+    try {
+      for (std::int64_t i = next_++; i < count; i = next_++) task(i);
+    } catch (...) {
+      next_ = count;
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
   }
 
   void serve(int index, std::uint64_t seen) {
@@ -67,6 +77,7 @@ class Pool {
   std::int64_t count_ = 0;
   std::atomic<std::int64_t> next_{0};
   int helpers_ = 0, running_ = 0;
+  std::exception_ptr failure_;
   std::uint64_t round_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // Products of packed tiles, dense, and sums over lists of positions, sparse. Part of kernels.inc.h.
 //
 // A list holds positions of rows, and numbers that belong to them are listed beside it. Lists are
-// padded to a multiple of kStep with position 0 and number 0, so that loops need no remainder.
+// padded to a multiple of kStep with the last position and number 0, so that loops need no remainder.
 
 #include <cstdint>
 
@@ -78,7 +78,9 @@ void products(Rows a, const float* bt, std::int64_t size, float start, int rows,
 }
 
 // Pad a list, and the numbers beside one. Both need room for kStep more.
-void pad_list(std::uint8_t* list, int length) { std::memset(list + length, 0, kStep); }
+void pad_list(std::uint8_t* list, int length) {
+  std::memset(list + length, length > 0 ? list[length - 1] : 0, kStep);
+}
 void pad_numbers(float* numbers, int length) {
   std::memset(numbers + length, 0, kStep * sizeof(float));
 }

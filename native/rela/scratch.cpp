@@ -60,7 +60,10 @@ class Stack {
 
   void* take_from_system(std::size_t bytes) {
     void* block = std::malloc(bytes + kAlignment);
-    if (block == nullptr) throw std::bad_alloc();
+    if (block == nullptr) {
+      needed_ -= bytes;
+      throw std::bad_alloc();
+    }
     blocks_.push_back(block);
     return align(block);
   }

@@ -44,6 +44,7 @@ class Screen {
 
   // Round some of the queries. False where one is not finite: then nothing can be told.
   bool take_queries(Rows rows, std::int64_t first, int count, float threshold) {
+    if (!(fabsf(threshold) < HUGE_VALF)) return false;
     auto* out = reinterpret_cast<std::int8_t*>(queries_.data());
     for (std::int64_t i = first; i < first + count; i++) {
       const float* row = rows[i - first];
@@ -145,6 +146,7 @@ class Screen {
 
  private:
   static constexpr int kColumnsAtOnce = 64, kFacts = 4;
+  static constexpr float kLeastNorm = 1e-17f;  // squares of less than 1e-19 vanish
 
   struct Size {
     float largest, norm;  // norms are never too small
@@ -164,7 +166,7 @@ class Screen {
       most = _mm512_max_ps(most, _mm512_abs_ps(v));
       squares = _mm512_fmadd_ps(v, v, squares);
     }
-    return {_mm512_reduce_max_ps(most), sqrtf(_mm512_reduce_add_ps(squares)) * 1.0001f};
+    return {_mm512_reduce_max_ps(most), sqrtf(_mm512_reduce_add_ps(squares)) * 1.0001f + kLeastNorm};
   }
 
   Rest round_row(const float* x, float scale, int shift, std::int8_t* out) const {
@@ -180,7 +182,7 @@ class Screen {
       const __m512i shifted = _mm512_add_epi32(n, _mm512_set1_epi32(shift));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(out + p), _mm512_cvtepi32_epi8(shifted));
     }
-    const float norm = sqrtf(_mm512_reduce_add_ps(rests)) * 1.0001f;
+    const float norm = sqrtf(_mm512_reduce_add_ps(rests)) * 1.0001f + kLeastNorm;
     return {norm, _mm512_reduce_add_epi32(sum)};
   }
 

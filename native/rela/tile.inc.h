@@ -144,7 +144,6 @@ class Scorer {
   // Queries times the scale, from one of the block on.
   Rows queries(std::int64_t i) { return {packed_ + i * dim_, dim_}; }
   Rows keys() const { return keys_; }
-  std::int64_t dim() const { return dim_; }
 
   void take_keys(std::int64_t key, int columns) {
     key_ = key;

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 import relakit
 from relakit.attention import extension, functional, kernel_calls
@@ -157,7 +158,7 @@ def test_screening_misses_nothing(kernels: str, outlier: str) -> None:
     elif outlier == "one feature":
         q[..., 3], k[..., 3] = 30.0, 0.7 * k[..., 3] - 3.0
     else:
-        q *= 1e-20 if outlier == "tiny" else 1e15
+        q *= 1e-24 if outlier == "tiny" else 1e15
     result = relakit.attention_details(q, k, v, weights="dense", backend="native")
     scores = (q.double() * 0.125) @ k.double().mT
     # Float32 may round a score that is nearly 0 to either side; all others must be there.
@@ -190,7 +191,8 @@ def test_few_queries_read_only_the_values_they_attend_to(kernels: str) -> None:
     """A value with a weight of 0 is not multiplied: what is not finite in it stays where it is."""
     q, k, v = torch.ones(1, 1, 1, 16), torch.ones(1, 1, 200, 16), torch.ones(1, 1, 200, 16)
     k[0, 0, 100:] = -1.0
-    v[0, 0, 150] = torch.nan
+    k[0, 0, 0] = -1.0  # where lists are padded from
+    v[0, 0, [0, 150]] = torch.nan
     assert relakit.attention(q, k, v, backend="native").isfinite().all()
     v[0, 0, 50] = torch.nan
     assert relakit.attention(q, k, v, backend="native").isnan().all()
@@ -343,3 +345,89 @@ class TestTheUsualCall:
             assert relakit.attention(q, k, v).dtype == torch.bfloat16
         assert torch.func.vmap(relakit.attention)(q, k, v).shape == (2, 2, 5, 24)
         assert not any(direct)
+
+
+class TestWatchedCalls:
+    """Modes that see every operation, transforms, and gradients of gradients."""
+
+    def test_weights_in_a_mode_come_from_the_reference(self) -> None:
+        q, k, v = inputs(5, 7)
+        with torch.device("cpu"):
+            _, weights = relakit.attention(q, k, v, need_weights=True)
+            assert relakit.attention_details(q, k, v).statistics.nonzeros.shape == (2, 2, 5)
+        assert weights.shape == (2, 2, 5, 7)
+
+    def test_gradients_in_a_mode(self) -> None:
+        leaves = [x.requires_grad_() for x in inputs(5, 7)]
+        output = relakit.attention(*leaves, dropout_p=0.5)
+        expected = torch.autograd.grad(output.sum(), leaves, retain_graph=True)
+        with FlopCounterMode(display=False):
+            assert_all_close(torch.autograd.grad(output.sum(), leaves), expected)
+
+    def test_batched_gradients(self) -> None:
+        leaves = [x.requires_grad_() for x in inputs(5, 7)]
+        output = relakit.attention(*leaves, threshold=0.03)
+        vectors = grid(5, 3, *output.shape)
+        batched = torch.autograd.grad(
+            output, leaves, vectors, is_grads_batched=True, retain_graph=True
+        )
+        single = [torch.autograd.grad(output, leaves, x, retain_graph=True) for x in vectors]
+        assert_all_close(batched, [torch.stack(x) for x in zip(*single, strict=True)])
+
+    def test_gradients_of_gradients_where_inputs_depend_on_each_other(self) -> None:
+        def gradient(backend: str) -> Tensor:
+            x = grid(0, 1, 2, 5, 8).requires_grad_()
+            output = relakit.attention(x, 2 * x, x, threshold=0.03, backend=backend)
+            return torch.autograd.grad(output.sum(), x, create_graph=True)[0]
+
+        torch.testing.assert_close(gradient("native"), gradient("reference"))
+
+    def test_the_output_may_be_changed_in_place(self) -> None:
+        x = torch.randn(2, 9, 3, 16, requires_grad=True).transpose(1, 2)
+        output = relakit.attention(x, x, x)
+        output *= 2
+        output.sum().backward()
+
+    def test_a_default_device_changes_nothing(self) -> None:
+        q, k, v = inputs(5, 7)
+        expected = relakit.attention(q, k, v, length_exponent=1.0)
+        with torch.device("meta"):
+            torch.testing.assert_close(relakit.attention(q, k, v, length_exponent=1.0), expected)
+            assert relakit.attention(q, k, v, dropout_p=0.5).abs().max() < 100
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(1, 1, 4, 16), (1, 1, 5, 100, 16), (1, 1, 5, 100, 16)],
+        [(3, 3, 4, 16), (3, 3, 3, 5, 16), (3, 3, 3, 5, 16)],
+        [(1, 2, 4, 16), (1, 2, 4, 16), (3, 2, 4, 16)],
+        [(2, 4, 16), (2, 0, 16), (2, 0, 16)],
+        [(3, 2, 4, 0), (3, 2, 4, 0), (3, 2, 4, 8)],
+    ],
+)
+def test_shapes_that_are_rare(shapes: list[tuple[int, ...]]) -> None:
+    tensors = [grid(i, *shape).requires_grad_() for i, shape in enumerate(shapes)]
+    output = relakit.attention(*tensors, threshold=0.03)
+    torch.testing.assert_close(
+        output, relakit.attention(*tensors, threshold=0.03, backend="reference")
+    )
+
+
+def test_options_of_another_type() -> None:
+    q, k, v = inputs(5, 7)
+    expected = relakit.attention(q, k, v, is_causal=True, length_exponent=1.0)
+    torch.testing.assert_close(
+        relakit.attention(q, k, v, is_causal=1, length_exponent=1, scale=0.25), expected
+    )
+
+
+def test_a_threshold_that_is_not_a_number_is_not_hidden(kernels: str) -> None:
+    q, k, v = (torch.randn(1, 1, 300, 32) for _ in range(3))
+    assert relakit.attention(q, k, v, threshold=torch.tensor([torch.nan])).isnan().all()
+    assert (relakit.attention(q, k, v, threshold=torch.tensor([torch.inf])) == 0).all()
+
+
+def assert_all_close(actual: Any, expected: Any) -> None:
+    for x, y in zip(actual, expected, strict=True):
+        torch.testing.assert_close(x, y)

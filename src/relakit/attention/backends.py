@@ -18,6 +18,7 @@ from torch.autograd import forward_ad
 
 from relakit.attention.activations import ACTIVATIONS
 from relakit.attention.call import AttentionCall, AttentionResult, statistics_of
+from relakit.attention.eager import is_plain_eager
 from relakit.attention.extension import BACKEND_VARIABLE, why_unavailable
 from relakit.attention.native import (
     LARGEST_DIM,
@@ -154,12 +155,14 @@ class NativeBackend(Backend):
             reasons.append(f"it knows the powers 1 and 2, not {call.power}")
         if call.need_weights and needs_gradients(call):
             reasons.append("it returns weights only where no gradients are recorded")
-        if (call.need_weights or call.need_statistics) and torch.compiler.is_compiling():
-            reasons.append("in a compiled function it returns the output alone")
+        if (call.need_weights or call.need_statistics) and not is_plain_eager(query, call.key):
+            reasons.append("it returns the output alone where the call is compiled or watched")
         if query.size(-1) > LARGEST_DIM or call.value.size(-1) > LARGEST_DIM:
             reasons.append(f"it takes at most {LARGEST_DIM} features per head")
         if mask is not None and mask.requires_grad:
             reasons.append("it has no gradient for the mask")
+        if not _has_weights_for_all_values(call):
+            reasons.append("its values have no more leading dimensions than query and key have")
         if is_transforming():
             reasons.append("it cannot run inside torch.func transforms such as vmap")
         if _is_forward_mode():
@@ -178,6 +181,16 @@ class NativeBackend(Backend):
 
     def run(self, call: AttentionCall) -> AttentionResult:
         return native_attention(call)
+
+
+def _has_weights_for_all_values(call: AttentionCall) -> bool:
+    """Whether the leading dimensions of value broadcast to those of the weights, and not beyond."""
+    if call.value.dim() == 4 and call.value.size(0) == call.key.size(0) == call.query.size(0):
+        return True
+    lead, value_lead = call.weights_shape[:-2], tuple(call.value.shape[:-2])
+    if call.enable_gqa:
+        lead, value_lead = lead[:-1], value_lead[:-1]
+    return tuple(torch.broadcast_shapes(lead, value_lead)) == lead  # type: ignore[no-untyped-call]
 
 
 class ReferenceBackend(Backend):

@@ -38,7 +38,9 @@ def empty_output(arguments: Arguments) -> Tensor:
     size = arguments.value.size(-1)
     _, head_stride, row_stride, _ = query.stride()
     if heads > 1 and head_stride < row_stride:
-        return query.new_empty((batch, queries, heads, size)).transpose(1, 2)
+        # Not a transposed tensor: autograd would not let the caller change a view in place.
+        strides = (queries * heads * size, size, heads * size, 1)
+        return query.new_empty_strided((batch, heads, queries, size), strides)
     return query.new_empty((batch, heads, queries, size))
 
 
@@ -49,9 +51,10 @@ def can_keep_bits(arguments: Arguments) -> bool:
     length and not with its square.
     """
     query, key, value = arguments[:3]
-    batch, heads, queries, dim = query.shape
+    batch, heads, queries, _ = query.shape
     bytes_of_bits = batch * heads * queries * ((key.size(2) + 63) // 64) * 8
-    numbers = query.numel() + key.numel() + value.numel() + query.numel() // dim * value.size(3)
+    output = batch * heads * queries * value.size(3)
+    numbers = query.numel() + key.numel() + value.numel() + output
     return bool(bytes_of_bits <= numbers * query.element_size())
 
 
@@ -127,9 +130,9 @@ def sparse_sink(arguments: Arguments) -> Any:
 def sparse_weights(sink: Any, arguments: Arguments) -> Tensor:
     """Weights as a sparse CSR tensor ``[batch * heads * queries, keys]``."""
     rows, keys = arguments.query.shape[:3].numel(), arguments.key.size(2)
-    starts = torch.empty(rows + 1, dtype=torch.int64)
-    columns = torch.empty(sink.size(), dtype=torch.int64)
-    values = torch.empty(sink.size(), dtype=torch.float32)
+    new = arguments.query.new_empty
+    starts, columns = (new(n, dtype=torch.int64) for n in (rows + 1, sink.size()))
+    values = new(sink.size(), dtype=torch.float32)
     sink.write(starts.data_ptr(), columns.data_ptr(), values.data_ptr())
     values = values.to(arguments.query.dtype)
     return torch.sparse_csr_tensor(starts, columns, values, (rows, keys), check_invariants=False)

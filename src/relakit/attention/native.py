@@ -12,7 +12,7 @@ from relakit.attention.call import AttentionCall, AttentionResult, RowStatistics
 from relakit.attention.eager import is_plain_eager
 from relakit.attention.extension import why_unavailable
 from relakit.attention.kernel_calls import Arguments
-from relakit.attention.operators import differentiable_backward
+from relakit.attention.operators import any_backward
 
 LARGEST_DIM: Final = 256
 DTYPES: Final = (torch.float32, torch.bfloat16)
@@ -108,7 +108,7 @@ def native_attention(call: AttentionCall) -> AttentionResult:
     result = _run(call, arguments)
     if call.length_exponent != 0:
         result = _divide_by_length(call, result)
-    if call.query.dim() == 4 and call.key.dim() == 4:
+    if call.query.dim() == call.key.dim() == 4:
         return result
     lead = call.weights_shape[:-2]
     output = result.output.reshape(*lead, *result.output.shape[-2:])
@@ -164,27 +164,27 @@ class _EagerAttention(torch.autograd.Function):
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
         *tensors, bits = ctx.saved_tensors
         arguments = Arguments(*tensors, *ctx.options)
-        threshold = arguments.threshold
-        # With create_graph=True these gradients are differentiated again.
         if torch.is_grad_enabled() or not is_plain_eager(grad_output, *arguments[:5]):
-            gradients = differentiable_backward(grad_output, arguments)
+            dq, dk, dv, dt = any_backward(grad_output, bits, arguments)
         else:
-            for_threshold = threshold is not None and bool(ctx.needs_input_grad[4])
-            gradients = kernel_calls.backward(
+            for_threshold = arguments.threshold is not None and bool(ctx.needs_input_grad[4])
+            dq, dk, dv, dt = kernel_calls.backward(
                 grad_output, arguments, bits, for_threshold=for_threshold
             )
-        dq, dk, dv, dt = gradients
         return dq, dk, dv, None, dt, *[None] * 6
 
 
 def _arguments(call: AttentionCall) -> Arguments:
     query, key, value = call.query, call.key, call.value
-    if query.dim() != 4 or not query.shape[:2] == key.shape[:2] == value.shape[:2]:
+    if (
+        not query.dim() == key.dim() == value.dim() == 4
+        or not query.shape[:2] == key.shape[:2] == value.shape[:2]
+    ):
         query, key, value = _as_4d(call)
     query, key, value = (x if x.stride(-1) == 1 else x.contiguous() for x in (query, key, value))
     mask = call.attn_mask
     # One draw per call, so that torch.manual_seed makes dropout repeatable.
-    seed = torch.randint(2**62, (1,)) if call.dropout_p > 0 else None
+    seed = torch.randint(2**62, (1,), device=query.device) if call.dropout_p > 0 else None
     return Arguments(
         query,
         key,
@@ -194,7 +194,7 @@ def _arguments(call: AttentionCall) -> Arguments:
         seed,
         call.score_scale,
         int(call.power),
-        call.is_causal,
+        bool(call.is_causal),
         call.dropout_p,
     )
 
@@ -215,7 +215,9 @@ def _as_4d(call: AttentionCall) -> tuple[Tensor, Tensor, Tensor]:
     def reshaped(tensor: Tensor, lead: tuple[int, ...]) -> Tensor:
         tensor = tensor.expand(*lead, *tensor.shape[-2:])
         heads = lead[-1] if lead else 1
-        return tensor if tensor.dim() == 4 else tensor.reshape(-1, heads, *tensor.shape[-2:])
+        if tensor.dim() == 4:
+            return tensor
+        return tensor.reshape(math.prod(lead[:-1]), heads, *tensor.shape[-2:])
 
     query = reshaped(call.query, lead)
     key, value = (
@@ -237,13 +239,14 @@ def _mask_as_4d(mask: Tensor, call: AttentionCall) -> Tensor:
     if len(lead) <= 2:
         return mask
     mask = mask.expand(*lead, *mask.shape[-2:])
-    return mask.reshape(-1, lead[-1], *mask.shape[-2:])
+    return mask.reshape(math.prod(lead[:-1]), lead[-1], *mask.shape[-2:])
 
 
 def _empty_statistics(arguments: Arguments) -> RowStatistics:
     rows = arguments.query.shape[:3]
     return RowStatistics(
-        torch.empty(rows, dtype=torch.int32), torch.empty(rows, dtype=torch.float32)
+        arguments.query.new_empty(rows, dtype=torch.int32),
+        arguments.query.new_empty(rows, dtype=torch.float32),
     )
 
 
@@ -252,14 +255,15 @@ def _divide_by_length(call: AttentionCall, result: AttentionResult) -> Attention
     queries, keys = call.query.size(-2), call.key.size(-2)
     mask = call.attn_mask
     if call.is_causal:
-        valid = torch.arange(1, queries + 1).clamp(max=keys)[:, None]
+        ends = torch.arange(1, queries + 1, device=call.query.device)
+        valid = ends.clamp(max=keys)[:, None]
     elif mask is None:
-        valid = torch.full((1, 1), keys)
+        valid = torch.full((1, 1), keys, device=call.query.device)
     else:
         mask = _mask_as_4d(mask, call)
         visible = mask if mask.dtype == torch.bool else mask != -math.inf
         valid = visible.expand(*visible.shape[:-1], keys).sum(-1, keepdim=True)
-    factor = valid.clamp(min=1).pow(-call.length_exponent)  # [..., queries, 1], float32
+    factor = valid.clamp(min=1).pow(-float(call.length_exponent))  # [..., queries, 1], float32
     output = (result.output * factor).to(result.output.dtype)
     weights, statistics = result.weights, result.statistics
     if weights is not None and weights.layout == torch.sparse_csr:

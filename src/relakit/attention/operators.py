@@ -93,20 +93,36 @@ def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, 
 
 def _differentiate(ctx: Any, grad_output: Tensor, _: Any) -> tuple[Tensor | None, ...]:
     *tensors, bits = ctx.saved_tensors
-    arguments = Arguments(*tensors, *ctx.options)
-    if torch.is_grad_enabled():  # create_graph=True: these gradients are differentiated again
-        dq, dk, dv, dt = differentiable_backward(grad_output, arguments)
-    else:
-        dq, dk, dv, dt = torch.ops.relakit.rela_backward(grad_output, bits, *arguments)
-    if arguments.threshold is None:
-        dt = None
+    dq, dk, dv, dt = any_backward(grad_output, bits, Arguments(*tensors, *ctx.options))
     return dq, dk, dv, None, dt, *[None] * 6
 
 
 rela.register_autograd(_differentiate, setup_context=_save_for_backward)
 
 
-def differentiable_backward(
+def any_backward(
+    grad_output: Tensor, bits: Tensor | None, arguments: Arguments
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Gradients of query, key, value and threshold, whoever watches or transforms the call."""
+    if torch.is_grad_enabled():  # create_graph=True: these gradients are differentiated again
+        return _differentiable_backward(grad_output, arguments)
+    if is_batched(grad_output):  # is_grads_batched=True: operators know no such tensors
+        with torch.enable_grad():
+            gradients = _differentiable_backward(grad_output, arguments)
+        dq, dk, dv, dt = gradients
+        return dq.detach(), dk.detach(), dv.detach(), None if dt is None else dt.detach()
+    if bits is None:
+        bits = arguments.query.new_empty((0,), dtype=torch.int64)
+    dq, dk, dv, dt = torch.ops.relakit.rela_backward(grad_output, bits, *arguments)
+    return dq, dk, dv, None if arguments.threshold is None else dt
+
+
+def is_batched(tensor: Tensor) -> bool:
+    """Whether it is one of a batch of tensors that vmap hides."""
+    return not torch.compiler.is_compiling() and torch._C._functorch.is_batchedtensor(tensor)
+
+
+def _differentiable_backward(
     grad_output: Tensor, arguments: Arguments
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """The same gradients by the reference, which autograd can differentiate."""
@@ -118,7 +134,10 @@ def differentiable_backward(
     differentiated = [arguments.query, arguments.key, arguments.value]
     if threshold is not None:
         differentiated.append(threshold)
-    inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in differentiated]
+    # Aliases: where one depends on another, or is the same, its gradient must not go on to it.
+    inputs = [
+        x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in differentiated
+    ]
     call = AttentionCall(
         query=inputs[0],
         key=inputs[1],
