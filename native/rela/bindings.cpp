@@ -58,9 +58,17 @@ void make_problem(Problem* self, bool is_bfloat16, Address query, const nb::tupl
   new (self) Problem(p);
 }
 
-void set_mask(Problem& p, Address data, bool is_boolean, const nb::tuple& strides) {
-  p.mask = {is_boolean ? Mask::Kind::boolean : Mask::Kind::additive, pointer<const void>(data),
-            item(strides, 0), item(strides, 1), item(strides, 2), item(strides, 3)};
+void set_mask(Problem& p, Address data, bool is_boolean, bool is_bfloat16,
+              const nb::tuple& strides) {
+  const auto kind = is_boolean    ? Mask::Kind::boolean
+                    : is_bfloat16 ? Mask::Kind::additive_bf16
+                                  : Mask::Kind::additive;
+  p.mask = {kind,
+            pointer<const void>(data),
+            item(strides, 0),
+            item(strides, 1),
+            item(strides, 2),
+            item(strides, 3)};
 }
 
 void set_dropout(Problem& p, double probability, std::uint64_t seed) {

@@ -46,7 +46,10 @@ class Head {
         keep_factor_(problem.dropout < 1.0f ? 1.0f / (1.0f - problem.dropout) : 0.0f) {}
 
   float threshold() const { return threshold_; }
-  bool has_bias() const { return problem_.mask.kind == Mask::Kind::additive; }
+  bool has_bias() const {
+    return problem_.mask.kind == Mask::Kind::additive ||
+           problem_.mask.kind == Mask::Kind::additive_bf16;
+  }
   std::int64_t key_head() const { return head_ / (problem_.heads / problem_.key_heads); }
 
   // The row's place among all rows of the call.
@@ -81,13 +84,11 @@ class Head {
   }
 
   void add_bias(std::int64_t query, std::int64_t key, int columns, float* scores) const {
-    const Mask& mask = problem_.mask;
-    const auto* bias = static_cast<const float*>(mask.data) + offset(query, key);
-    int j = 0;
-    for (; mask.column == 1 && j + kWidth <= columns; j += kWidth) {
-      Vector::load(scores + j).plus(Vector::load(bias + j)).store(scores + j);
+    if (problem_.mask.kind == Mask::Kind::additive_bf16) {
+      add_bias_of<std::uint16_t>(offset(query, key), columns, scores);
+    } else {
+      add_bias_of<float>(offset(query, key), columns, scores);
     }
-    for (; j < columns; j++) scores[j] += bias[j * mask.column];
   }
 
   // What dropout multiplies the weight of a query and a key with.
@@ -99,6 +100,17 @@ class Head {
   }
 
  private:
+  template <class T>
+  void add_bias_of(std::int64_t start, int columns, float* scores) const {
+    const std::int64_t stride = problem_.mask.column;
+    const T* bias = static_cast<const T*>(problem_.mask.data) + start;
+    int j = 0;
+    for (; stride == 1 && j + kWidth <= columns; j += kWidth) {
+      Vector::load(scores + j).plus(Vector::load(bias + j)).store(scores + j);
+    }
+    for (; j < columns; j++) scores[j] += to_float(bias[j * stride]);
+  }
+
   KeyBits shown_keys(std::int64_t query, std::int64_t key, int columns) const {
     const Mask& mask = problem_.mask;
     KeyBits shown;
@@ -120,7 +132,14 @@ class Head {
     if (mask.kind == Mask::Kind::boolean) {
       return bits_of_bytes(static_cast<const std::uint8_t*>(mask.data) + start);
     }
-    const float* bias = static_cast<const float*>(mask.data) + start;
+    return mask.kind == Mask::Kind::additive_bf16 ? finite_word<std::uint16_t>(start)
+                                                  : finite_word<float>(start);
+  }
+
+  // Which of 64 biases are not -inf.
+  template <class T>
+  std::uint64_t finite_word(std::int64_t start) const {
+    const T* bias = static_cast<const T*>(problem_.mask.data) + start;
     const Vector hidden = Vector::all(-HUGE_VALF);
     std::uint64_t word = 0;
     for (int j = 0; j < 64; j += kWidth) {
@@ -134,6 +153,9 @@ class Head {
     const Mask& mask = problem_.mask;
     if (mask.kind == Mask::Kind::boolean) {
       return static_cast<const std::uint8_t*>(mask.data)[position] != 0;
+    }
+    if (mask.kind == Mask::Kind::additive_bf16) {
+      return to_float(static_cast<const std::uint16_t*>(mask.data)[position]) != -HUGE_VALF;
     }
     return static_cast<const float*>(mask.data)[position] != -HUGE_VALF;
   }

@@ -19,9 +19,9 @@ using View = Strided<const void*>;
 using Target = Strided<void*>;
 
 struct Mask {
-  enum class Kind { none, boolean, additive };
+  enum class Kind { none, boolean, additive, additive_bf16 };
   Kind kind = Kind::none;
-  const void* data = nullptr;  // bool (one byte, 1 = attend) or float
+  const void* data = nullptr;  // bool (one byte, 1 = attend), float or bfloat16
   std::int64_t batch = 0, head = 0, row = 0, column = 0;  // strides
 };
 

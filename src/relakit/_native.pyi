@@ -31,8 +31,10 @@ class Problem:
         causal: bool,
         /,
     ) -> None: ...
-    def set_mask(self, data: int, is_boolean: bool, strides: tuple[int, ...], /) -> None:
-        """One byte per entry if boolean, else float32; strides of 0 where it broadcasts."""
+    def set_mask(
+        self, data: int, is_boolean: bool, is_bfloat16: bool, strides: tuple[int, ...], /
+    ) -> None:
+        """One byte per entry if boolean, bfloat16, or else float32; strides of 0 to broadcast."""
 
     def set_threshold(self, data: int, /) -> None:
         """One float32 per head."""

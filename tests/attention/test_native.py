@@ -99,7 +99,8 @@ def problems(draw: st.DrawFn) -> tuple[list[Tensor], Tensor, dict[str, object]]:
         options["attn_mask"] = (torch.rand((heads, keys, queries), generator=generator) < 0.6).mT
     elif mask == "bias":
         hidden = torch.rand((queries, keys), generator=generator) < 0.2
-        options["attn_mask"] = grid(generator, queries, keys).masked_fill(hidden, -torch.inf)
+        bias = grid(generator, queries, keys).masked_fill(hidden, -torch.inf)
+        options["attn_mask"] = bias.to(inputs[0].dtype) if draw(st.booleans()) else bias
     return inputs, threshold, options
 
 

@@ -137,13 +137,12 @@ def attention(
     if (
         not is_compiling()
         and activation == "relu"
-        and attn_mask is None
         and dropout_p == 0
         and length_exponent == 0
         and not (enable_gqa or need_weights or is_recording())
         and (backend == "native" or (backend is None and not os.environ.get(BACKEND_VARIABLE)))
     ):
-        output = usual_attention(query, key, value, is_causal, scale, threshold, power)
+        output = usual_attention(query, key, value, attn_mask, is_causal, scale, threshold, power)
         if output is not None:
             return output
     query, key, value = follow_autocast(query, key, value)

@@ -20,7 +20,7 @@ class Arguments(NamedTuple):
     key: Tensor
     value: Tensor
     mask: Tensor | None
-    """Broadcasts to ``[batch, heads, queries, keys]``, four dimensions; bool or float32."""
+    """Broadcasts to ``[batch, heads, queries, keys]``; bool, float32 or bfloat16."""
     threshold: Tensor | None
     """One float32 per head; None: 0."""
     seed: Tensor | None
@@ -34,8 +34,10 @@ class Arguments(NamedTuple):
 def empty_output(arguments: Arguments) -> Tensor:
     """Memory for the output, with heads inside positions where the query has them so."""
     query = arguments.query
+    size = arguments.value.size(3)
+    if query.size(3) == size:
+        return torch.empty_like(query)
     batch, heads, queries, _ = query.shape
-    size = arguments.value.size(-1)
     _, head_stride, row_stride, _ = query.stride()
     if heads > 1 and head_stride < row_stride:
         # Not a transposed tensor: autograd would not let the caller change a view in place.
@@ -163,7 +165,10 @@ def _problem(arguments: Arguments, threshold: Tensor | None) -> Any:
         problem.set_threshold(threshold.data_ptr())
     if mask is not None:
         mask = mask.expand(*query.shape[:3], key.size(2))  # strides of 0 where it broadcasts
-        problem.set_mask(mask.data_ptr(), mask.dtype == torch.bool, mask.stride())
+        dtype = mask.dtype
+        problem.set_mask(
+            mask.data_ptr(), dtype == torch.bool, dtype == torch.bfloat16, mask.stride()
+        )
     if arguments.dropout_p > 0 and arguments.seed is not None:
         problem.set_dropout(arguments.dropout_p, int(arguments.seed))
     return problem

@@ -39,6 +39,7 @@ def usual_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
+    mask: Tensor | None,
     is_causal: bool,
     scale: float | None,
     threshold: float | Tensor,
@@ -60,7 +61,7 @@ def usual_attention(
         and -math.inf < threshold < math.inf
     ):
         return None
-    batch, heads, _, dim = query.shape
+    batch, heads, queries, dim = query.shape
     key_batch, key_heads, keys, key_dim = key.shape
     value_batch, value_heads, values, value_dim = value.shape
     if not (
@@ -72,15 +73,25 @@ def usual_attention(
         and value_dim <= LARGEST_DIM
         and query.stride(3) == key.stride(3) == value.stride(3) == 1
         and not torch.is_autocast_enabled("cpu")
-        and is_plain_eager(query, key, value)
+        and is_plain_eager(query, key, value, mask)
         and not why_unavailable()
     ):
         return None
+    if mask is not None:
+        if is_causal or mask.requires_grad or mask.dtype not in (torch.bool, *DTYPES):
+            return None
+        if mask.dtype == torch.bfloat16 != query.dtype or mask.dim() > 4:
+            return None
+        while mask.dim() < 4:
+            mask = mask[None]
+        for size, full in zip(mask.shape, (batch, heads, queries, keys), strict=True):
+            if size != full and size != 1:
+                return None
     arguments = Arguments(
         query,
         key,
         value,
-        None,
+        mask,
         None if threshold == 0 else _same_threshold(heads, threshold),
         None,
         dim**-0.5 if scale is None else scale,
@@ -231,8 +242,6 @@ def _as_4d(call: AttentionCall) -> tuple[Tensor, Tensor, Tensor]:
 
 def _mask_as_4d(mask: Tensor, call: AttentionCall) -> Tensor:
     """Broadcast views stay views where the call has the usual four dimensions."""
-    if mask.dtype != torch.bool:
-        mask = mask.to(torch.float32)
     while mask.dim() < 4:
         mask = mask[None]
     lead = call.weights_shape[:-2]
