@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "norm/bfloat16.h"
+#include "bfloat16.h"
 
 namespace relakit::norm::portable {
 namespace {

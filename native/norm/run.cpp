@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "norm/bfloat16.h"
+#include "bfloat16.h"
 #include "parallel.h"
 #include "rela/dispatch.h"
 
