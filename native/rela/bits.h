@@ -28,14 +28,6 @@ static inline int lowest_bit(std::uint64_t bits) {
 #endif
 }
 
-static inline int append_positions_one_by_one(std::uint64_t bits, int base, std::uint8_t* list,
-                                       int length) {
-  for (; bits != 0; bits &= bits - 1) {
-    list[length++] = static_cast<std::uint8_t>(base + lowest_bit(bits));
-  }
-  return length;
-}
-
 // Transpose a 64 x 64 matrix of bits in place: bit j of word i becomes bit i of word j. Blocks off
 // the diagonal are exchanged, of 32 x 32 bits first and of single bits last.
 static inline void transpose_bits(std::uint64_t words[64]) {

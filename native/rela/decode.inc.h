@@ -113,10 +113,7 @@ class DecodeTask {
       tile.list_scores();
     }
     for (int i = 0; i < rows; i++) {
-      if (result_.bits != nullptr) {
-        std::uint64_t* words = result_.bits + head_.row(i) * words_per_row(p_) + key / 64;
-        for (int w = 0; 64 * w < columns; w++) words[w] = tile.bits[i].words[w];
-      }
+      write_bits(p_, result_, head_.row(i), key, columns, tile.bits[i]);
       weigh_list(p_, head_, i, key, tile.list(i), tile.lengths[i], tile.weight_row(i));
       report_row(result_, head_.row(i), key, tile.list(i), tile.lengths[i], tile.weight_row(i));
     }

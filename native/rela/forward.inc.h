@@ -53,6 +53,14 @@ void start_rows(const Problem& p, const ForwardResult& result, std::int64_t row,
   }
 }
 
+// The bits of one row of a tile, where they are wanted.
+void write_bits(const Problem& p, const ForwardResult& result, std::int64_t row, std::int64_t key,
+                int columns, const KeyBits& bits) {
+  if (result.bits == nullptr) return;
+  std::uint64_t* words = result.bits + row * words_per_row(p) + key / 64;
+  for (int w = 0; 64 * w < columns; w++) words[w] = bits.words[w];
+}
+
 // Queries in a tile: fewer than backward has, so that scores and values fit into the first cache.
 constexpr int kForwardRows = 32;
 static_assert(kForwardRows <= kQueryTile && kQueryTile % kForwardRows == 0, "tiles must fit");
@@ -152,11 +160,8 @@ class ForwardTask {
 
   void add_tile(std::int64_t q, std::int64_t key, bool is_finite) {
     const Head& head = scorer_.head;
-    if (result_.bits != nullptr) {
-      for (int i = 0; i < tile_.rows; i++) {
-        std::uint64_t* words = result_.bits + head.row(begin_ + q + i) * words_per_row(p_) + key / 64;
-        for (int w = 0; 64 * w < tile_.columns; w++) words[w] = tile_.bits[i].words[w];
-      }
+    for (int i = 0; i < tile_.rows; i++) {
+      write_bits(p_, result_, head.row(begin_ + q + i), key, tile_.columns, tile_.bits[i]);
     }
     const bool dense = !is_finite || (!tile_.has_lists && tile_.is_dense());
     if (!dense || !are_weights_scores_) {

@@ -117,7 +117,10 @@ static inline void transpose_8x8(const float* in, std::int64_t in_stride, float*
 // Append the positions of the set bits, plus base, to a list; returns the list's new length. May
 // overwrite the 64 bytes that follow.
 static inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, int length) {
-  return append_positions_one_by_one(bits, base, list, length);
+  for (; bits != 0; bits &= bits - 1) {
+    list[length++] = static_cast<std::uint8_t>(base + lowest_bit(bits));
+  }
+  return length;
 }
 
 }  // namespace relakit::portable

@@ -25,12 +25,6 @@ lengths = st.sampled_from([1, 2, 7, 16, 63, 64, 65, 111, 128, 129, 200])
 dims = st.sampled_from([1, 3, 8, 16, 17, 33, 64, 80])
 
 
-@pytest.fixture(params=KERNELS)
-def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
-    return str(request.param)
-
-
 def grid(generator: torch.Generator, *shape: int) -> Tensor:
     """Multiples of 1/4 between -1 and 1."""
     return torch.randint(-4, 5, shape, generator=generator) / 4

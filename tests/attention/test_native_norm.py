@@ -10,7 +10,7 @@ from norm_runs import make_norm, run, run_plain
 from torch import Tensor, nn
 
 import relakit
-from relakit.attention import extension, native_norm
+from relakit.attention import extension
 
 try:
     KERNELS = extension.load_extension().kernels()
@@ -23,26 +23,6 @@ NAMES = ("output", "x", "gain", "gate")
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 every_gating = pytest.mark.parametrize("is_gated", [True, False], ids=["gated", "plain"])
-
-
-@pytest.fixture(params=KERNELS)
-def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
-    return str(request.param)
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """One entry for each time that the kernels run forward."""
-    counted: list[int] = []
-    run = native_norm.run_forward
-
-    def count(*args: Any, **kwargs: Any) -> Any:
-        counted.append(1)
-        return run(*args, **kwargs)
-
-    monkeypatch.setattr(native_norm, "run_forward", count)
-    return counted
 
 
 def assert_same(actual: list[Tensor], expected: list[Tensor], **options: Any) -> None:

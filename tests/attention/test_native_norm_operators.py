@@ -1,7 +1,5 @@
 """The norm's C++ kernels as parts of PyTorch: operators, transforms, switches, and the module."""
 
-from typing import Any
-
 import pytest
 import torch
 from norm_runs import make_norm, run, run_plain
@@ -18,20 +16,6 @@ except ImportError as error:
 
 every_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 every_gating = pytest.mark.parametrize("is_gated", [True, False], ids=["gated", "plain"])
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """One entry for each time that the kernels run forward."""
-    counted: list[int] = []
-    run = native_norm.run_forward
-
-    def count(*args: Any, **kwargs: Any) -> Any:
-        counted.append(1)
-        return run(*args, **kwargs)
-
-    monkeypatch.setattr(native_norm, "run_forward", count)
-    return counted
 
 
 @pytest.mark.parametrize("feature_dims", [1, 2])

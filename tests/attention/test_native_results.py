@@ -17,12 +17,6 @@ except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
 
-@pytest.fixture(params=KERNELS)
-def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
-    return str(request.param)
-
-
 def grid(seed: int, *shape: int) -> Tensor:
     """Multiples of 1/4 between -1 and 1: scores are exact, whatever the order of their sums."""
     generator = torch.Generator().manual_seed(seed)

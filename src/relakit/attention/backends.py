@@ -19,7 +19,7 @@ from torch.autograd import forward_ad
 from relakit.attention.activations import ACTIVATIONS
 from relakit.attention.call import AttentionCall, AttentionResult, statistics_of
 from relakit.attention.eager import is_plain_eager
-from relakit.attention.extension import BACKEND_VARIABLE, why_unavailable
+from relakit.attention.extension import BACKEND_VARIABLE, DTYPES, why_unavailable
 from relakit.attention.native import (
     LARGEST_DIM,
     is_transforming,
@@ -149,7 +149,7 @@ class NativeBackend(Backend):
         reasons = []
         if query.device != CPU:
             reasons.append(f"it runs on the CPU, not on {query.device.type!r}")
-        if query.dtype not in (torch.float32, torch.bfloat16):
+        if query.dtype not in DTYPES:
             reasons.append(f"it computes float32 and bfloat16, not {query.dtype}")
         if call.power not in (1, 2):
             reasons.append(f"it knows the powers 1 and 2, not {call.power}")

@@ -13,6 +13,9 @@ import torch
 ISA_VARIABLE: Final = "RELAKIT_CPU_ISA"
 BACKEND_VARIABLE: Final = "RELAKIT_BACKEND"
 
+DTYPES: Final = (torch.float32, torch.bfloat16)
+"""What the kernels compute with."""
+
 
 def load_extension() -> ModuleType:
     """The C++ extension; ImportError where it was not built."""

@@ -54,7 +54,7 @@ def can_keep_bits(arguments: Arguments) -> bool:
     """
     query, key, value = arguments[:3]
     batch, heads, queries, _ = query.shape
-    bytes_of_bits = batch * heads * queries * ((key.size(2) + 63) // 64) * 8
+    bytes_of_bits = batch * heads * queries * _words_per_row(key) * 8
     output = batch * heads * queries * value.size(3)
     numbers = query.numel() + key.numel() + value.numel() + output
     return bool(bytes_of_bits <= numbers * query.element_size())
@@ -63,8 +63,21 @@ def can_keep_bits(arguments: Arguments) -> bool:
 def empty_bits(arguments: Arguments) -> Tensor:
     """Memory for one bit per score."""
     batch, heads, queries, _ = arguments.query.shape
-    words = (arguments.key.size(2) + 63) // 64
+    words = _words_per_row(arguments.key)
     return arguments.query.new_empty((batch, heads, queries, words), dtype=torch.int64)
+
+
+def _words_per_row(key: Tensor) -> int:
+    """Words of 64 bits that hold one bit for each key."""
+    return (key.size(2) + 63) // 64
+
+
+def empty_gradients(arguments: Arguments) -> tuple[Tensor, Tensor, Tensor]:
+    """Memory for the gradients of query, key and value, contiguous whatever these are."""
+    query, key, value = (
+        torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in arguments[:3]
+    )
+    return query, key, value
 
 
 def forward(
@@ -95,8 +108,8 @@ def backward(
     grad_output: Tensor, arguments: Arguments, bits: Tensor | None, *, for_threshold: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """Gradients of query, key, value and, if wanted, of the threshold."""
-    query, key, value = arguments[:3]
-    grads = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value)]
+    query = arguments.query
+    grads = empty_gradients(arguments)
     grad_rows = query.new_empty(query.shape[:3], dtype=torch.float32) if for_threshold else None
     if grad_output.stride(-1) != 1:
         grad_output = grad_output.contiguous()

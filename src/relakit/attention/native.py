@@ -10,12 +10,11 @@ from torch import Tensor
 from relakit.attention import kernel_calls
 from relakit.attention.call import AttentionCall, AttentionResult, RowStatistics
 from relakit.attention.eager import is_plain_eager
-from relakit.attention.extension import why_unavailable
+from relakit.attention.extension import DTYPES, why_unavailable
 from relakit.attention.kernel_calls import Arguments
 from relakit.attention.operators import any_backward
 
 LARGEST_DIM: Final = 256
-DTYPES: Final = (torch.float32, torch.bfloat16)
 
 
 def is_transforming() -> bool:

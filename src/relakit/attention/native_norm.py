@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from relakit.attention.eager import is_plain_eager
-from relakit.attention.extension import BACKEND_VARIABLE, choose_kernels
+from relakit.attention.extension import BACKEND_VARIABLE, DTYPES, choose_kernels
 from relakit.attention.norm_kernels import (
-    DTYPES,
     NormCall,
     check_gradient,
     has_contiguous_features,

@@ -4,14 +4,12 @@
 """
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from relakit.attention.extension import load_extension
-
-DTYPES: Final = (torch.float32, torch.bfloat16)
+from relakit.attention.extension import DTYPES, load_extension
 
 
 class NormCall(NamedTuple):

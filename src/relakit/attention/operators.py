@@ -78,11 +78,11 @@ def rela_backward(
 
 
 @rela_backward.register_fake
-def _(
-    grad_output: Tensor, bits: Tensor, query: Tensor, key: Tensor, value: Tensor, *others: object
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value))
-    return dq, dk, dv, query.new_empty((query.size(1),), dtype=torch.float32)
+def _(grad_output: Tensor, bits: Tensor, *inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    arguments = Arguments(*inputs)
+    heads = arguments.query.size(1)
+    grad_threshold = arguments.query.new_empty((heads,), dtype=torch.float32)
+    return *kernel_calls.empty_gradients(arguments), grad_threshold
 
 
 def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
