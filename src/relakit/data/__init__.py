@@ -1,0 +1,1 @@
+"""Corpora: read, generated, encoded, cut into batches. Needs no torch."""

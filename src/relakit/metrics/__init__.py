@@ -1,0 +1,1 @@
+"""Scores of translations, each with its settings."""

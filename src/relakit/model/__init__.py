@@ -1,0 +1,1 @@
+"""The encoder-decoder Transformer, its settings and its directory on disk."""

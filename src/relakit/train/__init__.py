@@ -1,0 +1,1 @@
+"""Recipes, the loss, the schedule and the training loop."""
