@@ -8,7 +8,7 @@ from relakit.attention.convert import convert_attention
 from relakit.attention.functional import attention, attention_details
 from relakit.attention.module import MultiheadAttention
 from relakit.attention.norms import GatedLayerNorm, GatedRMSNorm, LayerNorm, RMSNorm
-from relakit.attention.spec import ATTENTIONS, AttentionSpec
+from relakit.attention.spec import ATTENTIONS, AttentionSpec, build_norm, resolve_attention
 
 __all__ = [
     "ACTIVATIONS",
@@ -26,6 +26,8 @@ __all__ = [
     "RowStatistics",
     "attention",
     "attention_details",
+    "build_norm",
     "capture",
     "convert_attention",
+    "resolve_attention",
 ]

@@ -6,10 +6,10 @@ from torch import Tensor, nn
 from relakit.attention.backends import check_backend_name
 from relakit.attention.call import AttentionCall
 from relakit.attention.functional import run_attention
-from relakit.attention.norms import GatedLayerNorm, GatedRMSNorm, LayerNorm, RMSNorm
+from relakit.attention.norms import RMSNorm
 from relakit.attention.precision import without_autocast
 from relakit.attention.projection import ProjectedHeads, project_heads
-from relakit.attention.spec import AttentionSpec, resolve_attention
+from relakit.attention.spec import AttentionSpec, build_norm, resolve_attention
 
 
 class MultiheadAttention(nn.MultiheadAttention):
@@ -135,7 +135,8 @@ class MultiheadAttention(nn.MultiheadAttention):
         # weights there are is read from in_proj_weight instead.
         self._qkv_same_embed_dim = False
         if old is None or not old.has_norm_of(spec):
-            self.register_module("norm", _build_norm(spec, self, device=device, dtype=dtype))
+            norm = build_norm(spec, self.embed_dim, self.head_dim, device=device, dtype=dtype)
+            self.register_module("norm", norm)
         if spec.threshold != "learned":
             self.register_parameter("threshold", None)
         elif old is None or old.threshold != "learned":
@@ -279,32 +280,6 @@ def _concatenate_and_normalise(heads: Tensor, norm: nn.Module | None) -> Tensor:
         return normalised
     mixed = heads.flatten(-2)
     return mixed if norm is None else norm(mixed)
-
-
-def _build_norm(
-    spec: AttentionSpec,
-    module: nn.MultiheadAttention,
-    *,
-    device: torch.device | str | None,
-    dtype: torch.dtype | None,
-) -> RMSNorm | None:
-    """The norm over the concatenated heads of the module."""
-    if spec.norm == "none":
-        return None
-    norms: dict[tuple[str, bool], type[RMSNorm]] = {
-        ("rms", False): RMSNorm,
-        ("rms", True): GatedRMSNorm,
-        ("layer", False): LayerNorm,
-        ("layer", True): GatedLayerNorm,
-    }
-    return norms[spec.norm, bool(spec.gate)](
-        module.embed_dim,
-        eps=spec.norm_eps,
-        init="ones" if spec.gain_init == "ones" else "xavier",
-        fan=module.head_dim if spec.gain_init == "xavier-head" else None,
-        device=device,
-        dtype=dtype,
-    )
 
 
 def _check_sizes(

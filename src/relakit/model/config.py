@@ -1,0 +1,82 @@
+"""The settings of a translation model, and its named sizes."""
+
+from types import MappingProxyType
+from typing import Annotated, Final, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from relakit.attention import ATTENTIONS
+
+AttentionKind = Literal["encoder", "decoder", "cross"]
+ATTENTION_KINDS: Final[tuple[AttentionKind, ...]] = get_args(AttentionKind)
+
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class ModelConfig(BaseModel):
+    """An encoder-decoder Transformer. The defaults are the paper's (Transformer base)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    vocabulary: Count
+    """Entries of the vocabulary that source, target and output share."""
+    dim: Count = 512
+    """Features of every position."""
+    heads: Count = 8
+    """Attention heads; divides ``dim``."""
+    encoder_layers: Count = 6
+    decoder_layers: Count = 6
+    feed_forward: Count = 2048
+    """Features inside of the feed-forward layers."""
+    encoder_attention: str = "rela-g"
+    """Self-attention in the encoder: a name in `relakit.ATTENTIONS`."""
+    decoder_attention: str = "rela-g"
+    """Self-attention in the decoder."""
+    cross_attention: str = "rela-g"
+    """Attention from the decoder to the encoder."""
+    dropout: Share = 0.1
+    """On the embeddings and on what each sublayer adds, in training."""
+    attention_dropout: Share = 0.1
+    """On the attention weights, in training."""
+    norm_first: bool = False
+    """LayerNorm before each sublayer (pre-norm) instead of after it (post-norm)."""
+
+    def attention(self, kind: AttentionKind) -> str:
+        """The name of the attention of this kind."""
+        name: str = getattr(self, f"{kind}_attention")
+        return name
+
+    @field_validator("encoder_attention", "decoder_attention", "cross_attention")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in ATTENTIONS:
+            raise ValueError(f"unknown attention {name!r}; choose one of {', '.join(ATTENTIONS)}")
+        return name
+
+    @model_validator(mode="after")
+    def _fit(self) -> "ModelConfig":
+        if self.dim % self.heads:
+            raise ValueError(f"heads must divide dim, got heads={self.heads} and dim={self.dim}")
+        if self.dim % 2:
+            raise ValueError(f"dim must be even (a sine and a cosine each), got {self.dim}")
+        return self
+
+
+SIZES: Final = MappingProxyType(
+    {
+        "tiny": {"dim": 128, "heads": 4, "layers": 2, "feed_forward": 512},
+        "small": {"dim": 256, "heads": 4, "layers": 3, "feed_forward": 1024},
+        "base": {"dim": 512, "heads": 8, "layers": 6, "feed_forward": 2048},
+    }
+)
+"""Named sizes: ``tiny`` for tests and the demo, ``small`` for small corpora, ``base`` the paper's."""
+
+
+def sized(size: str) -> dict[str, int]:
+    """The fields of `ModelConfig` that a named size sets."""
+    if size not in SIZES:
+        raise ValueError(f"unknown size {size!r}; choose one of {', '.join(SIZES)}")
+    fields = dict(SIZES[size])
+    layers = fields.pop("layers")
+    return {**fields, "encoder_layers": layers, "decoder_layers": layers}

@@ -1,0 +1,286 @@
+"""The encoder-decoder Transformer of the paper, with a choice of attention for each of its uses.
+
+Post-norm by default, ReLU feed-forward layers, sinusoidal positions, embeddings times sqrt(dim),
+one embedding matrix for source, target and output. Shapes in comments: ``batch``, ``source`` and
+``target`` positions, ``dim`` features, ``heads``, ``head`` features of one head.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from relakit.attention import attention as attend
+from relakit.attention import build_norm, resolve_attention
+from relakit.model.config import AttentionKind, ModelConfig
+
+PADDING = 0
+"""The id that fills up shorter sentences."""
+
+
+class Memory(NamedTuple):
+    """What the encoder hands to the decoder."""
+
+    states: Tensor
+    """``[batch, source, dim]``"""
+    mask: Tensor | None
+    """``[batch, 1, 1, source]``, True for words, False for padding; None if there is no padding"""
+
+
+class Transformer(nn.Module):
+    """Encoder and decoder over one vocabulary.
+
+    ``model(source, target)`` gives the decoder's states, ``model.logits(states)`` the scores of
+    every next token. Loss and search call them apart, so that neither holds all logits at once.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = Embedding(config)
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start anew: Xavier's uniform matrices, zero biases, normal embeddings of size dim^-0.5."""
+        for name, module in self.named_modules():
+            if isinstance(module, nn.Linear):
+                # Keys and values share a matrix, but start as they would apart from each other.
+                for part in module.weight.chunk(2 if name.endswith("key_value") else 1):
+                    nn.init.xavier_uniform_(part)
+                nn.init.zeros_(module.bias)
+        nn.init.normal_(self.embedding.weight, std=self.config.dim**-0.5)
+
+    def encode(self, source: Tensor) -> Memory:
+        """Encode ``[batch, source]`` token ids, each sentence with its end-of-sentence token."""
+        mask = source != PADDING
+        # Sentences of one length need no mask, and attention is faster without. On a GPU the
+        # question would make the host wait.
+        is_padded = source.is_cuda or not bool(mask.all())
+        attention_mask = mask[:, None, None, :] if is_padded else None
+        return Memory(self.encoder(self.embedding(source), attention_mask), attention_mask)
+
+    def decode(self, target: Tensor, memory: Memory) -> Tensor:
+        """The states ``[batch, target, dim]`` after each of the ``[batch, target]`` input tokens."""
+        states: Tensor = self.decoder(self.embedding(target), memory)
+        return states
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """`encode`, then `decode`: ``[batch, target, dim]``."""
+        return self.decode(target, self.encode(source))
+
+    def logits(self, states: Tensor) -> Tensor:
+        """From states ``[..., dim]`` to scores ``[..., vocabulary]``."""
+        return F.linear(states, self.embedding.weight)
+
+
+class Embedding(nn.Module):
+    """Token embeddings times sqrt(dim), plus sinusoidal positions."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(config.vocabulary, config.dim))
+        self.scale = math.sqrt(config.dim)
+        self.dropout = nn.Dropout(config.dropout)
+        # Computed, so it is no part of the saved model; it grows with the longest sentence.
+        self.register_buffer("positions", sinusoids(256, config.dim), persistent=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Embed ``[batch, positions]`` ids: ``[batch, positions, dim]``."""
+        embedded = F.embedding(tokens, self.weight) * self.scale
+        embedded = embedded + self.position_vectors(tokens.size(1))
+        dropped: Tensor = self.dropout(embedded)
+        return dropped
+
+    def position_vectors(self, count: int) -> Tensor:
+        """The vectors of the first ``count`` positions: ``[count, dim]``."""
+        positions: Tensor = self.positions
+        if count > positions.size(0):
+            positions = sinusoids(2 * count, positions.size(1)).to(positions)
+            self.positions = positions
+        return positions[:count]
+
+
+def sinusoids(count: int, dim: int) -> Tensor:
+    """Position vectors ``[count, dim]``: sines in the first half of the features, then cosines."""
+    frequencies = 10000.0 ** (torch.arange(0, dim, 2, dtype=torch.float64) / -dim)
+    angles = torch.arange(count, dtype=torch.float64)[:, None] * frequencies
+    return torch.cat([angles.sin(), angles.cos()], dim=1).float()
+
+
+class Encoder(nn.Module):
+    """Layers of self-attention and feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.norm = nn.LayerNorm(config.dim) if config.norm_first else None
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """``[batch, source, dim]`` to the same shape."""
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x if self.norm is None else self.norm(x)
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward, each with a residual connection and a LayerNorm."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.attention = Attention(config, "encoder")
+        self.attention_residual = Residual(config)
+        self.feed_forward = FeedForward(config)
+        self.feed_forward_residual = Residual(config)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """``[batch, source, dim]`` to the same shape."""
+        y = self.attention_residual.before(x)
+        x = self.attention_residual(x, self.attention(y, y, mask))
+        y = self.feed_forward_residual.before(x)
+        return self.feed_forward_residual(x, self.feed_forward(y))  # type: ignore[no-any-return]
+
+
+class Decoder(nn.Module):
+    """Layers of causal self-attention, cross-attention to the encoder, and feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.norm = nn.LayerNorm(config.dim) if config.norm_first else None
+
+    def forward(self, x: Tensor, memory: Memory) -> Tensor:
+        """``[batch, target, dim]`` to the same shape."""
+        for layer in self.layers:
+            x = layer(x, memory)
+        return x if self.norm is None else self.norm(x)
+
+
+class DecoderLayer(nn.Module):
+    """The decoder's three sublayers, each with a residual connection and a LayerNorm."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.attention = Attention(config, "decoder")
+        self.attention_residual = Residual(config)
+        self.cross_attention = Attention(config, "cross")
+        self.cross_attention_residual = Residual(config)
+        self.feed_forward = FeedForward(config)
+        self.feed_forward_residual = Residual(config)
+
+    def forward(self, x: Tensor, memory: Memory) -> Tensor:
+        """``[batch, target, dim]`` to the same shape."""
+        y = self.attention_residual.before(x)
+        x = self.attention_residual(x, self.attention(y, y))
+        y = self.cross_attention_residual.before(x)
+        x = self.cross_attention_residual(x, self.cross_attention(y, memory.states, memory.mask))
+        y = self.feed_forward_residual.before(x)
+        return self.feed_forward_residual(x, self.feed_forward(y))  # type: ignore[no-any-return]
+
+
+class Residual(nn.Module):
+    """Adds what a sublayer computed to its input: LayerNorm after the sum, or before the sublayer."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(config.dim)
+        self.dropout = nn.Dropout(config.dropout)
+        self.norm_first = config.norm_first
+
+    def before(self, x: Tensor) -> Tensor:
+        """What the sublayer gets to see."""
+        return self.norm(x) if self.norm_first else x
+
+    def forward(self, x: Tensor, added: Tensor) -> Tensor:
+        """The sum of the sublayer's input and output."""
+        x = x + self.dropout(added)
+        return x if self.norm_first else self.norm(x)
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with a ReLU in between."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.inner = nn.Linear(config.dim, config.feed_forward)
+        self.outer = nn.Linear(config.feed_forward, config.dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``[..., dim]`` to the same shape."""
+        y: Tensor = self.outer(F.relu(self.inner(x)))
+        return y
+
+
+class Attention(nn.Module):
+    """Multi-head attention of one kind.
+
+    Its parts (`queries`, `keys_and_values`, `mix`) are apart, so that a search can keep the keys
+    and values of earlier steps.
+    """
+
+    def __init__(self, config: ModelConfig, kind: AttentionKind) -> None:
+        super().__init__()
+        self.kind = kind
+        self.heads = config.heads
+        self.dropout = config.attention_dropout
+        self.spec = resolve_attention(config.attention(kind))
+        self.query = nn.Linear(config.dim, config.dim)
+        self.key_value = nn.Linear(config.dim, 2 * config.dim)
+        self.norm = build_norm(self.spec, config.dim, config.dim // config.heads)
+        self.output = nn.Linear(config.dim, config.dim)
+
+    def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Attend from ``x`` to ``memory``, in the decoder's self-attention to what came before.
+
+        Args:
+            x: ``[batch, queries, dim]``.
+            memory: ``[batch, keys, dim]``; ``x`` itself in self-attention.
+            mask: broadcasts to ``[batch, heads, queries, keys]``; True = attend.
+        """
+        key, value = self.keys_and_values(memory)
+        is_causal = self.kind == "decoder"
+        return self.mix(self.queries(x), key, value, mask, is_causal=is_causal)
+
+    def queries(self, x: Tensor) -> Tensor:
+        """``[batch, positions, dim]`` to ``[batch, heads, positions, head]``."""
+        return self._split(self.query(x), 1)[0]
+
+    def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """``[batch, positions, dim]`` to keys and values ``[batch, heads, positions, head]``."""
+        key, value = self._split(self.key_value(x), 2)
+        return key, value
+
+    def _split(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
+        batch, positions, _ = x.shape
+        return x.view(batch, positions, parts, self.heads, -1).transpose(1, 3).unbind(2)
+
+    def mix(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, is_causal: bool
+    ) -> Tensor:
+        """Attention, norm and output projection: ``[batch, queries, dim]``."""
+        spec = self.spec
+        dtype = query.dtype
+        if spec.activation == "softmax" and dtype == torch.bfloat16 and query.device.type == "cpu":
+            # PyTorch's softmax attention is slow in bfloat16 on a CPU, its backward above all.
+            query, key, value = query.float(), key.float(), value.float()
+        with torch.autocast(query.device.type, enabled=False):
+            mixed = attend(
+                query,
+                key,
+                value,
+                mask,
+                self.dropout if self.training else 0.0,
+                is_causal,
+                activation=spec.activation,
+                power=spec.power,
+                length_exponent=spec.length_exponent,
+            ).transpose(1, 2)
+            if self.norm is None:
+                mixed = mixed.flatten(2)
+            else:
+                mixed = self.norm(mixed, heads_apart=True)
+        output: Tensor = self.output(mixed.to(dtype))
+        return output
