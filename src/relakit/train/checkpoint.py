@@ -1,8 +1,8 @@
 """Checkpoints of a run: all that is needed to go on as if nothing had happened.
 
-A checkpoint is a folder ``update-0001200`` (``interrupted-0001234`` if a signal asked for it) with the weights and Adam's moments as safetensors and
-the rest as JSON. It appears under its name when it is complete, so a kill at any moment leaves the
-one before.
+A checkpoint is a folder ``update-0001200`` (``interrupted-0001234`` if a signal asked for it) with
+the weights and Adam's moments as safetensors and the rest as JSON. It appears under its name when
+it is complete, so a kill at any moment leaves the one before.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Label-smoothed cross-entropy straight from the decoder's states, without a tensor of all logits.
 
-For a vocabulary of 8,000 and 2,000 target tokens the logits are 64 MB, their gradient as much again.
-Here they come in chunks of rows that stay in the cache, and each chunk's gradients are computed while
-it is there.
+For a vocabulary of 8,000 and 2,000 target tokens the logits are 64 MB, and their gradient as much
+again. Here they come in chunks of rows that stay in the cache, and each chunk's gradients are
+computed while it is there.
 """
 
 from typing import Any, NamedTuple

@@ -69,7 +69,9 @@ def plan_updates(
 
 
 def group_batches(
-    batches: list[npt.NDArray[np.int64]], target_lengths: npt.NDArray[np.int64], update_tokens: int
+    batches: list[npt.NDArray[np.int64]],
+    target_lengths: npt.NDArray[np.integer],
+    update_tokens: int,
 ) -> list[tuple[list[npt.NDArray[np.int64]], int]]:
     """Consecutive batches together until they have ``update_tokens`` target tokens.
 

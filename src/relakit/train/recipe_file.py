@@ -5,7 +5,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -115,12 +116,19 @@ def _keys(path: list[str]) -> list[str]:
 
 
 def _model_of(annotation: Any) -> type[BaseModel]:
-    if get_origin(annotation) is Union or get_args(annotation):
-        annotation = next(a for a in get_args(annotation) if isinstance(a, type) and a is not type(None))
-    assert issubclass(annotation, BaseModel)
-    return annotation
+    if isinstance(annotation, UnionType):  # a section that may be None
+        annotation = next(a for a in annotation.__args__ if a is not NoneType)
+    section: type[BaseModel] = annotation
+    return section
 
 
 def _nearest(name: str, choices: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
     return f" (did you mean {near[0]}?)" if near else ""
+
+
+def describe_recipes() -> list[tuple[str, str]]:
+    """Name and description of every recipe that comes with relakit."""
+    return [
+        (name, str(tomllib.loads(_read(name)[1]).get("description", ""))) for name in recipe_names()
+    ]

@@ -124,7 +124,7 @@ class TensorBoard:
 
         self._folder = folder
         self._make = SummaryWriter
-        self._writer = SummaryWriter(str(folder))  # type: ignore[no-untyped-call]
+        self._writer = SummaryWriter(str(folder))
 
     @staticmethod
     def is_installed() -> bool:
@@ -133,8 +133,8 @@ class TensorBoard:
 
     def resume(self, update: int) -> None:
         """Have TensorBoard hide what came after this update."""
-        self._writer.close()  # type: ignore[no-untyped-call]
-        self._writer = self._make(str(self._folder), purge_step=update + 1)  # type: ignore[no-untyped-call]
+        self._writer.close()
+        self._writer = self._make(str(self._folder), purge_step=update + 1)
 
     def update(self, report: UpdateReport) -> None:
         """Add points to the curves."""
@@ -146,7 +146,7 @@ class TensorBoard:
             "train/tokens_per_second": report.target_tokens / report.seconds,
         }
         for name, value in points.items():
-            self._writer.add_scalar(name, value, report.update)  # type: ignore[no-untyped-call]
+            self._writer.add_scalar(name, value, report.update)
 
     def validation(self, report: ValidationReport) -> None:
         """Add points to the curves."""
@@ -154,8 +154,8 @@ class TensorBoard:
         if report.scores.bleu is not None:
             points["valid/bleu"] = report.scores.bleu
         for name, value in points.items():
-            self._writer.add_scalar(name, value, report.update)  # type: ignore[no-untyped-call]
+            self._writer.add_scalar(name, value, report.update)
 
     def close(self) -> None:
         """Write what is left."""
-        self._writer.close()  # type: ignore[no-untyped-call]
+        self._writer.close()

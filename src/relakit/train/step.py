@@ -102,7 +102,7 @@ class GradientStep:
             smoothed, likelihood = self._loss(*tensors)
         # Data parallelism takes the mean over processes; ours is a sum.
         (smoothed * (weight / update.target_tokens)).backward()
-        return float(smoothed), float(likelihood)
+        return smoothed.item(), likelihood.item()
 
     def _without_exchange(self, is_last: bool) -> AbstractContextManager[None]:
         if isinstance(self._loss, DistributedDataParallel) and not is_last:
@@ -127,5 +127,5 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
 def has_fast_bfloat16(device: torch.device) -> bool:
     """Whether the hardware multiplies bfloat16 itself; elsewhere it is far slower than float32."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
+        return bool(torch.cuda.is_bf16_supported())
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())

@@ -1,6 +1,7 @@
 """What a model is worth on a split: its loss, and the BLEU of its translations."""
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from relakit.data.batches import collate, make_batches
@@ -88,7 +89,7 @@ def frequency_loss(train: EncodedSplit, measured: EncodedSplit, vocabulary: int)
     return float(-(tokens * np.log(shares)).sum() / tokens.sum())
 
 
-def _token_counts(split: EncodedSplit, vocabulary: int) -> np.ndarray:  # type: ignore[type-arg]
+def _token_counts(split: EncodedSplit, vocabulary: int) -> npt.NDArray[np.float64]:
     sentences = min(len(split), 50_000)
     ids = np.concatenate([split.target(i) for i in range(sentences)])
     counts = np.bincount(ids.astype(np.int64), minlength=vocabulary).astype(np.float64)
