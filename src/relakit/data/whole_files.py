@@ -1,6 +1,7 @@
 """Files and folders that are there with all their content or not at all."""
 
 import os
+import secrets
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from pathlib import Path
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file; whoever reads it meanwhile finds what was there before."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _beside(path)
     try:
         temporary.write_bytes(content)
         os.replace(temporary, path)
@@ -23,10 +24,9 @@ def whole_folder(path: Path) -> Generator[Path, None, None]:
 
     If the block raises, nothing of it stays and ``path`` is as before.
     """
-    path = Path(os.path.abspath(path))
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    replaced = path.with_name(f".{path.name}.{os.getpid()}.old")
+    temporary, replaced = _beside(path), _beside(path)
     temporary.mkdir()
     try:
         yield temporary
@@ -39,3 +39,8 @@ def whole_folder(path: Path) -> Generator[Path, None, None]:
             shutil.rmtree(replaced, ignore_errors=True)
         elif replaced.exists():
             os.rename(replaced, path)
+
+
+def _beside(path: Path) -> Path:
+    """A hidden name in the same folder that nothing else has."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
