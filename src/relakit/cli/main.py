@@ -9,6 +9,7 @@ import typer
 
 from relakit.cli import bench
 from relakit.cli.doctor import doctor
+from relakit.cli.prepare import prepare
 
 app = typer.Typer(
     name="relakit",
@@ -18,6 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(doctor)
+app.command()(prepare)
 app.add_typer(bench.app, name="bench")
 
 

@@ -1,0 +1,164 @@
+"""Batches of sentence pairs of similar length, in a random order that a seed decides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from relakit.data.prepared import EncodedSide, EncodedSplit
+from relakit.data.tokenizer import BEGIN, END, PAD
+
+Integers = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Token ids of n sentence pairs, filled up with PAD on the right.
+
+    S and T are the numbers of tokens in the longest source and target.
+    """
+
+    source: npt.NDArray[np.int64]
+    """[n, S + 1], END after each sentence."""
+    target_in: npt.NDArray[np.int64]
+    """[n, T + 1], BEGIN before each sentence: what the decoder reads."""
+    target_out: npt.NDArray[np.int64]
+    """[n, T + 1], END after each sentence: what it has to predict."""
+    target_tokens: int
+    """Entries of ``target_out`` that are not PAD."""
+    indices: npt.NDArray[np.int64]
+    """Which pairs of the split these are."""
+
+
+def make_batches(
+    source_lengths: Integers,
+    target_lengths: Integers,
+    *,
+    batch_tokens: int,
+    seed: int,
+    epoch: int,
+    max_sentences: int | None = None,
+) -> list[npt.NDArray[np.int64]]:
+    """The batches of one epoch, as indices of pairs; every pair is in exactly one of them.
+
+    The pairs are shuffled, sorted by length (so that pairs of equal lengths stay shuffled), cut
+    where the longer side, with its END and filled up, would exceed ``batch_tokens``, and the
+    batches shuffled. A single pair that exceeds it is a batch of its own. The same seed and epoch
+    give the same batches.
+    """
+    if batch_tokens < 1:
+        raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}")
+    if max_sentences is not None and max_sentences < 1:
+        raise ValueError(f"max_sentences must be at least 1, got {max_sentences}")
+    if len(source_lengths) != len(target_lengths):
+        raise ValueError(
+            f"there are {len(source_lengths):,} source lengths and {len(target_lengths):,} target "
+            "lengths"
+        )
+    if not len(source_lengths):
+        return []
+    random = np.random.default_rng((seed, epoch))
+    order = _by_length(random.permutation(len(source_lengths)), source_lengths, target_lengths)
+    widths = np.maximum(source_lengths, target_lengths)[order] + 1
+    bounds = _cut(widths, target_lengths[order], batch_tokens, max_sentences or len(order))
+    batches = np.split(order, bounds)
+    return [batches[number] for number in random.permutation(len(batches))]
+
+
+def padding_share(
+    batches: Sequence[Integers], source_lengths: Integers, target_lengths: Integers
+) -> float:
+    """The share of PAD among the entries of all source and target matrices."""
+    entries = tokens = 0
+    for batch in batches:
+        for lengths in (source_lengths[batch], target_lengths[batch]):
+            entries += len(batch) * (int(lengths.max()) + 1)
+            tokens += len(batch) + int(lengths.sum())
+    return 1 - tokens / entries if entries else 0.0
+
+
+def collate(split: EncodedSplit, indices: npt.ArrayLike) -> Batch:
+    """The token ids of some pairs of a split, as a batch."""
+    chosen = np.asarray(indices, dtype=np.int64)
+    target = _gather(split.target_side, chosen)
+    return Batch(
+        source=_padded(*_gather(split.source_side, chosen), end=END),
+        target_in=_padded(*target, begin=BEGIN),
+        target_out=_padded(*target, end=END),
+        target_tokens=int(target[1].sum()) + len(chosen),
+        indices=chosen,
+    )
+
+
+def pad_batch(
+    sentences: Sequence[npt.ArrayLike], *, begin: int | None = None, end: int | None = None
+) -> npt.NDArray[np.int64]:
+    """Token ids of sentences as one matrix, with ``begin`` before and ``end`` after each."""
+    arrays = [np.asarray(sentence, dtype=np.int64) for sentence in sentences]
+    lengths = np.array([len(array) for array in arrays], dtype=np.int64)
+    tokens = np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int64)
+    return _padded(tokens, lengths, begin=begin, end=end)
+
+
+def _by_length(
+    shuffled: npt.NDArray[np.int64], source_lengths: Integers, target_lengths: Integers
+) -> npt.NDArray[np.int64]:
+    """Sort by target length, then by source length: rising and falling in turn.
+
+    From one target length to the next the source lengths then go on where they were, so a batch
+    with both has little padding.
+    """
+    longest = int(source_lengths.max())
+    keys = target_lengths.astype(np.int64) * (longest + 1)
+    keys += np.where(target_lengths % 2 == 0, source_lengths, longest - source_lengths)
+    # In the smallest type: numpy sorts 16 bits by counting, and memory matters for large corpora.
+    keys = keys.astype(np.min_scalar_type(int(keys.max())))
+    return shuffled[np.argsort(keys[shuffled], kind="stable")]
+
+
+def _cut(
+    widths: Integers, target_lengths: Integers, batch_tokens: int, max_sentences: int
+) -> npt.NDArray[np.int64]:
+    """Where batches start (except the first), each as large as the budget allows.
+
+    ``target_lengths`` do not fall, hence no batch has more sentences than its first target allows.
+    """
+    bounds: list[int] = []
+    start, count = 0, len(widths)
+    while start < count:
+        most = min(max_sentences, batch_tokens // (int(target_lengths[start]) + 1), count - start)
+        sizes = np.maximum.accumulate(widths[start : start + most]) * np.arange(1, most + 1)
+        start += max(1, int(np.searchsorted(sizes, batch_tokens, side="right")))
+        bounds.append(start)
+    return np.array(bounds[:-1], dtype=np.int64)
+
+
+def _gather(
+    side: EncodedSide, indices: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The tokens of some sentences in a row, and how many each one has."""
+    lengths = side.lengths[indices].astype(np.int64)
+    # Position within the row, plus how far the sentence's place in the file is from its place here.
+    shifts = side.offsets[indices] - (np.cumsum(lengths) - lengths)
+    positions = np.arange(int(lengths.sum())) + np.repeat(shifts, lengths)
+    return side.tokens[positions].astype(np.int64), lengths
+
+
+def _padded(
+    tokens: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int64],
+    *,
+    begin: int | None = None,
+    end: int | None = None,
+) -> npt.NDArray[np.int64]:
+    first = int(begin is not None)
+    width = int(lengths.max(initial=0)) + first + int(end is not None)
+    matrix = np.full((len(lengths), width), PAD, dtype=np.int64)
+    columns = np.arange(width)
+    matrix[(columns >= first) & (columns < lengths[:, None] + first)] = tokens
+    if begin is not None:
+        matrix[:, 0] = begin
+    if end is not None:
+        matrix[np.arange(len(lengths)), lengths + first] = end
+    return matrix

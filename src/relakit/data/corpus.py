@@ -1,0 +1,68 @@
+"""Parallel corpora: two files whose lines belong together, or one file with two columns."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from relakit.data.text_files import open_text
+
+
+@dataclass(frozen=True)
+class ParallelFiles:
+    """Where sentence pairs are: line by line in two files, or in the first two columns of one."""
+
+    source: Path
+    target: Path | None = None
+    """None: ``source`` has the pairs, with a tab between source and target."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.source,) if self.target is None else (self.source, self.target)
+
+
+def read_pairs(files: ParallelFiles) -> Iterator[tuple[str, str]]:
+    """The pairs of a corpus, one after the other.
+
+    Raises:
+        ValueError: the file, and the line or both numbers of lines, where the corpus is broken.
+    """
+    if files.target is None:
+        return _columns(files.source)
+    return _line_by_line(files.source, files.target)
+
+
+def _line_by_line(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    source_lines, target_lines = open_text(source), open_text(target)
+    count = 0
+    while True:
+        source_line, target_line = next(source_lines, None), next(target_lines, None)
+        if source_line is None or target_line is None:
+            break
+        count += 1
+        yield source_line, target_line
+    sources = count + (source_line is not None) + sum(1 for _ in source_lines)
+    targets = count + (target_line is not None) + sum(1 for _ in target_lines)
+    _check_not_empty(source, sources)
+    _check_not_empty(target, targets)
+    if sources != targets:
+        raise ValueError(
+            f"{source} has {sources:,} lines, {target} has {targets:,}: line n of one has to be "
+            "the translation of line n of the other"
+        )
+
+
+def _columns(path: Path) -> Iterator[tuple[str, str]]:
+    number = 0
+    for number, line in enumerate(open_text(path), start=1):
+        columns = line.split("\t", 2)
+        if len(columns) < 2:
+            raise ValueError(
+                f"{path}, line {number:,}: no tab; every line needs a source, a tab and a target"
+            )
+        yield columns[0], columns[1]
+    _check_not_empty(path, number)
+
+
+def _check_not_empty(path: Path, lines: int) -> None:
+    if not lines:
+        raise ValueError(f"{path} is empty")

@@ -1,0 +1,80 @@
+"""The usual layout of a corpus: one folder with train.en, train.de, valid.en, test.de and so on."""
+
+from pathlib import Path
+from typing import Final
+
+from relakit.data.corpus import ParallelFiles
+
+COMPRESSIONS: Final = ("", ".gz", ".zst")
+VALID_NAMES: Final = ("valid", "val", "validation", "dev")
+
+
+def find_splits(
+    folder: Path, source_language: str, target_language: str
+) -> dict[str, ParallelFiles]:
+    """The splits in a folder: train, valid and test, each in a file per language.
+
+    The names end in the language and, where compressed, .gz or .zst. The validation set may also be
+    called val, validation or dev. A test set is whatever starts with "test"; if there are several
+    (test_2016.en, test_2017.en), each split has the name of its files.
+
+    Raises:
+        ValueError: there is no train, a language is missing, or a name is there twice.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is no folder")
+    if source_language == target_language:
+        raise ValueError(f"source and target language are both {source_language!r}")
+    train = _pair(folder, "train", source_language, target_language)
+    if train is None:
+        raise ValueError(
+            f"{folder} has no train.{source_language} (plain, .gz or .zst); name the files one by "
+            "one if they are called differently"
+        )
+    splits = {"train": train}
+    valid = {
+        name: files
+        for name in VALID_NAMES
+        if (files := _pair(folder, name, source_language, target_language)) is not None
+    }
+    if len(valid) > 1:
+        raise ValueError(
+            f"{folder} has several validation sets: {', '.join(valid)}; name the files one by one"
+        )
+    splits.update(("valid", files) for files in valid.values())
+    tests = {
+        name: files
+        for name in _test_names(folder, source_language)
+        if (files := _pair(folder, name, source_language, target_language)) is not None
+    }
+    splits.update({"test": next(iter(tests.values()))} if len(tests) == 1 else tests)
+    return splits
+
+
+def _test_names(folder: Path, language: str) -> list[str]:
+    endings = tuple(f".{language}{compression}" for compression in COMPRESSIONS)
+    names = {
+        path.name.removesuffix(ending)
+        for path in folder.glob("test*")
+        for ending in endings
+        if path.name.endswith(ending)
+    }
+    return sorted(names)
+
+
+def _pair(folder: Path, name: str, source: str, target: str) -> ParallelFiles | None:
+    source_path, target_path = _file(folder, f"{name}.{source}"), _file(folder, f"{name}.{target}")
+    if source_path is None and target_path is None:
+        return None
+    if source_path is None or target_path is None:
+        there, missing = source_path or target_path, target if target_path is None else source
+        raise ValueError(f"{there} is there, but no {name}.{missing} (plain, .gz or .zst)")
+    return ParallelFiles(source_path, target_path)
+
+
+def _file(folder: Path, name: str) -> Path | None:
+    candidates = [folder / f"{name}{compression}" for compression in COMPRESSIONS]
+    found = [path for path in candidates if path.is_file()]
+    if len(found) > 1:
+        raise ValueError(f"{found[0]} and {found[1].name} are both there; remove one of them")
+    return found[0] if found else None

@@ -1,0 +1,154 @@
+"""The files of a prepared corpus, and `corpus.json`, which describes them.
+
+Every number is little-endian. `SPLIT.source.tokens` has the token ids of all source sentences one
+after the other, `SPLIT.source.offsets` where each one starts (and, at the end, how many tokens
+there are), `SPLIT.lines` the number of the line that each pair was on.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+FORMAT: Final = "relakit corpus"
+VERSION: Final = 1
+DOCUMENT_NAME: Final = "corpus.json"
+TOKENIZER_NAME: Final = "tokenizer.json"
+SIDES: Final = ("source", "target")
+OFFSET_TYPE: Final = "<i8"
+TOKEN_TYPES: Final = ("<u2", "<u4")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareSettings:
+    """How a corpus is made into token ids."""
+
+    vocab_size: int = 8000
+    """Size of the joint vocabulary, if a tokenizer is learned."""
+    min_frequency: int = 2
+    """How often a pair of tokens has to occur to become one token."""
+    sample_lines: int = 2_000_000
+    """At most so many lines, evenly spread over both sides of train, teach the tokenizer."""
+    max_tokens: int = 256
+    """Pairs with more tokens on either side are dropped."""
+    source_language: str | None = None
+    target_language: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "min_frequency", "max_tokens"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.sample_lines < 2:
+            raise ValueError(f"sample_lines must be at least 2, got {self.sample_lines}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitCounts:
+    """What became of the pairs of one split."""
+
+    read: int
+    kept: int
+    empty: int
+    """Dropped because a side had no text."""
+    overlong: int
+    """Dropped because a side had more than ``max_tokens`` tokens."""
+    source_tokens: int
+    """In the kept pairs, without the tokens that mark the start and end of a sentence."""
+    target_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusDocument:
+    """What `corpus.json` says."""
+
+    settings: PrepareSettings
+    token_type: str
+    tokenizer_sha256: str
+    splits: dict[str, SplitCounts]
+    inputs: dict[str, list[str]]
+    """The files that each split was read from."""
+    files: dict[str, int]
+    """The size of every file in bytes."""
+
+    def to_json(self) -> str:
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1) + "\n"
+
+
+def tokens_name(split: str, side: str) -> str:
+    return f"{split}.{side}.tokens"
+
+
+def offsets_name(split: str, side: str) -> str:
+    return f"{split}.{side}.offsets"
+
+
+def lines_name(split: str) -> str:
+    return f"{split}.lines"
+
+
+def token_type(vocabulary: int) -> str:
+    """The smallest type that holds the ids of so many tokens."""
+    return TOKEN_TYPES[0] if vocabulary <= 1 << 16 else TOKEN_TYPES[1]
+
+
+def read_document(folder: Path) -> CorpusDocument:
+    """Read `corpus.json`, and check the sizes of all files against it.
+
+    Raises:
+        ValueError: the folder is no prepared corpus, or parts are missing or truncated.
+    """
+    path = folder / DOCUMENT_NAME
+    if not path.is_file():
+        raise ValueError(
+            f"{folder} is no prepared corpus, it has no {DOCUMENT_NAME}; make one with `relakit "
+            "prepare`"
+        )
+    try:
+        values = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise ValueError(f"{path} does not describe a prepared corpus")
+    if values.get("version") != VERSION:
+        raise ValueError(
+            f"{path} has version {values.get('version')}, this relakit reads version {VERSION}; "
+            "prepare the corpus again"
+        )
+    try:
+        document = _parse(values)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from None
+    for name, size in document.files.items():
+        _check_size(folder / name, size)
+    return document
+
+
+def _parse(values: Mapping[str, Any]) -> CorpusDocument:
+    if values["token_type"] not in TOKEN_TYPES:
+        raise ValueError(f"token_type {values['token_type']!r} is none of {TOKEN_TYPES}")
+    splits = {name: SplitCounts(**counts) for name, counts in values["splits"].items()}
+    files = {str(name): int(size) for name, size in values["files"].items()}
+    for split in splits:
+        for side in SIDES:
+            files[tokens_name(split, side)], files[offsets_name(split, side)]
+        files[lines_name(split)]
+    return CorpusDocument(
+        settings=PrepareSettings(**values["settings"]),
+        token_type=values["token_type"],
+        tokenizer_sha256=str(values["tokenizer_sha256"]),
+        splits=splits,
+        inputs={name: list(paths) for name, paths in values["inputs"].items()},
+        files=files,
+    )
+
+
+def _check_size(path: Path, expected: int) -> None:
+    if not path.is_file():
+        raise ValueError(f"{path} is missing; prepare the corpus again")
+    size = path.stat().st_size
+    if size != expected:
+        raise ValueError(
+            f"{path} has {size:,} bytes, {DOCUMENT_NAME} says {expected:,}: it is truncated or "
+            "from another corpus; prepare the corpus again"
+        )

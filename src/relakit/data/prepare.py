@@ -1,0 +1,282 @@
+"""Make a corpus into token ids: check it, learn a tokenizer, encode, in bounded memory.
+
+The files are read three times, as streams. The first time finds every mistake in them before the
+long work begins, and counts the pairs, so that the tokenizer can learn from lines spread evenly.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+
+from relakit.data.corpus import ParallelFiles, read_pairs
+from relakit.data.corpus_format import (
+    DOCUMENT_NAME,
+    OFFSET_TYPE,
+    SIDES,
+    TOKENIZER_NAME,
+    CorpusDocument,
+    PrepareSettings,
+    SplitCounts,
+    lines_name,
+    offsets_name,
+    token_type,
+    tokens_name,
+)
+from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, learn_tokenizer
+from relakit.data.whole_files import whole_folder
+
+__all__ = ["PrepareSettings", "PreparedReport", "Progress", "SplitCounts", "prepare"]
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with what is being done, how many pairs are done, and how many there are if known."""
+
+CHUNK_PAIRS: Final = 8192
+CHUNK_CHARACTERS: Final = 1 << 22
+SPLIT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedReport:
+    """What `prepare` did."""
+
+    folder: Path
+    vocabulary: int
+    """Tokens in the tokenizer."""
+    splits: dict[str, SplitCounts]
+
+
+def prepare(
+    splits: Mapping[str, ParallelFiles],
+    folder: Path,
+    *,
+    settings: PrepareSettings | None = None,
+    tokenizer: Tokenizer | None = None,
+    replace: bool = False,
+    progress: Progress | None = None,
+) -> PreparedReport:
+    """Encode the splits of a corpus into a folder, which is there only once all is done.
+
+    The tokenizer is learned from the split "train" unless one is given.
+
+    Raises:
+        ValueError: what is wrong with the corpus, where, and what to do.
+        FileExistsError: the folder is there already and ``replace`` is False.
+    """
+    settings = settings or PrepareSettings()
+    tell = progress or _ignore
+    _check_inputs(splits, learn=tokenizer is None)
+    _check_folder(folder, replace)
+    totals = {name: _count_pairs(name, files, tell) for name, files in splits.items()}
+    with whole_folder(folder) as unfinished:
+        if tokenizer is None:
+            lines = _sample_lines(splits["train"], totals["train"], settings, tell)
+            tokenizer = learn_tokenizer(
+                lines, settings.vocab_size, min_frequency=settings.min_frequency
+            )
+        counts = {
+            name: _encode_split(name, files, totals[name], unfinished, tokenizer, settings, tell)
+            for name, files in splits.items()
+        }
+        tokenizer.save(unfinished / TOKENIZER_NAME)
+        document = CorpusDocument(
+            settings=settings,
+            token_type=token_type(tokenizer.size),
+            tokenizer_sha256=hashlib.sha256(tokenizer.to_json().encode()).hexdigest(),
+            splits=counts,
+            inputs={name: [str(path) for path in files.paths] for name, files in splits.items()},
+            files={path.name: path.stat().st_size for path in sorted(unfinished.iterdir())},
+        )
+        (unfinished / DOCUMENT_NAME).write_text(document.to_json(), encoding="utf-8")
+    return PreparedReport(folder=folder, vocabulary=tokenizer.size, splits=counts)
+
+
+def _ignore(stage: str, done: int, total: int | None) -> None:
+    pass
+
+
+def _check_inputs(splits: Mapping[str, ParallelFiles], *, learn: bool) -> None:
+    if not splits:
+        raise ValueError("there is nothing to prepare: give at least one split")
+    if learn and "train" not in splits:
+        raise ValueError("the tokenizer is learned from train: give a split train or a tokenizer")
+    for name, files in splits.items():
+        if not SPLIT_NAME.fullmatch(name):
+            raise ValueError(
+                f"{name!r} cannot name a split: use letters, digits, - and _, no leading - or _"
+            )
+        for path in files.paths:
+            if not path.exists():
+                raise FileNotFoundError(f"{path} ({name}): no such file")
+            if not path.is_file():
+                raise ValueError(f"{path} ({name}) is not a file; it has to be read several times")
+
+
+def _check_folder(folder: Path, replace: bool) -> None:
+    """Never replace a folder that holds anything but an earlier prepared corpus."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise FileExistsError(f"{folder} is there already, and is not a folder")
+    is_corpus = (folder / DOCUMENT_NAME).is_file()
+    if not is_corpus and any(folder.iterdir()):
+        raise FileExistsError(
+            f"{folder} is there already, and is no prepared corpus; choose another folder"
+        )
+    if is_corpus and not replace:
+        raise FileExistsError(
+            f"{folder} holds a prepared corpus already; --force replaces it, or choose another"
+        )
+
+
+def _count_pairs(name: str, files: ParallelFiles, tell: Progress) -> int:
+    """Read a whole split once, for its mistakes and its size."""
+    stage, count = f"checking {name}", 0
+    tell(stage, 0, None)
+    for count, _ in enumerate(read_pairs(files), start=1):
+        if count % CHUNK_PAIRS == 0:
+            tell(stage, count, None)
+    tell(stage, count, count)
+    return count
+
+
+def _sample_lines(
+    files: ParallelFiles, total: int, settings: PrepareSettings, tell: Progress
+) -> Iterator[str]:
+    """Both sides of evenly spread pairs; no line that is too long to be kept."""
+    stage, wanted = "reading words", min(total, settings.sample_lines // 2)
+    longest = settings.max_tokens * LONGEST_TOKEN
+    taken = 0
+    for number, pair in enumerate(read_pairs(files)):
+        # Pair `number` is taken when the share of taken pairs falls behind the share of read ones.
+        if taken * total <= number * wanted and taken < wanted:
+            taken += 1
+            yield from (line for line in pair if len(line) <= longest)
+        if number % CHUNK_PAIRS == 0:
+            tell(stage, number, total)
+    tell("learning the tokenizer", 0, None)
+
+
+def _encode_split(
+    name: str,
+    files: ParallelFiles,
+    total: int,
+    folder: Path,
+    tokenizer: Tokenizer,
+    settings: PrepareSettings,
+    tell: Progress,
+) -> SplitCounts:
+    stage = f"encoding {name}"
+    with ExitStack() as stack:
+        writer = _SplitWriter(name, folder, tokenizer, settings.max_tokens, stack)
+        tell(stage, 0, total)
+        for pairs in _chunks(read_pairs(files)):
+            writer.add(pairs)
+            tell(stage, writer.read, total)
+    counts = writer.counts
+    if counts.read != total:
+        raise ValueError(
+            f"{files.source} changed while it was read: {total:,} pairs at first, now "
+            f"{counts.read:,}"
+        )
+    if not counts.kept:
+        raise ValueError(
+            f"no pair of {name} is left: of {counts.read:,} pairs in {files.source}, "
+            f"{counts.empty:,} have an empty side and {counts.overlong:,} have more than "
+            f"{settings.max_tokens} tokens"
+        )
+    return counts
+
+
+def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """Pairs in lists that are short both in pairs and (but for one pair) in characters."""
+    chunk: list[tuple[str, str]] = []
+    characters = 0
+    for pair in pairs:
+        chunk.append(pair)
+        characters += len(pair[0]) + len(pair[1])
+        if len(chunk) >= CHUNK_PAIRS or characters >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
+
+
+class _SplitWriter:
+    """Appends encoded pairs to the files of a split."""
+
+    def __init__(
+        self, name: str, folder: Path, tokenizer: Tokenizer, max_tokens: int, stack: ExitStack
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._max_tokens = max_tokens
+        self._token_type = token_type(tokenizer.size)
+
+        def create(file_name: str) -> BinaryIO:
+            return stack.enter_context((folder / file_name).open("wb"))
+
+        self._tokens = [create(tokens_name(name, side)) for side in SIDES]
+        self._offsets = [create(offsets_name(name, side)) for side in SIDES]
+        self._lines = create(lines_name(name))
+        for file in self._offsets:
+            file.write(np.zeros(1, dtype=OFFSET_TYPE).tobytes())
+        self._written = [0, 0]
+        self.read = self._kept = self._empty = self._overlong = 0
+
+    @property
+    def counts(self) -> SplitCounts:
+        return SplitCounts(
+            read=self.read,
+            kept=self._kept,
+            empty=self._empty,
+            overlong=self._overlong,
+            source_tokens=self._written[0],
+            target_tokens=self._written[1],
+        )
+
+    def add(self, pairs: list[tuple[str, str]]) -> None:
+        lines: list[int] = []
+        encodable: list[tuple[str, str]] = []
+        for number, pair in enumerate(pairs, start=self.read + 1):
+            if any(map(self._is_surely_overlong, pair)):
+                self._overlong += 1
+            else:
+                lines.append(number)
+                encodable.append(pair)
+        self.read += len(pairs)
+        sources = self._tokenizer.encode_batch([source for source, _ in encodable])
+        targets = self._tokenizer.encode_batch([target for _, target in encodable])
+        kept = [i for i, pair in enumerate(zip(sources, targets, strict=True)) if self._fits(*pair)]
+        self._kept += len(kept)
+        self._lines.write(np.array([lines[i] for i in kept], dtype=OFFSET_TYPE).tobytes())
+        for side, sentences in enumerate((sources, targets)):
+            self._append(side, [sentences[i] for i in kept])
+
+    def _fits(self, source: list[int], target: list[int]) -> bool:
+        if not source or not target:
+            self._empty += 1
+            return False
+        if max(len(source), len(target)) > self._max_tokens:
+            self._overlong += 1
+            return False
+        return True
+
+    def _is_surely_overlong(self, text: str) -> bool:
+        """Whether even the longest tokens would be too many: known without encoding megabytes."""
+        longest = self._max_tokens * self._tokenizer.longest_token
+        return len(text) > longest and len(self._tokenizer.normalize(text).encode()) > longest
+
+    def _append(self, side: int, sentences: list[list[int]]) -> None:
+        lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
+        ends = self._written[side] + np.cumsum(lengths)
+        count = int(lengths.sum())
+        tokens = np.fromiter(chain.from_iterable(sentences), dtype=self._token_type, count=count)
+        self._tokens[side].write(tokens.tobytes())
+        self._offsets[side].write(ends.astype(OFFSET_TYPE).tobytes())
+        self._written[side] += count

@@ -1,0 +1,174 @@
+"""A prepared corpus: token ids of all splits, mapped into memory, and their tokenizer."""
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from relakit.data.corpus_format import (
+    OFFSET_TYPE,
+    TOKENIZER_NAME,
+    CorpusDocument,
+    PrepareSettings,
+    SplitCounts,
+    lines_name,
+    offsets_name,
+    read_document,
+    tokens_name,
+)
+from relakit.data.tokenizer import Tokenizer
+
+Integers = npt.NDArray[np.integer]
+
+
+class EncodedSide:
+    """All sentences of one language of a split, one after the other in a file."""
+
+    def __init__(self, tokens: Integers, offsets: npt.NDArray[np.int64]) -> None:
+        self.tokens: Final = tokens
+        self.offsets: Final = offsets
+        self.lengths: Final[npt.NDArray[np.int32]] = np.diff(offsets).astype(np.int32)
+        """Tokens per sentence."""
+
+    def __getitem__(self, index: int) -> npt.NDArray[np.int64]:
+        start, end = self.offsets[index], self.offsets[index + 1]
+        return self.tokens[start:end].astype(np.int64)
+
+
+class EncodedSplit:
+    """Sentence pairs as token ids, without the tokens for the start and end of a sentence."""
+
+    def __init__(
+        self,
+        name: str,
+        source: EncodedSide,
+        target: EncodedSide,
+        lines: npt.NDArray[np.int64],
+        counts: SplitCounts,
+    ) -> None:
+        self.name: Final = name
+        self.source_side: Final = source
+        self.target_side: Final = target
+        self.lines: Final = lines
+        """The line of the corpus that each pair was on, from 1."""
+        self.counts: Final = counts
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def source(self, index: int) -> npt.NDArray[np.int64]:
+        return self.source_side[self._checked(index)]
+
+    def target(self, index: int) -> npt.NDArray[np.int64]:
+        return self.target_side[self._checked(index)]
+
+    @property
+    def source_lengths(self) -> npt.NDArray[np.int32]:
+        return self.source_side.lengths
+
+    @property
+    def target_lengths(self) -> npt.NDArray[np.int32]:
+        return self.target_side.lengths
+
+    def _checked(self, index: int) -> int:
+        if not 0 <= index < len(self):
+            raise IndexError(f"{self.name} has {len(self):,} pairs, there is no pair {index}")
+        return index
+
+
+class PreparedCorpus:
+    """The folder that `prepare` wrote."""
+
+    def __init__(self, folder: Path, document: CorpusDocument, tokenizer: Tokenizer) -> None:
+        self.folder: Final = folder
+        self.tokenizer: Final = tokenizer
+        self._document = document
+
+    @classmethod
+    def load(cls, folder: Path) -> "PreparedCorpus":
+        """Open a prepared corpus.
+
+        Raises:
+            ValueError: what the folder lacks, or which file is truncated or foreign.
+        """
+        document = read_document(folder)
+        path = folder / TOKENIZER_NAME
+        tokenizer = Tokenizer.load(path)
+        if hashlib.sha256(path.read_bytes()).hexdigest() != document.tokenizer_sha256:
+            raise ValueError(
+                f"{path} is not the tokenizer that this corpus was encoded with; prepare the "
+                "corpus again"
+            )
+        return cls(folder, document, tokenizer)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits."""
+        return tuple(self._document.splits)
+
+    @property
+    def settings(self) -> PrepareSettings:
+        return self._document.settings
+
+    @property
+    def source_language(self) -> str | None:
+        return self.settings.source_language
+
+    @property
+    def target_language(self) -> str | None:
+        return self.settings.target_language
+
+    @property
+    def train(self) -> EncodedSplit:
+        return self.split("train")
+
+    @property
+    def valid(self) -> EncodedSplit:
+        return self.split("valid")
+
+    @property
+    def test(self) -> EncodedSplit:
+        return self.split("test")
+
+    def split(self, name: str) -> EncodedSplit:
+        """The pairs of one split.
+
+        Raises:
+            ValueError: there is no such split, or its files contradict each other.
+        """
+        if name not in self._document.splits:
+            raise ValueError(
+                f"{self.folder} has no split {name!r}; it has {', '.join(self.splits)}"
+            )
+        counts = self._document.splits[name]
+        return EncodedSplit(
+            name,
+            self._side(name, "source", counts.kept),
+            self._side(name, "target", counts.kept),
+            self._map(lines_name(name), OFFSET_TYPE, counts.kept),
+            counts,
+        )
+
+    def _side(self, split: str, side: str, pairs: int) -> EncodedSide:
+        offsets = self._map(offsets_name(split, side), OFFSET_TYPE, pairs + 1)
+        tokens = self._map(tokens_name(split, side), self._document.token_type, int(offsets[-1]))
+        encoded = EncodedSide(tokens, offsets)
+        if offsets[0] != 0 or encoded.lengths.min() < 1:
+            raise ValueError(
+                f"{self.folder / offsets_name(split, side)} is damaged: its offsets do not grow "
+                "from 0; prepare the corpus again"
+            )
+        return encoded
+
+    def _map(self, name: str, dtype: str, count: int) -> npt.NDArray[np.int64]:
+        path = self.folder / name
+        values = np.memmap(path, dtype=dtype, mode="r")
+        if len(values) != count:
+            raise ValueError(
+                f"{path} has {len(values):,} numbers where {count:,} were expected; prepare the "
+                "corpus again"
+            )
+        # A plain array over the same pages: slices of it cost less than slices of a memmap.
+        return np.asarray(values)

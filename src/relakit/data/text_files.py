@@ -1,0 +1,113 @@
+"""Lines of text files, plain or compressed, read as streams."""
+
+import gzip
+import io
+import zlib
+from collections.abc import Generator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import zstandard
+
+BUFFER_BYTES: Final = 1 << 18
+COMPRESSED_CHUNK_BYTES: Final = 1 << 13
+"""Small, because a repetitive chunk may become a thousand times as large."""
+
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_ZSTD_SKIPPABLE: Final = tuple(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60))
+_BOM: Final = "\ufeff"
+_FOREIGN: Final = {
+    b"\xfd7zXZ\x00": "compressed with xz",
+    b"BZh91AY&SY": "compressed with bzip2",
+    b"PK\x03\x04": "a zip archive",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+}
+_MAGIC_BYTES: Final = max(map(len, _FOREIGN))
+
+
+def open_text(path: Path) -> Generator[str, None, None]:
+    """The lines of a UTF-8 file without their ends; gzip and zstd are known by their first bytes.
+
+    Only a line feed ends a line (a carriage return before it belongs to the end), so the line
+    numbers are those of `wc` and of the other side of a parallel corpus. A byte order mark at the
+    start is left out.
+
+    Raises:
+        ValueError: the file, and where it is known the line, that cannot be read, and why.
+    """
+    with path.open("rb") as file:
+        # peek() may return less than asked for, but never less than the start of a file has.
+        start = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
+        for magic, what in _FOREIGN.items():
+            if start.startswith(magic):
+                raise ValueError(f"{path} is {what}; give UTF-8 text, plain, gzip or zstd")
+        if start.startswith(_GZIP):
+            yield from _gzip_lines(path, file)
+        elif start.startswith((_ZSTD, *_ZSTD_SKIPPABLE)):
+            yield from _lines(path, io.BufferedReader(_ZstdStream(path, file), BUFFER_BYTES))
+        else:
+            yield from _lines(path, file)
+
+
+def _gzip_lines(path: Path, file: BinaryIO) -> Generator[str, None, None]:
+    with gzip.GzipFile(fileobj=file) as unpacked:
+        try:
+            yield from _lines(path, io.BufferedReader(unpacked, BUFFER_BYTES))
+        except EOFError:
+            raise ValueError(f"{path} is truncated: its gzip stream ends too early") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
+
+
+def _lines(path: Path, stream: BinaryIO) -> Generator[str, None, None]:
+    for number, line in enumerate(stream, start=1):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path}, line {number:,}: not UTF-8 (byte 0x{line[error.start]:02x} at position "
+                f"{error.start + 1:,} of the line); convert the file, for instance with iconv"
+            ) from None
+        if number == 1:
+            text = text.removeprefix(_BOM)
+        yield text.removesuffix("\n").removesuffix("\r")
+
+
+class _ZstdStream(io.RawIOBase):
+    """What a zstd file holds, over all its frames; an unfinished last frame is an error.
+
+    The reader that `zstandard` offers takes the end of a truncated file for the end of the data.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path = path
+        self._file = file
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._frame_begun = False
+        self._pending = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._pending:
+            chunk = self._frame.unused_data if self._frame.eof else b""
+            if self._frame.eof:
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+                self._frame_begun = False
+            chunk = chunk or self._file.read(COMPRESSED_CHUNK_BYTES)
+            if not chunk:
+                if self._frame_begun:
+                    raise ValueError(f"{self._path} is truncated: its zstd stream ends too early")
+                return 0
+            self._frame_begun = True
+            try:
+                self._pending = memoryview(self._frame.decompress(chunk))
+            except zstandard.ZstdError as error:
+                raise ValueError(f"{self._path} is damaged: {error}") from None
+        count = min(len(buffer), len(self._pending))
+        buffer[:count] = self._pending[:count]
+        self._pending = self._pending[count:]
+        return count

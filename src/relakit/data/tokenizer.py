@@ -1,0 +1,218 @@
+"""One BPE for both languages, on the bytes of words and of punctuation marks.
+
+Every text can be encoded, and comes back from its tokens as it was, except that it is then in
+Unicode's composed form (NFC) with single spaces between words. No token holds both letters and
+punctuation, or parts of two words. What looks like a special token in a text is text.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer as BytePairTokenizer
+
+from relakit.data.whole_files import write_whole
+
+PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
+SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
+"""By id. Bytes leave nothing unknown; the id is there for what other tools expect."""
+
+LONGEST_TOKEN: Final = 64
+"""Bytes; longer strings that repeat (rows of dots, addresses) are not worth a token."""
+SMALLEST_VOCABULARY: Final = len(SPECIAL_TOKENS) + 256
+
+# The four characters that Python's str.split() takes for space and Unicode does not are included,
+# so that encoding and decoding agree on what a space is.
+_SPACES: Final = r"[\s\x1c-\x1f]+"
+# A word; or a mark of punctuation or a symbol, alone or repeated; each with the space before it.
+_PIECES: Final = (
+    r" ?[\p{L}\p{N}][\p{L}\p{M}\p{N}]*"
+    r"| ?([^\s\p{L}\p{M}\p{N}])\1*\p{M}*"
+    r"| ?\p{M}+"
+    r"| "
+)
+_PROBE: Final = "Ein «Test», isn't it? 3½ ☃"
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Tokens of a text, and where in it they are."""
+
+    ids: list[int]
+    spans: list[tuple[int, int]]
+    """First character and the one after the last, in the text as it was given, without the space
+    before a word; never empty. Tokens that share a character of several bytes all have it, and a
+    token that is a space and nothing more has the span of the token that follows."""
+
+
+class Tokenizer:
+    """Text to token ids and back. Made by `learn_tokenizer` or `Tokenizer.load`."""
+
+    def __init__(self, tokenizer: BytePairTokenizer) -> None:
+        """Wrap a tokenizer of the `tokenizers` library.
+
+        Raises:
+            ValueError: it is not one that `learn_tokenizer` made.
+        """
+        _check(tokenizer)
+        self._tokenizer = tokenizer
+        self.size: Final[int] = tokenizer.get_vocab_size()
+        """Number of tokens, the special ones included."""
+        self.longest_token: Final[int] = max(map(len, tokenizer.get_vocab()))
+        """Bytes in the longest token."""
+
+    @classmethod
+    def load(cls, path: Path) -> "Tokenizer":
+        """Read a tokenizer that was saved.
+
+        Raises:
+            ValueError: the file is damaged, or is some other tokenizer.
+        """
+        content = path.read_bytes()
+        try:
+            tokenizer = BytePairTokenizer.from_str(content.decode("utf-8"))
+        except Exception as error:  # the library raises nothing more specific
+            raise ValueError(f"{path} is no tokenizer, or is truncated: {error}") from None
+        try:
+            return cls(tokenizer)
+        except ValueError as error:
+            raise ValueError(f"{path} is not a tokenizer of relakit: {error}") from None
+
+    def save(self, path: Path) -> None:
+        """Write the tokenizer as JSON, in the format of the `tokenizers` library."""
+        write_whole(path, self.to_json().encode())
+
+    def to_json(self) -> str:
+        return self._tokenizer.to_str(pretty=True)
+
+    def normalize(self, text: str) -> str:
+        """The text as decoding gives it back: composed characters, single spaces."""
+        spaced: str = self._tokenizer.normalizer.normalize_str(text)
+        return spaced.removeprefix(" ")
+
+    def encode(self, text: str) -> Encoded:
+        """Token ids and their places in the text; no BEGIN and END."""
+        encoding = self._tokenizer.encode(text)
+        return Encoded(ids=encoding.ids, spans=_spans(text, encoding.offsets))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of many texts, faster than one by one."""
+        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text that tokens stand for, on one line; special tokens are left out."""
+        return self.decode_batch([ids])[0]
+
+    def decode_batch(self, sentences: Iterable[Iterable[int]]) -> list[str]:
+        """The texts of many sentences."""
+        ordinary = [[int(id) for id in ids if id >= len(SPECIAL_TOKENS)] for ids in sentences]
+        texts = self._tokenizer.decode_batch(ordinary, skip_special_tokens=False)
+        # A model may write any bytes, line ends among them; a translation has to stay one line.
+        return [" ".join(text.split()) for text in texts]
+
+
+def learn_tokenizer(lines: Iterable[str], vocab_size: int, *, min_frequency: int = 2) -> Tokenizer:
+    """Learn a BPE from text, the same one every time.
+
+    Memory grows with the number of different words, not of lines. Fewer than ``vocab_size`` tokens
+    are made if no further pair of tokens occurs ``min_frequency`` times.
+
+    Raises:
+        ValueError: the vocabulary is too small for all bytes, or there is no text.
+    """
+    if vocab_size < SMALLEST_VOCABULARY:
+        raise ValueError(
+            f"vocab_size must be at least {SMALLEST_VOCABULARY} ({len(SPECIAL_TOKENS)} special "
+            f"tokens and 256 bytes), got {vocab_size}"
+        )
+    if min_frequency < 1:
+        raise ValueError(f"min_frequency must be at least 1, got {min_frequency}")
+    tokenizer = BytePairTokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.Sequence(
+        [
+            normalizers.NFC(),
+            normalizers.Replace(Regex(_SPACES), " "),
+            normalizers.Strip(),
+            # A word is the same token at the start of a sentence as within it.
+            normalizers.Prepend(" "),
+        ]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_PIECES), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        min_frequency=min_frequency,
+        special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        max_token_length=LONGEST_TOKEN,
+        show_progress=False,
+    )
+    seen = _WithText(lines)
+    tokenizer.train_from_iterator(seen, trainer)
+    if not seen.text:
+        raise ValueError("there is no text to learn a tokenizer from")
+    return Tokenizer(_without_added_tokens(tokenizer))
+
+
+class _WithText:
+    """Lines, and whether any of them had text."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self.text = False
+
+    def __iter__(self) -> "_WithText":
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.text = self.text or bool(line.strip())
+        return line
+
+
+def _without_added_tokens(tokenizer: BytePairTokenizer) -> BytePairTokenizer:
+    """The special tokens stay in the vocabulary, but are no longer looked for in texts."""
+    document = json.loads(tokenizer.to_str())
+    document["added_tokens"] = []
+    return BytePairTokenizer.from_str(json.dumps(document))
+
+
+def _check(tokenizer: BytePairTokenizer) -> None:
+    vocabulary = tokenizer.get_vocab()
+    for number, token in enumerate(SPECIAL_TOKENS):
+        if vocabulary.get(token) != number:
+            raise ValueError(f"token {number} has to be {token!r}")
+    if sorted(vocabulary.values()) != list(range(len(vocabulary))):
+        raise ValueError("its token ids have gaps")
+    if tokenizer.get_added_tokens_decoder():
+        raise ValueError("it looks for added tokens in texts")
+    if not vocabulary.keys() >= set(pre_tokenizers.ByteLevel.alphabet()):
+        raise ValueError("its vocabulary lacks some bytes")
+    if tokenizer.decode(tokenizer.encode(_PROBE).ids, skip_special_tokens=False) != f" {_PROBE}":
+        raise ValueError("text does not come back from its tokens as it was")
+
+
+def _spans(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Offsets of the library without spaces, and with the marks that were composed into letters.
+
+    Of a letter and the marks that follow it, the library may name the letter alone: a token
+    therefore reaches to the start of the next one.
+    """
+    spans: list[tuple[int, int]] = []
+    later_start = next_start = len(text)
+    for start, end in reversed(offsets):
+        if start != next_start:
+            later_start, next_start = next_start, start
+        piece = text[start : max(end, later_start)]
+        first = start + len(piece) - len(piece.lstrip())
+        last = start + len(piece.rstrip())
+        spans.append((first, last) if first < last else spans[-1])
+    return spans[::-1]
