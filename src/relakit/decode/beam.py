@@ -1,0 +1,211 @@
+"""Beam search over a batch of sentences.
+
+In every step the ``2 * beam`` best continuations of a sentence are looked at. Those among the best
+``beam`` that end the sentence are kept aside as ended hypotheses, the best ``beam`` that do not end
+it go on. Hypotheses compare by log-probability / ((5 + length) / 6) ** alpha, where the length
+counts the end-of-sentence token (Wu et al., 2016).
+
+A sentence is done when it has ``beam`` ended hypotheses that no running one can beat: its
+log-probability can only fall, so its score can at best become that of its present log-probability
+at the greatest length. With a beam of 1, which is greedy search, it is done with the first ended
+one. A hypothesis of the greatest length can only go on with the end-of-sentence token.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from relakit.data.tokenizer import BEGIN, END, PAD
+from relakit.decode.cache import DecoderCache
+from relakit.decode.candidates import (
+    Candidates,
+    OutputLayer,
+    allow_only,
+    best_candidates,
+    forbid,
+    log_normalisers,
+)
+from relakit.decode.incremental import IncrementalDecoder
+from relakit.model import Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """How to search."""
+
+    beam: int = 4
+    """Hypotheses that are followed at once; 1 is greedy search."""
+    length_penalty: float = 0.6
+    """alpha: 0 compares log-probabilities as they are, more favours longer translations."""
+    max_length: int | None = None
+    """Most tokens of a translation; None: twice those of its source, plus 20."""
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise ValueError(f"the beam must be at least 1, got {self.beam}")
+        if not 0 <= self.length_penalty < math.inf:
+            raise ValueError(
+                f"the length penalty must be a number from 0 on, got {self.length_penalty}"
+            )
+        if self.max_length is not None and self.max_length < 1:
+            raise ValueError(f"the maximum length must be at least 1, got {self.max_length}")
+
+    def limit(self, source_length: int) -> int:
+        """Most tokens of a translation of that many source tokens, without end of sentence."""
+        return 2 * source_length + 20 if self.max_length is None else self.max_length
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A hypothesis that has come to its end."""
+
+    tokens: list[int]
+    """Without the end-of-sentence token."""
+    log_probability: float
+    """Of all its tokens and of its end."""
+    score: float
+    """The log-probability divided by the length penalty."""
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """What a log-probability is divided by; the length counts the end-of-sentence token."""
+    return float(((5 + length) / 6) ** alpha)
+
+
+class EndedHypotheses:
+    """The best ended hypotheses of one sentence."""
+
+    def __init__(self, settings: SearchSettings, limit: int) -> None:
+        """``limit``: most tokens, without the end-of-sentence token."""
+        self.settings = settings
+        self.limit = limit
+        self._best: list[Ended] = []
+
+    def add(self, tokens: list[int], log_probability: float) -> None:
+        """Take another one; of those beyond the beam the worst is dropped."""
+        penalty = length_penalty(len(tokens) + 1, self.settings.length_penalty)
+        self._best.append(Ended(tokens, log_probability, log_probability / penalty))
+        self._best.sort(key=lambda ended: -ended.score)  # stable: of equals the first one stays
+        del self._best[self.settings.beam :]
+
+    def are_final(self, running: float) -> bool:
+        """Whether no running hypothesis can get among the best; ``running``: the best's log-prob."""
+        if running == -math.inf:
+            return True
+        if len(self._best) < self.settings.beam:
+            return False
+        if self.settings.beam == 1:
+            return True
+        attainable = running / length_penalty(self.limit + 1, self.settings.length_penalty)
+        return attainable <= self._best[-1].score
+
+    def best(self) -> list[Ended]:
+        """All that are kept, best first."""
+        return list(self._best)
+
+
+def go_on(candidates: Candidates, beam: int) -> Candidates:
+    """The best ``beam`` of the candidates that do not end their sentence."""
+    running = candidates.scores.masked_fill(candidates.tokens == END, -math.inf)
+    scores, places = running.topk(beam)
+    return Candidates(
+        scores, candidates.beams.gather(1, places), candidates.tokens.gather(1, places)
+    )
+
+
+class _Batch:
+    """The running hypotheses of some sentences; sentences that are done leave it."""
+
+    def __init__(self, cache: DecoderCache, limits: Sequence[int], settings: SearchSettings) -> None:
+        self.cache = cache
+        self.beam = settings.beam
+        self.ended = [EndedHypotheses(settings, limit) for limit in limits]
+        self.is_done = [False] * len(limits)
+        device = cache.cross[0].key.device
+        rows = len(limits) * self.beam
+        self.tokens = torch.full((rows, 1), BEGIN, device=device)  # all so far, [rows, steps + 1]
+        # At the start all beams of a sentence are alike; only the first may go on.
+        self.scores = torch.full((len(limits), self.beam), -math.inf, device=device)
+        self.scores[:, 0] = 0.0
+
+    def rows_at_limit(self) -> Tensor | None:
+        """Rows of the sentences whose hypotheses have the greatest length."""
+        length = self.cache.steps - 1  # the first step reads the begin-of-sentence token
+        at_limit = [i for i, ended in enumerate(self.ended) if ended.limit == length]
+        if not at_limit:
+            return None
+        first = torch.tensor(at_limit, device=self.scores.device)[:, None] * self.beam
+        return (first + torch.arange(self.beam, device=first.device)).view(-1)
+
+    def collect_ended(self, candidates: Candidates) -> None:
+        """Keep the candidates aside that end a sentence, if they are among the best ``beam``."""
+        is_end = (candidates.tokens == END) & (candidates.scores > -math.inf)
+        for sentence, place in is_end[:, : self.beam].nonzero().tolist():
+            if not self.is_done[sentence]:
+                row = sentence * self.beam + int(candidates.beams[sentence, place])
+                self.ended[sentence].add(
+                    self.tokens[row, 1:].tolist(), float(candidates.scores[sentence, place])
+                )
+
+    def advance(self, running: Candidates) -> None:
+        """Add a token to every beam."""
+        first = torch.arange(0, self.tokens.size(0), self.beam, device=self.tokens.device)
+        rows = (running.beams + first[:, None]).view(-1)
+        self.tokens = torch.cat(
+            [self.tokens.index_select(0, rows), running.tokens.view(-1, 1)], dim=1
+        )
+        self.scores = running.scores
+        self.cache.reorder(running.beams)
+        for sentence, best in enumerate(running.scores[:, 0].tolist()):
+            if not self.is_done[sentence]:
+                self.is_done[sentence] = self.ended[sentence].are_final(best)
+
+    def leave(self) -> None:
+        """Drop the sentences that are done, once they are a quarter of the batch."""
+        done = sum(self.is_done)
+        if done * 4 < len(self.is_done) or done == len(self.is_done):
+            return
+        kept = [i for i, is_done in enumerate(self.is_done) if not is_done]
+        index = torch.tensor(kept, device=self.scores.device)
+        self.cache.keep(index)
+        self.scores = self.scores.index_select(0, index)
+        self.tokens = self.tokens.view(-1, self.beam, self.tokens.size(1)).index_select(0, index)
+        self.tokens = self.tokens.flatten(0, 1)
+        self.ended = [self.ended[i] for i in kept]
+        self.is_done = [False] * len(kept)
+
+
+@torch.inference_mode()
+def beam_search(
+    decoder: IncrementalDecoder,
+    output: OutputLayer,
+    memory: Memory,
+    limits: Sequence[int],
+    settings: SearchSettings,
+) -> list[list[Ended]]:
+    """The best hypotheses of each sentence in the encoder's memory, at most ``beam``, best first.
+
+    Args:
+        decoder: of the model that made the memory.
+        output: of the same model.
+        memory: the encoded sentences.
+        limits: most tokens of each translation.
+        settings: how to search.
+    """
+    batch = _Batch(decoder.start(memory, settings.beam), limits, settings)
+    found = list(batch.ended)
+    while not all(batch.is_done):
+        logits = output(decoder.step(batch.tokens[:, -1], batch.cache))
+        offsets = batch.scores - log_normalisers(logits).view(batch.scores.shape)
+        forbid(logits, (PAD, BEGIN))
+        rows = batch.rows_at_limit()
+        if rows is not None:
+            allow_only(logits, rows, END)
+        candidates = best_candidates(logits, offsets, 2 * settings.beam)
+        batch.collect_ended(candidates)
+        batch.advance(go_on(candidates, settings.beam))
+        batch.leave()
+    return [ended.best() for ended in found]

@@ -1,0 +1,95 @@
+"""From a step's logits to the best ways of going on: the part of a search that sees the vocabulary.
+
+Shapes in comments: ``batch`` sentences, ``beams`` of each, ``rows`` = batch * beams, ``columns`` =
+the vocabulary, filled up to a multiple of CHUNK.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+CHUNK: Final = 64
+"""Columns whose maximum is looked at before they are."""
+NORMALISER_BYTES: Final = 2**20
+"""Logits that are exponentiated at once: what stays in a processor's cache."""
+
+
+class Candidates(NamedTuple):
+    """The best continuations of each sentence, best first; ``[batch, count]`` each."""
+
+    scores: Tensor
+    """Log-probability of the whole hypothesis."""
+    beams: Tensor
+    """The beam that it continues."""
+    tokens: Tensor
+    """The token that it adds."""
+
+
+class OutputLayer:
+    """The logits of every token, in a whole number of chunks."""
+
+    def __init__(self, weight: Tensor) -> None:
+        """``weight``: the embeddings ``[vocabulary, dim]``."""
+        self.vocabulary = weight.size(0)
+        missing = -self.vocabulary % CHUNK
+        self.weight = F.pad(weight.detach(), (0, 0, 0, missing)) if missing else weight.detach()
+
+    def __call__(self, states: Tensor) -> Tensor:
+        """``[rows, dim]`` to ``[rows, columns]``, in float32 at least; -inf where there is no token."""
+        logits = F.linear(states, self.weight)
+        if logits.dtype in (torch.bfloat16, torch.float16):
+            logits = logits.float()
+        logits[:, self.vocabulary :] = -math.inf
+        return logits
+
+
+def log_normalisers(logits: Tensor) -> Tensor:
+    """log(sum(exp(logits))) of each row: ``[rows, columns]`` to ``[rows]``."""
+    at_once = max(1, NORMALISER_BYTES // (logits.size(1) * logits.element_size()))
+    return torch.cat([block.logsumexp(1) for block in logits.split(at_once)])
+
+
+def forbid(logits: Tensor, tokens: Sequence[int]) -> None:
+    """Leave these tokens no chance, in place."""
+    for token in tokens:
+        logits[:, token] = -math.inf
+
+
+def allow_only(logits: Tensor, rows: Tensor, token: int) -> None:
+    """Leave nothing but this token a chance in the given rows, in place."""
+    kept = logits[rows, token]
+    logits[rows] = -math.inf
+    logits[rows, token] = kept
+
+
+def best_candidates(logits: Tensor, offsets: Tensor, count: int) -> Candidates:
+    """The ``count`` best pairs of a beam and a token, by ``offset + logit``.
+
+    Exact: a number among the best is in a chunk whose maximum is among the best, so only those
+    chunks are searched. Of candidates with equal scores any may be chosen, the same in every run.
+
+    Args:
+        logits: ``[rows, columns]``.
+        offsets: ``[batch, beams]``, to be added to a beam's logits.
+        count: how many; at most beams * columns.
+    """
+    batch, beams = offsets.shape
+    rows, columns = logits.shape
+    chunks = columns // CHUNK
+    chunked = logits.view(rows, chunks, CHUNK)
+    maxima = (chunked.amax(2).view(batch, beams, chunks) + offsets[:, :, None]).view(batch, -1)
+    chosen = maxima.topk(min(count, beams * chunks)).indices  # beam * chunks + chunk
+    first = torch.arange(0, rows * chunks, beams * chunks, device=logits.device)[:, None]
+    inside = chunked.view(-1, CHUNK).index_select(0, (chosen + first).view(-1))
+    beam_of_chunk = chosen // chunks
+    totals = inside.view(batch, -1, CHUNK) + offsets.gather(1, beam_of_chunk)[:, :, None]
+    scores, places = totals.view(batch, -1).topk(count)
+    chunk_places = places // CHUNK
+    chunk = chosen.gather(1, chunk_places) % chunks
+    return Candidates(
+        scores, beam_of_chunk.gather(1, chunk_places), chunk * CHUNK + places % CHUNK
+    )

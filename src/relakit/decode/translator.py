@@ -1,0 +1,267 @@
+"""`Translator`: from sentences to translations."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+import torch
+
+from relakit.data.tokenizer import END, PAD, Tokenizer
+from relakit.decode.beam import Ended, SearchSettings, beam_search
+from relakit.decode.candidates import OutputLayer
+from relakit.decode.incremental import IncrementalDecoder
+from relakit.model import ModelAbout, Transformer, load_model
+from relakit.model.directory import TOKENIZER_FILE
+
+Precision = Literal["fp32", "bf16", "auto"]
+
+BATCH_TOKENS: Final = 2048
+"""Source tokens that are translated at once, unless told otherwise."""
+WINDOW: Final = 2000
+"""Lines that a stream reads before it translates them, so that batches have lines of one length."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A translation."""
+
+    text: str
+    tokens: list[int]
+    """Its ids, without the end-of-sentence token."""
+    score: float
+    """Log-probability divided by the length penalty; what hypotheses are ordered by."""
+    log_probability: float
+    """Of all its tokens and of its end."""
+
+
+class Translator:
+    """Translates with a model and its tokenizer.
+
+    The model's weights are read when it is made: make a new one when they have changed.
+    """
+
+    def __init__(
+        self, model: Transformer, tokenizer: Tokenizer, *, about: ModelAbout | None = None
+    ) -> None:
+        if tokenizer.size > model.config.vocabulary:
+            raise ValueError(
+                f"the tokenizer has {tokenizer.size:,} entries, the model "
+                f"{model.config.vocabulary:,}: they do not belong together"
+            )
+        self.model = model
+        self.tokenizer = tokenizer
+        self.about = about or ModelAbout()
+        self._decoder = IncrementalDecoder(model)
+        self._output = OutputLayer(model.embedding.weight)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        device: torch.device | str = "cpu",
+        precision: Precision = "fp32",
+    ) -> "Translator":
+        """Read a model directory.
+
+        Args:
+            folder: holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+            device: where to compute.
+            precision: of weights and computation: ``"fp32"``, ``"bf16"``, or ``"auto"`` for bf16
+                where the device computes with it and fp32 elsewhere.
+        """
+        dtype = choose_dtype(precision, torch.device(device))
+        model, about = load_model(folder, device=device)
+        tokenizer = Tokenizer.load(Path(folder) / TOKENIZER_FILE)
+        return cls(model.to(dtype), tokenizer, about=about)
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int = 4,
+        length_penalty: float = 0.6,
+        max_length: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
+    ) -> list[str]:
+        """The best translation of each text. An empty text, or one of spaces, has an empty one.
+
+        Args:
+            texts: one sentence each.
+            beam: hypotheses that are followed at once; 1 is greedy search.
+            length_penalty: alpha in log-probability / ((5 + length) / 6) ** alpha.
+            max_length: most tokens of a translation; None: twice those of its source, plus 20.
+            batch_tokens: source tokens, padding included, that are translated at once.
+        """
+        found = self.translate_nbest(
+            texts,
+            nbest=1,
+            beam=beam,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            batch_tokens=batch_tokens,
+        )
+        return [hypotheses[0].text for hypotheses in found]
+
+    def translate_nbest(
+        self,
+        texts: Sequence[str],
+        *,
+        nbest: int | None = None,
+        beam: int = 4,
+        length_penalty: float = 0.6,
+        max_length: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
+    ) -> list[list[Hypothesis]]:
+        """The ``nbest`` translations of each text, best first; None: all of the beam.
+
+        Other arguments as for `translate`. A text may have fewer: an empty one has one, and there
+        may be no more hypotheses than that.
+        """
+        if isinstance(texts, str):
+            raise ValueError("texts must be a list of sentences, got a single string")
+        settings = SearchSettings(beam=beam, length_penalty=length_penalty, max_length=max_length)
+        nbest = _checked_nbest(nbest, beam)
+        sources = self.tokenizer.encode_batch([text.strip() for text in texts])
+        found = self._search(sources, settings, batch_tokens)
+        return [self._with_text(ended[:nbest]) for ended in found]
+
+    def translate_stream(
+        self,
+        lines: Iterable[str],
+        *,
+        window: int = WINDOW,
+        nbest: int | None = None,
+        beam: int = 4,
+        length_penalty: float = 0.6,
+        max_length: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
+    ) -> Iterator[list[Hypothesis]]:
+        """Translate lines as they come, in their order.
+
+        Args:
+            lines: one sentence each.
+            window: lines that are read, sorted by length and translated together; with 1 every line
+                is answered before the next is read.
+            nbest: as for `translate_nbest`.
+            beam: as for `translate`, like the others.
+            length_penalty: see there.
+            max_length: see there.
+            batch_tokens: see there.
+        """
+        if window < 1:
+            raise ValueError(f"the window must be at least 1, got {window}")
+        iterator = iter(lines)
+        while texts := list(islice(iterator, window)):
+            yield from self.translate_nbest(
+                texts,
+                nbest=nbest,
+                beam=beam,
+                length_penalty=length_penalty,
+                max_length=max_length,
+                batch_tokens=batch_tokens,
+            )
+
+    def translate_ids(
+        self,
+        sources: Sequence[Sequence[int]],
+        *,
+        beam: int = 4,
+        length_penalty: float = 0.6,
+        max_length: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
+    ) -> list[list[Ended]]:
+        """`translate_nbest` for token ids, without special tokens, in and out."""
+        settings = SearchSettings(beam=beam, length_penalty=length_penalty, max_length=max_length)
+        return self._search(sources, settings, batch_tokens)
+
+    def _search(
+        self, sources: Sequence[Sequence[int]], settings: SearchSettings, batch_tokens: int
+    ) -> list[list[Ended]]:
+        found = [[Ended([], 0.0, 0.0)] for _ in sources]  # what an empty sentence gets
+        lengths = [len(source) for source in sources]
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            for indices in plan_batches(lengths, batch_tokens):
+                results = self._search_batch([sources[i] for i in indices], settings)
+                for index, result in zip(indices, results, strict=True):
+                    found[index] = result
+        finally:
+            self.model.train(was_training)
+        return found
+
+    def _search_batch(
+        self, sources: Sequence[Sequence[int]], settings: SearchSettings
+    ) -> list[list[Ended]]:
+        longest = max(len(source) for source in sources) + 1
+        limits = [settings.limit(len(source)) for source in sources]
+        padded = [[*source, END, *[PAD] * (longest - 1 - len(source))] for source in sources]
+        # They grow here, as the model keeps them and may be trained later: a tensor made in
+        # inference mode could not take part.
+        self.model.embedding.position_vectors(max(longest, *limits) + 1)
+        with torch.inference_mode():
+            ids = torch.tensor(padded, device=self.model.embedding.weight.device)
+            memory = self.model.encode(ids)
+            return beam_search(self._decoder, self._output, memory, limits, settings)
+
+    def _with_text(self, found: list[Ended]) -> list[Hypothesis]:
+        texts = self.tokenizer.decode_batch([ended.tokens for ended in found])
+        return [
+            Hypothesis(text, ended.tokens, ended.score, ended.log_probability)
+            for text, ended in zip(texts, found, strict=True)
+        ]
+
+
+def plan_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Indices of sentences to translate together, the longest first; those of length 0 are left out.
+
+    The padded size of a batch, with one end-of-sentence token each, is at most ``batch_tokens``,
+    but a batch has one sentence at least.
+    """
+    if batch_tokens < 1:
+        raise ValueError(f"a batch must have at least 1 token, got {batch_tokens}")
+    batches: list[list[int]] = []
+    longest = 0
+    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if lengths[index] == 0:
+            break
+        if not batches or (len(batches[-1]) + 1) * longest > batch_tokens:
+            batches.append([])
+            longest = lengths[index] + 1
+        batches[-1].append(index)
+    return batches
+
+
+def choose_dtype(precision: Precision, device: torch.device) -> torch.dtype:
+    """The dtype to compute in."""
+    if precision not in get_args(Precision):
+        raise ValueError(
+            f"unknown precision {precision!r}; choose one of {', '.join(get_args(Precision))}"
+        )
+    if precision == "fp32":
+        return torch.float32
+    if precision == "bf16":
+        return torch.bfloat16
+    return torch.bfloat16 if _computes_bf16(device) else torch.float32
+
+
+def _computes_bf16(device: torch.device) -> bool:
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type != "cpu":
+        return False
+    # Without such instructions bfloat16 is slower than float32. Not every PyTorch can tell.
+    supported: Any = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    return bool(supported())
+
+
+def _checked_nbest(nbest: int | None, beam: int) -> int:
+    if nbest is None:
+        return beam
+    if not 1 <= nbest <= beam:
+        raise ValueError(f"nbest must be from 1 to the beam, {beam}, got {nbest}")
+    return nbest
