@@ -119,7 +119,9 @@ def go_on(candidates: Candidates, beam: int) -> Candidates:
 class _Batch:
     """The running hypotheses of some sentences; sentences that are done leave it."""
 
-    def __init__(self, cache: DecoderCache, limits: Sequence[int], settings: SearchSettings) -> None:
+    def __init__(
+        self, cache: DecoderCache, limits: Sequence[int], settings: SearchSettings
+    ) -> None:
         self.cache = cache
         self.beam = settings.beam
         self.ended = [EndedHypotheses(settings, limit) for limit in limits]
