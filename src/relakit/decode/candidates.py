@@ -90,6 +90,4 @@ def best_candidates(logits: Tensor, offsets: Tensor, count: int) -> Candidates:
     scores, places = totals.view(batch, -1).topk(count)
     chunk_places = places // CHUNK
     chunk = chosen.gather(1, chunk_places) % chunks
-    return Candidates(
-        scores, beam_of_chunk.gather(1, chunk_places), chunk * CHUNK + places % CHUNK
-    )
+    return Candidates(scores, beam_of_chunk.gather(1, chunk_places), chunk * CHUNK + places % CHUNK)
