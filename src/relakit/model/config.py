@@ -70,7 +70,7 @@ SIZES: Final = MappingProxyType(
         "base": {"dim": 512, "heads": 8, "layers": 6, "feed_forward": 2048},
     }
 )
-"""Named sizes: ``tiny`` for tests and the demo, ``small`` for small corpora, ``base`` the paper's."""
+"""``tiny`` for tests and the demo, ``small`` for small corpora, ``base`` is the paper's."""
 
 
 def sized(size: str) -> dict[str, int]:

@@ -88,7 +88,7 @@ def save_model(
 def load_model(
     folder: str | os.PathLike[str], *, device: torch.device | str = "cpu"
 ) -> tuple[Transformer, ModelAbout]:
-    """Read a model directory. Raises OSError or ValueError, with the file's name, if it is broken."""
+    """Read a model directory; if it is broken, raise OSError or ValueError with the file's name."""
     folder = Path(folder)
     if not folder.is_dir():
         hint = "; name its folder" if folder.is_file() else ""

@@ -1,0 +1,107 @@
+"""``relakit train``: a model from a recipe."""
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def train(
+    recipe: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RECIPE",
+            help="A recipe that comes with relakit (--list shows them), or a TOML file. May be "
+            "left out with --resume.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Replace a setting of the recipe, such as training.epochs=3 or "
+            "data.folder=path/to/corpus. May be given several times.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The run's folder. Default: runs/RECIPE."),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on after the last checkpoint in the run's folder."),
+    ] = False,
+    show_list: Annotated[
+        bool, typer.Option("--list", help="List the recipes that come with relakit, and exit.")
+    ] = False,
+) -> None:
+    """Train a translation model.
+
+    The run's folder holds the model directory (model/) when training is finished, the last
+    checkpoints, a log, and result.json with the verdict and the scores. A run that was stopped, by
+    whatever means, goes on with --resume and ends with the same weights. Under torchrun the same
+    command trains on several processes.
+
+    Exit status: 0 finished, 3 training failed (see result.json), 130 or 143 stopped by a signal.
+    """
+    from relakit.train.recipe_file import load_recipe, recipe_names
+
+    if show_list:
+        _list_recipes()
+        return
+    if recipe is None and not (resume and out is not None):
+        raise typer.BadParameter(
+            f"name a recipe ({', '.join(recipe_names())}, or a .toml file); only with --resume "
+            "and --out it may be left out",
+            param_hint="RECIPE",
+        )
+    if recipe is None and settings:
+        raise typer.BadParameter("--set changes a recipe: name it", param_hint="RECIPE")
+    loaded = None if recipe is None else load_recipe(recipe, settings or ())
+    folder = out if out is not None else Path("runs") / Path(str(recipe)).stem
+    _train(loaded, folder, resume)
+
+
+def _train(loaded: object, folder: Path, resume: bool) -> None:
+    from rich.console import Console
+
+    from relakit.cli.progress import prepare_progress
+    from relakit.train.recipe import Recipe
+    from relakit.train.run import run_training
+
+    assert loaded is None or isinstance(loaded, Recipe)
+    console = Console(stderr=True)
+    with prepare_progress(console) as progress:
+        result, ending = run_training(
+            loaded, folder, resume=resume, console=console, prepare_progress=progress
+        )
+    style = {"finished": "green", "stopped": "yellow", "failed": "red"}[result.verdict]
+    console.print(f"[{style}]{result.verdict}[/]: {result.reason}")
+    for split, scores in result.scores.items():
+        bleu = "" if scores.bleu is None else f", BLEU {scores.bleu:.2f}"
+        console.print(f"{split}: loss {scores.loss:.3f}{bleu}", highlight=False)
+    if result.verdict == "finished":
+        console.print(f"model: {folder / 'model'}", highlight=False, soft_wrap=True)
+    elif result.verdict == "failed":
+        console.print(f"details: {folder / 'result.json'}", highlight=False, soft_wrap=True)
+        raise typer.Exit(3)
+    else:
+        command = f"relakit train --resume --out {folder}"
+        console.print(f"go on with: {command}", highlight=False, soft_wrap=True)
+        raise typer.Exit(128 + (ending.signal or signal.SIGTERM))
+
+
+def _list_recipes() -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from relakit.train.recipe_file import describe_recipes
+
+    table = Table(box=None)
+    table.add_column("recipe")
+    table.add_column("what it trains")
+    for name, description in describe_recipes():
+        table.add_row(name, description)
+    Console().print(table)

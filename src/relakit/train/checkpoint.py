@@ -1,0 +1,143 @@
+"""Checkpoints of a run: all that is needed to go on as if nothing had happened.
+
+A checkpoint is a folder ``update-0001200`` (``interrupted-0001234`` if a signal asked for it) with
+the weights and Adam's moments as safetensors and the rest as JSON. It appears under its name when
+it is complete, so a kill at any moment leaves the one before.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from relakit.model.directory import read_weights
+
+_NAME: Final = re.compile(r"(update|interrupted)-(\d{7,})")
+WEIGHTS: Final = "weights.safetensors"
+MOMENTS: Final = "adam.safetensors"
+STATE: Final = "state.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint on disk."""
+
+    folder: Path
+    update: int
+
+    def weights(self) -> dict[str, Tensor]:
+        """The model's weights."""
+        return read_weights(self.folder / WEIGHTS)
+
+    def state(self) -> dict[str, Any]:
+        """What the training loop wrote down."""
+        path = self.folder / STATE
+        try:
+            state = json.loads(path.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} is no JSON file: {error}") from None
+        if not isinstance(state, dict):
+            raise ValueError(f"{path} does not hold the state of a training run")
+        return state
+
+
+def find_checkpoints(folder: Path, *, interrupted: bool = False) -> list[Checkpoint]:
+    """The checkpoints in a folder, oldest first.
+
+    ``interrupted`` adds those that were written out of turn, because a signal ended the run.
+    """
+    found = []
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        match = _NAME.fullmatch(entry.name)
+        if match and entry.is_dir() and (interrupted or match[1] == "update"):
+            found.append(Checkpoint(entry, int(match[2])))
+    return sorted(found, key=lambda checkpoint: checkpoint.update)
+
+
+def save_checkpoint(
+    folder: Path,
+    update: int,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: Mapping[str, Any],
+    *,
+    keep: int,
+    is_interrupted: bool = False,
+) -> Checkpoint:
+    """Write a checkpoint, then remove all but the last ``keep``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    final = folder / f"{'interrupted' if is_interrupted else 'update'}-{update:07d}"
+    unfinished = folder / f".{final.name}.unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    weights = {name: x.detach().contiguous() for name, x in model.state_dict().items()}
+    save_file(weights, unfinished / WEIGHTS)
+    save_file(_moments(model, optimizer), unfinished / MOMENTS)
+    (unfinished / STATE).write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
+    for path in unfinished.iterdir():
+        _flush(path)
+    shutil.rmtree(final, ignore_errors=True)
+    unfinished.rename(final)
+    for old in find_checkpoints(folder)[:-keep]:
+        shutil.rmtree(old.folder)
+    return Checkpoint(final, update)
+
+
+def remove_interrupted(folder: Path) -> None:
+    """Remove checkpoints that were written out of turn: a later one has come."""
+    regular = find_checkpoints(folder)
+    for checkpoint in find_checkpoints(folder, interrupted=True):
+        if checkpoint not in regular:
+            shutil.rmtree(checkpoint.folder)
+
+
+def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Set model and optimizer to what they were."""
+    model.load_state_dict(checkpoint.weights())
+    moments = read_weights(checkpoint.folder / MOMENTS)
+    for name, parameter in model.named_parameters():
+        optimizer.state[parameter] = {
+            # Fused and other implementations of Adam expect the step where they keep it.
+            "step": moments[f"{name}.step"].to(parameter.device),
+            "exp_avg": moments[f"{name}.mean"].to(parameter.device),
+            "exp_avg_sq": moments[f"{name}.square"].to(parameter.device),
+        }
+
+
+def average_weights(checkpoints: Sequence[Checkpoint]) -> dict[str, Tensor]:
+    """The mean of the checkpoints' weights, summed in double precision."""
+    if not checkpoints:
+        raise ValueError("there are no checkpoints to average")
+    sums: dict[str, Tensor] = {}
+    for checkpoint in checkpoints:
+        for name, tensor in checkpoint.weights().items():
+            wide = tensor.double()
+            sums[name] = sums[name] + wide if name in sums else wide
+    return {name: (total / len(checkpoints)).float() for name, total in sums.items()}
+
+
+def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    moments = {}
+    for name, parameter in model.named_parameters():
+        state = optimizer.state[parameter]
+        moments[f"{name}.step"] = state["step"].detach().cpu().contiguous()
+        moments[f"{name}.mean"] = state["exp_avg"].detach().contiguous()
+        moments[f"{name}.square"] = state["exp_avg_sq"].detach().contiguous()
+    return moments
+
+
+def _flush(path: Path) -> None:
+    """Have the file on the disk before its folder gets its name."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

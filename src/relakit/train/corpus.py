@@ -1,0 +1,41 @@
+"""The corpus of a recipe: prepared already, or prepared now into the run's own folder."""
+
+from pathlib import Path
+
+from relakit.data.corpus import ParallelFiles
+from relakit.data.corpus_folder import find_splits
+from relakit.data.generated import write_corpus
+from relakit.data.prepare import PrepareSettings, Progress, prepare
+from relakit.data.prepared import PreparedCorpus
+from relakit.train.recipe import DataSection
+
+
+def open_corpus(
+    data: DataSection, folder: Path, *, progress: Progress | None = None
+) -> PreparedCorpus:
+    """Open the recipe's corpus; text that is not prepared yet is, into ``folder``."""
+    if data.prepared is not None:
+        corpus = PreparedCorpus.load(data.prepared)
+    else:
+        if not folder.exists():
+            settings = PrepareSettings(
+                vocab_size=data.vocab_size,
+                max_tokens=data.max_tokens,
+                source_language=data.source,
+                target_language=data.target,
+            )
+            prepare(_text_files(data, folder), folder, settings=settings, progress=progress)
+        corpus = PreparedCorpus.load(folder)
+    if "train" not in corpus.splits:
+        raise ValueError(f"{corpus.folder} has no split 'train', it has {', '.join(corpus.splits)}")
+    return corpus
+
+
+def _text_files(data: DataSection, folder: Path) -> dict[str, ParallelFiles]:
+    if data.folder is not None:
+        return find_splits(data.folder, data.source, data.target)
+    assert data.generated is not None, "a recipe has one place for its data"
+    text = folder.with_name("text")
+    sizes = data.generated.model_dump(include={"train", "valid", "test"})
+    write_corpus(text, sizes=sizes, seed=data.generated.seed)
+    return find_splits(text, data.source, data.target)

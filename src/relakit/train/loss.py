@@ -1,0 +1,102 @@
+"""Label-smoothed cross-entropy straight from the decoder's states, without a tensor of all logits.
+
+For a vocabulary of 8,000 and 2,000 target tokens the logits are 64 MB, and their gradient as much
+again. Here they come in chunks of rows that stay in the cache, and each chunk's gradients are
+computed while it is there.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+CHUNK = 128
+"""Rows of logits at a time."""
+
+
+class Loss(NamedTuple):
+    """Sums over all target tokens; divide by ``tokens`` for means."""
+
+    smoothed: Tensor
+    """What is minimised: cross-entropy against the smoothed targets; has a gradient"""
+    negative_log_likelihood: Tensor
+    """Cross-entropy against the targets themselves, for people to read"""
+    tokens: int
+
+
+def smoothed_loss(
+    states: Tensor, weight: Tensor, targets: Tensor, *, smoothing: float, padding: int
+) -> Loss:
+    """The loss of predicting ``targets`` from ``states`` with the output matrix ``weight``.
+
+    A target's probability is 1 - smoothing, plus its part of ``smoothing`` that is spread evenly
+    over the vocabulary, as in `torch.nn.functional.cross_entropy`.
+
+    Args:
+        states: ``[batch, positions, dim]``.
+        weight: ``[vocabulary, dim]``.
+        targets: ``[batch, positions]`` token ids.
+        smoothing: share of the probability that is spread.
+        padding: the id that does not count.
+    """
+    kept = (targets != padding).view(-1).nonzero().squeeze(1)
+    states = states.reshape(-1, states.size(-1)).index_select(0, kept)
+    ids = targets.reshape(-1).index_select(0, kept)
+    smoothed, likelihood = _ChunkedLoss.apply(states, weight, ids, smoothing)  # type: ignore[no-untyped-call]
+    return Loss(smoothed, likelihood, kept.numel())
+
+
+class _ChunkedLoss(torch.autograd.Function):
+    """Sums of smoothed loss and negative log-likelihood; gradients are ready after forward."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, states: Tensor, weight: Tensor, targets: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        device = states.device.type
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+        wants_gradients = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
+        with torch.autocast(device, enabled=False):
+            matrix = weight if dtype is None else weight.to(dtype)
+            inputs = states.to(matrix.dtype)
+            sums = torch.zeros(2, dtype=torch.float32, device=states.device)
+            state_gradient = torch.empty_like(inputs) if wants_gradients else None
+            weight_gradient = torch.zeros_like(weight) if wants_gradients else None
+            for start in range(0, states.size(0), CHUNK):
+                rows = slice(start, start + CHUNK)
+                gradient = _chunk(inputs[rows] @ matrix.t(), targets[rows], smoothing, sums)
+                if state_gradient is None or weight_gradient is None:
+                    continue
+                gradient = gradient.to(matrix.dtype)
+                torch.mm(gradient, matrix, out=state_gradient[rows])
+                if dtype is None:
+                    weight_gradient.addmm_(gradient.t(), inputs[rows])
+                else:
+                    weight_gradient += gradient.t() @ inputs[rows]
+        if state_gradient is not None and weight_gradient is not None:
+            ctx.save_for_backward(state_gradient.to(states.dtype), weight_gradient)
+        smoothed, likelihood = sums.unbind()
+        ctx.mark_non_differentiable(likelihood)
+        return smoothed, likelihood
+
+    @staticmethod
+    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        state_gradient, weight_gradient = ctx.saved_tensors
+        return state_gradient * scale, weight_gradient * scale, None, None
+
+
+def _chunk(logits: Tensor, targets: Tensor, smoothing: float, sums: Tensor) -> Tensor:
+    """Add a chunk's losses to ``sums``, and return the gradient with respect to its logits."""
+    logits = logits.float()
+    logits -= logits.amax(-1, keepdim=True)
+    chosen = logits.gather(1, targets[:, None]).sum()
+    spread = logits.mean(-1).sum()
+    exponentials = logits.exp_()
+    totals = exponentials.sum(-1, keepdim=True)
+    log_totals = totals.log().sum()
+    sums[0] += log_totals - (1 - smoothing) * chosen - smoothing * spread
+    sums[1] += log_totals - chosen
+    gradient = exponentials.mul_(totals.reciprocal_())
+    gradient -= smoothing / logits.size(1)
+    target_share = gradient.new_full((), smoothing - 1).expand(targets.size(0), 1)
+    return gradient.scatter_add_(1, targets[:, None], target_share)

@@ -1,0 +1,92 @@
+"""Which sentences meet in which update: fixed by the seed, whoever computes them and when.
+
+An update takes consecutive batches of its epoch until they hold enough target tokens. With several
+processes the batches of an update are dealt out; the gradient is the same sum.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from relakit.data.batches import make_batches
+from relakit.data.prepared import EncodedSplit
+
+
+@dataclass(frozen=True)
+class Update:
+    """The work of one update of the weights."""
+
+    number: int
+    """From 1 on, over all epochs"""
+    epoch: int
+    """From 0 on"""
+    batches: tuple[npt.NDArray[np.int64], ...]
+    """Indices of the sentences of each batch"""
+    target_tokens: int
+    """In all batches together, each sentence with its end-of-sentence token"""
+    is_last_of_epoch: bool
+
+
+def plan_updates(
+    split: EncodedSplit,
+    *,
+    batch_tokens: int,
+    update_tokens: int,
+    seed: int,
+    after: int = 0,
+    epoch: int = 0,
+    before_epoch: int = 0,
+) -> Iterator[Update]:
+    """All updates after number ``after``, without end.
+
+    Args:
+        split: the training data.
+        batch_tokens: padded tokens in a batch, at most.
+        update_tokens: target tokens in an update, about.
+        seed: of the shuffling.
+        after: updates that are done already.
+        epoch: the epoch in which update ``after`` was.
+        before_epoch: how many updates the epochs before that one had.
+    """
+    number = before_epoch
+    for current in count(epoch):
+        batches = make_batches(
+            split.source_lengths,
+            split.target_lengths,
+            batch_tokens=batch_tokens,
+            seed=seed,
+            epoch=current,
+        )
+        groups = group_batches(batches, split.target_lengths, update_tokens)
+        for position, (group, tokens) in enumerate(groups):
+            number += 1
+            if number > after:
+                last = position == len(groups) - 1
+                yield Update(number, current, tuple(group), tokens, last)
+
+
+def group_batches(
+    batches: list[npt.NDArray[np.int64]],
+    target_lengths: npt.NDArray[np.integer],
+    update_tokens: int,
+) -> list[tuple[list[npt.NDArray[np.int64]], int]]:
+    """Consecutive batches together until they have ``update_tokens`` target tokens.
+
+    A group is closed where that brings it nearer to its size than one more batch would.
+    """
+    sizes = [int(target_lengths[batch].sum()) + len(batch) for batch in batches]
+    groups: list[tuple[list[npt.NDArray[np.int64]], int]] = []
+    group: list[npt.NDArray[np.int64]] = []
+    tokens = 0
+    for batch, size in zip(batches, sizes, strict=True):
+        if group and tokens + size - update_tokens > update_tokens - tokens:
+            groups.append((group, tokens))
+            group, tokens = [], 0
+        group.append(batch)
+        tokens += size
+    if group:
+        groups.append((group, tokens))
+    return groups

@@ -1,0 +1,165 @@
+"""Recipes: everything that decides a training run, in one validated, frozen object."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from relakit.model.config import Count, ModelConfig, Share, sized
+
+Positive = Annotated[float, Field(gt=0.0)]
+Natural = Annotated[int, Field(ge=0)]
+Precision = Literal["fp32", "bf16", "auto"]
+
+
+class Section(BaseModel):
+    """A part of a recipe. Keys that it does not know are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class GeneratedData(Section):
+    """A corpus that relakit generates by itself."""
+
+    train: Count = 30_000
+    """Sentence pairs to train on."""
+    valid: Count = 500
+    test: Count = 500
+    seed: int = 1
+
+
+class DataSection(Section):
+    """Where the sentence pairs come from: exactly one of three places."""
+
+    prepared: Path | None = None
+    """A folder that ``relakit prepare`` wrote."""
+    folder: Path | None = None
+    """A folder with text files such as ``train.en.gz`` and ``val.de``; prepared on first use."""
+    generated: GeneratedData | None = None
+    """A generated corpus; prepared on first use."""
+    source: str = "en"
+    """The source language: how the files in ``folder`` end."""
+    target: str = "de"
+    """The target language."""
+    vocab_size: Count = 8000
+    """Entries of the joint BPE vocabulary."""
+    max_tokens: Count = 256
+    """Pairs with more tokens on a side are left out."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "DataSection":
+        places = [
+            name for name in ("prepared", "folder", "generated") if getattr(self, name) is not None
+        ]
+        if len(places) != 1:
+            found = " and ".join(places) or "none of them"
+            raise ValueError(
+                f"exactly one of prepared, folder and generated must be set, got {found}; "
+                "for example: --set data.folder=path/to/corpus"
+            )
+        return self
+
+
+class ModelSection(Section):
+    """The model's size and attention. What is not given follows from ``size`` and ``attention``."""
+
+    size: Literal["tiny", "small", "base"] = "base"
+    attention: str = "rela-g"
+    """For all three kinds of attention, unless one is given below."""
+    encoder_attention: str | None = None
+    decoder_attention: str | None = None
+    cross_attention: str | None = None
+    dim: Count | None = None
+    heads: Count | None = None
+    encoder_layers: Count | None = None
+    decoder_layers: Count | None = None
+    feed_forward: Count | None = None
+    dropout: Share = 0.1
+    attention_dropout: Share = 0.1
+    norm_first: bool = False
+
+    def config(self, vocabulary: int) -> ModelConfig:
+        """The model's settings for a vocabulary of this size."""
+        given = self.model_dump(exclude={"size", "attention"}, exclude_none=True)
+        attention = {
+            f"{kind}_attention": self.attention for kind in ("encoder", "decoder", "cross")
+        }
+        fields = {**sized(self.size), **attention, **given}
+        return ModelConfig(vocabulary=vocabulary, **fields)
+
+    @model_validator(mode="after")
+    def _possible(self) -> "ModelSection":
+        self.config(vocabulary=1)
+        return self
+
+
+class TrainingSection(Section):
+    """How long and how to train. The defaults are the paper's."""
+
+    epochs: Count | None = None
+    """Stop after so many passes over the data ..."""
+    updates: Count | None = None
+    """... or after so many updates, whichever comes first."""
+    batch_tokens: Count = 4096
+    """Padded tokens that are computed at once, at most; bounds memory."""
+    update_tokens: Count = 25_000
+    """Target tokens per update, about: gradients of several batches are added up."""
+    learning_rate_factor: Positive = 1.0
+    """Factor on the schedule d^-0.5 * min(update^-0.5, update * warmup^-1.5)."""
+    warmup: Count = 4000
+    """Updates until the learning rate is at its peak."""
+    adam_betas: tuple[float, float] = (0.9, 0.98)
+    adam_eps: Positive = 1e-8
+    label_smoothing: Share = 0.1
+    clip_norm: Annotated[float, Field(ge=0.0)] = 0.0
+    """Gradients with a larger norm are scaled down to it; 0 for never."""
+    precision: Precision = "fp32"
+    """bf16: matrix products in bfloat16; auto: where the hardware has instructions for it."""
+    seed: int = 1
+    threads: Natural = 0
+    """CPU threads; 0 leaves the number to PyTorch."""
+    device: str = "auto"
+    """auto: a GPU if there is one."""
+    checkpoint_every: Count = 1000
+    """Updates between checkpoints."""
+    keep: Count = 5
+    """Checkpoints that are kept, and averaged for the final model."""
+    average: bool = True
+    """Average the kept checkpoints; without, the last one is the model."""
+    give_up_after: Natural = 2000
+    """A run that after so many updates has not learnt more than how frequent tokens are, ends as
+    failed; 0 for never."""
+
+    @model_validator(mode="after")
+    def _ends(self) -> "TrainingSection":
+        if self.epochs is None and self.updates is None:
+            raise ValueError("set epochs or updates, or training would never end")
+        return self
+
+
+class ValidationSection(Section):
+    """What is measured on the way and at the end."""
+
+    every: Count = 1000
+    """Updates between validations; there is one more at the end."""
+    bleu: bool = True
+    """Translate the validation set for BLEU, besides computing its loss."""
+    sentences: Natural = 0
+    """Translate the first so many only, on the way; 0 for all."""
+    beam: Count = 1
+    """Beam on the way."""
+    final_beam: Count = 4
+    """Beam for the final scores of validation and test set."""
+    length_penalty: Annotated[float, Field(ge=0.0)] = 0.6
+    patience: Natural = 0
+    """Stop after so many validations without a better loss; 0 for never."""
+
+
+class Recipe(Section):
+    """A training run."""
+
+    description: str = ""
+    data: DataSection
+    model: ModelSection = ModelSection()
+    training: TrainingSection
+    validation: ValidationSection = ValidationSection()

@@ -1,0 +1,134 @@
+"""Reading recipes: TOML files, those that come with relakit by name, and ``--set key=value``."""
+
+import difflib
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from relakit.train.recipe import Recipe
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with relakit."""
+    names = (entry.name for entry in files("relakit.recipes").iterdir())
+    return sorted(name[: -len(".toml")] for name in names if name.endswith(".toml"))
+
+
+def load_recipe(name_or_path: str, settings: Iterable[str] = ()) -> Recipe:
+    """Read a recipe by the name of one that comes with relakit, or from a TOML file.
+
+    Args:
+        name_or_path: ``multi30k-small``, or a path that ends in ``.toml``.
+        settings: such as ``training.epochs=3``: they replace what the recipe says. Values are
+            written as in TOML; quotes around words may be left out.
+    """
+    where, text = _read(name_or_path)
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{where} is no valid TOML: {error}") from None
+    for setting in settings:
+        _set(content, setting)
+    return make_recipe(content, where)
+
+
+def make_recipe(content: Mapping[str, Any], where: str) -> Recipe:
+    """Validate a recipe; ``where`` is named in errors."""
+    try:
+        return Recipe.model_validate(dict(content))
+    except ValidationError as error:
+        raise ValueError(f"{where}: {'; '.join(_explain(e) for e in error.errors())}") from None
+
+
+def _read(name_or_path: str) -> tuple[str, str]:
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or path.is_file():
+        try:
+            return str(path), path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not UTF-8: {error}") from None
+    if name_or_path not in recipe_names():
+        near = _nearest(name_or_path, recipe_names())
+        raise ValueError(
+            f"there is no recipe {name_or_path!r}{near}; choose one of "
+            f"{', '.join(recipe_names())}, or name a file that ends in .toml"
+        )
+    resource = files("relakit.recipes") / f"{name_or_path}.toml"
+    return f"recipe {name_or_path}", resource.read_text(encoding="utf-8")
+
+
+def _set(content: dict[str, Any], setting: str) -> None:
+    key, equals, text = setting.partition("=")
+    parts = [part.strip() for part in key.split(".")]
+    if not equals or not all(parts):
+        raise ValueError(f"--set needs key=value, such as training.epochs=3, got {setting!r}")
+    section = content
+    for part in parts[:-1]:
+        section = section.setdefault(part, {})
+        if not isinstance(section, dict):
+            raise ValueError(f"--set {setting}: {part} is a value and has no parts")
+    if parts[0] == "data" and parts[-1] in ("prepared", "folder"):
+        # Another place for the data replaces the recipe's own.
+        for other in ("prepared", "folder", "generated"):
+            section.pop(other, None)
+    section[parts[-1]] = _value(text.strip())
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text  # a word or a path without quotes
+
+
+def _explain(error: Any) -> str:
+    """One of pydantic's errors in our words."""
+    parts = [str(part) for part in error["loc"]]
+    key = ".".join(parts)
+    if error["type"] == "extra_forbidden":
+        known = _keys(parts[:-1])
+        return f"unknown key {key}{_nearest(parts[-1], known)}; known are {', '.join(known)}"
+    if error["type"] == "missing":
+        return f"{key} is missing"
+    message = error["msg"].removeprefix("Value error, ")
+    given = error["input"]
+    if isinstance(given, (dict, BaseModel)):
+        return f"{key}: {message}" if key else message
+    return f"{key} = {given!r}: {message}"
+
+
+def _keys(path: list[str]) -> list[str]:
+    """The keys of a recipe's section."""
+    section: type[BaseModel] = Recipe
+    for part in path:
+        section = _model_of(section.model_fields[part].annotation)
+    return list(section.model_fields)
+
+
+def _model_of(annotation: Any) -> type[BaseModel]:
+    if isinstance(annotation, UnionType):  # a section that may be None
+        annotation = next(a for a in annotation.__args__ if a is not NoneType)
+    section: type[BaseModel] = annotation
+    return section
+
+
+def _nearest(name: str, choices: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def describe_recipes() -> list[tuple[str, str]]:
+    """Name and description of every recipe that comes with relakit."""
+    return [
+        (name, str(tomllib.loads(_read(name)[1]).get("description", ""))) for name in recipe_names()
+    ]

@@ -1,0 +1,61 @@
+"""The end of a run: its verdict and its scores, as they go to ``result.json``."""
+
+import json
+import math
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+Verdict = Literal["finished", "stopped", "failed"]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What was measured on one split."""
+
+    loss: float
+    """Negative log-likelihood per target token, in nats, without label smoothing"""
+    bleu: float | None = None
+    bleu_signature: str | None = None
+
+    @property
+    def perplexity(self) -> float:
+        """exp(loss)"""
+        return math.exp(min(self.loss, 700.0))
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended."""
+
+    verdict: Verdict
+    reason: str
+    """In words: why it ended"""
+    updates: int
+    epochs: float
+    seconds: float
+    """In training, validation and checkpoints left out"""
+    target_tokens: int
+    parameters: int
+    scores: dict[str, Scores] = field(default_factory=dict)
+    """By split, of the final model"""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """The recipe, versions, and what the machine decided"""
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Target tokens per second of training."""
+        return self.target_tokens / self.seconds if self.seconds else 0.0
+
+    def write(self, path: Path) -> None:
+        """Write as JSON, whole or not at all."""
+        content = {**asdict(self), "tokens_per_second": self.tokens_per_second}
+        replace_text(path, json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished.write_text(text, encoding="utf-8")
+    os.replace(unfinished, path)

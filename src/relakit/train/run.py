@@ -1,0 +1,209 @@
+"""A training run in a folder, from recipe to model directory.
+
+::
+
+    OUT/recipe.json     what is trained
+    OUT/corpus/         the prepared corpus, unless the recipe names one
+    OUT/checkpoints/    the last few
+    OUT/log.jsonl       every update and validation
+    OUT/tensorboard/    curves, if TensorBoard is installed
+    OUT/model/          the model directory, when training is finished
+    OUT/result.json     verdict, scores and settings
+"""
+
+import json
+from contextlib import closing
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from rich.console import Console
+
+from relakit.data.prepared import PreparedCorpus
+from relakit.model import ModelAbout, save_model
+from relakit.train.checkpoint import average_weights, find_checkpoints
+from relakit.train.corpus import open_corpus
+from relakit.train.distributed import World, join_world
+from relakit.train.plan import plan_updates
+from relakit.train.recipe import Recipe
+from relakit.train.recipe_file import make_recipe
+from relakit.train.reporting import LogFile, Reporter, Reporters, TensorBoard
+from relakit.train.result import Result, Scores, replace_text
+from relakit.train.terminal import Terminal
+from relakit.train.trainer import Ending, Trainer
+
+MAY_CHANGE: Final = (
+    "description",
+    "training.epochs",
+    "training.updates",
+    "training.threads",
+    "training.device",
+    "training.give_up_after",
+    "validation",
+)
+"""What a resumed run may do differently: none of it changes the updates that are made."""
+
+
+def run_training(
+    recipe: Recipe | None,
+    folder: Path,
+    *,
+    resume: bool = False,
+    console: Console | None = None,
+    prepare_progress: Any = None,
+) -> tuple[Result, Ending]:
+    """Train in ``folder``. With ``resume`` the recipe may be None: that of the folder then."""
+    recipe = _settle_recipe(recipe, folder, resume=resume)
+    if recipe.training.threads:
+        torch.set_num_threads(recipe.training.threads)
+    with join_world(recipe.training.device) as world:
+        console = console if console is not None and world.is_main else Console(quiet=True)
+        if world.is_main:
+            folder.mkdir(parents=True, exist_ok=True)
+            replace_text(folder / "recipe.json", recipe.model_dump_json(indent=2) + "\n")
+            corpus = open_corpus(recipe.data, folder / "corpus", progress=prepare_progress)
+        world.wait()
+        if not world.is_main:
+            corpus = open_corpus(recipe.data, folder / "corpus")
+        with closing(_reporter(recipe, corpus, folder, world, console, resume)) as reporter:
+            trainer = Trainer(recipe, corpus, folder, world, reporter)
+            if resume and trainer.resume() is None:
+                console.print("There is no checkpoint yet: starting from the beginning.")
+            ending = trainer.run()
+        result = _finish(trainer, ending)
+        if world.is_main:
+            result.write(folder / "result.json")
+        world.wait()
+    return result, ending
+
+
+def _settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
+    path = folder / "recipe.json"
+    if not path.exists():
+        if recipe is None:
+            raise ValueError(f"{folder} has no recipe.json, so there is nothing to resume")
+        return recipe
+    if not resume:
+        raise FileExistsError(
+            f"{folder} holds a run already; go on with it by --resume, or choose another --out"
+        )
+    try:
+        before = make_recipe(json.loads(path.read_text(encoding="utf-8")), str(path))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is no JSON file: {error}") from None
+    if recipe is None:
+        return before
+    old, new = (_flat(r.model_dump(mode="json")) for r in (before, recipe))
+    for key in sorted(old.keys() | new.keys()):
+        if old.get(key) != new.get(key) and not key.startswith(MAY_CHANGE):
+            raise ValueError(
+                f"{folder} was trained with {key} = {old.get(key)!r}, the recipe says "
+                f"{new.get(key)!r}; a run is resumed with what it was begun with"
+            )
+    return recipe
+
+
+def _flat(content: dict[str, Any], before: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in content.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{before}{key}."))
+        else:
+            flat[before + key] = value
+    return flat
+
+
+def _reporter(
+    recipe: Recipe,
+    corpus: PreparedCorpus,
+    folder: Path,
+    world: World,
+    console: Console,
+    resume: bool,
+) -> Reporters:
+    if not world.is_main:
+        return Reporters([])
+    reporters: list[Reporter] = [LogFile(folder / "log.jsonl", resume=resume)]
+    if TensorBoard.is_installed():
+        reporters.append(TensorBoard(folder / "tensorboard"))
+    reporters.append(Terminal(console, total_updates=_total_updates(recipe, corpus)))
+    return Reporters(reporters)
+
+
+def _total_updates(recipe: Recipe, corpus: PreparedCorpus) -> int | None:
+    """How many updates the run will have; for epochs about, as they may differ by a few."""
+    training = recipe.training
+    if training.epochs is None:
+        return training.updates
+    updates = plan_updates(
+        corpus.split("train"),
+        batch_tokens=training.batch_tokens,
+        update_tokens=training.update_tokens,
+        seed=training.seed,
+    )
+    in_epoch = next(update.number for update in updates if update.is_last_of_epoch)
+    return min(training.epochs * in_epoch, training.updates or training.epochs * in_epoch)
+
+
+def _finish(trainer: Trainer, ending: Ending) -> Result:
+    """The run's result; a finished run also gets its model directory and final scores."""
+    recipe, progress = trainer.recipe, trainer.progress
+    scores: dict[str, Scores] = {}
+    averaged = 0
+    if ending.verdict == "finished":
+        averaged = _take_final_weights(trainer)
+        for split in ("valid", "test"):
+            if split in trainer.corpus.splits:
+                scores[split] = trainer.scores(split, beam=recipe.validation.final_beam)
+    result = Result(
+        verdict=ending.verdict,
+        reason=ending.reason,
+        updates=progress.update,
+        epochs=float(progress.epochs_done),
+        seconds=progress.seconds,
+        target_tokens=progress.target_tokens,
+        parameters=sum(p.numel() for p in trainer.model.parameters()),
+        scores=scores,
+        settings={
+            "recipe": recipe.model_dump(mode="json"),
+            "relakit": version("relakit"),
+            "torch": torch.__version__,
+            "device": str(trainer.world.device),
+            "precision": str(trainer.precision),
+            "processes": trainer.world.size,
+            "threads": torch.get_num_threads(),
+            "averaged_checkpoints": averaged,
+        },
+    )
+    if ending.verdict == "finished" and trainer.world.is_main:
+        _save(trainer, result)
+    return result
+
+
+def _take_final_weights(trainer: Trainer) -> int:
+    """Put the average of the last checkpoints into the model; returns how many there were."""
+    training = trainer.recipe.training
+    last = find_checkpoints(trainer.checkpoints)[-(training.keep if training.average else 1) :]
+    trainer.model.load_state_dict(average_weights(last))
+    return len(last)
+
+
+def _save(trainer: Trainer, result: Result) -> None:
+    data = trainer.recipe.data
+    about = ModelAbout(
+        source_language=trainer.corpus.source_language or data.source,
+        target_language=trainer.corpus.target_language or data.target,
+        training={
+            "updates": result.updates,
+            "epochs": result.epochs,
+            "averaged_checkpoints": result.settings["averaged_checkpoints"],
+            "scores": {
+                split: {"loss": s.loss, "bleu": s.bleu, "bleu_signature": s.bleu_signature}
+                for split, s in result.scores.items()
+            },
+            "relakit": result.settings["relakit"],
+        },
+    )
+    tokenizer = trainer.corpus.folder / "tokenizer.json"
+    save_model(trainer.folder / "model", trainer.model.cpu(), tokenizer, about)

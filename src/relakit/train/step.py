@@ -1,0 +1,131 @@
+"""The computation of one update: loss and gradients of its batches."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from relakit.data.batches import collate
+from relakit.data.prepared import EncodedSplit
+from relakit.data.tokenizer import PAD
+from relakit.model import Transformer
+from relakit.train.distributed import World
+from relakit.train.loss import smoothed_loss
+from relakit.train.plan import Update
+
+SEED_PRIME = 1_000_003
+
+
+class BatchLoss(nn.Module):
+    """The model together with its loss: what data parallelism wraps."""
+
+    def __init__(self, model: Transformer, smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+
+    def forward(self, source: Tensor, target: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
+        """Sums over target tokens: the smoothed loss and the negative log-likelihood."""
+        loss = smoothed_loss(
+            self.model(source, target),
+            self.model.embedding.weight,
+            expected,
+            smoothing=self.smoothing,
+            padding=PAD,
+        )
+        return loss.smoothed, loss.negative_log_likelihood
+
+
+class UpdateLoss(NamedTuple):
+    """Means over the target tokens of an update."""
+
+    smoothed: float
+    negative_log_likelihood: float
+
+
+class GradientStep:
+    """Leaves the gradients of an update in the model's parameters.
+
+    The random numbers of a batch follow from the seed, the update and the batch's place in it, not
+    from what was computed before or by whom: a resumed run draws the same, and so do two processes.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        split: EncodedSplit,
+        world: World,
+        *,
+        smoothing: float,
+        seed: int,
+        precision: torch.dtype,
+    ) -> None:
+        self._loss: nn.Module = BatchLoss(model, smoothing)
+        if world.size > 1:
+            self._loss = DistributedDataParallel(self._loss)
+        self._split = split
+        self._world = world
+        self._seed = seed
+        self._precision = precision
+
+    def __call__(self, update: Update) -> UpdateLoss:
+        """Compute loss and gradients; each process its share of the batches."""
+        world = self._world
+        mine = list(range(world.rank, len(update.batches), world.size))
+        # All processes take part in the exchange of gradients: one that has no batch of its own
+        # computes the first, and lets it count nothing.
+        idle = not mine
+        if idle:
+            mine = [0]
+        sums = [0.0, 0.0]
+        for place in mine:
+            is_last = place == mine[-1]
+            with self._without_exchange(is_last):
+                losses = self._batch(update, place, 0.0 if idle else world.size)
+            if not idle:
+                sums = [total + loss for total, loss in zip(sums, losses, strict=True)]
+        smoothed, likelihood = world.sum(sums)
+        return UpdateLoss(smoothed / update.target_tokens, likelihood / update.target_tokens)
+
+    def _batch(self, update: Update, place: int, weight: float) -> tuple[float, float]:
+        seed = (self._seed * SEED_PRIME + update.number) * SEED_PRIME + place
+        torch.manual_seed(seed % 2**63)
+        batch = collate(self._split, update.batches[place])
+        device = self._world.device
+        tensors = (
+            torch.from_numpy(array).to(device, non_blocking=True)
+            for array in (batch.source, batch.target_in, batch.target_out)
+        )
+        with autocast(device, self._precision):
+            smoothed, likelihood = self._loss(*tensors)
+        # Data parallelism takes the mean over processes; ours is a sum.
+        (smoothed * (weight / update.target_tokens)).backward()
+        return smoothed.item(), likelihood.item()
+
+    def _without_exchange(self, is_last: bool) -> AbstractContextManager[None]:
+        if isinstance(self._loss, DistributedDataParallel) and not is_last:
+            return self._loss.no_sync()
+        return nullcontext()
+
+
+def autocast(device: torch.device, precision: torch.dtype) -> AbstractContextManager[object]:
+    """Matrix products in this precision; nothing to do for float32."""
+    if precision == torch.float32:
+        return nullcontext()
+    return torch.autocast(device.type, dtype=precision)
+
+
+def choose_precision(name: str, device: torch.device) -> torch.dtype:
+    """The dtype of ``fp32``, ``bf16`` or ``auto``."""
+    if name == "auto":
+        name = "bf16" if has_fast_bfloat16(device) else "fp32"
+    return {"fp32": torch.float32, "bf16": torch.bfloat16}[name]
+
+
+def has_fast_bfloat16(device: torch.device) -> bool:
+    """Whether the hardware multiplies bfloat16 itself; elsewhere it is far slower than float32."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())

@@ -1,0 +1,293 @@
+"""The training loop."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+
+from relakit.data.prepared import PreparedCorpus
+from relakit.model import Transformer
+from relakit.train.checkpoint import (
+    Checkpoint,
+    find_checkpoints,
+    remove_interrupted,
+    restore,
+    save_checkpoint,
+)
+from relakit.train.distributed import World
+from relakit.train.interrupts import caught_interrupts
+from relakit.train.plan import Update, plan_updates
+from relakit.train.recipe import Recipe
+from relakit.train.reporting import Reporter, UpdateReport, ValidationReport
+from relakit.train.result import Scores, Verdict
+from relakit.train.schedule import learning_rate
+from relakit.train.step import GradientStep, UpdateLoss, choose_precision
+from relakit.train.validation import frequency_loss, split_scores
+
+
+@dataclass
+class Progress:
+    """How far a run is; goes into every checkpoint."""
+
+    update: int = 0
+    epoch: int = 0
+    """The epoch of the last update, from 0 on"""
+    updates_before_epoch: int = 0
+    epochs_done: int = 0
+    target_tokens: int = 0
+    seconds: float = 0.0
+    best_loss: float | None = None
+    validations_since_best: int = 0
+    recent: list[float] = field(default_factory=list)
+    """Training losses since the last validation"""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Why the loop ended."""
+
+    verdict: Verdict
+    reason: str
+    signal: int | None = None
+
+
+class Trainer:
+    """Trains a model on a prepared corpus, from the start or from its last checkpoint.
+
+    All state is in the model, the optimizer and `Progress`; batches and random numbers follow from
+    the seed and the number of the update.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        corpus: PreparedCorpus,
+        folder: Path,
+        world: World,
+        reporter: Reporter,
+    ) -> None:
+        self.recipe = recipe
+        self.corpus = corpus
+        self.folder = folder
+        self.world = world
+        self.reporter = reporter
+        self.progress = Progress()
+        torch.manual_seed(recipe.training.seed)
+        config = recipe.model.config(corpus.tokenizer.size)
+        self.model = Transformer(config).to(world.device)
+        self.precision = choose_precision(recipe.training.precision, world.device)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(),
+            betas=recipe.training.adam_betas,
+            eps=recipe.training.adam_eps,
+            fused=True,
+        )
+        self._train_split = corpus.split("train")
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where checkpoints are."""
+        return self.folder / "checkpoints"
+
+    def resume(self) -> Checkpoint | None:
+        """Go back to the newest checkpoint, if there is one."""
+        found = find_checkpoints(self.checkpoints, interrupted=True)
+        if not found:
+            return None
+        restore(found[-1], self.model, self.optimizer)
+        self.progress = Progress(**found[-1].state())
+        self.reporter.resume(self.progress.update)
+        return found[-1]
+
+    def run(self) -> Ending:
+        """Train until the recipe's end, a failure or a signal."""
+        self.model.train()
+        step = GradientStep(
+            self.model,
+            self._train_split,
+            self.world,
+            smoothing=self.recipe.training.label_smoothing,
+            seed=self.recipe.training.seed,
+            precision=self.precision,
+        )
+        ending = self._ending()
+        with caught_interrupts() as interrupts:
+            if ending is not None:
+                return ending
+            for update in self._updates():
+                ending = self._update(update, step)
+                stop = self.world.sum([float(interrupts.signal is not None)])[0] > 0
+                ending = ending or self._validate_if_due(update) or self._ending()
+                self._checkpoint_if_due(update, is_end=ending is not None, is_stopped=stop)
+                if ending is not None:
+                    return ending
+                if stop:
+                    reason = f"asked to stop after update {update.number:,}"
+                    return Ending("stopped", reason, interrupts.signal)
+        raise AssertionError("the plan of updates has no end")
+
+    def _updates(self) -> Iterator[Update]:
+        training, progress = self.recipe.training, self.progress
+        return plan_updates(
+            self._train_split,
+            batch_tokens=training.batch_tokens,
+            update_tokens=training.update_tokens,
+            seed=training.seed,
+            after=progress.update,
+            epoch=progress.epoch,
+            before_epoch=progress.updates_before_epoch,
+        )
+
+    def _update(self, update: Update, step: GradientStep) -> Ending | None:
+        """One update of the weights, unless its loss or gradient is not finite."""
+        training, progress = self.recipe.training, self.progress
+        start = time.perf_counter()
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = step(update)
+        norm = float(
+            torch.nn.utils.clip_grad_norm_(
+                self.model.parameters(), training.clip_norm or math.inf, foreach=True
+            )
+        )
+        problem = _not_finite(update, loss, norm)
+        if problem is not None:
+            return problem
+        rate = learning_rate(
+            update.number,
+            dim=self.model.config.dim,
+            warmup=training.warmup,
+            factor=training.learning_rate_factor,
+        )
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        seconds = time.perf_counter() - start
+        if update.epoch != progress.epoch:
+            progress.updates_before_epoch = progress.update
+            progress.epoch = update.epoch
+        progress.update = update.number
+        progress.target_tokens += update.target_tokens
+        progress.seconds += seconds
+        progress.epochs_done = update.epoch + update.is_last_of_epoch
+        progress.recent.append(loss.smoothed)
+        self.reporter.update(
+            UpdateReport(
+                update=update.number,
+                epoch=update.epoch + 1,
+                loss=loss.smoothed,
+                negative_log_likelihood=loss.negative_log_likelihood,
+                learning_rate=rate,
+                gradient_norm=norm,
+                target_tokens=update.target_tokens,
+                seconds=seconds,
+            )
+        )
+        return None
+
+    def _ending(self) -> Ending | None:
+        """Whether the recipe says that it is enough."""
+        training, progress = self.recipe.training, self.progress
+        if training.epochs is not None and progress.epochs_done >= training.epochs:
+            return Ending("finished", f"all {training.epochs} epochs are done")
+        if training.updates is not None and progress.update >= training.updates:
+            return Ending("finished", f"all {training.updates:,} updates are done")
+        return None
+
+    def _validate_if_due(self, update: Update) -> Ending | None:
+        validation, progress = self.recipe.validation, self.progress
+        if update.number % validation.every:
+            return None
+        mean = sum(progress.recent) / len(progress.recent)
+        progress.recent = []
+        if "valid" not in self.corpus.splits:
+            return None
+        scores = self.scores("valid", beam=validation.beam, sentences=validation.sentences)
+        self.reporter.validation(
+            ValidationReport(
+                update=update.number,
+                training_loss=mean,
+                scores=scores,
+            )
+        )
+        if progress.best_loss is None or scores.loss < progress.best_loss:
+            progress.best_loss = scores.loss
+            progress.validations_since_best = 0
+        else:
+            progress.validations_since_best += 1
+        return self._not_learning(update, scores) or self._no_better()
+
+    def scores(self, split: str, *, beam: int, sentences: int = 0) -> Scores:
+        """Loss and BLEU of the model as it is; computed by the main process, known to all."""
+        validation = self.recipe.validation
+        loss, bleu, signature = 0.0, math.nan, None
+        if self.world.is_main:
+            scores = split_scores(
+                self.model,
+                self.corpus.tokenizer,
+                self.corpus.split(split),
+                precision=self.precision,
+                bleu=validation.bleu,
+                beam=beam,
+                length_penalty=validation.length_penalty,
+                sentences=sentences,
+            )
+            loss, signature = scores.loss, scores.bleu_signature
+            bleu = math.nan if scores.bleu is None else scores.bleu
+        loss, bleu = self.world.sum([loss, bleu if self.world.is_main else 0.0])
+        return Scores(loss, None if math.isnan(bleu) else bleu, signature)
+
+    def _not_learning(self, update: Update, scores: Scores) -> Ending | None:
+        limit = self.recipe.training.give_up_after
+        if not limit or not limit <= update.number < limit + self.recipe.validation.every:
+            return None
+        baseline = frequency_loss(
+            self._train_split, self.corpus.split("valid"), self.model.config.vocabulary
+        )
+        if scores.loss < baseline:
+            return None
+        return Ending(
+            "failed",
+            f"the loss does not decrease: after {update.number:,} updates the validation loss is "
+            f"{scores.loss:.3f}, no better than {baseline:.3f} for guessing by frequency",
+        )
+
+    def _no_better(self) -> Ending | None:
+        patience = self.recipe.validation.patience
+        if not patience or self.progress.validations_since_best < patience:
+            return None
+        return Ending(
+            "finished",
+            f"no better validation loss than {self.progress.best_loss:.3f} in the last "
+            f"{patience} validations",
+        )
+
+    def _checkpoint_if_due(self, update: Update, *, is_end: bool, is_stopped: bool) -> None:
+        training = self.recipe.training
+        is_due = is_end or update.number % training.checkpoint_every == 0
+        if self.world.is_main and (is_due or is_stopped):
+            save_checkpoint(
+                self.checkpoints,
+                update.number,
+                self.model,
+                self.optimizer,
+                asdict(self.progress),
+                keep=training.keep,
+                # One that only a signal asked for must not change what is averaged in the end.
+                is_interrupted=not is_due,
+            )
+            if is_due:
+                remove_interrupted(self.checkpoints)
+        if is_due or is_stopped:
+            self.world.wait()
+
+
+def _not_finite(update: Update, loss: UpdateLoss, norm: float) -> Ending | None:
+    what = {"loss": loss.smoothed, "norm of the gradient": norm}
+    for name, value in what.items():
+        if not math.isfinite(value):
+            reason = f"the {name} is not finite any more: {value} at update {update.number:,}"
+            return Ending("failed", reason)
+    return None

@@ -1,0 +1,97 @@
+"""What a model is worth on a split: its loss, and the BLEU of its translations."""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from relakit.data.batches import collate, make_batches
+from relakit.data.prepared import EncodedSplit
+from relakit.data.tokenizer import END, PAD, Tokenizer
+from relakit.decode.translator import Translator
+from relakit.metrics.bleu import bleu_score
+from relakit.model import Transformer
+from relakit.train.loss import smoothed_loss
+from relakit.train.result import Scores
+from relakit.train.step import autocast
+
+BATCH_TOKENS = 4096
+"""Padded tokens at a time; it has no influence on the result."""
+
+
+def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) -> float:
+    """The negative log-likelihood per target token."""
+    device = model.embedding.weight.device
+    batches = make_batches(
+        split.source_lengths, split.target_lengths, batch_tokens=BATCH_TOKENS, seed=0, epoch=0
+    )
+    total, tokens = 0.0, 0
+    was_training = model.training
+    model.eval()
+    with torch.inference_mode():
+        for indices in batches:
+            batch = collate(split, indices)
+            source, target, expected = (
+                torch.from_numpy(array).to(device)
+                for array in (batch.source, batch.target_in, batch.target_out)
+            )
+            with autocast(device, precision):
+                loss = smoothed_loss(
+                    model(source, target),
+                    model.embedding.weight,
+                    expected,
+                    smoothing=0.0,
+                    padding=PAD,
+                )
+            total += float(loss.negative_log_likelihood)
+            tokens += loss.tokens
+    model.train(was_training)
+    return total / tokens
+
+
+def split_scores(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    split: EncodedSplit,
+    *,
+    precision: torch.dtype,
+    bleu: bool,
+    beam: int,
+    length_penalty: float,
+    sentences: int = 0,
+) -> Scores:
+    """Loss, and BLEU where it is wanted; ``sentences`` bounds how many are translated (0: all)."""
+    loss = split_loss(model, split, precision)
+    if not bleu:
+        return Scores(loss)
+    count = min(sentences or len(split), len(split))
+    was_training = model.training
+    model.eval()
+    translator = Translator(model, tokenizer)
+    found = translator.translate_ids(
+        [split.source(i).tolist() for i in range(count)], beam=beam, length_penalty=length_penalty
+    )
+    model.train(was_training)
+    outputs = tokenizer.decode_batch([hypotheses[0].tokens for hypotheses in found])
+    references = tokenizer.decode_batch([split.target(i).tolist() for i in range(count)])
+    score = bleu_score(outputs, references)
+    return Scores(loss, score.score, score.signature)
+
+
+def frequency_loss(train: EncodedSplit, measured: EncodedSplit, vocabulary: int) -> float:
+    """The loss of a model that knows nothing but how often each token occurs.
+
+    It predicts every target token by its frequency in (the first part of) the training data. A
+    model that is no better after thousands of updates has not begun to translate.
+    """
+    counts = _token_counts(train, vocabulary) + 1.0
+    shares = counts / counts.sum()
+    tokens = _token_counts(measured, vocabulary)
+    return float(-(tokens * np.log(shares)).sum() / tokens.sum())
+
+
+def _token_counts(split: EncodedSplit, vocabulary: int) -> npt.NDArray[np.float64]:
+    sentences = min(len(split), 50_000)
+    ids = np.concatenate([split.target(i) for i in range(sentences)])
+    counts = np.bincount(ids.astype(np.int64), minlength=vocabulary).astype(np.float64)
+    counts[END] += sentences
+    return counts
