@@ -111,9 +111,9 @@ def go_on(candidates: Candidates, beam: int) -> Candidates:
     """The best ``beam`` of the candidates that do not end their sentence."""
     running = candidates.scores.masked_fill(candidates.tokens == END, -math.inf)
     scores, places = running.topk(beam)
-    return Candidates(
-        scores, candidates.beams.gather(1, places), candidates.tokens.gather(1, places)
-    )
+    # What has no chance may be no token at all (see `OutputLayer`), but has to be embedded.
+    tokens = candidates.tokens.gather(1, places).masked_fill_(scores == -math.inf, PAD)
+    return Candidates(scores, candidates.beams.gather(1, places), tokens)
 
 
 class _Batch:

@@ -1,0 +1,45 @@
+"""Small models with random weights, for the tests of this folder."""
+
+import torch
+from torch import nn
+
+from relakit.data.tokenizer import END, PAD
+from relakit.model import ModelConfig, Transformer
+
+
+def random_model(
+    attention: str = "rela-g", *, vocabulary: int = 40, seed: int = 0, norm_first: bool = False
+) -> Transformer:
+    """A model in which no parameter has the value it starts training with."""
+    torch.manual_seed(seed)
+    config = ModelConfig(
+        vocabulary=vocabulary,
+        dim=32,
+        heads=4,
+        encoder_layers=2,
+        decoder_layers=2,
+        feed_forward=48,
+        encoder_attention=attention,
+        decoder_attention=attention,
+        cross_attention=attention,
+        norm_first=norm_first,
+    )
+    model = Transformer(config).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, mean=0.1 if parameter.dim() == 1 else 0.0, std=0.3)
+    return model
+
+
+def random_sources(lengths: list[int], vocabulary: int = 40, seed: int = 0) -> list[list[int]]:
+    """Sentences of these lengths, without special tokens."""
+    generator = torch.Generator().manual_seed(seed)
+    return [
+        torch.randint(END + 1, vocabulary, (length,), generator=generator).tolist()
+        for length in lengths
+    ]
+
+
+def padded(sources: list[list[int]]) -> torch.Tensor:
+    """The sentences as the encoder reads them."""
+    longest = max(map(len, sources))
+    return torch.tensor([[*s, END, *[PAD] * (longest - len(s))] for s in sources])

@@ -1,0 +1,230 @@
+import itertools
+import math
+
+import pytest
+import torch
+from random_models import padded, random_model, random_sources
+
+from relakit.data.tokenizer import BEGIN, END, PAD, UNKNOWN
+from relakit.decode.beam import (
+    Ended,
+    EndedHypotheses,
+    SearchSettings,
+    beam_search,
+    go_on,
+    length_penalty,
+)
+from relakit.decode.candidates import Candidates, OutputLayer
+from relakit.decode.incremental import IncrementalDecoder
+from relakit.model import Transformer
+
+
+def search(
+    model: Transformer, sources: list[list[int]], settings: SearchSettings
+) -> list[list[Ended]]:
+    decoder, output = IncrementalDecoder(model), OutputLayer(model.embedding.weight)
+    with torch.inference_mode():
+        memory = model.encode(padded(sources))
+    limits = [settings.limit(len(source)) for source in sources]
+    return beam_search(decoder, output, memory, limits, settings)
+
+
+@torch.no_grad()
+def next_log_probabilities(model: Transformer, source: list[int], prefix: list[int]) -> list[float]:
+    """By the whole decoder, without any cache."""
+    states = model(padded([source]), torch.tensor([[BEGIN, *prefix]]))
+    result: list[float] = model.logits(states)[0, -1].log_softmax(0).tolist()
+    return result
+
+
+def log_probability(model: Transformer, source: list[int], tokens: list[int]) -> float:
+    steps = [*tokens, END]
+    return sum(
+        next_log_probabilities(model, source, steps[:place])[token]
+        for place, token in enumerate(steps)
+    )
+
+
+def plain_beam_search(
+    model: Transformer, source: list[int], beam: int, alpha: float, limit: int
+) -> list[tuple[list[int], float]]:
+    """The search as the module's docstring tells it, one sentence, lists only."""
+    running: list[tuple[list[int], float]] = [([], 0.0)]
+    ended: list[tuple[list[int], float]] = []
+
+    def score(hypothesis: tuple[list[int], float]) -> float:
+        return hypothesis[1] / ((5 + len(hypothesis[0]) + 1) / 6) ** alpha
+
+    while running:
+        at_limit = len(running[0][0]) == limit
+        options = [
+            ([*tokens, token], log_prob + following)
+            for tokens, log_prob in running
+            for token, following in enumerate(next_log_probabilities(model, source, tokens))
+            if token not in (PAD, BEGIN) and (token == END or not at_limit)
+        ]
+        options.sort(key=lambda option: -option[1])
+        ended += [(o[0][:-1], o[1]) for o in options[:beam] if o[0][-1] == END]
+        ended = sorted(ended, key=score, reverse=True)[:beam]
+        running = [o for o in options[: 2 * beam] if o[0][-1] != END][:beam]
+        if len(ended) == beam and running:
+            best = running[0][1] / ((5 + limit + 1) / 6) ** alpha
+            if beam == 1 or best <= score(ended[-1]):
+                break
+    return [(tokens, score((tokens, log_prob))) for tokens, log_prob in ended]
+
+
+def test_length_penalty() -> None:
+    assert length_penalty(1, 0.6) == 1.0
+    assert length_penalty(7, 1.0) == 2.0
+    assert length_penalty(30, 0.0) == 1.0
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
+@pytest.mark.parametrize("attention", ["rela-g", "softmax"])
+def test_a_large_beam_finds_what_an_exhaustive_search_finds(attention: str, alpha: float) -> None:
+    model = random_model(attention, vocabulary=6)
+    limit, allowed = 3, (UNKNOWN, 4, 5)
+    settings = SearchSettings(beam=64, length_penalty=alpha, max_length=limit)
+    sources = random_sources([4, 2], vocabulary=6)
+    for source, found in zip(sources, search(model, sources, settings), strict=True):
+        everything = [
+            (log_probability(model, source, list(tokens)), list(tokens))
+            for length in range(limit + 1)
+            for tokens in itertools.product(allowed, repeat=length)
+        ]
+        everything.sort(key=lambda x: -x[0] / ((6 + len(x[1])) / 6) ** alpha)
+        assert [ended.tokens for ended in found] == [tokens for _, tokens in everything]
+        for ended, (expected, tokens) in zip(found, everything, strict=True):
+            assert ended.log_probability == pytest.approx(expected, abs=1e-4)
+            penalty = ((6 + len(tokens)) / 6) ** alpha
+            assert ended.score == pytest.approx(expected / penalty, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("beam", [1, 2, 4])
+def test_a_small_beam_finds_what_a_plain_search_finds(beam: int, seed: int) -> None:
+    model = random_model(vocabulary=12, seed=seed)
+    sources = random_sources([5, 3, 6], vocabulary=12, seed=seed)
+    settings = SearchSettings(beam=beam, max_length=9)
+    for source, found in zip(sources, search(model, sources, settings), strict=True):
+        expected = plain_beam_search(model, source, beam, alpha=0.6, limit=9)
+        assert [ended.tokens for ended in found] == [tokens for tokens, _ in expected]
+        assert [ended.score for ended in found] == pytest.approx(
+            [score for _, score in expected], abs=1e-4
+        )
+
+
+def test_a_beam_of_one_is_greedy_search() -> None:
+    lengths = set()
+    for seed in range(6):
+        model = random_model(vocabulary=8, seed=seed)
+        source = random_sources([5], vocabulary=8, seed=seed)[0]
+        tokens: list[int] = []
+        while len(tokens) < 12:
+            following = next_log_probabilities(model, source, tokens)
+            best = max(set(range(8)) - {PAD, BEGIN}, key=lambda token: following[token])
+            if best == END:
+                break
+            tokens.append(best)
+        [[found]] = search(model, [source], SearchSettings(beam=1, max_length=12))
+        assert found.tokens == tokens
+        lengths.add(len(tokens))
+    assert len(lengths) > 1  # ended by the model, not only by the limit
+
+
+@pytest.mark.parametrize("attention", ["rela-g", "softmax", "sparsemax"])
+def test_a_sentence_does_not_depend_on_its_batch(attention: str) -> None:
+    model = random_model(attention, vocabulary=20)
+    sources = random_sources([9, 1, 4, 4, 7, 2, 9, 5, 3, 6], vocabulary=20)
+    settings = SearchSettings(beam=4)
+    together = search(model, sources, settings)
+    lengths = {len(found[0].tokens) for found in together}
+    assert len(lengths) > 3  # sentences leave the batch at different times
+    for source, found in zip(sources, together, strict=True):
+        [alone] = search(model, [source], settings)
+        assert [ended.tokens for ended in found] == [ended.tokens for ended in alone]
+        assert [e.score for e in found] == pytest.approx([e.score for e in alone], rel=1e-5)
+
+
+def test_padding_and_begin_are_never_generated() -> None:
+    model = random_model(vocabulary=8)
+    with torch.no_grad():  # without the rule they would win
+        model.embedding.weight[[PAD, BEGIN]] = (
+            3 * model.decoder.layers[-1].feed_forward_residual.norm.bias
+        )
+    sources = random_sources([4, 5], vocabulary=8)
+    first = next_log_probabilities(model, sources[0], [])
+    assert max(first) in (first[PAD], first[BEGIN])
+    for found in search(model, sources, SearchSettings(beam=4)):
+        assert not {PAD, BEGIN, END} & {token for ended in found for token in ended.tokens}
+
+
+def test_no_hypothesis_is_longer_than_the_maximum() -> None:
+    model = random_model(vocabulary=20)
+    with torch.no_grad():
+        model.embedding.weight[END] = -3 * model.decoder.layers[-1].feed_forward_residual.norm.bias
+    sources = random_sources([3, 6], vocabulary=20)
+    short, by_length = (
+        search(model, sources, SearchSettings(beam=3, max_length=n)) for n in (5, None)
+    )
+    assert [[len(ended.tokens) for ended in found] for found in short] == [[5] * 3] * 2
+    assert [max(len(ended.tokens) for ended in found) for found in by_length] == [26, 32]
+
+
+def test_a_model_that_ends_at_once() -> None:
+    model = random_model(vocabulary=20)
+    with torch.no_grad():
+        model.embedding.weight[END] = 9 * model.decoder.layers[-1].feed_forward_residual.norm.bias
+    [found] = search(model, random_sources([3], vocabulary=20), SearchSettings(beam=3))
+    assert found[0].tokens == []
+    assert len(found) == 3
+
+
+def test_a_beam_wider_than_all_there_is() -> None:
+    model = random_model(vocabulary=6)
+    [found] = search(model, random_sources([3], 6), SearchSettings(beam=10, max_length=1))
+    assert sorted(ended.tokens for ended in found) == [[], [UNKNOWN], [4], [5]]
+
+
+def test_running_candidates_leave_out_those_that_end() -> None:
+    candidates = Candidates(
+        torch.tensor([[-1.0, -2.0, -3.0, -4.0]]),
+        torch.tensor([[0, 1, 0, 1]]),
+        torch.tensor([[7, END, END, 9]]),
+    )
+    running = go_on(candidates, 2)
+    assert running.scores.tolist() == [[-1.0, -4.0]]
+    assert running.beams.tolist() == [[0, 1]]
+    assert running.tokens.tolist() == [[7, 9]]
+
+
+def test_the_stopping_rule() -> None:
+    settings = SearchSettings(beam=2, length_penalty=1.0)
+    ended = EndedHypotheses(settings, limit=6)  # at best divided by (5 + 7) / 6 = 2
+    ended.add([5], -7 / 6)  # score -1
+    assert not ended.are_final(-100.0)  # only one so far
+    ended.add([6], -14 / 6)  # score -2
+    assert not ended.are_final(-3.9)
+    assert ended.are_final(-4.0)
+    ended.add([7], -10.5 / 6)  # score -1.5 takes the place of -2
+    assert ended.are_final(-3.0)
+    assert [hypothesis.tokens for hypothesis in ended.best()] == [[5], [7]]
+
+
+def test_a_sentence_without_running_hypotheses_is_done() -> None:
+    assert EndedHypotheses(SearchSettings(beam=4), limit=6).are_final(-math.inf)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam": 0}, "the beam must be at least 1, got 0"),
+        ({"length_penalty": -0.1}, "the length penalty must be a number from 0 on, got -0.1"),
+        ({"length_penalty": math.nan}, "the length penalty must be a number from 0 on, got nan"),
+        ({"max_length": 0}, "the maximum length must be at least 1, got 0"),
+    ],
+)
+def test_settings_that_cannot_be(options: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SearchSettings(**options)  # type: ignore[arg-type]
