@@ -51,7 +51,8 @@ class Terminal:
 
     def resume(self, update: int) -> None:
         """Move the bar to where the run goes on."""
-        self._console.print(f"Going on after update {update:,}.")
+        if update:
+            self._console.print(f"Going on after update {update:,}.")
         if self._bar is not None:
             self._bar.update(self._task, completed=update)
 
