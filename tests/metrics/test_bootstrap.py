@@ -6,7 +6,7 @@ import pytest
 from relakit.metrics.bleu import bleu_score, chrf_score
 from relakit.metrics.bootstrap import paired_bootstrap
 
-WORDS = "the a dog cat runs sleeps in on house garden old young sees hears and or".split()
+WORDS = ("the", "a", "dog", "runs", "sleeps", "in", "house", "old", "young", "sees", "and", "or")
 
 
 def sentences(count: int, seed: int) -> list[str]:
@@ -24,7 +24,7 @@ def damaged(lines: list[str], share: float, seed: int) -> list[str]:
 
 REFERENCES = sentences(120, seed=0)
 GOOD, EQUAL, BAD = (
-    damaged(REFERENCES, share, seed) for share, seed in ((0.1, 1), (0.1, 5), (0.3, 3))
+    damaged(REFERENCES, share, seed) for share, seed in ((0.1, 1), (0.1, 6), (0.3, 3))
 )
 
 

@@ -92,7 +92,7 @@ class EndedHypotheses:
         del self._best[self.settings.beam :]
 
     def are_final(self, running: float) -> bool:
-        """Whether no running hypothesis, at best of this log-probability, can get among the best."""
+        """Whether no running hypothesis, of this log-probability at best, can get among them."""
         if running == -math.inf:
             return True
         if len(self._best) < self.settings.beam:

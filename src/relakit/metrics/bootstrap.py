@@ -74,10 +74,9 @@ def paired_bootstrap(
         )
         signatures, results = test()
         (own_name, signature), *_ = signatures.items()
-        first, second = (_resampled(result) for result in results[own_name])
-        compared.append(
-            Comparison(name, first, second, float(results[own_name][1].p_value), str(signature))
-        )
+        both: list[Any] = results[own_name]
+        first, second = (_resampled(result) for result in both)
+        compared.append(Comparison(name, first, second, float(both[1].p_value), str(signature)))
     return compared
 
 
