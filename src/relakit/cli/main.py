@@ -10,6 +10,7 @@ import typer
 from relakit.cli import bench
 from relakit.cli.doctor import doctor
 from relakit.cli.prepare import prepare
+from relakit.cli.train import train
 
 app = typer.Typer(
     name="relakit",
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.command()(doctor)
 app.command()(prepare)
+app.command()(train)
 app.add_typer(bench.app, name="bench")
 
 

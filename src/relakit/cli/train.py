@@ -67,16 +67,12 @@ def train(
 def _train(loaded: object, folder: Path, resume: bool) -> None:
     from rich.console import Console
 
-    from relakit.cli.progress import prepare_progress
     from relakit.train.recipe import Recipe
     from relakit.train.run import run_training
 
     assert loaded is None or isinstance(loaded, Recipe)
     console = Console(stderr=True)
-    with prepare_progress(console) as progress:
-        result, ending = run_training(
-            loaded, folder, resume=resume, console=console, prepare_progress=progress
-        )
+    result, ending = run_training(loaded, folder, resume=resume, console=console)
     style = {"finished": "green", "stopped": "yellow", "failed": "red"}[result.verdict]
     console.print(f"[{style}]{result.verdict}[/]: {result.reason}")
     for split, scores in result.scores.items():

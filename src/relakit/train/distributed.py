@@ -65,6 +65,6 @@ def _device(name: str, local_rank: int) -> torch.device:
         raise ValueError(f"unknown device {name!r}; choose auto, cpu or cuda") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError("device cuda is not available to this PyTorch; choose cpu or auto")
-    if device.type == "cuda" and device.index is None:
+    if name == "cuda":
         return torch.device("cuda", local_rank)
     return device

@@ -12,7 +12,8 @@
 """
 
 import json
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ from typing import Any, Final
 import torch
 from rich.console import Console
 
+from relakit.data.prepare import Progress
 from relakit.data.prepared import PreparedCorpus
 from relakit.model import ModelAbout, save_model
 from relakit.train.checkpoint import average_weights, find_checkpoints
@@ -32,6 +34,8 @@ from relakit.train.reporting import LogFile, Reporter, Reporters, TensorBoard
 from relakit.train.result import Result, Scores, replace_text
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
+
+Preparing = Callable[[], AbstractContextManager[Progress | None]]
 
 MAY_CHANGE: Final = (
     "description",
@@ -51,9 +55,17 @@ def run_training(
     *,
     resume: bool = False,
     console: Console | None = None,
-    prepare_progress: Any = None,
+    preparing: Preparing = nullcontext,
 ) -> tuple[Result, Ending]:
-    """Train in ``folder``. With ``resume`` the recipe may be None: that of the folder then."""
+    """Train in ``folder``.
+
+    Args:
+        recipe: what to train. With ``resume`` it may be None: that of the folder then.
+        folder: the run's folder.
+        resume: go on after the last checkpoint.
+        console: where to report; None for nowhere.
+        preparing: gives a context whose value is told how far the preparation of the corpus is.
+    """
     recipe = _settle_recipe(recipe, folder, resume=resume)
     if recipe.training.threads:
         torch.set_num_threads(recipe.training.threads)
@@ -62,7 +74,8 @@ def run_training(
         if world.is_main:
             folder.mkdir(parents=True, exist_ok=True)
             replace_text(folder / "recipe.json", recipe.model_dump_json(indent=2) + "\n")
-            corpus = open_corpus(recipe.data, folder / "corpus", progress=prepare_progress)
+            with preparing() as progress:
+                corpus = open_corpus(recipe.data, folder / "corpus", progress=progress)
         world.wait()
         if not world.is_main:
             corpus = open_corpus(recipe.data, folder / "corpus")

@@ -115,17 +115,3 @@ def autocast(device: torch.device, precision: torch.dtype) -> AbstractContextMan
     if precision == torch.float32:
         return nullcontext()
     return torch.autocast(device.type, dtype=precision)
-
-
-def choose_precision(name: str, device: torch.device) -> torch.dtype:
-    """The dtype of ``fp32``, ``bf16`` or ``auto``."""
-    if name == "auto":
-        name = "bf16" if has_fast_bfloat16(device) else "fp32"
-    return {"fp32": torch.float32, "bf16": torch.bfloat16}[name]
-
-
-def has_fast_bfloat16(device: torch.device) -> bool:
-    """Whether the hardware multiplies bfloat16 itself; elsewhere it is far slower than float32."""
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())

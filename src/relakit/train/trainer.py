@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from relakit.data.prepared import PreparedCorpus
+from relakit.decode.translator import choose_dtype
 from relakit.model import Transformer
 from relakit.train.checkpoint import (
     Checkpoint,
@@ -24,7 +25,7 @@ from relakit.train.recipe import Recipe
 from relakit.train.reporting import Reporter, UpdateReport, ValidationReport
 from relakit.train.result import Scores, Verdict
 from relakit.train.schedule import learning_rate
-from relakit.train.step import GradientStep, UpdateLoss, choose_precision
+from relakit.train.step import GradientStep, UpdateLoss
 from relakit.train.validation import frequency_loss, split_scores
 
 
@@ -78,7 +79,7 @@ class Trainer:
         torch.manual_seed(recipe.training.seed)
         config = recipe.model.config(corpus.tokenizer.size)
         self.model = Transformer(config).to(world.device)
-        self.precision = choose_precision(recipe.training.precision, world.device)
+        self.precision = choose_dtype(recipe.training.precision, world.device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
             betas=recipe.training.adam_betas,

@@ -1,0 +1,290 @@
+"""Clauses: the same parts in English order and in German order.
+
+English: opener, subject, auxiliary, "not", adverb, verb, complements. German: the finite verb is
+second in main clauses, first in questions and commands, last in subordinate clauses; infinitives,
+participles and separable prefixes close the clause; in between, the parts stand by rank.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from relakit.data.generated.inflection import SECOND, THIRD
+from relakit.data.generated.phrases import (
+    REFLEXIVES,
+    Phrase,
+    SourceItem,
+    TargetItem,
+    assemble,
+)
+from relakit.data.generated.words import Links, Tokens, Verb
+
+PRESENT, PAST, PERFECT, FUTURE, MODAL = range(5)
+MAIN, AFTER_FRONTED, QUESTION, SUBORDINATE, WITHOUT_SUBJECT, INFINITIVE, COMMAND = range(7)
+"""Kinds of clause; AFTER_FRONTED follows a subordinate clause, which takes the first place."""
+
+# Order in the German middle field.
+(
+    PRONOUN_RANK,
+    TIME_RANK,
+    FREQUENCY_RANK,
+    DATIVE_RANK,
+    EARLY_MANNER_RANK,
+    OBJECT_RANK,
+    NEGATION_RANK,
+    MANNER_RANK,
+    ADJUNCT_RANK,
+    PREDICATE_RANK,
+) = range(10)
+
+_SUBJECT, _AUXILIARY, _NOT, _MODAL, _VERB, _FREQUENCY, _OPENER, _INITIAL, _TO, _ITEMS = range(10)
+_ONE: Final[Links] = ((0, 0),)
+_NICHT: Final[Tokens] = (("nicht", "PART"),)
+_ENGLISH_NOT: Final[Tokens] = (("not", "PART"),)
+_TO_TOKENS: Final[Tokens] = (("to", "PART"),)
+NOTHING: Final = Phrase((), (), ())
+
+
+def _by_person(*words: str) -> tuple[Tokens, ...]:
+    return tuple(tuple((word, "AUX") for word in form.split()) for form in words)
+
+
+_DO: Final = (
+    _by_person("do", "do", "does", "do", "do"),
+    _by_person("did", "did", "did", "did", "did"),
+)
+_HAVE: Final = _by_person("have", "have", "has", "have", "have")
+_WILL: Final[Tokens] = (("will", "AUX"),)
+_HABEN: Final = _by_person("habe", "hast", "hat", "haben", "haben")
+_SEIN: Final = _by_person("bin", "bist", "ist", "sind", "sind")
+_WERDEN: Final = _by_person("werde", "wirst", "wird", "werden", "werden")
+
+
+class Modal:
+    """A modal verb. "Want to" takes "do" like other verbs and keeps a "to" without counterpart."""
+
+    def __init__(self, english: str, german: tuple[str, ...], negated: str = "") -> None:
+        self.english = _by_person(*([english] * 5))
+        self.german = _by_person(*german)
+        self.negated: Tokens = ((negated, "AUX"),) if negated else ()
+        self.needs_do = False
+        self.can_be_negated = True
+
+
+CAN: Final = Modal("can", ("kann", "kannst", "kann", "können", "können"), negated="cannot")
+MUST: Final = Modal("must", ("muss", "musst", "muss", "müssen", "müssen"))
+MUST.can_be_negated = False
+MAY: Final = Modal("may", ("darf", "darfst", "darf", "dürfen", "dürfen"))
+SHOULD: Final = Modal("should", ("sollte", "solltest", "sollte", "sollten", "sollten"))
+COULD: Final = Modal("could", ("konnte", "konntest", "konnte", "konnten", "konnten"))
+WANT: Final = Modal("want to", ("will", "willst", "will", "wollen", "wollen"))
+WANT.english = tuple(
+    ((word, "VERB"), ("to", "PART")) for word in ("want", "want", "wants", "want", "want")
+)
+WANT.needs_do = True
+MODALS: Final = (CAN, WANT, MUST, SHOULD, MAY, COULD)
+
+
+class Clause:
+    """What is said, before any word order."""
+
+    __slots__ = (
+        "frequency",
+        "initial",
+        "is_negated",
+        "items",
+        "modal",
+        "negated_item",
+        "subject",
+        "tense",
+        "verb",
+    )
+
+    def __init__(self, subject: Phrase, verb: Verb, tense: int, modal: Modal = CAN) -> None:
+        self.subject = subject
+        self.verb = verb
+        self.tense = tense
+        self.modal = modal
+        self.is_negated = False
+        self.items: list[tuple[Phrase, int]] = []
+        """Complements in English order, each with its rank in the German middle field."""
+        self.negated_item = -1
+        """Number of the item whose German determiner is "kein", or -1 where "nicht" stands."""
+        self.initial: Phrase | None = None
+        """Time phrase before the subject."""
+        self.frequency: Phrase | None = None
+
+
+def realise(clause: Clause, kind: int, opener: Phrase = NOTHING) -> Phrase:
+    """The clause in both languages. The opener is a conjunction, a question word or a pronoun."""
+    if kind >= INFINITIVE:
+        return _realise_subjectless(clause, kind, opener)
+    verb, person = clause.verb, clause.subject.person
+    asks = kind == QUESTION
+    source, finite, closing, not_slot = _verb_group(clause, person, asks)
+    middle = _middle_field(clause, person, not_slot)
+    subject: TargetItem = (_SUBJECT, clause.subject.target, clause.subject.links)
+    target: list[TargetItem]
+    if kind == SUBORDINATE:
+        target = [(_OPENER, opener.target, opener.links), subject, *middle]
+        if closing is not None:
+            target.append(closing)
+        elif verb.particle and clause.tense <= PAST:
+            joined = verb.joined_past if clause.tense == PAST else verb.joined_present
+            finite = (finite[0], joined[person], finite[2])
+        target.append(finite)
+    else:
+        target = [finite]
+        if kind == MAIN and clause.initial is None:
+            target.insert(0, subject)
+        elif kind != WITHOUT_SUBJECT:
+            if clause.initial is not None:
+                target.insert(0, (_INITIAL, clause.initial.target, clause.initial.links))
+            place = len(target)
+            if verb.frame == "reflexive" and not clause.subject.is_pronoun:
+                place += 1
+                target.append(middle.pop(0))
+            target.append(subject)
+        if opener is not NOTHING:
+            target.insert(0, (_OPENER, opener.target, opener.links))
+        target += middle
+        if closing is not None:
+            target.append(closing)
+        elif verb.particle:
+            target.append((_VERB, verb.particle, verb.links))
+    english: list[SourceItem] = [(_OPENER, opener.source)]
+    if clause.initial is not None:
+        english.append((_INITIAL, clause.initial.source))
+    if kind == WITHOUT_SUBJECT:
+        english += source
+    elif asks:
+        english += (source[0], (_SUBJECT, clause.subject.source), *source[1:])
+    else:
+        english.append((_SUBJECT, clause.subject.source))
+        english += source
+    slot = _ITEMS
+    for item, _ in clause.items:
+        english.append((slot, item.source))
+        slot += 1
+    return assemble(english, target)
+
+
+def _verb_group(
+    clause: Clause, person: int, asks: bool
+) -> tuple[list[SourceItem], TargetItem, TargetItem | None, int]:
+    """English items from the auxiliary to the verb; German finite verb and what closes the
+    clause, if anything does; and the slot of the English negation."""
+    verb, tense = clause.verb, clause.tense
+    source: list[SourceItem] = []
+    closing: TargetItem | None = None
+    negation: SourceItem | None = (_NOT, _ENGLISH_NOT) if clause.is_negated else None
+    not_slot = _NOT
+    modal_tokens: Tokens = ()
+    english = verb.base
+    finite: TargetItem
+    if tense == PERFECT:
+        source.append((_AUXILIARY, _HAVE[person]))
+        english = verb.english_participle
+        finite = (_AUXILIARY, (_SEIN if verb.with_sein else _HABEN)[person], _ONE)
+        closing = (_VERB, verb.participle, verb.links)
+    elif tense == FUTURE:
+        source.append((_AUXILIARY, _WILL))
+        finite = (_AUXILIARY, _WERDEN[person], _ONE)
+        closing = (_VERB, verb.infinitive, verb.links)
+    elif tense == MODAL:
+        modal = clause.modal
+        closing = (_VERB, verb.infinitive, verb.links)
+        if modal.needs_do:
+            if asks or clause.is_negated:
+                source.append((_AUXILIARY, _DO[0][person]))
+                modal_tokens = modal.english[0]
+            else:
+                modal_tokens = modal.english[person]
+            finite = (_MODAL, modal.german[person], _ONE)
+        else:
+            finite = (_AUXILIARY, modal.german[person], _ONE)
+            if clause.is_negated and modal.negated:
+                source.append((_AUXILIARY, modal.negated))
+                negation, not_slot = None, _AUXILIARY
+            else:
+                source.append((_AUXILIARY, modal.english[person]))
+    else:
+        german = (verb.past if tense == PAST else verb.present)[person]
+        finite = (_VERB, german, verb.links)
+        forms = verb.english_past if tense == PAST else verb.english_present
+        if verb.is_copula:
+            source.append((_AUXILIARY, forms[person]))
+            english = ()
+            finite = (_AUXILIARY, german, _ONE)
+        elif asks or clause.is_negated:
+            source.append((_AUXILIARY, _DO[tense][person]))
+        else:
+            english = forms[person]
+    if negation is not None:
+        source.append(negation)
+    if clause.frequency is not None:
+        source.append((_FREQUENCY, clause.frequency.source))
+    if modal_tokens:
+        source.append((_MODAL, modal_tokens))
+    if english:
+        source.append((_VERB, english))
+    return source, finite, closing, not_slot
+
+
+def _middle_field(clause: Clause, person: int, not_slot: int) -> list[TargetItem]:
+    """The German complements and adverbs by rank."""
+    ranked: list[tuple[int, TargetItem]] = []
+    if clause.verb.frame == "reflexive":
+        ranked.append((PRONOUN_RANK, (_SUBJECT, REFLEXIVES[person], ())))
+    slot = _ITEMS
+    for number, (item, rank) in enumerate(clause.items):
+        if number == clause.negated_item:
+            # No word of its own: the negation is linked to "kein", the next word.
+            ranked.append((rank, (not_slot, (), _ONE)))
+        ranked.append((rank, (slot, item.target, item.links)))
+        slot += 1
+    if clause.frequency is not None:
+        ranked.append(
+            (FREQUENCY_RANK, (_FREQUENCY, clause.frequency.target, clause.frequency.links))
+        )
+    if clause.is_negated and clause.negated_item < 0:
+        ranked.append((NEGATION_RANK, (not_slot, _NICHT, _ONE)))
+    if len(ranked) > 1:
+        ranked.sort(key=_rank)
+    return [item for _, item in ranked]
+
+
+def _rank(entry: tuple[int, TargetItem]) -> int:
+    return entry[0]
+
+
+def _realise_subjectless(clause: Clause, kind: int, opener: Phrase) -> Phrase:
+    """An infinitive with "to", or a command."""
+    verb = clause.verb
+    source: list[SourceItem] = [(_OPENER, opener.source)]
+    target: list[TargetItem] = [(_OPENER, opener.target, opener.links)]
+    if kind == INFINITIVE:
+        if clause.is_negated:
+            source.append((_NOT, _ENGLISH_NOT))
+        source += ((_TO, _TO_TOKENS), (_VERB, verb.base))
+        target += _middle_field(clause, clause.subject.person, _NOT)
+        if verb.particle:
+            target += ((_TO, (), _ONE), (_VERB, verb.zu_infinitive, verb.links))
+        else:
+            target += (
+                (_TO, verb.zu_infinitive[:1], _ONE),
+                (_VERB, verb.zu_infinitive[1:], verb.links),
+            )
+    else:
+        if clause.is_negated:
+            source += ((_AUXILIARY, _DO[0][THIRD - 1]), (_NOT, _ENGLISH_NOT))
+        source.append((_VERB, verb.base))
+        target.append((_VERB, verb.imperative, verb.links))
+        target += _middle_field(clause, SECOND, _NOT)
+        if verb.particle:
+            target.append((_VERB, verb.particle, verb.links))
+    slot = _ITEMS
+    for item, _ in clause.items:
+        source.append((slot, item.source))
+        slot += 1
+    return assemble(source, target)

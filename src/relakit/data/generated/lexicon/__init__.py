@@ -1,0 +1,1 @@
+"""The words of the generated corpus, as tables."""

@@ -1,0 +1,158 @@
+"""Model directories: written whole, read back the same, and clear about what is broken."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from relakit.model import ModelAbout, ModelConfig, Transformer, load_model, save_model
+
+
+def build() -> Transformer:
+    torch.manual_seed(1)
+    return Transformer(
+        ModelConfig(
+            vocabulary=30,
+            dim=8,
+            heads=2,
+            encoder_layers=1,
+            decoder_layers=2,
+            feed_forward=12,
+            cross_attention="softmax",
+        )
+    )
+
+
+@pytest.fixture
+def tokenizer_file(tmp_path: Path) -> Path:
+    path = tmp_path / "some-tokenizer.json"
+    path.write_text("{}", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, tokenizer_file: Path) -> Path:
+    about = ModelAbout("en", "de", {"updates": 7})
+    return save_model(tmp_path / "model", build(), tokenizer_file, about)
+
+
+def test_comes_back_the_same(folder: Path) -> None:
+    model, about = load_model(folder)
+    assert model.config == build().config
+    assert about == ModelAbout("en", "de", {"updates": 7})
+    assert not model.training
+    expected = build().state_dict()
+    assert model.state_dict().keys() == expected.keys()
+    assert all(torch.equal(model.state_dict()[name], expected[name]) for name in expected)
+
+
+def test_three_files_and_no_more(folder: Path) -> None:
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["config.json", "model.safetensors", "tokenizer.json"]
+    content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert content["model"]["cross_attention"] == "softmax"
+
+
+def test_replaces_a_model_but_nothing_else(folder: Path, tokenizer_file: Path) -> None:
+    weights = {name: x + 1 for name, x in build().state_dict().items()}
+    save_model(folder, build(), tokenizer_file, weights=weights)
+    model, about = load_model(folder)
+    assert about == ModelAbout()
+    assert torch.equal(model.state_dict()["embedding.weight"], weights["embedding.weight"])
+    assert sorted(p.name for p in folder.parent.iterdir()) == ["model", "some-tokenizer.json"]
+    other = folder.parent / "photos"
+    other.mkdir()
+    (other / "cat.txt").write_text("meow", encoding="utf-8")
+    with pytest.raises(FileExistsError, match=r"photos exists and is no model directory"):
+        save_model(other, build(), tokenizer_file)
+    assert (other / "cat.txt").exists()
+
+
+def change_config(folder: Path, change: Callable[[dict], None]) -> None:  # type: ignore[type-arg]
+    path = folder / "config.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def truncate(path: Path, count: int) -> None:
+    path.write_bytes(path.read_bytes()[:count])
+
+
+def change_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors")
+
+
+BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no config": (
+        lambda f: (f / "config.json").unlink(), r"no model directory: it has no config\.json",
+    ),
+    "config is cut off": (lambda f: truncate(f / "config.json", 40), r"config\.json is no JSON"),
+    "config is not text": (
+        lambda f: (f / "config.json").write_bytes(b"\xff\xff"), r"config\.json is no JSON",
+    ),
+    "config of another tool": (
+        lambda f: (f / "config.json").write_text('{"model_type": "marian"}'),
+        r'config\.json is not of a relakit model: it has no "format": "relakit-model"',
+    ),
+    "config is a list": (
+        lambda f: (f / "config.json").write_text("[]"), r"is not of a relakit model",
+    ),
+    "a later version": (
+        lambda f: change_config(f, lambda c: c.update(version=2)),
+        r"has version 2 of the format, this relakit reads version 1",
+    ),
+    "unknown setting": (
+        lambda f: change_config(f, lambda c: c["model"].update(rotary=True)),
+        r"config\.json: model\.rotary: Extra inputs are not permitted",
+    ),
+    "missing setting": (
+        lambda f: change_config(f, lambda c: c["model"].pop("vocabulary")),
+        r"config\.json: model\.vocabulary: Field required",
+    ),
+    "no weights": (
+        lambda f: (f / "model.safetensors").unlink(), r"model\.safetensors is missing",
+    ),
+    "weights are cut off": (
+        lambda f: truncate(f / "model.safetensors", 1000),
+        r"model\.safetensors \(1,000 bytes\) is truncated or no safetensors file",
+    ),
+    "weights are something else": (
+        lambda f: (f / "model.safetensors").write_bytes(b"PK\x03\x04 a zip file, say"),
+        r"is truncated or no safetensors file",
+    ),
+    "a tensor is missing": (
+        lambda f: change_weights(f, lambda w: w.pop("embedding.weight")),
+        r"does not fit config\.json: 1 tensors are missing, such as embedding\.weight",
+    ),
+    "an unknown tensor": (
+        lambda f: change_weights(f, lambda w: w.update(extra=torch.ones(1))),
+        r"does not fit config\.json: 1 are unknown, such as extra",
+    ),
+    "another shape": (
+        lambda f: change_config(f, lambda c: c["model"].update(vocabulary=31)),
+        r"embedding\.weight has shape \(30, 8\) instead of \(31, 8\)",
+    ),
+    "no tokenizer": (lambda f: (f / "tokenizer.json").unlink(), r"has no tokenizer\.json"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_directories(name: str, folder: Path) -> None:
+    damage, message = BROKEN[name]
+    damage(folder)
+    with pytest.raises((OSError, ValueError), match=message) as raised:
+        load_model(folder)
+    assert str(folder) in str(raised.value)
+
+
+def test_no_directory_at_all(tmp_path: Path, tokenizer_file: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere is no model directory"):
+        load_model(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match=r"is no model directory; name its folder"):
+        load_model(tokenizer_file)

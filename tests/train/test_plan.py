@@ -1,0 +1,61 @@
+"""Which sentences meet in which update."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from relakit.data.prepared import PreparedCorpus
+from relakit.train.plan import Update, group_batches, plan_updates
+
+
+def updates(corpus: PreparedCorpus, count: int, **changed: int) -> list[Update]:
+    settings = {"batch_tokens": 60, "update_tokens": 100, "seed": 3, **changed}
+    return list(islice(plan_updates(corpus.split("train"), **settings), count))
+
+
+def as_lists(plan: list[Update]) -> list[list[list[int]]]:
+    return [[batch.tolist() for batch in update.batches] for update in plan]
+
+
+def test_an_epoch_has_every_sentence_once(corpus: PreparedCorpus) -> None:
+    plan = updates(corpus, 200)
+    end = next(i for i, update in enumerate(plan) if update.is_last_of_epoch)
+    epoch = np.concatenate([batch for update in plan[: end + 1] for batch in update.batches])
+    assert sorted(epoch.tolist()) == list(range(len(corpus.split("train"))))
+    assert [update.number for update in plan] == list(range(1, 201))
+    assert {update.epoch for update in plan[: end + 1]} == {0}
+    assert plan[end + 1].epoch == 1
+
+
+def test_epochs_differ_and_seeds_differ(corpus: PreparedCorpus) -> None:
+    plan = updates(corpus, 200)
+    end = next(i for i, update in enumerate(plan) if update.is_last_of_epoch)
+    assert as_lists(plan[: end + 1]) != as_lists(plan[end + 1 : 2 * end + 2])
+    assert as_lists(plan) == as_lists(updates(corpus, 200))
+    assert as_lists(plan) != as_lists(updates(corpus, 200, seed=4))
+
+
+@pytest.mark.parametrize("done", [1, 10, 47, 100])
+def test_going_on_gives_the_same_updates(corpus: PreparedCorpus, done: int) -> None:
+    plan = updates(corpus, 150)
+    last = plan[done - 1]
+    before = sum(update.epoch < last.epoch for update in plan)
+    rest = updates(corpus, 150 - done, after=done, epoch=last.epoch, before_epoch=before)
+    assert as_lists(rest) == as_lists(plan[done:])
+    assert [u.number for u in rest] == [u.number for u in plan[done:]]
+
+
+def test_tokens_are_counted_with_the_end_of_sentence(corpus: PreparedCorpus) -> None:
+    lengths = corpus.split("train").target_lengths
+    for update in updates(corpus, 20):
+        assert update.target_tokens == sum(int((lengths[b] + 1).sum()) for b in update.batches)
+
+
+def test_groups_come_near_their_size() -> None:
+    lengths = np.full(100, 9)  # ten tokens each
+    batches = [np.arange(i, i + 4) for i in range(0, 100, 4)]  # 40 tokens each
+    sizes = [tokens for _, tokens in group_batches(batches, lengths, 100)]
+    assert sizes[:-1] == [120] * 8 or sizes[:-1] == [80] * 12
+    assert sum(sizes) == 1000
+    assert [tokens for _, tokens in group_batches(batches, lengths, 1)] == [40] * 25

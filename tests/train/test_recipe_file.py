@@ -1,0 +1,127 @@
+"""Recipes: those that come with relakit, files, settings on the command line, and mistakes."""
+
+from pathlib import Path
+
+import pytest
+
+from relakit.train.recipe_file import describe_recipes, load_recipe, recipe_names
+
+GOOD = """
+[data]
+folder = "corpus"
+[training]
+epochs = 2
+"""
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "recipe.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_the_recipes_that_come_with_relakit_are_valid(name: str) -> None:
+    recipe = load_recipe(name, [] if name == "demo" else ["data.folder=somewhere"])
+    assert recipe.description
+    recipe.model.config(vocabulary=100)
+
+
+def test_every_recipe_is_described() -> None:
+    described = describe_recipes()
+    assert [name for name, _ in described] == recipe_names()
+    assert all(text for _, text in described)
+
+
+def test_defaults_are_the_papers(tmp_path: Path) -> None:
+    recipe = load_recipe(write(tmp_path, GOOD))
+    config = recipe.model.config(vocabulary=32_000)
+    assert (config.dim, config.heads, config.encoder_layers, config.feed_forward) == (
+        512, 8, 6, 2048,
+    )  # fmt: skip
+    training = recipe.training
+    assert training.update_tokens == 25_000
+    assert training.warmup == 4000
+    assert training.adam_betas == (0.9, 0.98)
+    assert training.label_smoothing == config.dropout == config.attention_dropout == 0.1
+    assert training.keep == 5
+    assert (recipe.validation.final_beam, recipe.validation.length_penalty) == (4, 0.6)
+
+
+def test_settings_replace_the_recipes(tmp_path: Path) -> None:
+    recipe = load_recipe(
+        write(tmp_path, GOOD),
+        [
+            "training.epochs=7",
+            "model.attention=softmax",
+            "model.cross_attention='rela-i'",
+            "model.size=tiny",
+            "model.norm_first=true",
+            "training.adam_betas=[0.9, 0.99]",
+            "data.prepared=other/place",
+        ],
+    )
+    assert recipe.training.epochs == 7
+    config = recipe.model.config(vocabulary=10)
+    assert config.encoder_attention == config.decoder_attention == "softmax"
+    assert config.cross_attention == "rela-i"
+    assert config.dim == 128
+    assert config.norm_first
+    assert recipe.training.adam_betas == (0.9, 0.99)
+    assert recipe.data.folder is None
+    assert recipe.data.prepared == Path("other/place")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("training.epoch=3", r"unknown key training\.epoch \(did you mean epochs\?\)"),
+        ("trainig.epochs=3", r"unknown key trainig \(did you mean training\?\)"),
+        ("data.generated.trian=3", r"unknown key data\.generated\.trian \(did you mean train\?\)"),
+        ("training.epochs=0", r"training\.epochs = 0: Input should be greater than or equal to 1"),
+        ("training.epochs=many", r"training\.epochs = 'many'"),
+        ("training.label_smoothing=1.0", r"training\.label_smoothing = 1\.0"),
+        ("model.attention=softmx", "unknown attention 'softmx'; choose one of softmax"),
+        ("model.size=huge", r"model\.size = 'huge': Input should be 'tiny', 'small' or 'base'"),
+        ("model.heads=7", "heads must divide dim, got heads=7 and dim=512"),
+        ("training.epochs", "--set needs key=value"),
+        ("=3", "--set needs key=value"),
+        ("training.epochs.x=3", "epochs is a value and has no parts"),
+    ],
+)
+def test_bad_settings(setting: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_recipe(write(tmp_path, GOOD), [setting])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[data\n", r"recipe\.toml is no valid TOML: .*line 1"),
+        ("[training]\nepochs = 1\n", r"recipe\.toml: data is missing"),
+        ('[data]\nfolder = "x"\n', r"recipe\.toml: training is missing"),
+        ('[data]\nfolder = "x"\n[training]\n', "set epochs or updates, or training would never"),
+        ("[data]\n[training]\nepochs = 1\n", "prepared, folder and generated must be set, got none"),
+        (
+            '[data]\nfolder = "x"\nprepared = "y"\n[training]\nepochs = 1\n',
+            "must be set, got prepared and folder",
+        ),
+    ],
+)
+def test_bad_files(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_recipe(write(tmp_path, text))
+
+
+def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no recipe 'multi30k-smal' \(did you mean multi30k-small"):
+        load_recipe("multi30k-smal")
+    with pytest.raises(FileNotFoundError):
+        load_recipe(str(tmp_path / "none.toml"))
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match=r"recipe\.toml is not UTF-8"):
+        load_recipe(str(path))
