@@ -92,7 +92,7 @@ class EndedHypotheses:
         del self._best[self.settings.beam :]
 
     def are_final(self, running: float) -> bool:
-        """Whether no running hypothesis can get among the best; ``running``: the best's log-prob."""
+        """Whether no running hypothesis, of this log-probability at best, can get among them."""
         if running == -math.inf:
             return True
         if len(self._best) < self.settings.beam:

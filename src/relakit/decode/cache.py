@@ -67,7 +67,7 @@ class DecoderCache:
         self.steps += 1
 
     def append(self, layer: int, rows: Tensor) -> Tensor:
-        """Add the step's ``[batch, beams, width]`` to a layer: all rows ``[batch, rows, width]``."""
+        """Add a step's ``[batch, beams, width]`` to a layer, give all its ``[batch, rows, width]``."""
         end = self.steps * self.beams
         buffer = self._rows[layer]
         buffer[:, end - self.beams : end].copy_(rows)
@@ -80,7 +80,7 @@ class DecoderCache:
         return self._ancestors[:, None, :, : self.steps * self.beams]
 
     def reorder(self, parents: Tensor) -> None:
-        """Let beam b of a sentence go on from where its beam ``parents[b]`` is (``[batch, beams]``)."""
+        """Let every beam go on from where another one is: ``[batch, beams]`` numbers of beams."""
         if self._ancestors is not None:
             rows = (parents + self._first_beam).view(-1)
             chosen = self._ancestors.view(self.batch * self.beams, -1).index_select(0, rows)

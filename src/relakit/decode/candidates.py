@@ -39,7 +39,7 @@ class OutputLayer:
         self.weight = F.pad(weight.detach(), (0, 0, 0, missing)) if missing else weight.detach()
 
     def __call__(self, states: Tensor) -> Tensor:
-        """``[rows, dim]`` to ``[rows, columns]``, in float32 at least; -inf where there is no token."""
+        """``[rows, dim]`` to ``[rows, columns]``, not in half precision; -inf where no token is."""
         logits = F.linear(states, self.weight)
         if logits.dtype in (torch.bfloat16, torch.float16):
             logits = logits.float()
@@ -50,7 +50,7 @@ class OutputLayer:
 def log_normalisers(logits: Tensor) -> Tensor:
     """log(sum(exp(logits))) of each row: ``[rows, columns]`` to ``[rows]``."""
     at_once = max(1, NORMALISER_BYTES // (logits.size(1) * logits.element_size()))
-    return torch.cat([block.logsumexp(1) for block in logits.split(at_once)])
+    return torch.cat([block.logsumexp(1) for block in torch.split(logits, at_once)])
 
 
 def forbid(logits: Tensor, tokens: Sequence[int]) -> None:

@@ -125,7 +125,7 @@ class Translator:
             raise ValueError("texts must be a list of sentences, got a single string")
         settings = SearchSettings(beam=beam, length_penalty=length_penalty, max_length=max_length)
         nbest = _checked_nbest(nbest, beam)
-        sources = self.tokenizer.encode_batch([text.strip() for text in texts])
+        sources = self.tokenizer.encode_batch(texts)
         found = self._search(sources, settings, batch_tokens)
         return [self._with_text(ended[:nbest]) for ended in found]
 
@@ -217,7 +217,7 @@ class Translator:
 
 
 def plan_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
-    """Indices of sentences to translate together, the longest first; those of length 0 are left out.
+    """Indices of sentences to translate together, the longest first; without those of length 0.
 
     The padded size of a batch, with one end-of-sentence token each, is at most ``batch_tokens``,
     but a batch has one sentence at least.
@@ -251,7 +251,7 @@ def choose_dtype(precision: Precision, device: torch.device) -> torch.dtype:
 
 def _computes_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type != "cpu":
         return False
     # Without such instructions bfloat16 is slower than float32. Not every PyTorch can tell.

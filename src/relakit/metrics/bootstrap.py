@@ -1,0 +1,84 @@
+"""Is one output better than another, or is it chance? Paired bootstrap resampling (Koehn, 2004).
+
+The test set is drawn anew many times, with replacement; both outputs are scored on the same draws.
+The draws are sacreBLEU's (its seed is 12345, or SACREBLEU_SEED from the environment).
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from sacrebleu.significance import PairedTest
+
+from relakit.metrics.bleu import BLEU_NAME, CHRF_NAME, METRICS, check_counts
+
+SAMPLES: Final = 1000
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """One output's score, and what it would be on other test sets of the same kind."""
+
+    score: float
+    """On the test set as it is."""
+    mean: float
+    """Over the draws."""
+    interval: float
+    """Half the width of the range that 95% of the draws are in."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two outputs by one metric."""
+
+    metric: str
+    baseline: Resampled
+    system: Resampled
+    p_value: float
+    """How likely a difference like this is if the outputs are equally good."""
+    signature: str
+    """sacreBLEU's account, the seed and the number of draws included."""
+
+    @property
+    def difference(self) -> float:
+        """What the system's score has more than the baseline's."""
+        return self.system.score - self.baseline.score
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields by name, and the difference."""
+        return {**asdict(self), "difference": self.difference}
+
+
+def paired_bootstrap(
+    baseline: Sequence[str],
+    system: Sequence[str],
+    references: Sequence[str],
+    *,
+    metrics: Sequence[str] = (BLEU_NAME, CHRF_NAME),
+    samples: int = SAMPLES,
+) -> list[Comparison]:
+    """Compare two outputs of the same test set, by each of the metrics."""
+    check_counts(baseline, references)
+    check_counts(system, references)
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, got {samples}")
+    compared = []
+    for name in metrics:
+        # One at a time: sacreBLEU has its own names for metrics, and two may share one.
+        test = PairedTest(
+            [("baseline", baseline), ("system", system)],
+            {name: METRICS[name]()},
+            [references],
+            test_type="bs",
+            n_samples=samples,
+        )
+        signatures, results = test()
+        (own_name, signature), *_ = signatures.items()
+        both: list[Any] = results[own_name]
+        first, second = (_resampled(result) for result in both)
+        compared.append(Comparison(name, first, second, float(both[1].p_value), str(signature)))
+    return compared
+
+
+def _resampled(result: Any) -> Resampled:
+    return Resampled(float(result.score), float(result.mean), float(result.ci))

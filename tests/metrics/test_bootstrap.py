@@ -1,0 +1,69 @@
+import json
+import random
+
+import pytest
+
+from relakit.metrics.bleu import bleu_score, chrf_score
+from relakit.metrics.bootstrap import paired_bootstrap
+
+WORDS = ("the", "a", "dog", "runs", "sleeps", "in", "house", "old", "young", "sees", "and", "or")
+
+
+def sentences(count: int, seed: int) -> list[str]:
+    generator = random.Random(seed)
+    return [" ".join(generator.choices(WORDS, k=generator.randint(6, 14))) for _ in range(count)]
+
+
+def damaged(lines: list[str], share: float, seed: int) -> list[str]:
+    generator = random.Random(seed)
+    return [
+        " ".join(generator.choice(WORDS) if generator.random() < share else w for w in line.split())
+        for line in lines
+    ]
+
+
+REFERENCES = sentences(120, seed=0)
+GOOD, EQUAL, BAD = (
+    damaged(REFERENCES, share, seed) for share, seed in ((0.1, 1), (0.1, 6), (0.3, 3))
+)
+
+
+def test_a_clear_difference() -> None:
+    bleu, chrf = paired_bootstrap(BAD, GOOD, REFERENCES)
+    assert (bleu.metric, chrf.metric) == ("BLEU", "chrF")
+    assert bleu.baseline.score == bleu_score(BAD, REFERENCES).score
+    assert bleu.system.score == bleu_score(GOOD, REFERENCES).score
+    assert chrf.difference == pytest.approx(
+        chrf_score(GOOD, REFERENCES).score - chrf_score(BAD, REFERENCES).score
+    )
+    for compared in (bleu, chrf):
+        assert compared.p_value < 0.01
+        assert compared.system.mean == pytest.approx(compared.system.score, abs=1)
+        assert 0 < compared.system.interval < 10
+    assert "|seed:12345|" in bleu.signature
+    assert "|bs:1000|" in bleu.signature
+
+
+def test_no_difference_to_speak_of() -> None:
+    bleu, _ = paired_bootstrap(EQUAL, GOOD, REFERENCES, samples=300)
+    assert bleu.p_value > 0.05
+    assert "|bs:300|" in bleu.signature
+
+
+def test_the_same_every_time() -> None:
+    first, second = (paired_bootstrap(BAD, GOOD, REFERENCES, samples=50) for _ in range(2))
+    assert first == second
+
+
+def test_comparisons_go_to_json() -> None:
+    bleu, _ = paired_bootstrap(BAD, GOOD, REFERENCES, samples=20)
+    content = json.loads(json.dumps(bleu.to_json()))
+    assert content["difference"] == bleu.difference
+    assert content["baseline"]["score"] == bleu.baseline.score
+
+
+def test_differing_counts() -> None:
+    with pytest.raises(ValueError, match="there are 119 translations and 120 references"):
+        paired_bootstrap(BAD[1:], GOOD, REFERENCES)
+    with pytest.raises(ValueError, match="samples must be at least 1, got 0"):
+        paired_bootstrap(BAD, GOOD, REFERENCES, samples=0)
