@@ -125,8 +125,7 @@ def _draw_pairs(count: int, seed: int, split: Split) -> Iterator[GeneratedPair]:
     made = 0
     while made < count:
         phrase = sampler.sentence()
-        pair = _to_pair(phrase)
-        text = " ".join(pair.target).encode()
+        text = " ".join([word for word, _ in phrase.target]).encode()
         checksum = zlib.crc32(text)
         if not low <= checksum % 100 < high:
             continue
@@ -136,7 +135,7 @@ def _draw_pairs(count: int, seed: int, split: Split) -> Iterator[GeneratedPair]:
                 continue
             seen.add(key)
         made += 1
-        yield pair
+        yield _to_pair(phrase)
 
 
 def _bounds(split: Split) -> tuple[int, int]:
