@@ -15,7 +15,6 @@ from relakit.data.generated.clauses import (
     OBJECT_RANK,
     PAST,
     PERFECT,
-    PREDICATE_RANK,
     PRESENT,
     PRONOUN_RANK,
     SUBORDINATE,
@@ -23,6 +22,7 @@ from relakit.data.generated.clauses import (
     Clause,
     realise,
 )
+from relakit.data.generated.copula_sampling import CopulaSampler
 from relakit.data.generated.inflection import (
     ACCUSATIVE,
     DATIVE,
@@ -40,11 +40,8 @@ from relakit.data.generated.phrases import (
     noun_phrase,
     prepositional_phrase,
 )
-from relakit.data.generated.sampling import FREQUENCIES, MANNERS, TIMES, PhraseSampler
+from relakit.data.generated.sampling import FREQUENCIES, MANNERS, TIMES
 from relakit.data.generated.words import (
-    ADJECTIVES_FOR,
-    COPULA,
-    EXISTENTIAL,
     NOUNS,
     PLACES,
     VERBS,
@@ -73,7 +70,6 @@ _VOLUNTARY: Final = {
 _MADE_FOR_OTHERS: Final = frozenset({"buy", "cook", "bake", "paint", "draw", "carry", "order"})
 _FOR: Final = (tokens("for", "ADP"), ("für", "ADP"))
 _WITH: Final = (tokens("with", "ADP"), ("mit", "ADP"))
-_THAN: Final = (tokens("than", "ADP"), ("als", "ADP"))
 _STATES: Final = frozenset(
     {"love", "like", "have", "know", "need", "understand", "trust", "believe"}
 )
@@ -82,14 +78,13 @@ _WITH_MANNER: Final = frozenset(
     {"open", "close", "eat", "drink", "write", "carry", "repair", "wash", "cook", "clean", "draw"}
     | {"paint", "tidy", "feed", "prepare", "build", "take", "hide", "sell", "sing", "work", "dance"}
 )
+_ANIMALS: Final = frozenset(
+    forms[-1] for noun in NOUNS["animal"] for forms in (noun.singular, noun.plural or ()) if forms
+)
 _WITH_COMPANY: Final = frozenset({"work", "sing", "laugh", "dance", "swim"})
-_THERE: Final = (("there", "PRON"),)
-_ES: Final = (("es", "PRON"),)
-_THINGS_THERE: Final = ("thing", "animal", "person", "vehicle", "plant", "clothing", "text")
-_PREDICATE_KINDS: Final = ("person", "animal", "thing", "clothing", "vehicle", "text", "place_in")
 
 
-class ClauseSampler(PhraseSampler):
+class ClauseSampler(CopulaSampler):
     """Draws clauses that make sense."""
 
     def tense(self) -> int:
@@ -181,15 +176,16 @@ class ClauseSampler(PhraseSampler):
     def with_relative_clause(self, phrase: Phrase) -> Phrase:
         """German relative clauses stand between commas, which have no English counterpart."""
         tense = PAST if self.draw() < 0.4 else PRESENT
+        is_animal = phrase.source[-1] in _ANIMALS
         if self.draw() < 0.65:
             pronoun = RELATIVE_PRONOUNS[phrase.agreement][NOMINATIVE]
-            opener = _opener("who", pronoun)
+            opener = _opener("which" if is_animal else "who", pronoun)
             subject = Phrase((), (), (), phrase.person, phrase.agreement)
             clause = self.clause(tense, subject, depth=1, is_last=False)
         else:
             clause = self._clause_without_object(tense)
             pronoun = RELATIVE_PRONOUNS[phrase.agreement][ACCUSATIVE]
-            opener = _opener("whom", pronoun)
+            opener = _opener("which" if is_animal else "whom", pronoun)
         relative = realise(clause, SUBORDINATE, opener)
         left, right = len(phrase.source), len(phrase.target) + 1
         links = [*phrase.links]
@@ -328,53 +324,6 @@ class ClauseSampler(PhraseSampler):
             return
         if self.draw() < share:
             items.append((self.location(), ADJUNCT_RANK))
-
-    def existential_clause(self, tense: int) -> Clause:
-        """ "there is a cat in the garden", "es gibt eine Katze im Garten"."""
-        phrase = self.noun_phrase(self.pick(NOUNS[self.pick(_THINGS_THERE)]), ACCUSATIVE)
-        while phrase.is_definite:
-            phrase = self.noun_phrase(self.pick(NOUNS[self.pick(_THINGS_THERE)]), ACCUSATIVE)
-        subject = Phrase(_THERE, _ES, ((0, 0),), phrase.person, is_pronoun=True)
-        clause = Clause(subject, EXISTENTIAL, tense)
-        clause.items = [(phrase, OBJECT_RANK), (self.location(), ADJUNCT_RANK)]
-        return clause
-
-    def copula_clause(
-        self, tense: int, subject: Phrase | None, can_be_negated: bool = True
-    ) -> Clause:
-        """ "is old", "is older than my house", "is in the garden"."""
-        if tense == MODAL:
-            tense = PRESENT
-        kind = "person"
-        if subject is None:
-            kind = self.pick(_PREDICATE_KINDS)
-            if kind == "person":
-                subject = self.person_subject()
-            else:
-                subject = self.noun_phrase(self.pick(NOUNS[kind]), NOMINATIVE, can_be_any=False)
-        clause = Clause(subject, COPULA, tense)
-        clause.is_negated = can_be_negated and self.draw() < 0.15
-        adjective_kind = kind.partition("_")[0]
-        chance = self.draw()
-        if chance < 0.3 and adjective_kind != "place":
-            clause.items.append((self.location(), PREDICATE_RANK))
-            return clause
-        adjective = self.pick(ADJECTIVES_FOR[adjective_kind])
-        if chance > 0.7 and adjective.german_comparative is not None:
-            other = self.noun_phrase(self.pick(NOUNS[kind]), NOMINATIVE, can_be_any=False)
-            than = prepositional_phrase(*_THAN, other)
-            words = len(adjective.comparative)
-            links = [(word, 0) for word in range(words)]
-            links += [(left + words, right + 1) for left, right in than.links]
-            phrase = Phrase(
-                [*adjective.comparative, *than.source],
-                [adjective.german_comparative, *than.target],
-                links,
-            )
-        else:
-            phrase = Phrase((adjective.english,), (adjective.predicate,), ((0, 0),))
-        clause.items.append((phrase, PREDICATE_RANK))
-        return clause
 
 
 def _opener(english: str, german: str) -> Phrase:

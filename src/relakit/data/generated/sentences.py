@@ -39,9 +39,11 @@ _COMMA: Final[Tokens] = (COMMA,)
 _ONE: Final = ((0, 0),)
 
 
-def _word(english: str, german: str, tag: str) -> Phrase:
-    source = tuple((word, tag) for word in english.split())
-    return Phrase(source, ((german, tag),), tuple((word, 0) for word in range(len(source))))
+def _word(english: str, german: str, tags: str) -> Phrase:
+    """English words and the one German word for them, which has the last of the tags."""
+    source = tuple(zip(english.split(), tags.split(), strict=False))
+    target = ((german, tags.split()[-1]),)
+    return Phrase(source, target, tuple((word, 0) for word in range(len(source))))
 
 
 def _adverbs(*words: str) -> Tokens:
@@ -54,7 +56,7 @@ _CONJUNCTIONS: Final = (
     _word("while", "während", "SCONJ"),
     _word("if", "wenn", "SCONJ"),
     _word("before", "bevor", "SCONJ"),
-    _word("as soon as", "sobald", "SCONJ"),
+    _word("as soon as", "sobald", "ADV ADV SCONJ"),
     _word("until", "bis", "SCONJ"),
 )
 _FRONTED_CONJUNCTIONS: Final = _CONJUNCTIONS[:6]
@@ -63,7 +65,7 @@ _WHETHER: Final = _word("whether", "ob", "SCONJ")
 _AND: Final = _word("and", "und", "CCONJ")
 _BUT: Final = _word("but", "aber", "CCONJ")
 _OR: Final = _word("or", "oder", "CCONJ")
-_IN_ORDER: Final = _word("in order", "um", "SCONJ")
+_IN_ORDER: Final = _word("in order", "um", "ADP NOUN SCONJ")
 _PLEASE: Final = _word("please", "bitte", "INTJ")
 _WHO: Final = Phrase((("who", "PRON"),), (("wer", "PRON"),), _ONE, THIRD, is_pronoun=True)
 _QUESTION_WORDS: Final = (
@@ -128,7 +130,8 @@ class SentenceSampler(ClauseSampler):
 
     def _command(self) -> Phrase:
         clause = self.voluntary_clause(_YOU, can_be_negated=True)
-        opener = _PLEASE if self.draw() < 0.4 else NOTHING
+        is_polite = self.draw() < 0.4 or not clause.items
+        opener = _PLEASE if is_polite else NOTHING
         return _finish(realise(clause, COMMAND, opener), _EXCLAMATION_MARK)
 
     def _two_clauses(self) -> Phrase:
