@@ -80,7 +80,7 @@ def prepare(
     sample_lines: Annotated[
         int | None,
         typer.Option(
-            help="Learn the tokenizer from so many lines at most; 2000000 if not given.",
+            help="Learn the tokenizer from so many lines at most; 1000000 if not given.",
             rich_help_panel=ENCODING,
         ),
     ] = None,
