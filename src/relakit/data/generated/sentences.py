@@ -144,7 +144,9 @@ class SentenceSampler(ClauseSampler):
 
     def _two_predicates(self) -> Phrase:
         tense = PAST if self.draw() < 0.5 else PRESENT
-        clause = self.clause(tense, is_last=False, can_be_negated=False)
+        # A person, who can do whatever the second verb says.
+        person = self.person_subject()
+        clause = self.clause(tense, person, is_last=False, can_be_negated=False)
         subject = Phrase((), (), (), clause.subject.person)
         other = self.clause(tense, subject, depth=1)
         other.initial = None
