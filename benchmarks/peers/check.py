@@ -235,8 +235,13 @@ def check_training(checks: Checks, peers: dict[str, Peer], folder: Path, weights
 
 
 def check_errors(checks: Checks, peers: dict[str, Peer]) -> None:
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("sing", {}),
+        ("setup-decode", {}),
+        ("decode", {"sentences": []}),
+    ]
     for name, peer in peers.items():
-        for do, fields in (("sing", {}), ("setup-decode", {}), ("decode", {"sentences": []})):
+        for do, fields in wrong:
             try:
                 answer = peer.ask(do, **fields)
             except RuntimeError as error:

@@ -167,6 +167,7 @@ def logits(model: Model, source: Ids, decoder_input: Ids) -> Tensor:
     """For check.py: [sentences, target tokens, vocab]."""
     with torch.no_grad():
         ids, inputs = torch.from_numpy(source), torch.from_numpy(decoder_input)
+        outputs: Tensor
         outputs, _, _, _ = model._encode_decode(
             src=ids,
             trg_input=inputs,

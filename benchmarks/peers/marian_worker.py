@@ -174,7 +174,8 @@ def logits(model: MarianMTModel, source: Ids, decoder_input: Ids) -> Tensor:
             attention_mask=ids != PAD,
             decoder_input_ids=torch.from_numpy(decoder_input),
         )
-    return outputs.logits
+    result: Tensor = outputs.logits
+    return result
 
 
 def about(model: MarianMTModel) -> str:
