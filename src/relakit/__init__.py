@@ -7,6 +7,7 @@ library is reached by ``from relakit.attention import ...``.
 import sys
 from importlib import import_module
 from importlib.metadata import version
+from os import PathLike
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         capture,
         convert_attention,
     )
+    from relakit.decode.translator import Precision, Translator
 
 __version__ = version("relakit")
 
@@ -48,7 +50,23 @@ __all__ = [
     "attention_details",
     "capture",
     "convert_attention",
+    "load",
 ]
+
+
+def load(
+    folder: str | PathLike[str], *, device: str = "cpu", precision: "Precision" = "fp32"
+) -> "Translator":
+    """Read a model directory: ``relakit.load(folder).translate(["A sentence."])``.
+
+    Args:
+        folder: holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+        device: where to compute.
+        precision: ``"fp32"``, ``"bf16"``, or ``"auto"`` for bf16 where the device computes with it.
+    """
+    from relakit.decode.translator import Translator
+
+    return Translator.load(folder, device=device, precision=precision)
 
 
 class _LazyPackage(ModuleType):
@@ -61,7 +79,7 @@ class _LazyPackage(ModuleType):
             raise AttributeError(f"module 'relakit' has no attribute {name!r}")
         library = import_module("relakit.attention")
         for public in __all__:
-            if public not in ("__version__", "analysis"):
+            if public not in ("__version__", "analysis", "load"):
                 setattr(self, public, getattr(library, public))
         return getattr(library, name)
 

@@ -9,8 +9,10 @@ import typer
 
 from relakit.cli import bench
 from relakit.cli.doctor import doctor
+from relakit.cli.evaluate import evaluate
 from relakit.cli.prepare import prepare
 from relakit.cli.train import train
+from relakit.cli.translate import translate
 
 app = typer.Typer(
     name="relakit",
@@ -22,6 +24,8 @@ app = typer.Typer(
 app.command()(doctor)
 app.command()(prepare)
 app.command()(train)
+app.command()(translate)
+app.command()(evaluate)
 app.add_typer(bench.app, name="bench")
 
 

@@ -46,22 +46,23 @@ def open_text(path: Path) -> Generator[str, None, None]:
         if start.startswith(_GZIP):
             yield from _gzip_lines(path, file)
         elif start.startswith((_ZSTD, *_ZSTD_SKIPPABLE)):
-            yield from _lines(path, io.BufferedReader(_ZstdStream(path, file), BUFFER_BYTES))
+            yield from decode_lines(path, io.BufferedReader(_ZstdStream(path, file), BUFFER_BYTES))
         else:
-            yield from _lines(path, file)
+            yield from decode_lines(path, file)
 
 
 def _gzip_lines(path: Path, file: BinaryIO) -> Generator[str, None, None]:
     with gzip.GzipFile(fileobj=file) as unpacked:
         try:
-            yield from _lines(path, io.BufferedReader(unpacked, BUFFER_BYTES))
+            yield from decode_lines(path, io.BufferedReader(unpacked, BUFFER_BYTES))
         except EOFError:
             raise ValueError(f"{path} is truncated: its gzip stream ends too early") from None
         except (gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
 
 
-def _lines(path: Path, stream: BinaryIO) -> Generator[str, None, None]:
+def decode_lines(path: Path | str, stream: BinaryIO) -> Generator[str, None, None]:
+    """The lines of a stream of UTF-8 as `open_text` gives them; ``path`` is its name in errors."""
     for number, line in enumerate(stream, start=1):
         try:
             text = line.decode("utf-8")

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -13,6 +14,25 @@ def write_whole(path: Path, content: bytes) -> None:
     temporary = _beside(path)
     try:
         temporary.write_bytes(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_file(path: Path) -> Generator[BinaryIO, None, None]:
+    """A file to write into that becomes ``path`` at the end; if the block raises, none of it stays.
+
+    What is there and no file, such as a device, is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    temporary = _beside(path)
+    try:
+        with temporary.open("wb") as file:
+            yield file
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

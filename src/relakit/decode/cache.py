@@ -67,7 +67,7 @@ class DecoderCache:
         self.steps += 1
 
     def append(self, layer: int, rows: Tensor) -> Tensor:
-        """Add a step's ``[batch, beams, width]`` to a layer, give all its ``[batch, rows, width]``."""
+        """Add a step's ``[batch, beams, width]`` to a layer; returns all its rows."""
         end = self.steps * self.beams
         buffer = self._rows[layer]
         buffer[:, end - self.beams : end].copy_(rows)

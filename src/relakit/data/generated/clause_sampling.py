@@ -67,6 +67,8 @@ _CASES: Final = {"accusative": ACCUSATIVE, "dative": DATIVE}
 _VOLUNTARY: Final = {
     frame: tuple(verb for verb in verbs if verb.is_voluntary) for frame, verbs in VERBS.items()
 }
+_WITH_PERSON: Final = tuple(verb for verb in VERBS["accusative"] if "person" in verb.objects)
+_WITH_THING: Final = tuple(verb for verb in VERBS["accusative"] if verb.objects != ("person",))
 _MADE_FOR_OTHERS: Final = frozenset({"buy", "cook", "bake", "paint", "draw", "carry", "order"})
 _FOR: Final = (tokens("for", "ADP"), ("für", "ADP"))
 _WITH: Final = (tokens("with", "ADP"), ("mit", "ADP"))
@@ -78,6 +80,7 @@ _WITH_MANNER: Final = frozenset(
     {"open", "close", "eat", "drink", "write", "carry", "repair", "wash", "cook", "clean", "draw"}
     | {"paint", "tidy", "feed", "prepare", "build", "take", "hide", "sell", "sing", "work", "dance"}
 )
+_AND: Final = ("and", "CCONJ")
 _ANIMALS: Final = frozenset(
     forms[-1] for noun in NOUNS["animal"] for forms in (noun.singular, noun.plural or ()) if forms
 )
@@ -151,7 +154,7 @@ class ClauseSampler(CopulaSampler):
     def extended(self, phrase: Phrase) -> Phrase:
         """Some definite noun phrases get a genitive or a relative clause."""
         chance = self.draw()
-        if chance > 0.14 or phrase.source[-1][1] != "NOUN":
+        if chance > 0.14 or phrase.source[-1][1] != "NOUN" or _AND in phrase.source:
             return phrase
         if chance > 0.08:
             return self.with_genitive(phrase) if phrase.source[0][0] == "the" else phrase
@@ -183,7 +186,7 @@ class ClauseSampler(CopulaSampler):
             subject = Phrase((), (), (), phrase.person, phrase.agreement)
             clause = self.clause(tense, subject, depth=1, is_last=False)
         else:
-            clause = self._clause_without_object(tense)
+            clause = self.clause_without_object(self._clear_subject(), tense, is_person=True)
             pronoun = RELATIVE_PRONOUNS[phrase.agreement][ACCUSATIVE]
             opener = _opener("which" if is_animal else "whom", pronoun)
         relative = realise(clause, SUBORDINATE, opener)
@@ -199,20 +202,20 @@ class ClauseSampler(CopulaSampler):
             phrase.is_definite,
         )
 
-    def _clause_without_object(self, tense: int) -> Clause:
-        """Its subject is one whose nominative shows: otherwise "die Frau, die die Katze sieht"
-        would have two English sources."""
+    def _clear_subject(self) -> Phrase:
+        """One whose nominative shows: otherwise "die Frau, die die Katze sieht" would have two
+        English sources."""
         while True:
             subject = self.person_subject()
             if subject.agreement == MASCULINE and subject.target[0][1] == "DET":
-                break
+                return subject
             if subject.is_pronoun and subject.source[0][0] not in ("she", "they"):
-                break
-        verbs = VERBS["accusative"]
-        verb = self.pick(verbs)
-        while "person" not in verb.objects:
-            verb = self.pick(verbs)
-        return Clause(subject, verb, tense)
+                return subject
+
+    def clause_without_object(self, subject: Phrase, tense: int, is_person: bool) -> Clause:
+        """For questions and relative clauses whose pronoun is the object."""
+        verbs = _WITH_PERSON if is_person else _WITH_THING
+        return Clause(subject, self.pick(verbs), tense, self.pick(MODALS))
 
     def add_complements(self, clause: Clause, depth: int, is_last: bool) -> bool:
         """Adds what the verb's frame asks for; returns whether adverbs may follow."""

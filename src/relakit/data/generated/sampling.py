@@ -83,6 +83,15 @@ _AND: Final = (("and", "CCONJ"),)
 _UND: Final = (("und", "CCONJ"),)
 
 
+def _and(first: Phrase, second: Phrase) -> Phrase:
+    """Both phrases, as a subject in the plural."""
+    left, right = len(first.source), len(first.target)
+    links = [*first.links, (left, right)]
+    links += [(left + 1 + source, right + 1 + target) for source, target in second.links]
+    source = [*first.source, *_AND, *second.source]
+    return Phrase(source, [*first.target, *_UND, *second.target], links, THIRD_PLURAL)
+
+
 def _adverb(english: str, german: str) -> Phrase:
     return Phrase(((english, "ADV"),), ((german, "ADV"),), ((0, 0),))
 
@@ -237,18 +246,13 @@ class PhraseSampler:
         if chance < 0.42:
             return self.pick(_NAMES)
         if chance < 0.46:
-            return self._two_names()
-        if chance < 0.60 and by_animals:
-            return self.noun_phrase(self.pick(NOUNS["animal"]), NOMINATIVE)
-        return self.noun_phrase(self.pick(NOUNS["person"]), NOMINATIVE)
-
-    def _two_names(self) -> Phrase:
-        first, second = self.pick(_NAMES), self.pick(_NAMES)
-        if first is second:
-            return first
-        source = (*first.source, *_AND, *second.source)
-        target = (*first.target, *_UND, *second.target)
-        return Phrase(source, target, ((0, 0), (1, 1), (2, 2)), THIRD_PLURAL)
+            first, second = self.pick(_NAMES), self.pick(_NAMES)
+            return first if first is second else _and(first, second)
+        kind = "animal" if chance < 0.60 and by_animals else "person"
+        phrase = self.noun_phrase(self.pick(NOUNS[kind]), NOMINATIVE)
+        if chance < 0.97:
+            return phrase
+        return _and(phrase, self.noun_phrase(self.pick(NOUNS[kind]), NOMINATIVE))
 
     def object_pronoun(self, subject: Phrase, case: int) -> Phrase:
         """A pronoun that is not the subject itself."""

@@ -68,6 +68,8 @@ _OR: Final = _word("or", "oder", "CCONJ")
 _IN_ORDER: Final = _word("in order", "um", "ADP NOUN SCONJ")
 _PLEASE: Final = _word("please", "bitte", "INTJ")
 _WHO: Final = Phrase((("who", "PRON"),), (("wer", "PRON"),), _ONE, THIRD, is_pronoun=True)
+_WHOM: Final = _word("whom", "wen", "PRON")
+_WHAT: Final = _word("what", "was", "PRON")
 _QUESTION_WORDS: Final = (
     _word("why", "warum", "ADV"),
     _word("where", "wo", "ADV"),
@@ -120,13 +122,22 @@ class SentenceSampler(ClauseSampler):
 
     def _question_with_word(self) -> Phrase:
         tense = self.tense()
-        if self.draw() < 0.25:
+        chance = self.draw()
+        if chance < 0.2:
+            return self._question_for_object(tense)
+        if chance < 0.4:
             clause = self.clause(tense, _WHO, can_be_negated=False)
             clause.initial = None
             return _finish(realise(clause, MAIN), _QUESTION_MARK)
         clause = self.clause(tense, is_last=False, can_be_negated=False, with_adverbs=False)
         words = _QUESTION_WORDS[: 1 if clause.verb.frame in _WITH_PLACE else None]
         return _finish(realise(clause, QUESTION, self.pick(words)), _QUESTION_MARK)
+
+    def _question_for_object(self, tense: int) -> Phrase:
+        is_person = self.draw() < 0.4
+        clause = self.clause_without_object(self.person_subject(), tense, is_person)
+        opener = _WHOM if is_person else _WHAT
+        return _finish(realise(clause, QUESTION, opener), _QUESTION_MARK)
 
     def _command(self) -> Phrase:
         clause = self.voluntary_clause(_YOU, can_be_negated=True)
@@ -139,12 +150,14 @@ class SentenceSampler(ClauseSampler):
         tense = PAST if self.draw() < 0.5 else PRESENT
         first = realise(self.clause(tense), MAIN)
         second = realise(self.clause(tense), MAIN)
-        joint = _AND if self.draw() < 0.5 else _BUT
+        joint = self.pick((_AND, _BUT, _OR))
         return _join((first, _comma_pair(), joint, second, _END))
 
     def _two_predicates(self) -> Phrase:
         tense = PAST if self.draw() < 0.5 else PRESENT
-        clause = self.clause(tense, is_last=False, can_be_negated=False)
+        # A person, who can do whatever the second verb says.
+        person = self.person_subject()
+        clause = self.clause(tense, person, is_last=False, can_be_negated=False)
         subject = Phrase((), (), (), clause.subject.person)
         other = self.clause(tense, subject, depth=1)
         other.initial = None

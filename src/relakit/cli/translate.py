@@ -1,0 +1,173 @@
+"""`relakit translate`: lines in, translations out."""
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from relakit.cli.search_options import (
+    BatchTokens,
+    Beam,
+    Device,
+    LengthPenalty,
+    MaxLength,
+    PrecisionName,
+    Threads,
+    load_translator,
+)
+
+if TYPE_CHECKING:
+    from relakit.decode import Hypothesis
+
+INPUT_OUTPUT = "Input and output"
+BLOCK_BYTES = 1 << 20
+
+
+def translate(
+    model: Annotated[Path, typer.Argument(help="A model directory.", show_default=False)],
+    input_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--input",
+            help="Plain, gzip or zstd. [default: standard input]",
+            rich_help_panel=INPUT_OUTPUT,
+        ),
+    ] = None,
+    output_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            help="It appears when all is translated. [default: standard output]",
+            rich_help_panel=INPUT_OUTPUT,
+        ),
+    ] = None,
+    nbest: Annotated[
+        int | None,
+        typer.Option(
+            help="Print that many translations of each line, at most --beam, as "
+            "'index ||| text ||| score'; the index counts lines from 0.",
+            rich_help_panel=INPUT_OUTPUT,
+        ),
+    ] = None,
+    scores: Annotated[
+        bool,
+        typer.Option(
+            "--scores",
+            help="Print the score and a tab before each translation.",
+            rich_help_panel=INPUT_OUTPUT,
+        ),
+    ] = False,
+    interactive: Annotated[
+        bool,
+        typer.Option(
+            "--interactive",
+            help="Answer each line before the next is read, as is done on a terminal. Else lines "
+            "are read in windows and sorted by length, which is faster.",
+            rich_help_panel=INPUT_OUTPUT,
+        ),
+    ] = False,
+    beam: Beam = 4,
+    length_penalty: LengthPenalty = 0.6,
+    max_length: MaxLength = None,
+    batch_tokens: BatchTokens = 2048,
+    threads: Threads = None,
+    precision: PrecisionName = "fp32",
+    device: Device = "cpu",
+) -> None:
+    """Translate lines of text, in their order.
+
+    One sentence per line, UTF-8. An empty line, or one of spaces, gives an empty line. A score is
+    the log-probability of a translation divided by the length penalty.
+    """
+    from relakit.decode.translator import WINDOW
+
+    translator = load_translator(model, threads=threads, precision=precision, device=device)
+    is_terminal = input_file is None and sys.stdin.isatty()
+    with _opened(output_file) as output, _progress(input_file) as counted:
+        found = translator.translate_stream(
+            _read(input_file),
+            window=1 if interactive or is_terminal else WINDOW,
+            nbest=1 if nbest is None else nbest,
+            beam=beam,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            batch_tokens=batch_tokens,
+        )
+        try:
+            for index, hypotheses in enumerate(counted(found)):
+                lines = format_lines(index, hypotheses, as_nbest=nbest is not None, scores=scores)
+                output.write("".join(lines).encode())
+                if interactive or is_terminal:
+                    output.flush()
+            output.flush()
+        except BrokenPipeError:
+            # Whoever reads has enough. Python would complain when it flushes at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def format_lines(
+    index: int, hypotheses: "Sequence[Hypothesis]", *, as_nbest: bool, scores: bool
+) -> Iterator[str]:
+    """What is printed for a line of the input."""
+    for hypothesis in hypotheses:
+        if as_nbest:
+            yield f"{index} ||| {hypothesis.text} ||| {hypothesis.score:.4f}\n"
+        elif scores:
+            yield f"{hypothesis.score:.4f}\t{hypothesis.text}\n"
+        else:
+            yield f"{hypothesis.text}\n"
+
+
+def count_lines(path: Path | None) -> int | None:
+    """How many lines are to come; None where that would mean to wait for them."""
+    if path is not None:
+        from relakit.data.text_files import open_text
+
+        return sum(1 for _ in open_text(path)) if path.is_file() else None
+    if not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode):
+        return None
+    stream = sys.stdin.buffer
+    start = stream.tell()
+    count = sum(block.count(b"\n") for block in iter(lambda: stream.read(BLOCK_BYTES), b""))
+    stream.seek(start)
+    return count
+
+
+Counted = Callable[[Iterable["list[Hypothesis]"]], Iterable["list[Hypothesis]"]]
+
+
+@contextmanager
+def _progress(path: Path | None) -> Generator[Counted, None, None]:
+    """Counts what passes through, on a progress bar if there is somebody to see it."""
+    messages = Console(stderr=True, highlight=False)
+    total = count_lines(path) if messages.is_terminal else None
+    if total is None:
+        yield lambda found: found
+        return
+    columns = (TextColumn("translating"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=messages, transient=True) as progress:
+        yield lambda found: progress.track(found, total=total)
+
+
+def _read(path: Path | None) -> Iterator[str]:
+    from relakit.data.text_files import decode_lines, open_text
+
+    return decode_lines("standard input", sys.stdin.buffer) if path is None else open_text(path)
+
+
+@contextmanager
+def _opened(path: Path | None) -> Generator[BinaryIO, None, None]:
+    from relakit.data.whole_files import whole_file
+
+    if path is None:
+        yield sys.stdout.buffer
+    else:
+        with whole_file(path) as file:
+            yield file
