@@ -29,6 +29,13 @@ def search(
     return beam_search(decoder, output, memory, limits, settings)
 
 
+def model_that_ends_at_once() -> Transformer:
+    model = random_model(vocabulary=20)
+    with torch.no_grad():
+        model.embedding.weight[END] = 9 * model.decoder.layers[-1].feed_forward_residual.norm.bias
+    return model
+
+
 @torch.no_grad()
 def next_log_probabilities(model: Transformer, source: list[int], prefix: list[int]) -> list[float]:
     """By the whole decoder, without any cache."""
@@ -172,10 +179,35 @@ def test_no_hypothesis_is_longer_than_the_maximum() -> None:
     assert [max(len(ended.tokens) for ended in found) for found in by_length] == [26, 32]
 
 
+@pytest.mark.parametrize("beam", [1, 4])
+def test_no_hypothesis_is_shorter_than_the_minimum(beam: int) -> None:
+    model, sources = model_that_ends_at_once(), random_sources([3, 6, 2], vocabulary=20)
+    free = search(model, sources, SearchSettings(beam=beam, max_length=12))
+    assert all(len(found[0].tokens) < 9 for found in free), "the minimum would not matter"
+    found = search(model, sources, SearchSettings(beam=beam, max_length=12, min_length=9))
+    for source, hypotheses in zip(sources, found, strict=True):
+        assert hypotheses
+        for ended in hypotheses:
+            assert 9 <= len(ended.tokens) <= 12
+            expected = log_probability(model, source, ended.tokens)
+            assert ended.log_probability == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_the_length_can_be_fixed(beam: int) -> None:
+    settings = SearchSettings(beam=beam, max_length=40, min_length=40)
+    sources = random_sources([3, 6, 2], vocabulary=20)
+    found = search(model_that_ends_at_once(), sources, settings)
+    assert [[len(e.tokens) for e in hypotheses] for hypotheses in found] == [[40] * beam] * 3
+
+
+def test_the_minimum_moves_a_maximum_that_is_not_given() -> None:
+    assert SearchSettings(min_length=50).limit(3) == 50
+    assert SearchSettings(min_length=5).limit(3) == 26
+
+
 def test_a_model_that_ends_at_once() -> None:
-    model = random_model(vocabulary=20)
-    with torch.no_grad():
-        model.embedding.weight[END] = 9 * model.decoder.layers[-1].feed_forward_residual.norm.bias
+    model = model_that_ends_at_once()
     [found] = search(model, random_sources([3], vocabulary=20), SearchSettings(beam=3))
     assert found[0].tokens == []
     assert len(found) == 3
@@ -223,6 +255,8 @@ def test_a_sentence_without_running_hypotheses_is_done() -> None:
         ({"length_penalty": -0.1}, "the length penalty must be a number from 0 on, got -0.1"),
         ({"length_penalty": math.nan}, "the length penalty must be a number from 0 on, got nan"),
         ({"max_length": 0}, "the maximum length must be at least 1, got 0"),
+        ({"min_length": -1}, "the minimum length must be at least 0, got -1"),
+        ({"min_length": 8, "max_length": 7}, "the minimum length 8 is above the maximum 7"),
     ],
 )
 def test_settings_that_cannot_be(options: dict[str, float], message: str) -> None:

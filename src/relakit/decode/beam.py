@@ -8,7 +8,8 @@ counts the end-of-sentence token (Wu et al., 2016).
 A sentence is done when it has ``beam`` ended hypotheses that no running one can beat: its
 log-probability can only fall, so its score can at best become that of its present log-probability
 at the greatest length. With a beam of 1, which is greedy search, it is done with the first ended
-one. A hypothesis of the greatest length can only go on with the end-of-sentence token.
+one. A hypothesis of the greatest length can only go on with the end-of-sentence token, one that has
+not the least length yet can go on with everything else.
 """
 
 import math
@@ -42,6 +43,8 @@ class SearchSettings:
     """alpha: 0 compares log-probabilities as they are, more favours longer translations."""
     max_length: int | None = None
     """Most tokens of a translation; None: twice those of its source, plus 20."""
+    min_length: int = 0
+    """Fewest tokens of a translation; with ``max_length`` it fixes the length, for benchmarks."""
 
     def __post_init__(self) -> None:
         if self.beam < 1:
@@ -52,10 +55,18 @@ class SearchSettings:
             )
         if self.max_length is not None and self.max_length < 1:
             raise ValueError(f"the maximum length must be at least 1, got {self.max_length}")
+        if self.min_length < 0:
+            raise ValueError(f"the minimum length must be at least 0, got {self.min_length}")
+        if self.max_length is not None and self.min_length > self.max_length:
+            raise ValueError(
+                f"the minimum length {self.min_length} is above the maximum {self.max_length}"
+            )
 
     def limit(self, source_length: int) -> int:
         """Most tokens of a translation of that many source tokens, without end of sentence."""
-        return 2 * source_length + 20 if self.max_length is None else self.max_length
+        if self.max_length is None:
+            return max(2 * source_length + 20, self.min_length)
+        return self.max_length
 
 
 @dataclass(frozen=True)
@@ -133,10 +144,14 @@ class _Batch:
         self.scores = torch.full((len(limits), self.beam), -math.inf, device=device)
         self.scores[:, 0] = 0.0
 
+    @property
+    def length(self) -> int:
+        """Tokens of every running hypothesis, once its last one went through the decoder."""
+        return self.cache.steps - 1  # the first step reads the begin-of-sentence token
+
     def rows_at_limit(self) -> Tensor | None:
         """Rows of the sentences whose hypotheses have the greatest length."""
-        length = self.cache.steps - 1  # the first step reads the begin-of-sentence token
-        at_limit = [i for i, ended in enumerate(self.ended) if ended.limit == length]
+        at_limit = [i for i, ended in enumerate(self.ended) if ended.limit == self.length]
         if not at_limit:
             return None
         first = torch.tensor(at_limit, device=self.scores.device)[:, None] * self.beam
@@ -202,7 +217,8 @@ def beam_search(
     while not all(batch.is_done):
         logits = output(decoder.step(batch.tokens[:, -1], batch.cache))
         offsets = batch.scores - log_normalisers(logits).view(batch.scores.shape)
-        forbid(logits, (PAD, BEGIN))
+        is_too_short = batch.length < settings.min_length
+        forbid(logits, (PAD, BEGIN, END) if is_too_short else (PAD, BEGIN))
         rows = batch.rows_at_limit()
         if rows is not None:
             allow_only(logits, rows, END)

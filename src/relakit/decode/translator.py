@@ -172,10 +172,16 @@ class Translator:
         beam: int = 4,
         length_penalty: float = 0.6,
         max_length: int | None = None,
+        min_length: int = 0,
         batch_tokens: int = BATCH_TOKENS,
     ) -> list[list[Ended]]:
-        """`translate_nbest` for token ids, without special tokens, in and out."""
-        settings = SearchSettings(beam=beam, length_penalty=length_penalty, max_length=max_length)
+        """`translate_nbest` for token ids, without special tokens, in and out.
+
+        ``min_length``: fewest tokens of a translation.
+        """
+        settings = SearchSettings(
+            beam=beam, length_penalty=length_penalty, max_length=max_length, min_length=min_length
+        )
         return self._search(sources, settings, batch_tokens)
 
     def _search(

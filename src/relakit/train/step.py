@@ -1,5 +1,6 @@
-"""The computation of one update: loss and gradients of its batches."""
+"""The computation of one update: loss and gradients of its batches, and the step of Adam."""
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from relakit.model import Transformer
 from relakit.train.distributed import World
 from relakit.train.loss import smoothed_loss
 from relakit.train.plan import Update
+from relakit.train.recipe import TrainingSection
+from relakit.train.schedule import learning_rate
 
 SEED_PRIME = 1_000_003
 
@@ -108,6 +111,53 @@ class GradientStep:
         if isinstance(self._loss, DistributedDataParallel) and not is_last:
             return self._loss.no_sync()
         return nullcontext()
+
+
+def make_optimizer(model: Transformer, training: TrainingSection) -> torch.optim.Adam:
+    """Adam as the recipe wants it."""
+    return torch.optim.Adam(
+        model.parameters(), betas=training.adam_betas, eps=training.adam_eps, fused=True
+    )
+
+
+class WeightStep(NamedTuple):
+    """What an update did."""
+
+    loss: UpdateLoss
+    gradient_norm: float
+    learning_rate: float
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the weights were changed: not by a loss or a gradient that is not finite."""
+        return math.isfinite(self.loss.smoothed) and math.isfinite(self.gradient_norm)
+
+
+def update_weights(
+    update: Update,
+    model: Transformer,
+    optimizer: torch.optim.Optimizer,
+    gradients: GradientStep,
+    training: TrainingSection,
+) -> WeightStep:
+    """One whole update: gradients, their norm, the learning rate, the optimizer's step."""
+    optimizer.zero_grad(set_to_none=True)
+    loss = gradients(update)
+    norm = torch.nn.utils.clip_grad_norm_(
+        model.parameters(), training.clip_norm or math.inf, foreach=True
+    )
+    rate = learning_rate(
+        update.number,
+        dim=model.config.dim,
+        warmup=training.warmup,
+        factor=training.learning_rate_factor,
+    )
+    done = WeightStep(loss, float(norm), rate)
+    if done.is_finite:
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.step()
+    return done
 
 
 def autocast(device: torch.device, precision: torch.dtype) -> AbstractContextManager[object]:

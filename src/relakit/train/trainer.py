@@ -24,8 +24,7 @@ from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.reporting import Reporter, UpdateReport, ValidationReport
 from relakit.train.result import Scores, Verdict
-from relakit.train.schedule import learning_rate
-from relakit.train.step import GradientStep, UpdateLoss
+from relakit.train.step import GradientStep, WeightStep, make_optimizer, update_weights
 from relakit.train.validation import frequency_loss, split_scores
 
 
@@ -80,12 +79,7 @@ class Trainer:
         config = recipe.model.config(corpus.tokenizer.size)
         self.model = Transformer(config).to(world.device)
         self.precision = choose_dtype(recipe.training.precision, world.device)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(),
-            betas=recipe.training.adam_betas,
-            eps=recipe.training.adam_eps,
-            fused=True,
-        )
+        self.optimizer = make_optimizer(self.model, recipe.training)
         self._train_split = corpus.split("train")
 
     @property
@@ -145,27 +139,12 @@ class Trainer:
 
     def _update(self, update: Update, step: GradientStep) -> Ending | None:
         """One update of the weights, unless its loss or gradient is not finite."""
-        training, progress = self.recipe.training, self.progress
+        progress = self.progress
         start = time.perf_counter()
-        self.optimizer.zero_grad(set_to_none=True)
-        loss = step(update)
-        norm = float(
-            torch.nn.utils.clip_grad_norm_(
-                self.model.parameters(), training.clip_norm or math.inf, foreach=True
-            )
-        )
-        problem = _not_finite(update, loss, norm)
-        if problem is not None:
-            return problem
-        rate = learning_rate(
-            update.number,
-            dim=self.model.config.dim,
-            warmup=training.warmup,
-            factor=training.learning_rate_factor,
-        )
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
+        done = update_weights(update, self.model, self.optimizer, step, self.recipe.training)
+        if not done.is_finite:
+            return _not_finite(update, done)
+        loss = done.loss
         seconds = time.perf_counter() - start
         if update.epoch != progress.epoch:
             progress.updates_before_epoch = progress.update
@@ -181,8 +160,8 @@ class Trainer:
                 epoch=update.epoch + 1,
                 loss=loss.smoothed,
                 negative_log_likelihood=loss.negative_log_likelihood,
-                learning_rate=rate,
-                gradient_norm=norm,
+                learning_rate=done.learning_rate,
+                gradient_norm=done.gradient_norm,
                 target_tokens=update.target_tokens,
                 seconds=seconds,
             )
@@ -286,10 +265,9 @@ class Trainer:
             self.world.wait()
 
 
-def _not_finite(update: Update, loss: UpdateLoss, norm: float) -> Ending | None:
-    what = {"loss": loss.smoothed, "norm of the gradient": norm}
-    for name, value in what.items():
-        if not math.isfinite(value):
-            reason = f"the {name} is not finite any more: {value} at update {update.number:,}"
-            return Ending("failed", reason)
-    return None
+def _not_finite(update: Update, done: WeightStep) -> Ending:
+    name, value = "loss", done.loss.smoothed
+    if math.isfinite(value):
+        name, value = "norm of the gradient", done.gradient_norm
+    reason = f"the {name} is not finite any more: {value} at update {update.number:,}"
+    return Ending("failed", reason)
