@@ -44,20 +44,24 @@ def why_no_plot() -> str | None:
 def write_plots(results: Sequence[CaseResult], directory: Path, caption: str = "") -> list[Path]:
     """Draw the results and write plot.svg and plot.png into a directory; the files' paths."""
     figure = draw(results, caption)
+    written = [directory / name for name in NAMES]
+    for path in written:
+        save_figure(figure, path)
+    return written
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure in the format of the path's suffix; missing folders are made."""
     from matplotlib import rc_context
 
-    directory.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name in NAMES:
-        content = io.BytesIO()
-        suffix = name.rpartition(".")[2]
-        # Neither a date nor random names inside: the same results give the same file.
-        metadata = {"Date": None} if suffix == "svg" else None
-        with rc_context({"svg.hashsalt": "relakit"}):
-            figure.savefig(content, format=suffix, dpi=150, metadata=metadata)
-        write_whole(directory / name, content.getvalue())
-        written.append(directory / name)
-    return written
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = io.BytesIO()
+    suffix = path.suffix.removeprefix(".")
+    # Neither a date nor random names inside: the same results give the same file.
+    metadata = {"Date": None} if suffix == "svg" else None
+    with rc_context({"svg.hashsalt": "relakit"}):
+        figure.savefig(content, format=suffix, dpi=150, metadata=metadata)
+    write_whole(path, content.getvalue())
 
 
 def draw(results: Sequence[CaseResult], caption: str = "") -> "Figure":

@@ -109,11 +109,11 @@ def _table(results: Sequence[CaseResult], title: str, *, with_mode: bool) -> Tab
             found = result.of(name)
             row[name] = "" if found is None else _ratio(found.ratio)
         row["ms"] = _milliseconds(rela.seconds)
-        row["GFLOP/s"] = _number(rela.gflops)
+        row["GFLOP/s"] = number_text(rela.gflops)
         if has_memory:
             for name in MEMORY_OF:
                 found = result.of(name)
-                row[f"MiB {name}"] = _number(found.peak_mib if found else None)
+                row[f"MiB {name}"] = number_text(found.peak_mib if found else None)
         rows.append(row)
     table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
     for name in rows[0]:
@@ -155,22 +155,22 @@ def _print_legend(console: Console) -> None:
 def _ratio(value: float | None) -> str:
     if value is None:
         return "-"
-    text = _number(value)
+    text = number_text(value)
     return text if value >= 1 else f"[red]{text}[/red]"
 
 
 def _quartiles(measurement: Measurement) -> str:
     lower, upper = measurement.ratio_lower, measurement.ratio_upper
-    return "-" if lower is None else f"{_number(lower)} to {_number(upper)}"
+    return "-" if lower is None else f"{number_text(lower)} to {number_text(upper)}"
 
 
 def _milliseconds(seconds: float | None) -> str:
     if seconds is None:
         return "-"
-    return f"{1000 * seconds:.3f}" if seconds < 1e-3 else _number(1000 * seconds)
+    return f"{1000 * seconds:.3f}" if seconds < 1e-3 else number_text(1000 * seconds)
 
 
-def _number(value: float | None) -> str:
+def number_text(value: float | None) -> str:
     """Three digits that mean something."""
     if value is None:
         return "-"

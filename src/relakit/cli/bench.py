@@ -1,4 +1,7 @@
-"""`relakit bench`: measure attention, and draw what was measured."""
+"""`relakit bench`: measure attention, and draw what was measured.
+
+`relakit bench train` and `relakit bench decode` have files of their own.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +14,15 @@ from rich.text import Text
 
 from relakit.bench.cases import DEFAULT, DTYPES, FULL, MODES, QUICK, Grid, parse_zeros
 from relakit.bench.presets import PRESETS, Job
+from relakit.cli.bench_decode import decode
+from relakit.cli.bench_train import train
 
 if TYPE_CHECKING:
     from relakit.bench.results import CaseResult, Settings
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Measure attention on this machine.",
+    help="Measure attention, training and translation on this machine.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -25,6 +30,9 @@ CONTENDER_NAMES: Final = ("rela", "sdpa", "bmm-softmax", "sparsemax", "entmax15"
 """The keys of relakit.bench.contenders.CONTENDERS, known here without loading torch."""
 SECONDS: Final = {"quick": 0.5, "default": 1.0, "full": 2.0, "targets": 3.0, "never-slower": 0.3}
 """Budget per case where neither --seconds nor --rounds is given."""
+
+app.command()(train)
+app.command()(decode)
 
 WHAT, HOW, OUTPUT = "What to measure", "How to measure", "Output"
 
@@ -76,25 +84,25 @@ def attention(
     ] = None,
     dtype: Annotated[
         str | None,
-        typer.Option(help="[default: float32]", metavar="|".join(DTYPES), rich_help_panel=WHAT),
+        typer.Option(help="\\[default: float32]", metavar="|".join(DTYPES), rich_help_panel=WHAT),
     ] = None,
     heads: Annotated[
-        int | None, typer.Option(help="Heads. [default: 8]", rich_help_panel=WHAT)
+        int | None, typer.Option(help="Heads. \\[default: 8]", rich_help_panel=WHAT)
     ] = None,
     dim: Annotated[
         int | None,
         typer.Option(
-            help="Features per head; demo has its own. [default: 64]", rich_help_panel=WHAT
+            help="Features per head; demo has its own. \\[default: 64]", rich_help_panel=WHAT
         ),
     ] = None,
     batch: Annotated[
         int | None,
-        typer.Option(help="[default: 2048 / length; 1 for decode]", rich_help_panel=WHAT),
+        typer.Option(help="\\[default: 2048 / length; 1 for decode]", rich_help_panel=WHAT),
     ] = None,
     backend: Annotated[
         str | None,
         typer.Option(
-            help="ReLA's backend: native, reference. [default: relakit's own choice]",
+            help="ReLA's backend: native, reference. \\[default: relakit's own choice]",
             rich_help_panel=HOW,
         ),
     ] = None,
@@ -102,13 +110,13 @@ def attention(
     rounds: Annotated[
         int | None,
         typer.Option(
-            help="Rounds per case. [default: as many as --seconds allows]", rich_help_panel=HOW
+            help="Rounds per case. \\[default: as many as --seconds allows]", rich_help_panel=HOW
         ),
     ] = None,
     seconds: Annotated[
         float | None,
         typer.Option(
-            help="Budget per case for the timed rounds. [default: by the grid, 0.3 to 3]",
+            help="Budget per case for the timed rounds. \\[default: by the grid, 0.3 to 3]",
             rich_help_panel=HOW,
         ),
     ] = None,
@@ -116,7 +124,7 @@ def attention(
         bool | None,
         typer.Option(
             "--memory/--no-memory",
-            help="Measure peak memory too, in processes of their own. [default: yes, except for "
+            help="Measure peak memory too, in processes of their own. \\[default: yes, except for "
             "never-slower]",
             rich_help_panel=HOW,
         ),
@@ -197,7 +205,7 @@ def plot(
     results: Annotated[Path, typer.Argument(help="A results.csv.", exists=True, dir_okay=False)],
     out: Annotated[
         Path | None,
-        typer.Option(help="Directory for the plots. [default: that of the CSV]", file_okay=False),
+        typer.Option(help="Directory for the plots. \\[default: that of the CSV]", file_okay=False),
     ] = None,
 ) -> None:
     """Draw plot.svg and plot.png again from a results.csv."""

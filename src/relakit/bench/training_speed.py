@@ -1,0 +1,198 @@
+"""Training speed: target tokens per second of whole updates, on the same batches for all."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors.numpy import save_file
+
+from relakit.bench.peers import Peer, PeerPlace, Peers, number_of
+from relakit.bench.speed_models import (
+    bench_corpus,
+    check_vocabulary,
+    describe_model,
+    model_configs,
+    peer_size,
+)
+from relakit.bench.speed_settings import TrainingSettings
+from relakit.bench.turns import Contender, ContenderError, Field, Runner, Turn
+from relakit.data.batches import collate
+from relakit.data.prepared import EncodedSplit
+from relakit.decode.translator import choose_dtype
+from relakit.model import ModelConfig, Transformer
+from relakit.train.distributed import World
+from relakit.train.plan import Update, plan_updates
+from relakit.train.recipe import TrainingSection
+from relakit.train.step import GradientStep, make_optimizer, update_weights
+
+CASE: Final = "training"
+TOKENS_PER_PAIR: Final = 8
+"""Fewer than a generated pair has, so that there are enough pairs."""
+
+
+class TrainingWork:
+    """The updates, one batch each: bucketed by length and shuffled, as in a real run."""
+
+    def __init__(self, split: EncodedSplit, settings: TrainingSettings) -> None:
+        self.split = split
+        self.steps = settings.steps
+        plan = plan_updates(
+            split, batch_tokens=settings.batch_tokens, update_tokens=1, seed=settings.seed
+        )
+        self.updates: list[Update] = []
+        for update in islice(plan, settings.steps * settings.rounds):
+            self.updates.append(update)
+            if update.is_last_of_epoch:  # a small corpus: its batches come again
+                break
+
+    def of_round(self, number: int) -> list[Update]:
+        """The updates of a round, from 0."""
+        first = number * self.steps
+        return [self.updates[i % len(self.updates)] for i in range(first, first + self.steps)]
+
+    def write(self, path: Path) -> None:
+        """Write all batches as the peers read them."""
+        arrays = {}
+        for number, update in enumerate(self.updates):
+            batch = collate(self.split, update.batches[0])
+            arrays[f"source.{number}"] = batch.source
+            arrays[f"target.{number}"] = batch.target_out
+        save_file(arrays, path)
+
+
+class OwnTraining:
+    """relakit: the gradients and the optimizer of `relakit train`."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        optimizer: torch.optim.Adam,
+        gradients: GradientStep,
+        training: TrainingSection,
+        work: TrainingWork,
+    ) -> None:
+        self._model = model
+        self._optimizer = optimizer
+        self._gradients = gradients
+        self._training = training
+        self._work = work
+
+    def warm_up(self, case: str) -> None:
+        self.run(case, 0)
+
+    def run(self, case: str, number: int) -> Turn:
+        updates = self._work.of_round(number)
+        start = time.perf_counter()
+        for update in updates:
+            done = update_weights(
+                update, self._model, self._optimizer, self._gradients, self._training
+            )
+            if not done.is_finite:
+                raise ContenderError(f"its loss is not finite: {done.loss.smoothed}")
+        return _turn(time.perf_counter() - start, updates)
+
+
+class PeerTraining:
+    """A peer that has the same batches."""
+
+    def __init__(self, peer: Peer, work: TrainingWork) -> None:
+        self._peer = peer
+        self._work = work
+
+    def warm_up(self, case: str) -> None:
+        self.run(case, 0)
+
+    def run(self, case: str, number: int) -> Turn:
+        updates, steps = self._work.of_round(number), self._work.steps
+        first = number * steps % len(self._work.updates)
+        answer = self._peer.ask("train-steps", first=first, count=steps)
+        turn = _turn(number_of(answer, "seconds"), updates)
+        trained = number_of(answer, "target_tokens")
+        if trained != turn.target_tokens:
+            raise ContenderError(f"trained on {trained:g} tokens, not on {turn.target_tokens}")
+        return turn
+
+
+def _turn(seconds: float, updates: Sequence[Update]) -> Turn:
+    return Turn(
+        seconds=seconds,
+        target_tokens=sum(update.target_tokens for update in updates),
+        sentences=sum(len(batch) for update in updates for batch in update.batches),
+    )
+
+
+@contextmanager
+def training_field(settings: TrainingSettings, place: PeerPlace, folder: Path) -> Iterator[Field]:
+    """Everyone ready to train; peers end with the block. ``folder`` is for temporary files."""
+    configs = model_configs(settings, dropout=settings.dropout)
+    corpus = bench_corpus(settings, folder, train=_pairs(settings), test=1)
+    check_vocabulary(corpus, settings)
+    work = TrainingWork(corpus.split("train"), settings)
+    batches = folder / "batches.safetensors"
+    work.write(batches)
+    field = Field(settings.contenders())
+    with Peers(place, threads=settings.threads, folder=folder) as peers:
+        for name, config in configs.items():
+            for contender, runner in _own_runners(name, config, settings, work):
+                field.runners[contender.label] = runner
+                field.about[contender.label] = describe_model(config)
+        for contender in field.contenders:
+            if not contender.is_ours:
+                size = peer_size(next(iter(configs.values())))
+                request = {"size": size, "batches": str(batches)}
+                field.prepare(contender, _starter(contender, peers, settings, work, request))
+        yield field
+
+
+def _own_runners(
+    attention: str, config: ModelConfig, settings: TrainingSettings, work: TrainingWork
+) -> Iterator[tuple[Contender, Runner]]:
+    """One model for all precisions: its weights are float32 in each of them."""
+    training = TrainingSection(updates=1, label_smoothing=settings.label_smoothing)
+    torch.manual_seed(settings.seed)
+    model = Transformer(config).train()
+    optimizer = make_optimizer(model, training)
+    world = World()
+    for contender in settings.own_contenders():
+        if contender.attention != attention:
+            continue
+        gradients = GradientStep(
+            model,
+            work.split,
+            world,
+            smoothing=training.label_smoothing,
+            seed=settings.seed,
+            precision=choose_dtype(contender.precision, world.device),  # type: ignore[arg-type]
+        )
+        yield contender, OwnTraining(model, optimizer, gradients, training, work)
+
+
+def _starter(
+    contender: Contender,
+    peers: Peers,
+    settings: TrainingSettings,
+    work: TrainingWork,
+    request: dict[str, Any],
+) -> Callable[[], tuple[Runner, str]]:
+    def start() -> tuple[Runner, str]:
+        peer = peers.start(contender.system)
+        answer = peer.ask(
+            "setup-train",
+            **request,
+            threads=settings.threads,
+            precision=contender.precision,
+            dropout=settings.dropout,
+            label_smoothing=settings.label_smoothing,
+        )
+        return PeerTraining(peer, work), str(answer.get("about", ""))
+
+    return start
+
+
+def _pairs(settings: TrainingSettings) -> int:
+    tokens = settings.steps * settings.rounds * settings.batch_tokens
+    return min(200_000, max(1000, tokens // TOKENS_PER_PAIR))
