@@ -84,8 +84,9 @@ def _draw_bars(ax: "Axes", report: SpeedReport, case: CaseTurns) -> None:
         color=[_colour(contender) for contender, _ in measured],
         error_kw={"linewidth": 1.0},
     )
-    for number, median in enumerate(medians):
-        ax.annotate(f" {median:,.0f}", (0, number), va="center", color="white", fontsize=8.5)
+    for number, (_, values) in enumerate(measured):
+        ax.annotate(f"  {values.median:,.0f}", (values.upper, number), va="center", fontsize=8.5)
+    ax.margins(x=0.15)
     ax.set_title(case.case, loc="left")
     ax.set_xlabel("target tokens per second")
     ax.grid(axis="x", color="0.9", linewidth=0.8)

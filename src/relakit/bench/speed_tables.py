@@ -31,7 +31,8 @@ def print_report(report: SpeedReport, console: Console) -> None:
 def _table(report: SpeedReport, case: CaseTurns) -> Table:
     settings = report.settings
     threads = f"{settings.threads} thread{'s' if settings.threads > 1 else ''}"
-    table = _new_table(f"{report.benchmark}, {case.case}, {len(case.rounds)} rounds, {threads}")
+    rounds = f"{len(case.rounds)} round{'s' if len(case.rounds) > 1 else ''}"
+    table = _new_table(f"{report.benchmark}: {case.case}, {rounds}, {threads}")
     peers = [peer.label for peer in peers_of(report.contenders)]
     table.add_column("", no_wrap=True)
     for name in ("tok/s", "quartiles", "sent/s", "tok/sent", "/ softmax", "quartiles"):
