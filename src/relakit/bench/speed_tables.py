@@ -32,7 +32,8 @@ def _table(report: SpeedReport, case: CaseTurns) -> Table:
     settings = report.settings
     threads = f"{settings.threads} thread{'s' if settings.threads > 1 else ''}"
     rounds = f"{len(case.rounds)} round{'s' if len(case.rounds) > 1 else ''}"
-    table = _new_table(f"{report.benchmark}: {case.case}, {rounds}, {threads}")
+    name = case.case if report.benchmark == "train" else f"decoding, {case.case}"
+    table = _new_table(f"{name}, {rounds}, {threads}")
     peers = [peer.label for peer in peers_of(report.contenders)]
     table.add_column("", no_wrap=True)
     for name in ("tok/s", "quartiles", "sent/s", "tok/sent", "/ softmax", "quartiles"):

@@ -1,0 +1,170 @@
+"""Reports of speed: ratios, files, going on with a run, the table and the plot."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from relakit.bench.machine import Machine
+from relakit.bench.speed_plot import check_plot_path, draw_report, write_plot
+from relakit.bench.speed_results import SpeedReport, read_turns, write_csv, write_json
+from relakit.bench.speed_settings import DecodingSettings, TrainingSettings
+from relakit.bench.speed_tables import print_report
+from relakit.bench.turns import CaseTurns, Turn
+
+MACHINE = Machine(
+    cpu="an abacus",
+    system="Linux",
+    relakit="1",
+    torch="2",
+    torch_instructions="AVX2",
+    rela_instructions=None,
+)
+TRAINING = TrainingSettings(
+    attentions=("softmax", "rela-g"), peers=("joeynmt", "marian"), precisions=("fp32",), rounds=2
+)
+DECODING = DecodingSettings(attentions=("softmax", "rela-g"), peers=("ctranslate2",), groups=2)
+
+
+def turn(tokens_per_second: float) -> Turn:
+    return Turn(seconds=10 / tokens_per_second, target_tokens=10, sentences=2)
+
+
+def training_report() -> SpeedReport:
+    rounds = [
+        {"softmax fp32": turn(100), "rela-g fp32": turn(200), "marian fp32": turn(50)},
+        {"softmax fp32": turn(10), "rela-g fp32": turn(40), "marian fp32": turn(5)},
+    ]
+    return SpeedReport(
+        benchmark="train",
+        settings=TRAINING,
+        machine=MACHINE,
+        cases=[CaseTurns("training", rounds=rounds)],
+        notes={"joeynmt fp32": "not installed: nowhere"},
+        about={"marian fp32": "Marian 1"},
+    )
+
+
+def decoding_report() -> SpeedReport:
+    own = [
+        {"softmax fp32": turn(100), "rela-g fp32": turn(100 + 10 * number)} for number in range(2)
+    ]
+    cases = [
+        CaseTurns("batch 1", rounds=own),
+        CaseTurns("group 1", source_length=4.0, rounds=own[:1]),
+        CaseTurns("group 2", source_length=9.0, rounds=own[1:]),
+    ]
+    return SpeedReport(benchmark="decode", settings=DECODING, machine=MACHINE, cases=cases)
+
+
+def test_speeds_and_ratios() -> None:
+    report = training_report()
+    softmax, rela, joeynmt, marian = report.speeds(report.cases[0])
+    assert softmax.ratio is not None
+    assert softmax.ratio.median == 1
+    assert rela.ratio is not None
+    assert rela.ratio.median == 3.0, "of 2 and 4: not of the medians of speed"
+    assert rela.over_peers["joeynmt fp32"] is None
+    assert rela.over_peers["marian fp32"] is not None
+    assert rela.over_peers["marian fp32"].median == 6.0
+    assert rela.tokens_per_second is not None
+    assert rela.tokens_per_second.median == 120
+    assert rela.sentences_per_second == 24
+    assert rela.tokens_per_sentence == 5
+    assert joeynmt.rounds == 0
+    assert joeynmt.note == "not installed: nowhere"
+    assert marian.ratio is not None
+    assert marian.ratio.median == 0.5
+    assert marian.over_peers == {}
+
+
+def test_csv_has_everyone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "speeds.csv"
+    write_csv(path, training_report())
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["contender"] for row in rows] == [
+        "softmax fp32", "rela-g fp32", "joeynmt fp32", "marian fp32",
+    ]  # fmt: skip
+    assert rows[1]["ratio"] == "3.0"
+    assert rows[1]["over marian fp32"] == "6.0"
+    assert rows[2]["tokens_per_second"] == ""
+    assert rows[2]["note"] == "not installed: nowhere"
+
+
+def test_json_comes_back(tmp_path: Path) -> None:
+    path, report = tmp_path / "speeds.json", training_report()
+    write_json(path, report)
+    assert read_turns(path, "train", TRAINING, MACHINE) == report.cases
+    document = json.loads(path.read_text())
+    assert document["contenders"][3]["about"] == "Marian 1"
+    assert document["speeds"][1]["ratio"] == 3.0
+    assert read_turns(tmp_path / "none.json", "train", TRAINING, MACHINE) == []
+
+
+def test_other_runs_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "speeds.json"
+    write_json(path, training_report())
+    with pytest.raises(ValueError, match=r"measured with steps = 2, now it is 3; choose another"):
+        read_turns(path, "train", replace(TRAINING, steps=3), MACHINE)
+    with pytest.raises(ValueError, match="measured with cpu = 'an abacus', now it is 'fingers'"):
+        read_turns(path, "train", TRAINING, replace(MACHINE, cpu="fingers"))
+    with pytest.raises(ValueError, match="measured with benchmark = 'train', now it is 'decode'"):
+        read_turns(path, "decode", DECODING, MACHINE)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 1, "benchmark": "train"}'])
+def test_foreign_files_are_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"other\.json is no result of this benchmark"):
+        read_turns(path, "train", TRAINING, MACHINE)
+
+
+def printed(report: SpeedReport) -> str:
+    text = io.StringIO()
+    print_report(report, Console(file=text, width=150, highlight=False))
+    return text.getvalue()
+
+
+def test_table_of_training() -> None:
+    text = printed(training_report())
+    assert "training, 2 rounds, 1 thread" in text
+    [row] = [line.split() for line in text.splitlines() if line.startswith(" rela-g fp32")]
+    assert row[-2:] == ["-", "6.00"]
+    assert "Did not run: joeynmt fp32: not installed: nowhere" in text
+
+
+def test_table_of_groups() -> None:
+    lines = printed(decoding_report()).splitlines()
+    [row] = [line.split() for line in lines if line.startswith(" group 2")]
+    assert row == ["group", "2", "9.00", "1.00", "1.10"]
+
+
+def test_bars_and_lines() -> None:
+    pytest.importorskip("matplotlib")
+    figure = draw_report(training_report())
+    [ax] = figure.axes
+    assert sorted(bar.get_width() for bar in ax.patches) == [27.5, 55, 120]
+    assert [text.get_text() for text in ax.get_yticklabels()][-1] == "softmax fp32"
+    bars, lines = draw_report(decoding_report()).axes
+    assert len(bars.patches) == 2
+    [line] = [line for line in lines.lines if line.get_label() == "rela-g fp32"]
+    assert list(line.get_xdata()) == [4, 9]
+    assert list(line.get_ydata()) == pytest.approx([1.0, 1.1])
+
+
+def test_plot_files(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "new" / "speed.svg"
+    write_plot(decoding_report(), path)
+    assert path.read_text().startswith("<?xml")
+    with pytest.raises(ValueError, match=r"must end in \.svg, \.png, \.pdf"):
+        check_plot_path(tmp_path / "speed.txt")
+    empty = SpeedReport(benchmark="train", settings=TRAINING, machine=MACHINE)
+    with pytest.raises(ValueError, match="no round was measured"):
+        draw_report(empty)

@@ -1,0 +1,119 @@
+"""Training speed: the batches, the real update, peers on the same work."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.numpy import load_file
+from speed_corpus import VOCABULARY, fake_place, make_corpus
+
+from relakit.bench.machine import describe_machine
+from relakit.bench.peers import PeerPlace
+from relakit.bench.speed_models import model_configs
+from relakit.bench.speed_results import SpeedReport
+from relakit.bench.speed_runs import measure_training
+from relakit.bench.speed_settings import TrainingSettings
+from relakit.bench.training_speed import TrainingWork, training_field
+from relakit.data.batches import collate
+from relakit.data.prepared import PreparedCorpus
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def settings_for(corpus: Path, **changed: Any) -> TrainingSettings:
+    fields = {
+        "attentions": ("softmax", "rela-g"), "precisions": ("fp32",), "size": "tiny",
+        "vocabulary": VOCABULARY, "rounds": 2, "steps": 2, "batch_tokens": 200,
+        "corpus": str(corpus), **changed,
+    }  # fmt: skip
+    return TrainingSettings(**fields)
+
+
+def measured(settings: TrainingSettings, place: PeerPlace) -> SpeedReport:
+    report = SpeedReport(benchmark="train", settings=settings, machine=describe_machine())
+    measure_training(report, settings, place)
+    return report
+
+
+def test_the_work_of_a_round(corpus: Path) -> None:
+    work = TrainingWork(PreparedCorpus.load(corpus).train, settings_for(corpus))
+    assert len(work.updates) == 4
+    assert [len(update.batches) for update in work.updates] == [1] * 4
+    assert work.of_round(1) == work.updates[2:]
+    assert work.of_round(2) == work.updates[:2], "it starts over"
+
+
+def test_a_small_corpus_comes_again(corpus: Path) -> None:
+    split = PreparedCorpus.load(corpus).train
+    work = TrainingWork(split, settings_for(corpus, rounds=100))
+    assert sum(len(update.batches[0]) for update in work.updates) == len(split)
+    assert work.updates[-1].is_last_of_epoch
+
+
+def test_peers_get_the_same_batches(corpus: Path, tmp_path: Path) -> None:
+    split = PreparedCorpus.load(corpus).train
+    work = TrainingWork(split, settings_for(corpus))
+    work.write(tmp_path / "batches.safetensors")
+    arrays = load_file(tmp_path / "batches.safetensors")
+    assert len(arrays) == 8
+    batch = collate(split, work.updates[3].batches[0])
+    assert (arrays["source.3"] == batch.source).all()
+    assert (arrays["target.3"] == batch.target_out).all()
+
+
+def test_everyone_is_measured(corpus: Path, tmp_path: Path) -> None:
+    settings = settings_for(corpus, peers=("joeynmt", "marian"), precisions=("fp32", "bf16"))
+    report = measured(settings, fake_place(tmp_path, joeynmt="works", marian="works"))
+    assert report.notes == {}
+    [case] = report.cases
+    labels = {contender.label for contender in settings.contenders()}
+    assert len(labels) == 8
+    assert [set(turns) for turns in case.rounds] == [labels] * 2
+    for turns in case.rounds:
+        assert len({(turn.target_tokens, turn.sentences) for turn in turns.values()}) == 1
+        assert turns["marian bf16"].seconds == 0.5
+    assert report.about["marian fp32"] == "marian 1.0"
+    assert "parameters" in report.about["rela-g bf16"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ("fails at setup", "RuntimeError: out of luck"),
+        ("dies", "ended at train-steps with code 3: its last words"),
+        ("skips tokens", "trained on"),
+    ],
+)
+def test_a_peer_that_fails_is_listed(
+    corpus: Path, tmp_path: Path, behaviour: str, reason: str
+) -> None:
+    settings = settings_for(corpus, attentions=("softmax",), peers=("joeynmt", "marian"), rounds=1)
+    report = measured(settings, fake_place(tmp_path, joeynmt=behaviour, marian="works"))
+    assert report.notes["joeynmt fp32"].startswith(reason)
+    assert set(report.cases[0].rounds[0]) == {"softmax fp32", "marian fp32"}
+
+
+def test_weights_change_as_in_training(corpus: Path, tmp_path: Path) -> None:
+    threads = torch.get_num_threads()
+    with training_field(settings_for(corpus), PeerPlace(), tmp_path) as field:
+        runner: Any = field.runners["rela-g fp32"]
+        before = runner._model.embedding.weight.detach().clone()
+        turn = runner.run("training", 0)
+        assert turn.target_tokens == sum(u.target_tokens for u in runner._work.of_round(0))
+        assert not torch.equal(before, runner._model.embedding.weight)
+        assert runner._model.training
+    assert torch.get_num_threads() == threads
+
+
+def test_mistakes(corpus: Path, tmp_path: Path) -> None:
+    place = PeerPlace()
+    with pytest.raises(ValueError, match="unknown attention 'softmx'; choose from"):
+        model_configs(settings_for(corpus, attentions=("softmx",)))
+    with pytest.raises(ValueError, match="unknown size 'huge'; choose one of tiny"):
+        measured(settings_for(corpus, size="huge"), place)
+    with pytest.raises(ValueError, match=r"a vocabulary of \d+, above --vocab 300; set --vocab"):
+        measured(settings_for(corpus, vocabulary=300), place)
