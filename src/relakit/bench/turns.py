@@ -5,7 +5,8 @@ may happen in another process, which reports its own time.
 """
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -153,9 +154,10 @@ def take_turns(
             return
         first = number % len(labels)
         turns: dict[str, Turn] = {}
-        for label in (*labels[first:], *labels[:first]):
-            tell(f"{results.case}, round {number + 1} of {rounds}: {label}")
-            _attempt(field, label, _recorded(turns, label, results.case, number))
+        with _collecting_before():
+            for label in (*labels[first:], *labels[:first]):
+                tell(f"{results.case}, round {number + 1} of {rounds}: {label}")
+                _attempt(field, label, _recorded(turns, label, results.case, number))
         results.rounds.append({label: turns[label] for label in labels if label in turns})
         after_round()
 
@@ -170,14 +172,20 @@ def _recorded(
 
 
 def _attempt(field: Field, label: str, action: Callable[[Runner], None]) -> None:
-    """Without the garbage collector, which would come in the middle of someone's turn."""
-    gc.collect()
-    collects = gc.isenabled()
-    gc.disable()
     try:
         action(field.runners[label])
     except ContenderError as error:
         field.stop(label, str(error))
+
+
+@contextmanager
+def _collecting_before() -> Iterator[None]:
+    """Let the garbage collector come now, and not in the middle of someone's turn."""
+    collects = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
     finally:
         if collects:
             gc.enable()
