@@ -124,10 +124,7 @@ class Translator:
         if isinstance(texts, str):
             raise ValueError("texts must be a list of sentences, got a single string")
         settings = SearchSettings(beam=beam, length_penalty=length_penalty, max_length=max_length)
-        nbest = _checked_nbest(nbest, beam)
-        sources = self.tokenizer.encode_batch(texts)
-        found = self._search(sources, settings, batch_tokens)
-        return [self._with_text(ended[:nbest]) for ended in found]
+        return self._translate(texts, settings, _checked_nbest(nbest, beam), batch_tokens)
 
     def translate_stream(
         self,
@@ -154,16 +151,16 @@ class Translator:
         """
         if window < 1:
             raise ValueError(f"the window must be at least 1, got {window}")
-        iterator = iter(lines)
-        while texts := list(islice(iterator, window)):
-            yield from self.translate_nbest(
-                texts,
-                nbest=nbest,
-                beam=beam,
-                length_penalty=length_penalty,
-                max_length=max_length,
-                batch_tokens=batch_tokens,
-            )
+        settings = SearchSettings(beam=beam, length_penalty=length_penalty, max_length=max_length)
+        count = _checked_nbest(nbest, beam)
+        plan_batches([], batch_tokens)  # so that a wrong number is found before the first line
+
+        def found() -> Iterator[list[Hypothesis]]:
+            iterator = iter(lines)
+            while texts := list(islice(iterator, window)):
+                yield from self._translate(texts, settings, count, batch_tokens)
+
+        return found()
 
     def translate_ids(
         self,
@@ -177,6 +174,13 @@ class Translator:
         """`translate_nbest` for token ids, without special tokens, in and out."""
         settings = SearchSettings(beam=beam, length_penalty=length_penalty, max_length=max_length)
         return self._search(sources, settings, batch_tokens)
+
+    def _translate(
+        self, texts: Sequence[str], settings: SearchSettings, nbest: int, batch_tokens: int
+    ) -> list[list[Hypothesis]]:
+        sources = self.tokenizer.encode_batch(texts)
+        found = self._search(sources, settings, batch_tokens)
+        return [self._with_text(ended[:nbest]) for ended in found]
 
     def _search(
         self, sources: Sequence[Sequence[int]], settings: SearchSettings, batch_tokens: int
