@@ -27,7 +27,7 @@ def gold(sure: set[tuple[int, int]], possible: set[tuple[int, int]]) -> GoldAlig
     ],
 )
 def test_lines(line: str, first: int, expected: GoldAlignment) -> None:
-    assert parse_pharaoh(line, first=first) == expected  # type: ignore[arg-type]
+    assert parse_pharaoh(line, first=first) == expected
 
 
 @pytest.mark.parametrize("item", ["0", "0-", "-1", "0--1", "a-b", "0:1", "0?1?", "0-1-2", "٣-1"])
@@ -50,8 +50,8 @@ def test_a_file_that_counts_from_0_read_as_from_1(tmp_path: Path) -> None:
 def test_there_and_back(first: int, tmp_path: Path) -> None:
     alignments = [gold({(2, 0), (0, 10)}, {(1, 1)}), gold(set(), set()), gold(set(), {(0, 0)})]
     path = tmp_path / "links"
-    write_pharaoh(path, iter(alignments), first=first)  # type: ignore[arg-type]
-    assert list(read_pharaoh(path, first=first)) == alignments  # type: ignore[arg-type]
+    write_pharaoh(path, iter(alignments), first=first)
+    assert list(read_pharaoh(path, first=first)) == alignments
     assert [file.name for file in tmp_path.iterdir()] == ["links"]
 
 

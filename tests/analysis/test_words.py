@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from relakit.analysis import NO_WORD, split_words, word_weights, words_of_tokens
 from relakit.data.generated import generate_pairs
-from relakit.data.tokenizer import Tokenizer, learn_tokenizer
+from relakit.data.tokenizer import Tokenizer
 
 
 def words(text: str, *, tokenized: bool = False) -> list[str]:
@@ -85,12 +85,6 @@ def test_words_of_tokens_against_character_sets(
         shared = [len(set(range(start, end)) & set(range(*other))) for other in words]
         expected = shared.index(max(shared)) if any(shared) else NO_WORD
         assert word == expected
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    pairs = list(generate_pairs(300))
-    return learn_tokenizer([t for p in pairs for t in (p.source_text, p.target_text)], 400)
 
 
 def test_every_token_of_a_generated_text_is_in_its_word(tokenizer: Tokenizer) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,10 @@ from relakit.analysis.words import NO_WORD, Floats
 Link: TypeAlias = tuple[int, int]
 """Source word and target word, both from 0."""
 Links: TypeAlias = frozenset[Link]
+Reading: TypeAlias = Literal["normal", "shifted"]
+"""When the attention of a target token is read: ``normal`` in the step that predicts it, and
+``shifted`` in the next one, of which it is the input."""
+READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
 
 
 @dataclass(frozen=True)
