@@ -54,6 +54,15 @@ bench: $(STAMP)
 	@$(BIN)/relakit bench attention --quick
 	@$(BIN)/python benchmarks/attention_overhead.py
 
+# What `relakit bench train` and `relakit bench decode` compare with; see benchmarks/peers/README.md.
+# Not bound by constraints.txt: JoeyNMT's dependencies do not go together with ours.
+PEERS := build/peers
+$(PEERS)/.installed: benchmarks/peers/requirements.txt
+	@test -x $(PEERS)/bin/python || { echo 'Making $(PEERS) ...'; $(PYTHON) -m venv $(PEERS); }
+	@echo 'Installing JoeyNMT, Hugging Face Marian and CTranslate2 into $(PEERS) (minutes) ...'
+	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check -r $<
+	@touch $@
+
 # Memory errors and undefined behaviour in the kernels end the run. Python itself is not sanitized, so
 # the sanitizers' libraries are loaded before it; what it leaves allocated at exit is not our concern.
 # Without pytest's capture of stderr: the report comes with the end of the process.

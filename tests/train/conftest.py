@@ -14,13 +14,13 @@ WORDS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": 
 
 @pytest.fixture(scope="session")
 def text_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Text files: numbers in English, and in German in reverse order."""
+    """Text files: numbers in English, and in German."""
     folder = tmp_path_factory.mktemp("numbers")
     chance = random.Random(1)
-    for name, count in {"train": 300, "valid": 20, "test": 20}.items():
+    for name, count in {"train": 600, "valid": 20, "test": 20}.items():
         sentences = [chance.choices(list(WORDS), k=chance.randint(1, 5)) for _ in range(count)]
         source = "".join(" ".join(words) + "\n" for words in sentences)
-        target = "".join(" ".join(WORDS[w] for w in words[::-1]) + "\n" for words in sentences)
+        target = "".join(" ".join(WORDS[w] for w in words) + "\n" for words in sentences)
         (folder / f"{name}.en").write_text(source, encoding="utf-8")
         (folder / f"{name}.de").write_text(target, encoding="utf-8")
     return folder

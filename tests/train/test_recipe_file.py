@@ -101,7 +101,10 @@ def test_bad_settings(setting: str, message: str, tmp_path: Path) -> None:
         ("[training]\nepochs = 1\n", r"recipe\.toml: data is missing"),
         ('[data]\nfolder = "x"\n', r"recipe\.toml: training is missing"),
         ('[data]\nfolder = "x"\n[training]\n', "set epochs or updates, or training would never"),
-        ("[data]\n[training]\nepochs = 1\n", "prepared, folder and generated must be set, got none"),
+        (
+            "[data]\n[training]\nepochs = 1\n",
+            "prepared, folder and generated must be set, got none",
+        ),
         (
             '[data]\nfolder = "x"\nprepared = "y"\n[training]\nepochs = 1\n',
             "must be set, got prepared and folder",
@@ -114,7 +117,9 @@ def test_bad_files(text: str, message: str, tmp_path: Path) -> None:
 
 
 def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no recipe 'multi30k-smal' \(did you mean multi30k-small"):
+    with pytest.raises(
+        ValueError, match=r"no recipe 'multi30k-smal' \(did you mean multi30k-small"
+    ):
         load_recipe("multi30k-smal")
     with pytest.raises(FileNotFoundError):
         load_recipe(str(tmp_path / "none.toml"))

@@ -44,15 +44,15 @@ def find_splits(
     splits.update(("valid", files) for files in valid.values())
     tests = {
         name: files
-        for name in _test_names(folder, source_language)
+        for name in _test_names(folder, (source_language, target_language))
         if (files := _pair(folder, name, source_language, target_language)) is not None
     }
     splits.update({"test": next(iter(tests.values()))} if len(tests) == 1 else tests)
     return splits
 
 
-def _test_names(folder: Path, language: str) -> list[str]:
-    endings = tuple(f".{language}{compression}" for compression in COMPRESSIONS)
+def _test_names(folder: Path, languages: tuple[str, str]) -> list[str]:
+    endings = [f".{language}{ending}" for language in languages for ending in COMPRESSIONS]
     names = {
         path.name.removesuffix(ending)
         for path in folder.glob("test*")

@@ -28,7 +28,7 @@ class PrepareSettings:
     """Size of the joint vocabulary, if a tokenizer is learned."""
     min_frequency: int = 2
     """How often a pair of tokens has to occur to become one token."""
-    sample_lines: int = 2_000_000
+    sample_lines: int = 1_000_000
     """At most so many lines, evenly spread over both sides of train, teach the tokenizer."""
     max_tokens: int = 256
     """Pairs with more tokens on either side are dropped."""

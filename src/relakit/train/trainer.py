@@ -97,6 +97,7 @@ class Trainer:
         """Go back to the newest checkpoint, if there is one."""
         found = find_checkpoints(self.checkpoints, interrupted=True)
         if not found:
+            self.reporter.resume(0)
             return None
         restore(found[-1], self.model, self.optimizer)
         self.progress = Progress(**found[-1].state())

@@ -3,6 +3,8 @@
 The German is a function of the English, so a perfect translation is possible.
 """
 
+from relakit.data.generated.corpus_files import write_corpus
+from relakit.data.generated.noise import NOISE_KINDS, plant_noise
 from relakit.data.generated.pairs import (
     SPLITS,
     GeneratedPair,
@@ -15,12 +17,15 @@ from relakit.data.generated.pairs import (
 )
 
 __all__ = [
+    "NOISE_KINDS",
     "SPLITS",
     "GeneratedPair",
     "Noise",
     "Split",
     "generate_pairs",
     "join_words",
+    "plant_noise",
     "split_words",
     "word_spans",
+    "write_corpus",
 ]

@@ -1,4 +1,4 @@
-"""Clauses drawn at random: a verb, a subject and objects that fit it, adverbs that fit the tense."""
+"""Clauses drawn at random: a verb, a subject and objects that fit it, adverbs that fit both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from relakit.data.generated.clauses import (
     OBJECT_RANK,
     PAST,
     PERFECT,
-    PREDICATE_RANK,
     PRESENT,
     PRONOUN_RANK,
     SUBORDINATE,
@@ -23,6 +22,7 @@ from relakit.data.generated.clauses import (
     Clause,
     realise,
 )
+from relakit.data.generated.copula_sampling import CopulaSampler
 from relakit.data.generated.inflection import (
     ACCUSATIVE,
     DATIVE,
@@ -35,16 +35,13 @@ from relakit.data.generated.phrases import (
     CLOSING,
     COMMA,
     POSSESSIVES,
-    SUBJECT_PRONOUNS,
     THE,
     Phrase,
     noun_phrase,
     prepositional_phrase,
 )
-from relakit.data.generated.sampling import FREQUENCIES, MANNERS, TIMES, PhraseSampler
+from relakit.data.generated.sampling import FREQUENCIES, MANNERS, TIMES
 from relakit.data.generated.words import (
-    ADJECTIVES_FOR,
-    COPULA,
     NOUNS,
     PLACES,
     VERBS,
@@ -70,14 +67,27 @@ _CASES: Final = {"accusative": ACCUSATIVE, "dative": DATIVE}
 _VOLUNTARY: Final = {
     frame: tuple(verb for verb in verbs if verb.is_voluntary) for frame, verbs in VERBS.items()
 }
+_WITH_PERSON: Final = tuple(verb for verb in VERBS["accusative"] if "person" in verb.objects)
+_WITH_THING: Final = tuple(verb for verb in VERBS["accusative"] if verb.objects != ("person",))
 _MADE_FOR_OTHERS: Final = frozenset({"buy", "cook", "bake", "paint", "draw", "carry", "order"})
 _FOR: Final = (tokens("for", "ADP"), ("für", "ADP"))
 _WITH: Final = (tokens("with", "ADP"), ("mit", "ADP"))
-_THAN: Final = (tokens("than", "ADP"), ("als", "ADP"))
-_PREDICATE_KINDS: Final = ("person", "animal", "thing", "clothing", "vehicle", "text", "place_in")
+_STATES: Final = frozenset(
+    {"love", "like", "have", "know", "need", "understand", "trust", "believe"}
+)
+"""Verbs without adverbs: one does not like something on Monday."""
+_WITH_MANNER: Final = frozenset(
+    {"open", "close", "eat", "drink", "write", "carry", "repair", "wash", "cook", "clean", "draw"}
+    | {"paint", "tidy", "feed", "prepare", "build", "take", "hide", "sell", "sing", "work", "dance"}
+)
+_AND: Final = ("and", "CCONJ")
+_ANIMALS: Final = frozenset(
+    forms[-1] for noun in NOUNS["animal"] for forms in (noun.singular, noun.plural or ()) if forms
+)
+_WITH_COMPANY: Final = frozenset({"work", "sing", "laugh", "dance", "swim"})
 
 
-class ClauseSampler(PhraseSampler):
+class ClauseSampler(CopulaSampler):
     """Draws clauses that make sense."""
 
     def tense(self) -> int:
@@ -95,46 +105,59 @@ class ClauseSampler(PhraseSampler):
         return "accusative"
 
     def clause(
-        self, tense: int, subject: Phrase | None = None, depth: int = 0, is_last: bool = True
+        self,
+        tense: int,
+        subject: Phrase | None = None,
+        *,
+        depth: int = 0,
+        is_last: bool = True,
+        can_be_negated: bool = True,
+        with_adverbs: bool = True,
     ) -> Clause:
-        """A clause with its complements. Where it is not last, nothing follows the complements
-        that could be taken for a part of the next clause; depth counts relative clauses."""
+        """A clause with its complements and adverbs.
+
+        At depth 0 its noun phrases may contain relative clauses. Where it is not the last of its
+        sentence, or stands inside another clause, its object has none and no time comes first.
+        """
         frame = self.frame()
         if frame == "copula":
-            return self.copula_clause(tense, subject)
+            return self.copula_clause(tense, subject, can_be_negated)
         verb = self.pick(VERBS[frame])
         if subject is None:
             subject = self.subject(verb, depth)
         clause = Clause(subject, verb, tense, self.pick(MODALS))
-        if (tense != MODAL or clause.modal.can_be_negated) and self.draw() < 0.13:
-            clause.is_negated = True
+        if tense != MODAL or clause.modal.can_be_negated:
+            clause.is_negated = can_be_negated and self.draw() < 0.13
         is_open = self.add_complements(clause, depth, is_last)
-        if is_open:
+        if is_open and with_adverbs and verb.base[0][0] not in _STATES:
             self.add_adverbs(clause, is_last)
         return clause
 
-    def voluntary_clause(self, subject: Phrase) -> Clause:
-        """What one can try, decide or be told to do; for infinitives and commands."""
+    def voluntary_clause(
+        self, subject: Phrase, tense: int = PRESENT, can_be_negated: bool = False
+    ) -> Clause:
+        """What one can try, decide or be told to do."""
         frame = self.frame()
         if frame == "copula":
             frame = "accusative"
-        clause = Clause(subject, self.pick(_VOLUNTARY[frame]), PRESENT)
+        clause = Clause(subject, self.pick(_VOLUNTARY[frame]), tense)
+        clause.is_negated = can_be_negated and self.draw() < 0.15
         self.add_complements(clause, depth=1, is_last=True)
         return clause
 
     def subject(self, verb: Verb, depth: int) -> Phrase:
         subject = self.person_subject(verb.by_animals)
         if depth == 0 and not subject.is_pronoun and len(subject.source) > 1:
-            return self.extended(subject, NOMINATIVE)
+            return self.extended(subject)
         return subject
 
-    def extended(self, phrase: Phrase, case: int) -> Phrase:
+    def extended(self, phrase: Phrase) -> Phrase:
         """Some definite noun phrases get a genitive or a relative clause."""
         chance = self.draw()
-        if chance > 0.14 or phrase.source[-1][1] != "NOUN":
+        if chance > 0.14 or phrase.source[-1][1] != "NOUN" or _AND in phrase.source:
             return phrase
         if chance > 0.08:
-            return self.with_genitive(phrase) if phrase.is_definite else phrase
+            return self.with_genitive(phrase) if phrase.source[0][0] == "the" else phrase
         return self.with_relative_clause(phrase)
 
     def with_genitive(self, phrase: Phrase) -> Phrase:
@@ -156,15 +179,16 @@ class ClauseSampler(PhraseSampler):
     def with_relative_clause(self, phrase: Phrase) -> Phrase:
         """German relative clauses stand between commas, which have no English counterpart."""
         tense = PAST if self.draw() < 0.4 else PRESENT
+        is_animal = phrase.source[-1] in _ANIMALS
         if self.draw() < 0.65:
             pronoun = RELATIVE_PRONOUNS[phrase.agreement][NOMINATIVE]
-            opener = _opener("who", pronoun)
+            opener = _opener("which" if is_animal else "who", pronoun)
             subject = Phrase((), (), (), phrase.person, phrase.agreement)
             clause = self.clause(tense, subject, depth=1, is_last=False)
         else:
-            clause = self._clause_without_object(tense)
+            clause = self.clause_without_object(self._clear_subject(), tense, is_person=True)
             pronoun = RELATIVE_PRONOUNS[phrase.agreement][ACCUSATIVE]
-            opener = _opener("whom", pronoun)
+            opener = _opener("which" if is_animal else "whom", pronoun)
         relative = realise(clause, SUBORDINATE, opener)
         left, right = len(phrase.source), len(phrase.target) + 1
         links = [*phrase.links]
@@ -178,20 +202,20 @@ class ClauseSampler(PhraseSampler):
             phrase.is_definite,
         )
 
-    def _clause_without_object(self, tense: int) -> Clause:
-        """Its subject is one whose nominative shows: otherwise "die Frau, die die Katze sieht"
-        would have two English sources."""
+    def _clear_subject(self) -> Phrase:
+        """One whose nominative shows: otherwise "die Frau, die die Katze sieht" would have two
+        English sources."""
         while True:
             subject = self.person_subject()
             if subject.agreement == MASCULINE and subject.target[0][1] == "DET":
-                break
+                return subject
             if subject.is_pronoun and subject.source[0][0] not in ("she", "they"):
-                break
-        verbs = VERBS["accusative"]
-        verb = self.pick(verbs)
-        while "person" not in verb.objects:
-            verb = self.pick(verbs)
-        return Clause(subject, verb, tense)
+                return subject
+
+    def clause_without_object(self, subject: Phrase, tense: int, is_person: bool) -> Clause:
+        """For questions and relative clauses whose pronoun is the object."""
+        verbs = _WITH_PERSON if is_person else _WITH_THING
+        return Clause(subject, self.pick(verbs), tense, self.pick(MODALS))
 
     def add_complements(self, clause: Clause, depth: int, is_last: bool) -> bool:
         """Adds what the verb's frame asks for; returns whether adverbs may follow."""
@@ -199,23 +223,34 @@ class ClauseSampler(PhraseSampler):
         if frame == "accusative":
             return self._add_object(clause, depth, is_last)
         if frame == "dative":
-            self._add_person(clause, DATIVE)
+            self._add_person(clause)
         elif frame == "ditransitive":
-            self._add_person(clause, DATIVE)
+            self._add_person(clause)
             noun = self._fitting_noun(clause.verb)
-            clause.items.append((self.noun_phrase(noun, ACCUSATIVE), OBJECT_RANK))
-            self._negate_indefinite(clause, noun)
+            self._add_noun_phrase(clause, noun, ACCUSATIVE, OBJECT_RANK)
         elif clause.verb.german_preposition:
             self._add_prepositional_object(clause)
         elif frame == "motion":
             if not clause.verb.particle:
-                clause.items.append((self.direction(), ADJUNCT_RANK))
+                is_arrival = clause.verb.base[0][0] == "come"
+                clause.items.append((self.direction(is_arrival), ADJUNCT_RANK))
         elif clause.verb.objects:
             clause.items.append((self.location(), ADJUNCT_RANK))
         return True
 
-    def _add_person(self, clause: Clause, case: int) -> None:
-        person = self.person_object(clause.subject, case)
+    def _add_noun_phrase(self, clause: Clause, noun: Noun, case: int, rank: int) -> None:
+        """Under negation an indefinite noun phrase has "kein"; with others "nicht" stands."""
+        if not clause.is_negated:
+            phrase = self.noun_phrase(noun, case)
+        elif self.draw() < 0.5:
+            phrase = self.negated_noun_phrase(noun, case)
+            clause.negated_item = len(clause.items)
+        else:
+            phrase = self.noun_phrase(noun, case, can_be_any=False)
+        clause.items.append((phrase, rank))
+
+    def _add_person(self, clause: Clause) -> None:
+        person = self.person_object(clause.subject, DATIVE, not clause.is_negated)
         clause.items.append((person, PRONOUN_RANK if person.is_pronoun else DATIVE_RANK))
 
     def _fitting_noun(self, verb: Verb) -> Noun:
@@ -223,33 +258,21 @@ class ClauseSampler(PhraseSampler):
         return self.pick(PLACES if kind == "place" else NOUNS[kind])
 
     def _add_object(self, clause: Clause, depth: int, is_last: bool) -> bool:
+        """Returns whether adverbs may follow: after a relative clause they would belong to it."""
         verb = clause.verb
         kind = self.pick_evenly(verb.objects)
         if kind == "person":
-            phrase = self.person_object(clause.subject, ACCUSATIVE)
-            noun = None
-        else:
-            noun = self.pick(PLACES if kind == "place" else NOUNS[kind])
-            phrase = self.noun_phrase(noun, ACCUSATIVE)
-        is_open = True
-        if kind == "person" and depth == 0 and is_last and not clause.is_negated:
-            extended = self.extended(phrase, ACCUSATIVE)
-            is_open = extended.target[-1] is not CLOSING
-            phrase = extended
-        clause.items.append((phrase, PRONOUN_RANK if phrase.is_pronoun else OBJECT_RANK))
-        if clause.is_negated:
-            if noun is not None:
-                self._negate_indefinite(clause, noun)
-        elif verb.base[0][0] in _MADE_FOR_OTHERS and kind != "person" and self.draw() < 0.25:
+            phrase = self.person_object(clause.subject, ACCUSATIVE, not clause.is_negated)
+            if depth == 0 and is_last and not clause.is_negated:
+                phrase = self.extended(phrase)
+            clause.items.append((phrase, PRONOUN_RANK if phrase.is_pronoun else OBJECT_RANK))
+            return phrase.target[-1] is not CLOSING
+        noun = self.pick(PLACES if kind == "place" else NOUNS[kind])
+        self._add_noun_phrase(clause, noun, ACCUSATIVE, OBJECT_RANK)
+        if verb.base[0][0] in _MADE_FOR_OTHERS and not clause.is_negated and self.draw() < 0.25:
             person = self.person_object(clause.subject, ACCUSATIVE)
             clause.items.append((prepositional_phrase(*_FOR, person), ADJUNCT_RANK))
-        return is_open
-
-    def _negate_indefinite(self, clause: Clause, noun: Noun) -> None:
-        """The last item gets "kein" where it is indefinite; else "nicht" stands for itself."""
-        if clause.is_negated and not clause.items[-1][0].is_definite:
-            clause.items[-1] = (self.negated_noun_phrase(noun, ACCUSATIVE), OBJECT_RANK)
-            clause.negated_item = len(clause.items) - 1
+        return True
 
     def _add_prepositional_object(self, clause: Clause) -> None:
         verb = clause.verb
@@ -266,25 +289,14 @@ class ClauseSampler(PhraseSampler):
 
     def add_adverbs(self, clause: Clause, is_last: bool) -> None:
         """Manner, company, place and time, in this English order."""
-        draw, verb, items = self.draw, clause.verb, clause.items
-        frame = verb.frame
-        chance = draw()
+        draw, items = self.draw, clause.items
         if not clause.is_negated:
+            chance = draw()
             if chance < 0.10 and clause.tense != FUTURE:
                 clause.frequency = self.pick(FREQUENCIES[: 5 if clause.tense == MODAL else 6])
-            elif chance < 0.17 and verb.is_voluntary and frame in ("accusative", "intransitive"):
-                if not (items and items[-1][1] == ADJUNCT_RANK):
-                    is_before = bool(items) and not items[-1][0].is_definite
-                    items.append(
-                        (self.pick(MANNERS), EARLY_MANNER_RANK if is_before else MANNER_RANK)
-                    )
-            if frame == "intransitive" and not verb.objects and draw() < 0.12:
-                company = self.person_object(clause.subject, DATIVE)
-                items.append((prepositional_phrase(*_WITH, company), ADJUNCT_RANK))
-            wants_place = 0.35 if frame == "intransitive" and not verb.objects else 0.14
-            if frame in ("accusative", "intransitive", "prepositional") and draw() < wants_place:
-                if not verb.objects or frame != "intransitive":
-                    items.append((self.location(), ADJUNCT_RANK))
+            elif chance < 0.25 and clause.verb.base[0][0] in _WITH_MANNER:
+                self._add_manner(clause)
+            self._add_company_and_place(clause)
         letter = _TENSE_LETTERS.get(clause.tense)
         if letter is None or clause.frequency is not None:
             return
@@ -294,44 +306,28 @@ class ClauseSampler(PhraseSampler):
         elif chance < 0.32:
             items.append((self.pick(TIMES[letter]), TIME_RANK))
 
-    def copula_clause(self, tense: int, subject: Phrase | None) -> Clause:
-        """ "is old", "is older than my house", "is in the garden"."""
-        if tense == MODAL:
-            tense = PRESENT
-        kind = "person"
-        if subject is None:
-            kind = self.pick(_PREDICATE_KINDS)
-            if kind == "person":
-                subject = self.person_subject()
-            else:
-                subject = self.noun_phrase(self.pick(NOUNS[kind]), NOMINATIVE, can_be_any=False)
-        clause = Clause(subject, COPULA, tense)
-        clause.is_negated = self.draw() < 0.15
-        adjective_kind = kind.partition("_")[0]
-        chance = self.draw()
-        if chance < 0.3 and adjective_kind != "place":
-            clause.items.append((self.location(), PREDICATE_RANK))
-            return clause
-        adjective = self.pick(ADJECTIVES_FOR[adjective_kind])
-        if chance > 0.7 and adjective.german_comparative is not None:
-            other = self.noun_phrase(self.pick(NOUNS[kind]), NOMINATIVE, can_be_any=False)
-            than = prepositional_phrase(*_THAN, other)
-            words = len(adjective.comparative)
-            links = [(word, 0) for word in range(words)]
-            links += [(left + words, right + 1) for left, right in than.links]
-            phrase = Phrase(
-                [*adjective.comparative, *than.source],
-                [adjective.german_comparative, *than.target],
-                links,
-            )
+    def _add_manner(self, clause: Clause) -> None:
+        """In German before an indefinite object, after a definite one."""
+        items = clause.items
+        if items and items[-1][1] == ADJUNCT_RANK:
+            return
+        is_before = bool(items) and not items[-1][0].is_definite
+        items.append((self.pick(MANNERS), EARLY_MANNER_RANK if is_before else MANNER_RANK))
+
+    def _add_company_and_place(self, clause: Clause) -> None:
+        verb, items = clause.verb, clause.items
+        if verb.base[0][0] in _WITH_COMPANY and not verb.preposition and self.draw() < 0.2:
+            company = self.person_object(clause.subject, DATIVE)
+            items.append((prepositional_phrase(*_WITH, company), ADJUNCT_RANK))
+        if verb.frame == "accusative":
+            share = 0.14
+        elif verb.frame == "intransitive" and not verb.objects:
+            share = 0.35
         else:
-            phrase = Phrase((adjective.english,), (adjective.predicate,), ((0, 0),))
-        clause.items.append((phrase, PREDICATE_RANK))
-        return clause
+            return
+        if self.draw() < share:
+            items.append((self.location(), ADJUNCT_RANK))
 
 
 def _opener(english: str, german: str) -> Phrase:
     return Phrase(((english, "PRON"),), ((german, "PRON"),), ((0, 0),))
-
-
-__all__ = ["SUBJECT_PRONOUNS", "ClauseSampler"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from relakit.data.generated.inflection import SECOND, THIRD
+from relakit.data.generated.inflection import SECOND
 from relakit.data.generated.phrases import (
     REFLEXIVES,
     Phrase,
@@ -119,54 +119,85 @@ def realise(clause: Clause, kind: int, opener: Phrase = NOTHING) -> Phrase:
     """The clause in both languages. The opener is a conjunction, a question word or a pronoun."""
     if kind >= INFINITIVE:
         return _realise_subjectless(clause, kind, opener)
-    verb, person = clause.verb, clause.subject.person
-    asks = kind == QUESTION
-    source, finite, closing, not_slot = _verb_group(clause, person, asks)
-    middle = _middle_field(clause, person, not_slot)
-    subject: TargetItem = (_SUBJECT, clause.subject.target, clause.subject.links)
-    target: list[TargetItem]
+    group = _verb_group(clause, clause.subject.person, kind == QUESTION)
+    source = _english_order(clause, kind, opener, group[0])
+    middle = _middle_field(clause, clause.subject.person, group[3])
     if kind == SUBORDINATE:
-        target = [(_OPENER, opener.target, opener.links), subject, *middle]
-        if closing is not None:
-            target.append(closing)
-        elif verb.particle and clause.tense <= PAST:
-            joined = verb.joined_past if clause.tense == PAST else verb.joined_present
-            finite = (finite[0], joined[person], finite[2])
-        target.append(finite)
+        target = _verb_last(clause, opener, middle, group[1], group[2])
     else:
-        target = [finite]
-        if kind == MAIN and clause.initial is None:
-            target.insert(0, subject)
-        elif kind != WITHOUT_SUBJECT:
-            if clause.initial is not None:
-                target.insert(0, (_INITIAL, clause.initial.target, clause.initial.links))
-            place = len(target)
-            if verb.frame == "reflexive" and not clause.subject.is_pronoun:
-                place += 1
-                target.append(middle.pop(0))
-            target.append(subject)
-        if opener is not NOTHING:
-            target.insert(0, (_OPENER, opener.target, opener.links))
-        target += middle
-        if closing is not None:
-            target.append(closing)
-        elif verb.particle:
-            target.append((_VERB, verb.particle, verb.links))
-    english: list[SourceItem] = [(_OPENER, opener.source)]
+        target = _verb_second(clause, kind, opener, middle, group[1], group[2])
+    return assemble(source, target)
+
+
+def _english_order(
+    clause: Clause, kind: int, opener: Phrase, verb_group: list[SourceItem]
+) -> list[SourceItem]:
+    subject: SourceItem = (_SUBJECT, clause.subject.source)
+    source: list[SourceItem] = [(_OPENER, opener.source)]
     if clause.initial is not None:
-        english.append((_INITIAL, clause.initial.source))
+        source.append((_INITIAL, clause.initial.source))
     if kind == WITHOUT_SUBJECT:
-        english += source
-    elif asks:
-        english += (source[0], (_SUBJECT, clause.subject.source), *source[1:])
+        source += verb_group
+    elif kind == QUESTION:
+        source += (verb_group[0], subject, *verb_group[1:])
     else:
-        english.append((_SUBJECT, clause.subject.source))
-        english += source
-    slot = _ITEMS
-    for item, _ in clause.items:
-        english.append((slot, item.source))
-        slot += 1
-    return assemble(english, target)
+        source += (subject, *verb_group)
+    return source + _english_items(clause)
+
+
+def _english_items(clause: Clause) -> list[SourceItem]:
+    return [(_ITEMS + number, item.source) for number, (item, _) in enumerate(clause.items)]
+
+
+def _verb_last(
+    clause: Clause,
+    opener: Phrase,
+    middle: list[TargetItem],
+    finite: TargetItem,
+    closing: TargetItem | None,
+) -> list[TargetItem]:
+    verb, subject = clause.verb, clause.subject
+    target = [(_OPENER, opener.target, opener.links), (_SUBJECT, subject.target, subject.links)]
+    target += middle
+    if closing is not None:
+        target.append(closing)
+    elif verb.particle:
+        joined = verb.joined_past if clause.tense == PAST else verb.joined_present
+        finite = (finite[0], joined[subject.person], finite[2])
+    target.append(finite)
+    return target
+
+
+def _verb_second(
+    clause: Clause,
+    kind: int,
+    opener: Phrase,
+    middle: list[TargetItem],
+    finite: TargetItem,
+    closing: TargetItem | None,
+) -> list[TargetItem]:
+    """The finite verb after the first part, or first where the first part is outside."""
+    verb = clause.verb
+    subject: TargetItem = (_SUBJECT, clause.subject.target, clause.subject.links)
+    target: list[TargetItem] = [(_OPENER, opener.target, opener.links)]
+    if kind == WITHOUT_SUBJECT:
+        target.append(finite)
+    elif kind == MAIN and clause.initial is None:
+        target += (subject, finite)
+    else:
+        if clause.initial is not None:
+            target.append((_INITIAL, clause.initial.target, clause.initial.links))
+        target.append(finite)
+        # "Heute beeilt sich der Mann", but "heute beeilt er sich".
+        if verb.frame == "reflexive" and not clause.subject.is_pronoun:
+            target.append(middle.pop(0))
+        target.append(subject)
+    target += middle
+    if closing is not None:
+        target.append(closing)
+    elif verb.particle:
+        target.append((_VERB, verb.particle, verb.links))
+    return target
 
 
 def _verb_group(
@@ -264,8 +295,6 @@ def _realise_subjectless(clause: Clause, kind: int, opener: Phrase) -> Phrase:
     source: list[SourceItem] = [(_OPENER, opener.source)]
     target: list[TargetItem] = [(_OPENER, opener.target, opener.links)]
     if kind == INFINITIVE:
-        if clause.is_negated:
-            source.append((_NOT, _ENGLISH_NOT))
         source += ((_TO, _TO_TOKENS), (_VERB, verb.base))
         target += _middle_field(clause, clause.subject.person, _NOT)
         if verb.particle:
@@ -277,14 +306,10 @@ def _realise_subjectless(clause: Clause, kind: int, opener: Phrase) -> Phrase:
             )
     else:
         if clause.is_negated:
-            source += ((_AUXILIARY, _DO[0][THIRD - 1]), (_NOT, _ENGLISH_NOT))
+            source += ((_AUXILIARY, _DO[0][SECOND]), (_NOT, _ENGLISH_NOT))
         source.append((_VERB, verb.base))
         target.append((_VERB, verb.imperative, verb.links))
         target += _middle_field(clause, SECOND, _NOT)
         if verb.particle:
             target.append((_VERB, verb.particle, verb.links))
-    slot = _ITEMS
-    for item, _ in clause.items:
-        source.append((slot, item.source))
-        slot += 1
-    return assemble(source, target)
+    return assemble(source + _english_items(clause), target)

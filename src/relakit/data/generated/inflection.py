@@ -142,8 +142,12 @@ class GermanVerbForms:
         plural = preterite + ("n" if preterite.endswith("e") else "en")
         self.past = (preterite, _second_person_past(preterite), preterite, plural, plural)
         # A stem with i for e keeps it in the imperative: "gib", "nimm"; other vowels change back.
-        changes_to_i = "i" in third and "i" not in base
-        self.imperative = third[:-1] if changes_to_i else self.present[0]
+        if "i" in third and "i" not in base:
+            self.imperative = third[:-1]
+        elif len(parts) == 1 or link:
+            self.imperative = self.present[0]
+        else:
+            self.imperative = stem
 
 
 def _first_person(base: str, stem: str, third: str) -> str:

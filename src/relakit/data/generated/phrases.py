@@ -1,4 +1,4 @@
-"""Phrases: words of both languages with the links between them, and how phrases are put together."""
+"""Phrases: words of both languages with the links between them."""
 
 from __future__ import annotations
 
@@ -74,8 +74,7 @@ def assemble(source: Iterable[SourceItem], target: Iterable[TargetItem]) -> Phra
             else:
                 german[-1] = COMMA
         start, base = starts[slot], len(german)
-        for left, right in item_links:
-            links.append((start + left, base + right))
+        links += [(start + left, base + right) for left, right in item_links]
         german += tokens
     return Phrase(english, german, links)
 

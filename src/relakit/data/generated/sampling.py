@@ -52,7 +52,15 @@ from relakit.data.generated.phrases import (
     prepositional_phrase,
     takes_an,
 )
-from relakit.data.generated.words import ADJECTIVES_FOR, NOUNS, Noun, Tokens, rows, tokens
+from relakit.data.generated.words import (
+    ADJECTIVES_FOR,
+    NOUNS,
+    Adjective,
+    Noun,
+    Tokens,
+    rows,
+    tokens,
+)
 
 Draw: TypeAlias = Callable[[], float]
 Item = TypeVar("Item")
@@ -73,6 +81,15 @@ def _owner(name: str) -> Determiner:
 _OWNERS: Final = tuple(_owner(name) for name in NAMES)
 _AND: Final = (("and", "CCONJ"),)
 _UND: Final = (("und", "CCONJ"),)
+
+
+def _and(first: Phrase, second: Phrase) -> Phrase:
+    """Both phrases, as a subject in the plural."""
+    left, right = len(first.source), len(first.target)
+    links = [*first.links, (left, right)]
+    links += [(left + 1 + source, right + 1 + target) for source, target in second.links]
+    source = [*first.source, *_AND, *second.source]
+    return Phrase(source, [*first.target, *_UND, *second.target], links, THIRD_PLURAL)
 
 
 def _adverb(english: str, german: str) -> Phrase:
@@ -120,7 +137,7 @@ LOCATIONS: Final = (
     _relation("in", "in", "place_in", DATIVE),
     _relation("in", "in", "place_in", DATIVE),
     _relation("at", "an", "place_at", DATIVE),
-    _relation("on", "auf", "place_on", DATIVE),
+    _relation("on", "auf", "place_over place_on", DATIVE),
     _relation("in_front_of", "vor", "place_in opening vehicle", DATIVE),
     _relation("behind", "hinter", "place_in plant opening", DATIVE),
     _relation("next_to", "neben", "place_at plant vehicle", DATIVE),
@@ -129,13 +146,17 @@ LOCATIONS: Final = (
 )
 DIRECTIONS: Final = (
     _relation("to", "zu", "place_in place_at", DATIVE),
-    _relation("to", "zu", "place_at", DATIVE),
+    _relation("to", "zu", "place_at place_in", DATIVE),
     _relation("into", "in", "place_in", ACCUSATIVE),
-    _relation("onto", "auf", "place_on", ACCUSATIVE),
+    _relation("onto", "auf", "place_over place_on", ACCUSATIVE),
     _relation("through", "durch", "place_in", ACCUSATIVE),
-    _relation("from", "von", "place_at place_on", DATIVE),
     _relation("out_of", "aus", "place_in", DATIVE),
-    _relation("over", "über", "place_on", ACCUSATIVE),
+    _relation("over", "über", "place_over", ACCUSATIVE),
+)
+ORIGINS: Final = (
+    _relation("from", "von", "place_at place_over", DATIVE),
+    _relation("out_of", "aus", "place_in", DATIVE),
+    _relation("to", "zu", "place_in place_at", DATIVE),
 )
 
 
@@ -147,7 +168,8 @@ def _city(english: str, german: str) -> tuple[Phrase, ...]:
 
 
 CITY_LOCATIONS: Final = _city("in", "in")
-CITY_DIRECTIONS: Final = _city("to", "nach") + _city("from", "aus")
+CITY_DIRECTIONS: Final = _city("to", "nach")
+CITY_ORIGINS: Final = _city("from", "aus")
 
 
 class PhraseSampler:
@@ -168,19 +190,24 @@ class PhraseSampler:
         """The noun with a determiner, sometimes in the plural, sometimes with adjectives."""
         draw = self.draw
         is_plural = noun.plural is not None and draw() < 0.22
-        adjectives = ()
-        chance = draw()
-        if chance < 0.36:
-            fitting = ADJECTIVES_FOR[noun.kind]
-            if fitting:
-                first = self.pick(fitting)
-                adjectives = (first,)
+        adjectives = self._adjectives(noun, 0.36)
         determiner = self._determiner(noun, is_plural, can_be_any)
         if determiner is A:
             next_word = adjectives[0].english[0] if adjectives else noun.singular[0][0]
             if takes_an(next_word):
                 determiner = AN
         return noun_phrase(noun, case, determiner, is_plural, adjectives)
+
+    def _adjectives(self, noun: Noun, share: float) -> tuple[Adjective, ...]:
+        fitting = ADJECTIVES_FOR[noun.kind]
+        chance = self.draw()
+        if chance > share:
+            return ()
+        first = self.pick(fitting)
+        if chance > 0.04 or first.comes_second:
+            return (first,)
+        second = self.pick(fitting)
+        return (first, second) if second.comes_second else (first,)
 
     def _determiner(self, noun: Noun, is_plural: bool, can_be_any: bool) -> Determiner:
         chance = self.draw()
@@ -204,9 +231,7 @@ class PhraseSampler:
 
     def negated_noun_phrase(self, noun: Noun, case: int) -> Phrase:
         """Indefinite, with "kein" in German; its first German word belongs to the negation."""
-        adjectives = ()
-        if self.draw() < 0.2 and ADJECTIVES_FOR[noun.kind]:
-            adjectives = (self.pick(ADJECTIVES_FOR[noun.kind]),)
+        adjectives = self._adjectives(noun, 0.2)
         is_plural = noun.plural is not None and self.draw() < 0.35
         if is_plural or noun.kind in ("staple", "drink"):
             return noun_phrase(noun, case, NOT_ANY, is_plural, adjectives)
@@ -221,18 +246,13 @@ class PhraseSampler:
         if chance < 0.42:
             return self.pick(_NAMES)
         if chance < 0.46:
-            return self._two_names()
-        if chance < 0.60 and by_animals:
-            return self.noun_phrase(self.pick(NOUNS["animal"]), NOMINATIVE)
-        return self.noun_phrase(self.pick(NOUNS["person"]), NOMINATIVE)
-
-    def _two_names(self) -> Phrase:
-        first, second = self.pick(_NAMES), self.pick(_NAMES)
-        if first is second:
-            return first
-        source = (*first.source, *_AND, *second.source)
-        target = (*first.target, *_UND, *second.target)
-        return Phrase(source, target, ((0, 0), (1, 1), (2, 2)), THIRD_PLURAL)
+            first, second = self.pick(_NAMES), self.pick(_NAMES)
+            return first if first is second else _and(first, second)
+        kind = "animal" if chance < 0.60 and by_animals else "person"
+        phrase = self.noun_phrase(self.pick(NOUNS[kind]), NOMINATIVE)
+        if chance < 0.97:
+            return phrase
+        return _and(phrase, self.noun_phrase(self.pick(NOUNS[kind]), NOMINATIVE))
 
     def object_pronoun(self, subject: Phrase, case: int) -> Phrase:
         """A pronoun that is not the subject itself."""
@@ -244,24 +264,26 @@ class PhraseSampler:
             return OBJECT_PRONOUNS[case][0]
         return pronoun
 
-    def person_object(self, subject: Phrase, case: int) -> Phrase:
+    def person_object(self, subject: Phrase, case: int, can_be_any: bool = True) -> Phrase:
         chance = self.draw()
         if chance < 0.22:
             return self.object_pronoun(subject, case)
         if chance < 0.36:
             name = self.pick(_NAMES)
-            return self.noun_phrase(NOUNS["person"][0], case) if name is subject else name
-        return self.noun_phrase(self.pick(NOUNS["person"]), case)
+            if name is not subject:
+                return name
+        return self.noun_phrase(self.pick(NOUNS["person"]), case, can_be_any)
 
     def location(self) -> Phrase:
         if self.draw() < 0.1:
             return self.pick(CITY_LOCATIONS)
         return self._related(LOCATIONS)
 
-    def direction(self) -> Phrase:
+    def direction(self, is_arrival: bool) -> Phrase:
+        """Where to; or, for "come", mostly where from."""
         if self.draw() < 0.15:
-            return self.pick(CITY_DIRECTIONS)
-        return self._related(DIRECTIONS)
+            return self.pick(CITY_ORIGINS if is_arrival else CITY_DIRECTIONS)
+        return self._related(ORIGINS if is_arrival else DIRECTIONS)
 
     def _related(self, relations: Sequence[_Relation]) -> Phrase:
         english, german, nouns, case = self.pick_evenly(relations)

@@ -36,13 +36,14 @@ _PERIOD: Final[Tokens] = ((".", "PUNCT"),)
 _QUESTION_MARK: Final[Tokens] = (("?", "PUNCT"),)
 _EXCLAMATION_MARK: Final[Tokens] = (("!", "PUNCT"),)
 _COMMA: Final[Tokens] = (COMMA,)
-_CLOSING: Final[Tokens] = (CLOSING,)
 _ONE: Final = ((0, 0),)
 
 
-def _word(english: str, german: str, tag: str) -> Phrase:
-    source = tuple((word, tag) for word in english.split())
-    return Phrase(source, ((german, tag),), tuple((word, 0) for word in range(len(source))))
+def _word(english: str, german: str, tags: str) -> Phrase:
+    """English words and the one German word for them, which has the last of the tags."""
+    source = tuple(zip(english.split(), tags.split(), strict=False))
+    target = ((german, tags.split()[-1]),)
+    return Phrase(source, target, tuple((word, 0) for word in range(len(source))))
 
 
 def _adverbs(*words: str) -> Tokens:
@@ -55,7 +56,7 @@ _CONJUNCTIONS: Final = (
     _word("while", "während", "SCONJ"),
     _word("if", "wenn", "SCONJ"),
     _word("before", "bevor", "SCONJ"),
-    _word("as soon as", "sobald", "SCONJ"),
+    _word("as soon as", "sobald", "ADV ADV SCONJ"),
     _word("until", "bis", "SCONJ"),
 )
 _FRONTED_CONJUNCTIONS: Final = _CONJUNCTIONS[:6]
@@ -64,15 +65,21 @@ _WHETHER: Final = _word("whether", "ob", "SCONJ")
 _AND: Final = _word("and", "und", "CCONJ")
 _BUT: Final = _word("but", "aber", "CCONJ")
 _OR: Final = _word("or", "oder", "CCONJ")
-_IN_ORDER: Final = _word("in order", "um", "SCONJ")
+_IN_ORDER: Final = _word("in order", "um", "ADP NOUN SCONJ")
 _PLEASE: Final = _word("please", "bitte", "INTJ")
 _WHO: Final = Phrase((("who", "PRON"),), (("wer", "PRON"),), _ONE, THIRD, is_pronoun=True)
+_WHOM: Final = _word("whom", "wen", "PRON")
+_WHAT: Final = _word("what", "was", "PRON")
 _QUESTION_WORDS: Final = (
     _word("why", "warum", "ADV"),
     _word("where", "wo", "ADV"),
     _word("when", "wann", "ADV"),
     Phrase(_adverbs("how", "often"), _adverbs("wie", "oft"), ((0, 0), (1, 1))),
 )
+
+
+_WITH_PLACE: Final = frozenset({"motion", "intransitive", "copula"})
+"""Frames that say where already: only "why" can be asked."""
 
 
 class SentenceSampler(ClauseSampler):
@@ -82,7 +89,8 @@ class SentenceSampler(ClauseSampler):
         super().__init__(draw)
         # How often each kind of sentence is drawn, as upper ends of a share of 1.
         self._kinds: tuple[tuple[float, Callable[[], Phrase]], ...] = (
-            (0.44, self._statement),
+            (0.42, self._statement),
+            (0.44, self._existence),
             (0.51, self._question),
             (0.58, self._question_with_word),
             (0.63, self._command),
@@ -104,24 +112,37 @@ class SentenceSampler(ClauseSampler):
     def _statement(self) -> Phrase:
         return _finish(realise(self.clause(self.tense()), MAIN))
 
+    def _existence(self) -> Phrase:
+        return _finish(realise(self.existential_clause(int(self.draw() < 0.4)), MAIN))
+
     def _question(self) -> Phrase:
-        clause = self.clause(self.tense())
+        clause = self.clause(self.tense(), can_be_negated=False)
         clause.initial = None
         return _finish(realise(clause, QUESTION), _QUESTION_MARK)
 
     def _question_with_word(self) -> Phrase:
         tense = self.tense()
-        if self.draw() < 0.25:
-            clause = self.clause(tense, _WHO)
+        chance = self.draw()
+        if chance < 0.2:
+            return self._question_for_object(tense)
+        if chance < 0.4:
+            clause = self.clause(tense, _WHO, can_be_negated=False)
             clause.initial = None
             return _finish(realise(clause, MAIN), _QUESTION_MARK)
-        clause = self.clause(tense, is_last=False)
-        return _finish(realise(clause, QUESTION, self.pick(_QUESTION_WORDS)), _QUESTION_MARK)
+        clause = self.clause(tense, is_last=False, can_be_negated=False, with_adverbs=False)
+        words = _QUESTION_WORDS[: 1 if clause.verb.frame in _WITH_PLACE else None]
+        return _finish(realise(clause, QUESTION, self.pick(words)), _QUESTION_MARK)
+
+    def _question_for_object(self, tense: int) -> Phrase:
+        is_person = self.draw() < 0.4
+        clause = self.clause_without_object(self.person_subject(), tense, is_person)
+        opener = _WHOM if is_person else _WHAT
+        return _finish(realise(clause, QUESTION, opener), _QUESTION_MARK)
 
     def _command(self) -> Phrase:
-        clause = self.voluntary_clause(_YOU)
-        opener = _PLEASE if self.draw() < 0.4 else NOTHING
-        clause.is_negated = False
+        clause = self.voluntary_clause(_YOU, can_be_negated=True)
+        is_polite = self.draw() < 0.4 or not clause.items
+        opener = _PLEASE if is_polite else NOTHING
         return _finish(realise(clause, COMMAND, opener), _EXCLAMATION_MARK)
 
     def _two_clauses(self) -> Phrase:
@@ -129,12 +150,14 @@ class SentenceSampler(ClauseSampler):
         tense = PAST if self.draw() < 0.5 else PRESENT
         first = realise(self.clause(tense), MAIN)
         second = realise(self.clause(tense), MAIN)
-        joint = _AND if self.draw() < 0.5 else _BUT
+        joint = self.pick((_AND, _BUT, _OR))
         return _join((first, _comma_pair(), joint, second, _END))
 
     def _two_predicates(self) -> Phrase:
         tense = PAST if self.draw() < 0.5 else PRESENT
-        clause = self.clause(tense, is_last=False)
+        # A person, who can do whatever the second verb says.
+        person = self.person_subject()
+        clause = self.clause(tense, person, is_last=False, can_be_negated=False)
         subject = Phrase((), (), (), clause.subject.person)
         other = self.clause(tense, subject, depth=1)
         other.initial = None
@@ -156,7 +179,10 @@ class SentenceSampler(ClauseSampler):
 
     def _with_reported_clause(self) -> Phrase:
         tense = PAST if self.draw() < 0.45 else PRESENT
-        frame, opener = ("that", _THAT) if self.draw() < 0.7 else ("whether", _WHETHER)
+        if self.draw() < 0.7:
+            frame, opener = "that", _THAT
+        else:
+            frame, opener = "whether", _WHETHER if self.draw() < 0.6 else _QUESTION_WORDS[0]
         subject = self.person_subject()
         main = Clause(subject, self.pick(VERBS[frame]), tense)
         main.is_negated = self.draw() < 0.12
@@ -174,7 +200,7 @@ class SentenceSampler(ClauseSampler):
 
     def _with_purpose(self) -> Phrase:
         tense = PAST if self.draw() < 0.45 else PRESENT
-        main = self.clause(tense, depth=1, is_last=False)
+        main = self.voluntary_clause(self.person_subject(), tense)
         clause = self.voluntary_clause(main.subject)
         purpose = realise(clause, INFINITIVE, _IN_ORDER)
         return _join((realise(main, MAIN), _GERMAN_COMMA, purpose, _END))
@@ -199,4 +225,9 @@ def _join(parts: tuple[Phrase, ...]) -> Phrase:
 
 
 def _finish(phrase: Phrase, mark: Tokens = _PERIOD) -> Phrase:
-    return _join((phrase, Phrase(mark, mark, _ONE)))
+    """The phrase with its final mark."""
+    target = list(phrase.target)
+    if target[-1] is CLOSING:
+        target.pop()
+    links = [*phrase.links, (len(phrase.source), len(target))]
+    return Phrase([*phrase.source, *mark], [*target, *mark], links)

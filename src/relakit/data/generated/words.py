@@ -56,7 +56,15 @@ class Noun:
 class Adjective:
     """An adjective: German tokens by declension, agreement class and case."""
 
-    __slots__ = ("comparative", "english", "german", "german_comparative", "kinds", "predicate")
+    __slots__ = (
+        "comes_second",
+        "comparative",
+        "english",
+        "german",
+        "german_comparative",
+        "kinds",
+        "predicate",
+    )
 
     def __init__(self, row: str) -> None:
         forms, _, kinds = row.partition(" | ")
@@ -75,6 +83,8 @@ class Adjective:
             for declension in ADJECTIVE_ENDINGS
         )
         self.kinds = frozenset(kinds.split())
+        # "a tired old man", "the new red car": age and colour stand next to the noun.
+        self.comes_second = english in ("old", "young") or comparative == "-"
 
 
 class Verb:
@@ -103,12 +113,17 @@ class Verb:
     def _set_english(self, base: str, third: str, past: str, participle: str) -> None:
         self.base = _verb_tokens(base)
         third_tokens = _verb_tokens(third)
-        self.english_present = (self.base, self.base, third_tokens, self.base, self.base)
-        self.english_past = (_verb_tokens(past),) * 5
+        self.english_present: tuple[Tokens, ...] = (
+            self.base,
+            self.base,
+            third_tokens,
+            self.base,
+            self.base,
+        )
+        self.english_past: tuple[Tokens, ...] = (_verb_tokens(past),) * 5
         self.english_participle = _verb_tokens(participle)
         # One German token against all English words of the verb.
         self.links: Links = tuple((word, 0) for word in range(len(self.base)))
-        self.plain_links: Links = ((0, 0),)
 
     def _set_german(self, forms: GermanVerbForms, tag: str = "VERB") -> None:
         particle = forms.particle
@@ -137,7 +152,7 @@ def _each(words: tuple[str, ...], tag: str) -> tuple[Tokens, ...]:
     return tuple(((word, tag),) for word in words)
 
 
-NOUNS: Final = {
+NOUNS: Final[dict[str, tuple[Noun, ...]]] = {
     kind: tuple(Noun(kind, row) for row in rows(table)) for kind, table in NOUN_TABLES.items()
 }
 PLACES: Final = NOUNS["place_in"] + NOUNS["place_at"]
@@ -166,4 +181,13 @@ def _make_copula() -> Verb:
     return copula
 
 
+def _make_existential() -> Verb:
+    """ "There is", "there are": German "es gibt", always in the singular."""
+    verb = _make_copula()
+    verb.present = verb.joined_present = _each(("gibt",) * 5, "VERB")
+    verb.past = verb.joined_past = _each(("gab",) * 5, "VERB")
+    return verb
+
+
 COPULA: Final = _make_copula()
+EXISTENTIAL: Final = _make_existential()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 # English, its comparative ("-" where it is not used), German, stem before endings, comparative
-# stem, and the noun classes it goes with ("*" stands for all of those named in OBJECT_CLASSES).
+# stem, and the noun classes it goes with.
 ADJECTIVE_TABLE = """
     old older alt alt älter | person animal thing text clothing vehicle place opening plant
     young younger jung jung jünger | person animal
     small smaller klein klein kleiner | person animal thing vehicle place opening plant food
-    big bigger groß groß größer | person animal thing vehicle place opening plant food
+    big bigger groß groß größer | animal thing vehicle place opening plant food
     new newer neu neu neuer | thing text clothing vehicle place opening
-    beautiful more_beautiful schön schön schöner | person animal thing text clothing place plant event
+    beautiful more_beautiful schön schön schöner | person thing clothing place plant event
     red - rot rot - | thing clothing vehicle opening
     friendly friendlier freundlich freundlich freundlicher | person animal
     good better gut gut besser | person text food staple drink event

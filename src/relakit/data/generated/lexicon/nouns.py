@@ -131,6 +131,7 @@ NOUN_TABLES = {
         key m Schlüssel Schlüssels Schlüssel
         ball m Ball Balles Bälle
         lamp f Lampe Lampe Lampen
+        hat m Hut Hutes Hüte
         chair m Stuhl Stuhls Stühle
         bag f Tasche Tasche Taschen
         clock f Uhr Uhr Uhren
@@ -155,10 +156,10 @@ NOUN_TABLES = {
         bread_knife/bread_knives n Brotmesser Brotmessers Brotmesser
         wall_clock f Wanduhr Wanduhr Wanduhren
         rose f Rose Rose Rosen
+        straw_hat m Strohhut Strohhutes Strohhüte
     """,
     "clothing": """
         coat m Mantel Mantels Mäntel
-        hat m Hut Hutes Hüte
         shirt n Hemd Hemdes Hemden
         dress n Kleid Kleides Kleider
         jacket f Jacke Jacke Jacken
@@ -167,7 +168,6 @@ NOUN_TABLES = {
         skirt m Rock Rocks Röcke
         sweater m Pullover Pullovers Pullover
         summer_dress n Sommerkleid Sommerkleides Sommerkleider
-        straw_hat m Strohhut Strohhutes Strohhüte
     """,
     "vehicle": """
         car n Auto Autos Autos
@@ -229,16 +229,18 @@ NOUN_TABLES = {
     """,
     "place_on": """
         table m Tisch Tisches Tische
+        roof n Dach Daches Dächer
+        kitchen_table m Küchentisch Küchentisches Küchentische
+        balcony m Balkon Balkons Balkone
+        sofa n Sofa Sofas Sofas
+    """,
+    "place_over": """
         street f Straße Straße Straßen
         bridge f Brücke Brücke Brücken
         mountain m Berg Berges Berge
-        roof n Dach Daches Dächer
         island f Insel Insel Inseln
         meadow f Wiese Wiese Wiesen
-        kitchen_table m Küchentisch Küchentisches Küchentische
-        balcony m Balkon Balkons Balkone
         field n Feld Feldes Felder
-        sofa n Sofa Sofas Sofas
         market_place m Marktplatz Marktplatzes Marktplätze
     """,
     "plant": """
@@ -251,7 +253,7 @@ NOUN_TABLES = {
         meal n Essen Essens Essen
         lesson m Unterricht Unterrichts -
         concert n Konzert Konzerts Konzerte
-        breakfast n Frühstück Frühstücks -
+        lecture m Vortrag Vortrags Vorträge
         exam f Prüfung Prüfung Prüfungen
         journey f Reise Reise Reisen
         party f Feier Feier Feiern

@@ -50,7 +50,7 @@ VERB_TABLES = {
         draw drew drawn | zeichnen | p! | person animal plant thing
         bake | backen backt backte gebacken | p! | food
         understand understood understood | verstehen versteht verstand verstanden | p | person text
-        take_along took_along taken_along | mit|nehmen nimmt nahm genommen | p! | thing text clothing
+        take_along took_along taken_along | mit|nehmen nimmt nahm genommen | p! | thing text
         order | bestellen | p! | food drink text
         look_at | an|sehen sieht sah gesehen | pa! | person animal thing place
         hold held held | halten hält/hältst hielt gehalten | p! | thing text animal

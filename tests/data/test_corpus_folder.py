@@ -1,0 +1,71 @@
+"""Splits are found by the names of their files."""
+
+from pathlib import Path
+
+import pytest
+
+from relakit.data.corpus import ParallelFiles
+from relakit.data.corpus_folder import find_splits
+
+
+def make(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).touch()
+
+
+def test_compressed_files_with_a_long_test_name(tmp_path: Path) -> None:
+    splits = ("train", "val", "test_2016_flickr")
+    make(
+        tmp_path, *(f"{split}.{language}.gz" for split in splits for language in ("en", "de", "fr"))
+    )
+    assert find_splits(tmp_path, "en", "de") == {
+        name: ParallelFiles(tmp_path / f"{split}.en.gz", tmp_path / f"{split}.de.gz")
+        for name, split in zip(("train", "valid", "test"), splits, strict=True)
+    }
+
+
+@pytest.mark.parametrize("valid", ["valid", "val", "validation", "dev"])
+def test_names_of_the_validation_set(tmp_path: Path, valid: str) -> None:
+    make(tmp_path, "train.en", "train.de.zst", f"{valid}.en", f"{valid}.de")
+    assert find_splits(tmp_path, "de", "en") == {
+        "train": ParallelFiles(tmp_path / "train.de.zst", tmp_path / "train.en"),
+        "valid": ParallelFiles(tmp_path / f"{valid}.de", tmp_path / f"{valid}.en"),
+    }
+
+
+def test_several_test_sets_keep_their_names(tmp_path: Path) -> None:
+    make(tmp_path, "train.en", "train.de", "test.en", "test.de", "test_2017.en", "test_2017.de.gz")
+    assert list(find_splits(tmp_path, "en", "de")) == ["train", "test", "test_2017"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], r"has no train\.en \(plain, \.gz or \.zst\)"),
+        (["train.en"], r"train\.en is there, but no train\.de \(plain"),
+        (["train.de.gz"], r"train\.de\.gz is there, but no train\.en \(plain"),
+        (["train.en", "train.en.gz", "train.de"], r"train\.en and train\.en\.gz are both there"),
+        (["train.en", "train.de", "test9.en"], r"test9\.en is there, but no test9\.de"),
+        (["train.en", "train.de", "test9.de"], r"test9\.de is there, but no test9\.en"),
+        (
+            ["train.en", "train.de", "dev.en", "dev.de", "val.en", "val.de"],
+            "has several validation sets: val, dev",
+        ),
+    ],
+)
+def test_what_is_missing_or_ambiguous_is_named(
+    tmp_path: Path, names: list[str], message: str
+) -> None:
+    make(tmp_path, *names)
+    with pytest.raises(ValueError, match=message):
+        find_splits(tmp_path, "en", "de")
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="nowhere is no folder"):
+        find_splits(tmp_path / "nowhere", "en", "de")
+
+
+def test_two_equal_languages(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="both 'en'"):
+        find_splits(tmp_path, "en", "en")

@@ -1,0 +1,68 @@
+"""Files and folders appear complete or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+from relakit.data.whole_files import whole_folder, write_whole
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_replaced(tmp_path: Path) -> None:
+    write_whole(tmp_path / "file", b"old")
+    write_whole(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").mkdir()
+    with pytest.raises(OSError, match="file"):
+        write_whole(tmp_path / "file", b"new")
+    assert names(tmp_path) == ["file"]
+
+
+def fail_halfway(folder: Path, error: type[BaseException]) -> None:
+    with whole_folder(folder) as unfinished:
+        (unfinished / "new").touch()
+        raise error
+
+
+@pytest.mark.parametrize("there_before", [False, True])
+class TestFolder:
+    @pytest.fixture
+    def folder(self, there_before: bool, tmp_path: Path) -> Path:
+        folder = tmp_path / "made" / "folder"
+        if there_before:
+            folder.mkdir(parents=True)
+            (folder / "old").touch()
+        return folder
+
+    def test_is_there_at_the_end_and_not_before(self, folder: Path, there_before: bool) -> None:
+        with whole_folder(folder) as unfinished:
+            (unfinished / "new").touch()
+            assert folder.exists() == there_before
+        assert names(folder) == ["new"]
+        assert names(folder.parent) == ["folder"]
+
+    @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+    def test_is_as_before_after_an_error(
+        self, folder: Path, there_before: bool, error: type[BaseException]
+    ) -> None:
+        with pytest.raises(error):
+            fail_halfway(folder, error)
+        assert names(folder.parent) == (["folder"] if there_before else [])
+        if there_before:
+            assert names(folder) == ["old"]
+
+
+def test_the_folder_behind_a_link_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    with whole_folder(tmp_path / "link") as unfinished:
+        (unfinished / "new").touch()
+    assert names(tmp_path) == ["folder", "link"]
+    assert names(tmp_path / "folder") == ["new"]
