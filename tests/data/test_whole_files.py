@@ -81,9 +81,13 @@ def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
 
 
 def test_a_file_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), whole_file(tmp_path / "out.txt") as file:
-        file.write(b"half")
-        raise RuntimeError
+    def write_half() -> None:
+        with whole_file(tmp_path / "out.txt") as file:
+            file.write(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_half()
     assert list(tmp_path.iterdir()) == []
 
 
