@@ -80,7 +80,7 @@ def test_a_line_longer_than_all_positions_so_far(translator: Translator) -> None
 
 def test_ids_in_and_out(translator: Translator) -> None:
     sources = translator.tokenizer.encode_batch(LINES)
-    found = translator.translate_ids(sources, beam=2, max_length=8)
+    found = translator.translate_ids(sources, nbest=2, beam=2, max_length=8)
     expected = translator.translate_nbest(LINES, beam=2, max_length=8)
     assert [[e.tokens for e in ended] for ended in found] == [
         [hypothesis.tokens for hypothesis in hypotheses] for hypotheses in expected

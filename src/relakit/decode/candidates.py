@@ -14,7 +14,10 @@ from torch import Tensor
 
 CHUNK: Final = 64
 """Columns whose maximum is looked at before they are."""
-NORMALISER_BYTES: Final = 2**20
+LARGEST_PLAIN: Final = 60.0
+"""exp() of numbers up to this size neither overflows nor vanishes in float32, so that there is no
+need to subtract the largest logit first, which takes longer than the rest."""
+NORMALISER_BYTES: Final = 2**19
 """Logits that are exponentiated at once: what stays in a processor's cache."""
 
 
@@ -51,7 +54,11 @@ class OutputLayer:
 def log_normalisers(logits: Tensor) -> Tensor:
     """log(sum(exp(logits))) of each row: ``[rows, columns]`` to ``[rows]``."""
     at_once = max(1, NORMALISER_BYTES // (logits.size(1) * logits.element_size()))
-    return torch.cat([block.logsumexp(1) for block in torch.split(logits, at_once)])
+    blocks = torch.split(logits, at_once)
+    normalisers = torch.cat([block.exp().sum(1) for block in blocks]).log_()
+    if float(normalisers.abs().amax()) < LARGEST_PLAIN:
+        return normalisers
+    return torch.cat([block.logsumexp(1) for block in blocks])
 
 
 def forbid(logits: Tensor, tokens: Sequence[int]) -> None:
