@@ -15,7 +15,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.h native/*.py native/*
 .PHONY: help setup demo test lint bench sanitize clean
 
 help:
-	@echo 'make demo       run examples/sequence_task.py'
+	@echo 'make demo       relakit demo: generate a corpus, train, translate, align'
 	@echo 'make test       lint, then run all tests'
 	@echo 'make lint       ruff, mypy and the import rules'
 	@echo 'make bench      quick benchmarks of attention, training and decoding, with other toolkits'
@@ -38,7 +38,7 @@ $(STAMP): pyproject.toml constraints.txt $(NATIVE)
 	@touch $@
 
 demo: $(STAMP)
-	@$(BIN)/python examples/sequence_task.py
+	@$(BIN)/relakit demo
 
 # One thread per worker: two workers that each take all cores slow each other down.
 test: lint

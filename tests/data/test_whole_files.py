@@ -1,10 +1,11 @@
 """Files and folders appear complete or not at all."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from relakit.data.whole_files import whole_folder, write_whole
+from relakit.data.whole_files import whole_file, whole_folder, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -66,3 +67,36 @@ def test_the_folder_behind_a_link_is_replaced(tmp_path: Path) -> None:
         (unfinished / "new").touch()
     assert names(tmp_path) == ["folder", "link"]
     assert names(tmp_path / "folder") == ["new"]
+
+
+def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("before")
+    with whole_file(path) as file:
+        file.write(b"after")
+        file.flush()
+        assert path.read_text() == "before"
+    assert path.read_text() == "after"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def write_half() -> None:
+        with whole_file(tmp_path / "out.txt") as file:
+            file.write(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_half()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with whole_file(path) as file:
+        file.write(b"text")
+    assert os.read(reader, 10) == b"text"
+    os.close(reader)
+    assert path.is_fifo()

@@ -122,6 +122,17 @@ def test_a_small_beam_finds_what_a_plain_search_finds(beam: int, seed: int) -> N
         )
 
 
+@pytest.mark.parametrize("nbest", [1, 2])
+def test_fewer_hypotheses_are_the_first_of_all(nbest: int) -> None:
+    """Though the search may end earlier for them."""
+    model = random_model(vocabulary=12)
+    sources = random_sources([5, 3, 6, 8, 2], vocabulary=12)
+    whole = search(model, sources, SearchSettings(beam=4, max_length=20))
+    fewer = search(model, sources, SearchSettings(beam=4, max_length=20, nbest=nbest))
+    for all_found, found in zip(whole, fewer, strict=True):
+        assert [e.tokens for e in found] == [e.tokens for e in all_found[:nbest]]
+
+
 def test_a_beam_of_one_is_greedy_search() -> None:
     lengths = set()
     for seed in range(6):
@@ -251,6 +262,7 @@ def test_a_sentence_without_running_hypotheses_is_done() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"nbest": 5}, "nbest must be from 1 to the beam, 4, got 5"),
         ({"beam": 0}, "the beam must be at least 1, got 0"),
         ({"length_penalty": -0.1}, "the length penalty must be a number from 0 on, got -0.1"),
         ({"length_penalty": math.nan}, "the length penalty must be a number from 0 on, got nan"),

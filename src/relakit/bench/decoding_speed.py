@@ -52,6 +52,7 @@ class OwnDecoding:
     def _translate(self, batch: DecodingBatch) -> list[list[int]]:
         found = self._translator.translate_ids(
             batch.sentences,
+            nbest=1,
             beam=self._work.beam,
             length_penalty=self._work.length_penalty,
             max_length=batch.max_length,

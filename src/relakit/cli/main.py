@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from relakit.cli import bench
+from relakit.cli.demo import demo
 from relakit.cli.doctor import doctor
 from relakit.cli.evaluate import evaluate
 from relakit.cli.prepare import prepare
@@ -21,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(demo)
 app.command()(doctor)
 app.command()(prepare)
 app.command()(train)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from relakit.cli.preparing import preparation_bar
 
 if TYPE_CHECKING:
     from relakit.data.corpus import ParallelFiles
@@ -125,15 +126,7 @@ def prepare(
     chosen = None if tokenizer is None else Tokenizer.load(tokenizer)
 
     messages = Console(stderr=True, highlight=False)
-    parts = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    quiet = not messages.is_terminal
-    with Progress(*parts, console=messages, transient=True, disable=quiet) as progress:
-        bar = _Bar(progress)
+    with preparation_bar(messages) as bar:
         report = run(splits, out, settings=settings, tokenizer=chosen, replace=force, progress=bar)
     render(report, Console(highlight=False))
 
@@ -190,23 +183,6 @@ def render(report: "PreparedReport", console: Console) -> None:
         f"The corpus is in {report.folder}.",
         soft_wrap=True,
     )
-
-
-class _Bar:
-    """One progress bar, which starts anew with every stage of the work."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._stage = ""
-        self._task = progress.add_task("", total=None)
-
-    def __call__(self, stage: str, done: int, total: int | None) -> None:
-        if stage != self._stage:
-            self._stage = stage
-            self._progress.reset(self._task, description=stage)
-        self._progress.update(self._task, completed=done)
-        # update() takes None for "as it was", so an unknown total is set on the task itself.
-        self._progress.tasks[0].total = total
 
 
 def _peak_mib() -> float:

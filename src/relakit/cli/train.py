@@ -67,12 +67,19 @@ def train(
 def _train(loaded: object, folder: Path, resume: bool) -> None:
     from rich.console import Console
 
+    from relakit.cli.preparing import preparation_bar
     from relakit.train.recipe import Recipe
     from relakit.train.run import run_training
 
     assert loaded is None or isinstance(loaded, Recipe)
     console = Console(stderr=True)
-    result, ending = run_training(loaded, folder, resume=resume, console=console)
+    result, ending = run_training(
+        loaded,
+        folder,
+        resume=resume,
+        console=console,
+        preparing=lambda: preparation_bar(console),
+    )
     style = {"finished": "green", "stopped": "yellow", "failed": "red"}[result.verdict]
     console.print(f"[{style}]{result.verdict}[/]: {result.reason}")
     for split, scores in result.scores.items():

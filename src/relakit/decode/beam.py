@@ -5,11 +5,12 @@ In every step the ``2 * beam`` best continuations of a sentence are looked at. T
 it go on. Hypotheses compare by log-probability / ((5 + length) / 6) ** alpha, where the length
 counts the end-of-sentence token (Wu et al., 2016).
 
-A sentence is done when it has ``beam`` ended hypotheses that no running one can beat: its
-log-probability can only fall, so its score can at best become that of its present log-probability
-at the greatest length. With a beam of 1, which is greedy search, it is done with the first ended
-one. A hypothesis of the greatest length can only go on with the end-of-sentence token, one that has
-not the least length yet can go on with everything else.
+A sentence is done when it has as many ended hypotheses as are wanted (``nbest``) that no running
+one can beat: its log-probability can only fall, so its score can at best become that of its present
+log-probability at the greatest length. Searching on would not change what is returned. With a beam
+of 1, which is greedy search, a sentence is done with its first ended hypothesis. A hypothesis of
+the greatest length can only go on with the end-of-sentence token, one that has not the least length
+yet can go on with everything else.
 """
 
 import math
@@ -45,10 +46,14 @@ class SearchSettings:
     """Most tokens of a translation; None: twice those of its source, plus 20."""
     min_length: int = 0
     """Fewest tokens of a translation; with ``max_length`` it fixes the length, for benchmarks."""
+    nbest: int | None = None
+    """Hypotheses that are wanted; None: as many as the beam has."""
 
     def __post_init__(self) -> None:
         if self.beam < 1:
             raise ValueError(f"the beam must be at least 1, got {self.beam}")
+        if self.nbest is not None and not 1 <= self.nbest <= self.beam:
+            raise ValueError(f"nbest must be from 1 to the beam, {self.beam}, got {self.nbest}")
         if not 0 <= self.length_penalty < math.inf:
             raise ValueError(
                 f"the length penalty must be a number from 0 on, got {self.length_penalty}"
@@ -61,6 +66,11 @@ class SearchSettings:
             raise ValueError(
                 f"the minimum length {self.min_length} is above the maximum {self.max_length}"
             )
+
+    @property
+    def wanted(self) -> int:
+        """How many hypotheses."""
+        return self.beam if self.nbest is None else self.nbest
 
     def limit(self, source_length: int) -> int:
         """Most tokens of a translation of that many source tokens, without end of sentence."""
@@ -96,17 +106,17 @@ class EndedHypotheses:
         self._best: list[Ended] = []
 
     def add(self, tokens: list[int], log_probability: float) -> None:
-        """Take another one; of those beyond the beam the worst is dropped."""
+        """Take another one; the worst is dropped if there are more than wanted."""
         penalty = length_penalty(len(tokens) + 1, self.settings.length_penalty)
         self._best.append(Ended(tokens, log_probability, log_probability / penalty))
         self._best.sort(key=lambda ended: -ended.score)  # stable: of equals the first one stays
-        del self._best[self.settings.beam :]
+        del self._best[self.settings.wanted :]
 
     def are_final(self, running: float) -> bool:
         """Whether no running hypothesis, of this log-probability at best, can get among them."""
         if running == -math.inf:
             return True
-        if len(self._best) < self.settings.beam:
+        if len(self._best) < self.settings.wanted:
             return False
         if self.settings.beam == 1:
             return True
@@ -203,7 +213,7 @@ def beam_search(
     limits: Sequence[int],
     settings: SearchSettings,
 ) -> list[list[Ended]]:
-    """The best hypotheses of each sentence in the encoder's memory, at most ``beam``, best first.
+    """The best hypotheses of each sentence in the encoder's memory, best first.
 
     Args:
         decoder: of the model that made the memory.

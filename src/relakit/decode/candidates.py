@@ -14,7 +14,10 @@ from torch import Tensor
 
 CHUNK: Final = 64
 """Columns whose maximum is looked at before they are."""
-NORMALISER_BYTES: Final = 2**20
+LARGEST_PLAIN: Final = 60.0
+"""exp() of numbers up to this size neither overflows nor vanishes in float32, so that there is no
+need to subtract the largest logit first, which takes longer than the rest."""
+NORMALISER_BYTES: Final = 2**19
 """Logits that are exponentiated at once: what stays in a processor's cache."""
 
 
@@ -35,12 +38,13 @@ class OutputLayer:
     def __init__(self, weight: Tensor) -> None:
         """``weight``: the embeddings ``[vocabulary, dim]``."""
         self.vocabulary = weight.size(0)
-        missing = -self.vocabulary % CHUNK
-        self.weight = F.pad(weight.detach(), (0, 0, 0, missing)) if missing else weight.detach()
+        # A copy, transposed: BLAS is faster so, where rows are few.
+        filled = F.pad(weight.detach(), (0, 0, 0, -self.vocabulary % CHUNK))
+        self.weight = filled.t().contiguous()
 
     def __call__(self, states: Tensor) -> Tensor:
         """``[rows, dim]`` to ``[rows, columns]``, not in half precision; -inf where no token is."""
-        logits = F.linear(states, self.weight)
+        logits = states @ self.weight
         if logits.dtype in (torch.bfloat16, torch.float16):
             logits = logits.float()
         logits[:, self.vocabulary :] = -math.inf
@@ -50,7 +54,11 @@ class OutputLayer:
 def log_normalisers(logits: Tensor) -> Tensor:
     """log(sum(exp(logits))) of each row: ``[rows, columns]`` to ``[rows]``."""
     at_once = max(1, NORMALISER_BYTES // (logits.size(1) * logits.element_size()))
-    return torch.cat([block.logsumexp(1) for block in torch.split(logits, at_once)])
+    blocks = torch.split(logits, at_once)
+    normalisers = torch.cat([block.exp().sum(1) for block in blocks]).log_()
+    if float(normalisers.abs().amax()) < LARGEST_PLAIN:
+        return normalisers
+    return torch.cat([block.logsumexp(1) for block in blocks])
 
 
 def forbid(logits: Tensor, tokens: Sequence[int]) -> None:

@@ -123,11 +123,10 @@ class Translator:
         """
         if isinstance(texts, str):
             raise ValueError("texts must be a list of sentences, got a single string")
-        settings = SearchSettings(beam=beam, length_penalty=length_penalty, max_length=max_length)
-        nbest = _checked_nbest(nbest, beam)
-        sources = self.tokenizer.encode_batch(texts)
-        found = self._search(sources, settings, batch_tokens)
-        return [self._with_text(ended[:nbest]) for ended in found]
+        settings = SearchSettings(
+            beam=beam, length_penalty=length_penalty, max_length=max_length, nbest=nbest
+        )
+        return self._translate(texts, settings, batch_tokens)
 
     def translate_stream(
         self,
@@ -154,21 +153,23 @@ class Translator:
         """
         if window < 1:
             raise ValueError(f"the window must be at least 1, got {window}")
-        iterator = iter(lines)
-        while texts := list(islice(iterator, window)):
-            yield from self.translate_nbest(
-                texts,
-                nbest=nbest,
-                beam=beam,
-                length_penalty=length_penalty,
-                max_length=max_length,
-                batch_tokens=batch_tokens,
-            )
+        settings = SearchSettings(
+            beam=beam, length_penalty=length_penalty, max_length=max_length, nbest=nbest
+        )
+        plan_batches([], batch_tokens)  # so that a wrong number is found before the first line
+
+        def found() -> Iterator[list[Hypothesis]]:
+            iterator = iter(lines)
+            while texts := list(islice(iterator, window)):
+                yield from self._translate(texts, settings, batch_tokens)
+
+        return found()
 
     def translate_ids(
         self,
         sources: Sequence[Sequence[int]],
         *,
+        nbest: int | None = 1,
         beam: int = 4,
         length_penalty: float = 0.6,
         max_length: int | None = None,
@@ -180,9 +181,20 @@ class Translator:
         ``min_length``: fewest tokens of a translation.
         """
         settings = SearchSettings(
-            beam=beam, length_penalty=length_penalty, max_length=max_length, min_length=min_length
+            beam=beam,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            min_length=min_length,
+            nbest=nbest,
         )
         return self._search(sources, settings, batch_tokens)
+
+    def _translate(
+        self, texts: Sequence[str], settings: SearchSettings, batch_tokens: int
+    ) -> list[list[Hypothesis]]:
+        sources = self.tokenizer.encode_batch(texts)
+        found = self._search(sources, settings, batch_tokens)
+        return [self._with_text(ended) for ended in found]
 
     def _search(
         self, sources: Sequence[Sequence[int]], settings: SearchSettings, batch_tokens: int
@@ -263,11 +275,3 @@ def _computes_bf16(device: torch.device) -> bool:
     # Without such instructions bfloat16 is slower than float32. Not every PyTorch can tell.
     supported: Any = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     return bool(supported())
-
-
-def _checked_nbest(nbest: int | None, beam: int) -> int:
-    if nbest is None:
-        return beam
-    if not 1 <= nbest <= beam:
-        raise ValueError(f"nbest must be from 1 to the beam, {beam}, got {nbest}")
-    return nbest

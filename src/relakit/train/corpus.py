@@ -4,6 +4,7 @@ from pathlib import Path
 
 from relakit.data.corpus import ParallelFiles
 from relakit.data.corpus_folder import find_splits
+from relakit.data.generated import Split, write_corpus
 from relakit.data.prepare import PrepareSettings, Progress, prepare
 from relakit.data.prepared import PreparedCorpus
 from relakit.train.recipe import DataSection
@@ -34,9 +35,12 @@ def _text_files(data: DataSection, folder: Path) -> dict[str, ParallelFiles]:
     if data.folder is not None:
         return find_splits(data.folder, data.source, data.target)
     assert data.generated is not None, "a recipe has one place for its data"
-    from relakit.data.generated import write_corpus
-
     text = folder.with_name("text")
-    sizes = data.generated.model_dump(include={"train", "valid", "test"})
-    write_corpus(text, sizes=sizes, seed=data.generated.seed)
+    generated = data.generated
+    sizes: dict[Split, int] = {
+        "train": generated.train,
+        "valid": generated.valid,
+        "test": generated.test,
+    }
+    write_corpus(text, sizes=sizes, seed=generated.seed)
     return find_splits(text, data.source, data.target)

@@ -73,7 +73,7 @@ class Terminal:
             )
         elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
-            self._console.print(self._line(report), highlight=False)
+            self._console.print(self._line(report), highlight=False, soft_wrap=True)
 
     def _line(self, report: UpdateReport) -> str:
         left = ""
@@ -94,6 +94,7 @@ class Terminal:
             f"update {report.update:,}: validation loss {scores.loss:.3f}, perplexity "
             f"{scores.perplexity:.1f}{bleu}  (training loss {report.training_loss:.3f})",
             highlight=False,
+            soft_wrap=True,
         )
 
     def close(self) -> None:

@@ -1,0 +1,39 @@
+"""The progress bar of corpus preparation, for the commands that prepare one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+
+@contextmanager
+def preparation_bar(console: Console) -> Iterator["PreparationBar"]:
+    """A bar on a terminal, nothing elsewhere; gone when all is done."""
+    parts = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    quiet = not console.is_terminal
+    with Progress(*parts, console=console, transient=True, disable=quiet) as progress:
+        yield PreparationBar(progress)
+
+
+class PreparationBar:
+    """One progress bar, which starts anew with every stage of the work."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._stage = ""
+        self._task = progress.add_task("", total=None)
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """``done`` of ``total`` pairs have gone through this stage."""
+        if stage != self._stage:
+            self._stage = stage
+            self._progress.reset(self._task, description=stage)
+        self._progress.update(self._task, completed=done)
+        # update() takes None for "as it was", so an unknown total is set on the task itself.
+        self._progress.tasks[0].total = total

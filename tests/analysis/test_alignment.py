@@ -1,0 +1,136 @@
+"""Links from weights, and the alignment error rate, against slow definitions and known values."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from relakit.analysis import (
+    NO_WORD,
+    AlignmentScore,
+    GoldAlignment,
+    alignment_error_rate,
+    best_source_words,
+    links_of,
+)
+
+
+def test_each_target_word_links_to_its_largest_weight() -> None:
+    weights = np.array([[0.1, 0.7, 0.2], [0.0, 0.0, 0.3], [0.5, 0.0, 0.0]])
+    assert links_of(weights) == {(1, 0), (2, 1), (0, 2)}
+
+
+def test_a_null_row_has_no_link() -> None:
+    weights = np.array([[0.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+    assert links_of(weights) == {(1, 1)}
+    assert links_of(np.zeros((3, 4))) == frozenset()
+
+
+def test_the_first_of_equal_weights_wins() -> None:
+    assert links_of(np.array([[0.0, 0.5, 0.5]])) == {(1, 0)}
+
+
+def test_without_source_or_target_words() -> None:
+    assert links_of(np.zeros((2, 0))) == frozenset()
+    assert links_of(np.zeros((0, 2))) == frozenset()
+
+
+def test_the_end_of_the_sentence_counts_on_request() -> None:
+    weights = np.array([[0.1, 0.3], [0.2, 0.1], [0.4, 0.0]])
+    end = np.array([0.6, 0.2, 0.1])
+    assert links_of(weights) == {(1, 0), (0, 1), (0, 2)}
+    assert links_of(weights, end) == {(0, 1), (0, 2)}
+
+
+def test_best_source_words_of_many_heads_against_loops() -> None:
+    random = np.random.default_rng(1)
+    weights = random.random((3, 2, 5, 4)) * (random.random((3, 2, 5, 4)) > 0.7)
+    end = random.random((3, 2, 5)) * 0.8
+    plain, with_end = best_source_words(weights), best_source_words(weights, end)
+    assert (plain == NO_WORD).any()
+    assert (with_end != plain).any()
+    for place in product(range(3), range(2), range(5)):
+        row = weights[place].tolist()
+        expected = row.index(max(row)) if any(row) else NO_WORD
+        assert plain[place] == expected
+        assert with_end[place] == (expected if max(row) >= end[place] else NO_WORD)
+
+
+def test_nan_is_refused() -> None:
+    with pytest.raises(ValueError, match="got NaN"):
+        links_of(np.array([[0.5, math.nan]]))
+
+
+def test_wrong_shape() -> None:
+    with pytest.raises(ValueError, match=r"\[target words, source words\], got \(1, 2, 3\)"):
+        links_of(np.zeros((1, 2, 3)))
+
+
+def test_possible_includes_sure() -> None:
+    gold = GoldAlignment(frozenset({(0, 0)}), frozenset({(1, 2)}))
+    assert gold.possible == {(0, 0), (1, 2)}
+    assert gold.reversed() == GoldAlignment(frozenset({(0, 0)}), frozenset({(2, 1)}))
+
+
+def test_the_error_rate_by_hand() -> None:
+    # A = 4 links, S = 3: two found; P adds one more that was found.
+    found = [{(0, 0), (1, 1)}, {(0, 1), (2, 2)}]
+    sure = [{(0, 0), (1, 2)}, {(2, 2)}]
+    possible = [{(1, 1)}, {(3, 3)}]
+    score = alignment_error_rate(found, sure, possible)
+    assert score == AlignmentScore(found=4, sure=3, found_sure=2, found_possible=3)
+    assert score.aer == pytest.approx(1 - 5 / 7)
+    assert score.precision == pytest.approx(3 / 4)
+    assert score.recall == pytest.approx(2 / 3)
+
+
+def test_perfect_and_empty_alignments() -> None:
+    gold = [{(0, 0), (1, 1)}]
+    perfect = alignment_error_rate(gold, gold)
+    assert (perfect.aer, perfect.precision, perfect.recall) == (0.0, 1.0, 1.0)
+    nothing = alignment_error_rate([set()], gold)
+    assert (nothing.aer, nothing.recall) == (1.0, 0.0)
+    assert math.isnan(nothing.precision)
+    assert math.isnan(alignment_error_rate([], []).aer)
+    # A possible link that was not found costs nothing, a possible one that was found neither.
+    for found in ({(0, 0)}, {(0, 0), (1, 1)}):
+        assert alignment_error_rate([found], [{(0, 0)}], [{(1, 1), (2, 2)}]).aer == 0.0
+
+
+def test_without_possible_links_it_is_one_minus_f1() -> None:
+    score = alignment_error_rate([{(0, 0), (1, 1), (2, 1)}], [{(0, 0), (1, 1), (3, 3), (4, 4)}])
+    f1 = 2 * score.precision * score.recall / (score.precision + score.recall)
+    assert score.aer == pytest.approx(1 - f1)
+
+
+def test_the_corpus_counts_links_and_not_sentences() -> None:
+    """A thousand right links in one pair outweigh a pair with one wrong link."""
+    many = {(n, n) for n in range(1000)}
+    score = alignment_error_rate([many, {(0, 1)}], [many, {(0, 0)}])
+    assert score.aer == pytest.approx(1 - 2000 / 2002)
+    apart = alignment_error_rate([many], [many]) + alignment_error_rate([{(0, 1)}], [{(0, 0)}])
+    assert apart == score
+
+
+def test_the_error_rate_against_arrays() -> None:
+    """Random links as 0/1 matrices: products and sums instead of sets."""
+    random = np.random.default_rng(2)
+    a, s, p = random.random((3, 20, 6, 5)) < np.array([0.3, 0.2, 0.3])[:, None, None, None]
+    p |= s
+
+    def sets(matrices: np.ndarray) -> list[set[tuple[int, int]]]:
+        return [{(int(i), int(j)) for i, j in np.argwhere(matrix)} for matrix in matrices]
+
+    score = alignment_error_rate(sets(a), sets(s), sets(p))
+    assert score.aer == pytest.approx(1 - ((a & s).sum() + (a & p).sum()) / (a.sum() + s.sum()))
+    assert score.precision == pytest.approx((a & p).sum() / a.sum())
+    assert score.recall == pytest.approx((a & s).sum() / s.sum())
+
+
+def test_iterators_and_numbers_of_pairs() -> None:
+    assert alignment_error_rate(iter([{(0, 0)}]), iter([{(0, 0)}])).aer == 0.0
+    with pytest.raises(ValueError, match="pair 2 has no links in sure and possible: give a set"):
+        alignment_error_rate([set(), set()], [set()])
+    with pytest.raises(ValueError, match="pair 1 has no links in found"):
+        alignment_error_rate([], [set()], [set()])

@@ -1,0 +1,53 @@
+"""`relakit demo`, much smaller than users see it."""
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from relakit.cli.main import app
+
+SMALL = (
+    "data.generated.train=400",
+    "data.generated.valid=20",
+    "data.generated.test=30",
+    "data.vocab_size=400",
+    "model.dim=16",
+    "model.heads=2",
+    "training.updates=5",
+    "training.batch_tokens=300",
+    "training.threads=1",
+)
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    settings = [part for setting in SMALL for part in ("--set", setting)]
+    result = CliRunner().invoke(app, ["demo", *arguments, *settings], env={"COLUMNS": "160"})
+    return result.exit_code, result.output + result.stderr
+
+
+def test_leaves_a_model_and_shows_it(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    status, text = run("--out", str(out))
+    assert status == 0, text
+    assert "Sentences that the model has never seen" in text
+    assert text.count("English") >= 6
+    assert "On 30 held-out sentences" in text
+    for name in ("BLEU", "tok:13a", "alignment error rate", "target tokens/s"):
+        assert name in text
+    assert f"relakit translate {out / 'model'}" in text
+    assert (out / "model" / "config.json").is_file()
+
+    status, text = run("--out", str(out))
+    assert status == 0, text
+    assert "holds a finished demo" in text
+    assert "alignment error rate" in text
+
+    status, text = run("--out", str(out), "--again", "--attention", "softmax")
+    assert status == 0, text
+    assert '"softmax"' in (out / "model" / "config.json").read_text(encoding="utf-8")
+
+
+def test_is_about_the_generated_corpus(tmp_path: Path) -> None:
+    settings = ["--set", "data.folder=somewhere", "--out", str(tmp_path / "demo")]
+    result = CliRunner().invoke(app, ["demo", *settings])
+    assert "the demo needs its generated corpus" in str(result.exception)

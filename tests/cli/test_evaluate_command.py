@@ -1,0 +1,134 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from model_folders import write_model
+
+import relakit
+from relakit.cli import main as cli
+from relakit.metrics.bleu import bleu_score, chrf_score
+
+REFERENCES = ["A small dog runs across the bridge.", "The old man sees a tree.", "It rains today."]
+OUTPUTS = ["A small dog walks across the bridge.", "The old man sees a house.", "It rains today."]
+SOURCES = ["Ein kleiner Hund läuft über die Brücke.", "Der alte Mann sieht einen Baum.", "Regen."]
+
+
+def written(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def reference(tmp_path: Path) -> Path:
+    return written(tmp_path / "reference.txt", REFERENCES)
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return written(tmp_path / "output.txt", OUTPUTS)
+
+
+def evaluate(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["relakit", "evaluate", *map(str, arguments)])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    return int(caught.value.code or 0)
+
+
+def test_scores_of_a_file(
+    reference: Path,
+    output: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert evaluate(monkeypatch, "--hypothesis", output, "--reference", reference) == 0
+    printed = capsys.readouterr().out
+    assert f"{bleu_score(OUTPUTS, REFERENCES).score:.2f}" in printed
+    assert f"{chrf_score(OUTPUTS, REFERENCES).score:.2f}" in printed
+    assert bleu_score(OUTPUTS, REFERENCES).signature in printed
+    assert "tok:intl|smooth:none" in printed
+    assert "3 sentences." in printed
+
+
+def test_comparison_with_a_baseline(
+    tmp_path: Path,
+    reference: Path,
+    output: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    baseline = written(tmp_path / "baseline.txt", ["A dog.", "The old man sees.", "It rains now."])
+    files = ("--hypothesis", output, "--reference", reference, "--baseline", baseline)
+    assert evaluate(monkeypatch, *files, "--json", "--samples", 50) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert [score["name"] for score in content["scores"]] == ["BLEU", "chrF", "tokenised BLEU"]
+    bleu, chrf = content["comparison"]
+    assert bleu["difference"] > 0
+    assert 0 < chrf["p_value"] <= 1
+    assert evaluate(monkeypatch, *files, "--samples", 50) == 0
+    printed = capsys.readouterr().out
+    assert f"+{bleu['difference']:.2f}" in printed
+    assert bleu["signature"] in printed
+
+
+def test_a_model_and_another(
+    tmp_path: Path,
+    reference: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = written(tmp_path / "source.txt", SOURCES)
+    model, other = write_model(tmp_path / "model"), write_model(tmp_path / "other", seed=1)
+    kept = tmp_path / "kept.txt"
+    files = ("--source", source, "--reference", reference, "--baseline", other)
+    options = ("--max-length", 5, "--beam", 2, "--samples", 20, "--output", kept, "--json")
+    assert evaluate(monkeypatch, model, *files, *options) == 0
+    content = json.loads(capsys.readouterr().out)
+    expected = relakit.load(model).translate(SOURCES, beam=2, max_length=5)
+    assert kept.read_text(encoding="utf-8").splitlines() == expected
+    assert content["scores"][1]["score"] == chrf_score(expected, REFERENCES).score
+    assert (content["system"], content["baseline"]) == (str(model), str(other))
+
+
+def test_errors(
+    tmp_path: Path,
+    reference: Path,
+    output: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    short = written(tmp_path / "short.txt", OUTPUTS[:2])
+    empty = written(tmp_path / "empty.txt", [])
+    cases: list[tuple[tuple[object, ...], str]] = [
+        ((), "name what to score: either MODEL with --source, or --hypothesis"),
+        ((tmp_path, "--hypothesis", output), "name what to score"),
+        (("--hypothesis", output), "--reference is missing"),
+        ((tmp_path, "--reference", reference), "--source is missing"),
+        (
+            ("--hypothesis", output, "--reference", reference, "--source", short),
+            "--source is for a model to translate",
+        ),
+        (
+            ("--hypothesis", short, "--reference", reference),
+            f"{short} has 2 lines, {reference} 3: they must have as many",
+        ),
+        (
+            (tmp_path, "--source", short, "--reference", reference),
+            f"{short} has 2 lines, {reference} 3: they must have as many",
+        ),
+        (("--hypothesis", empty, "--reference", reference), f"{empty} is empty"),
+        (
+            (tmp_path, "--source", output, "--reference", reference),
+            f"{tmp_path} is no model directory",
+        ),
+        (
+            ("--hypothesis", output, "--reference", reference, "--output", short),
+            "--output keeps a model's translations",
+        ),
+    ]
+    for arguments, message in cases:
+        assert evaluate(monkeypatch, *arguments) == 1
+        printed = capsys.readouterr().err
+        assert printed.startswith("relakit: error: ")
+        assert message in printed

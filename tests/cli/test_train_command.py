@@ -1,0 +1,110 @@
+"""`relakit train` on the command line; what a run does is tested in tests/train."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from relakit.cli.main import app
+
+RECIPE = """
+[data.generated]
+train = 300
+valid = 20
+test = 20
+
+[data]
+vocab_size = 400
+
+[model]
+size = "tiny"
+dim = 16
+heads = 2
+encoder_layers = 1
+decoder_layers = 1
+feed_forward = 16
+
+[training]
+updates = 4
+batch_tokens = 300
+update_tokens = 300
+checkpoint_every = 2
+threads = 1
+
+[validation]
+every = 2
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> str:
+    path = tmp_path / "small.toml"
+    path.write_text(RECIPE, encoding="utf-8")
+    return str(path)
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["train", *arguments], env={"COLUMNS": "200"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        return 1, f"{type(result.exception).__name__}: {result.exception}"
+    return result.exit_code, result.output + result.stderr
+
+
+def test_from_recipe_to_model(recipe: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    status, text = run(recipe, "--out", str(out), "--set", "training.updates=5")
+    assert status == 0, text
+    assert "finished: all 5 updates are done" in text
+    assert "BLEU" in text
+    assert f"model: {out / 'model'}" in text
+    assert sorted(path.name for path in out.iterdir()) == [
+        "checkpoints", "corpus", "log.jsonl", "model", "recipe.json", "result.json",
+        "tensorboard", "text",
+    ]  # fmt: skip
+    result = json.loads((out / "result.json").read_text(encoding="utf-8"))
+    assert result["updates"] == 5
+    status, text = run(recipe, "--out", str(out))
+    assert (status, "holds a run already" in text) == (1, True)
+
+
+def test_a_failed_run_has_its_own_status(recipe: str, tmp_path: Path) -> None:
+    status, text = run(
+        recipe, "--out", str(tmp_path / "run"),
+        "--set", "training.learning_rate_factor=1e30", "--set", "training.warmup=1",
+    )  # fmt: skip
+    assert status == 3, text
+    assert "failed: the" in text
+    assert "is not finite any more" in text
+    assert "result.json" in text
+
+
+def test_list() -> None:
+    status, text = run("--list")
+    assert status == 0
+    for name in ("demo", "multi30k-small", "multi30k-tiny", "wmt14-en-de", "wmt18-zh-en"):
+        assert name in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name a recipe"),
+        (["--resume"], "name a recipe"),
+        (["--resume", "--out", "x", "--set", "training.epochs=1"], "--set changes a recipe"),
+        (["no-such-recipe"], "there is no recipe 'no-such-recipe'"),
+        (["demo", "--set", "training.epoch=1"], "did you mean epochs?"),
+    ],
+)
+def test_mistakes(arguments: list[str], message: str) -> None:
+    status, text = run(*arguments)
+    assert status != 0
+    assert message in text
+
+
+def test_a_corpus_that_is_not_there(recipe: str, tmp_path: Path) -> None:
+    status, text = run(
+        recipe, "--out", str(tmp_path / "run"), "--set", f"data.folder={tmp_path / 'nowhere'}"
+    )
+    assert status == 1
+    assert "nowhere" in text

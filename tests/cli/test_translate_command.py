@@ -1,0 +1,136 @@
+"""`relakit translate`, run as a program: it is about streams, signals and exit codes."""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from model_folders import write_model
+
+import relakit
+
+LINES = ["A small dog runs.", "", "the old bridge", "über die alte Brücke!"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("translate") / "model")
+
+
+def run(*arguments: object, text: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    code = "from relakit.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "translate", *map(str, arguments), "--threads", "1"]
+    return subprocess.run(command, input=text, capture_output=True, timeout=120, check=False)
+
+
+def start(*arguments: object) -> subprocess.Popen[bytes]:
+    code = "from relakit.cli.main import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "translate", *map(str, arguments), "--threads", "1"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_lines_in_lines_out(folder: Path) -> None:
+    result = run(folder, "--max-length", 6, text="\n".join(LINES).encode())
+    assert result.stderr == b""
+    expected = relakit.load(folder).translate(LINES, max_length=6)
+    assert result.stdout.decode() == "".join(f"{line}\n" for line in expected)
+
+
+def test_nbest_from_file_to_file(folder: Path, tmp_path: Path) -> None:
+    source, output = tmp_path / "in.gz", tmp_path / "out.txt"
+    source.write_bytes(gzip.compress("\n".join(LINES).encode()))
+    options = ("--max-length", 4, "--nbest", 2, "--beam", 3)
+    result = run(folder, "--input", source, "--output", output, *options)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
+    found = relakit.load(folder).translate_nbest(LINES, nbest=2, beam=3, max_length=4)
+    rows = [line.split(" ||| ") for line in output.read_text().splitlines()]
+    assert [row[0] for row in rows] == ["0", "0", "1", "2", "2", "3", "3"]
+    hypotheses = [hypothesis for several in found for hypothesis in several]
+    assert [row[1] for row in rows] == [hypothesis.text for hypothesis in hypotheses]
+    assert [float(row[2]) for row in rows] == pytest.approx(
+        [hypothesis.score for hypothesis in hypotheses], abs=1e-4
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.gz", "out.txt"]
+
+
+def test_scores(folder: Path) -> None:
+    result = run(folder, "--scores", "--max-length", 4, text=b"A dog\n\n")
+    first, second = result.stdout.decode().splitlines()
+    score, text = first.split("\t")
+    [[expected]] = relakit.load(folder).translate_nbest(["A dog"], nbest=1, max_length=4)
+    assert (text, float(score)) == (expected.text, pytest.approx(expected.score, abs=1e-4))
+    assert second == "0.0000\t"
+
+
+def test_a_line_that_is_no_utf8(folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.txt"
+    result = run(folder, "--output", output, "--max-length", 2, text=b"A dog\nb\xff\n")
+    assert result.returncode == 1
+    assert result.stderr.startswith(b"relakit: error: standard input, line 2: not UTF-8")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--device", "abacus"], "device 'abacus' cannot be used"),
+        (["--precision", "int8"], "unknown precision 'int8'"),
+        (["--threads", "0"], "--threads must be at least 1, got 0"),
+        (["--input", "no-such-file"], "no-such-file"),
+        (["--nbest", "9"], "nbest must be from 1 to the beam, 4, got 9"),
+    ],
+)
+def test_what_cannot_be(
+    folder: Path,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from relakit.cli import main as cli
+
+    with open(os.devnull) as nothing, monkeypatch.context() as patched:
+        patched.setattr(sys, "argv", ["relakit", "translate", str(folder), *arguments])
+        patched.setattr(sys, "stdin", nothing)
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+    assert caught.value.code == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("relakit: error: ")
+    assert message in printed
+    assert printed.count("\n") == 1
+
+
+def test_a_reader_that_has_enough(folder: Path) -> None:
+    with start(folder, "--interactive", "--max-length", 2) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"A dog\n")
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(b"A dog\n" * 5)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0
+
+
+def test_interrupted_it_ends_without_a_traceback(folder: Path) -> None:
+    with start(folder, "--interactive", "--max-length", 2) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"A dog\n")
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert b"Traceback" not in process.stderr.read()

@@ -1,0 +1,161 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from model_folders import write_model
+from random_models import random_model, random_sources
+
+import relakit
+from relakit.data.tokenizer import learn_tokenizer
+from relakit.decode import Translator
+from relakit.decode.translator import choose_dtype, plan_batches
+
+LINES = ["A small dog runs.", "", "the old bridge", "  \t", "A dog", "über die alte Brücke!"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("decode") / "model")
+
+
+@pytest.fixture(scope="module")
+def translator(folder: Path) -> Translator:
+    return relakit.load(folder)
+
+
+def test_loading_keeps_what_the_directory_tells(translator: Translator) -> None:
+    assert (translator.about.source_language, translator.about.target_language) == ("en", "de")
+
+
+def test_every_line_has_its_translation(translator: Translator) -> None:
+    together = translator.translate(LINES, max_length=8)
+    assert together == [translator.translate([line], max_length=8)[0] for line in LINES]
+    assert [bool(text) for text in together] == [True, False, True, False, True, True]
+
+
+def test_size_of_batches_makes_no_difference(translator: Translator) -> None:
+    together = translator.translate(LINES * 3, max_length=8)
+    assert together == translator.translate(LINES * 3, max_length=8, batch_tokens=1)
+
+
+def test_nbest(translator: Translator) -> None:
+    found = translator.translate_nbest(LINES, nbest=3, max_length=8)
+    assert [len(hypotheses) for hypotheses in found] == [3, 1, 3, 1, 3, 3]
+    for hypotheses in found:
+        scores = [hypothesis.score for hypothesis in hypotheses]
+        assert scores == sorted(scores, reverse=True)
+        for hypothesis in hypotheses:
+            assert hypothesis.text == translator.tokenizer.decode(hypothesis.tokens)
+            penalty = ((5 + len(hypothesis.tokens) + 1) / 6) ** 0.6
+            assert hypothesis.score == pytest.approx(hypothesis.log_probability / penalty)
+    best = [hypotheses[0].text for hypotheses in found]
+    assert best == translator.translate(LINES, max_length=8)
+
+
+@pytest.mark.parametrize("window", [1, 4, 100])
+def test_a_stream_keeps_the_order(translator: Translator, window: int) -> None:
+    stream = translator.translate_stream(iter(LINES), window=window, nbest=1, max_length=8)
+    assert [found[0].text for found in stream] == translator.translate(LINES, max_length=8)
+
+
+def test_a_window_of_one_answers_before_it_reads_on(translator: Translator) -> None:
+    read = []
+
+    def lines() -> Iterator[str]:
+        for line in LINES:
+            read.append(line)
+            yield line
+
+    stream = translator.translate_stream(lines(), window=1, max_length=2)
+    next(stream)
+    assert read == LINES[:1]
+
+
+def test_a_line_longer_than_all_positions_so_far(translator: Translator) -> None:
+    line = "dog " * 400
+    assert translator.translate([line], max_length=3)[0]
+    assert translator.translate([line[:900]], max_length=3)  # and shorter ones after it
+
+
+def test_ids_in_and_out(translator: Translator) -> None:
+    sources = translator.tokenizer.encode_batch(LINES)
+    found = translator.translate_ids(sources, nbest=2, beam=2, max_length=8)
+    expected = translator.translate_nbest(LINES, beam=2, max_length=8)
+    assert [[e.tokens for e in ended] for ended in found] == [
+        [hypothesis.tokens for hypothesis in hypotheses] for hypotheses in expected
+    ]
+
+
+def test_translating_does_not_disturb_training() -> None:
+    model = random_model(vocabulary=300).train()
+    model.config = model.config.model_copy(update={"dropout": 0.5})
+    translator = Translator(model, learn_tokenizer(["a b c"] * 9, vocab_size=290))
+    sources = random_sources([5, 300], vocabulary=290)
+    first, second = (translator.translate_ids(sources, beam=2, max_length=4) for _ in range(2))
+    assert first == second
+    assert model.training
+    states = model(torch.tensor([sources[1]]), torch.tensor([sources[1]]))
+    states.sum().backward()  # the positions that grew in translation take part
+
+
+def test_bf16_is_close(folder: Path) -> None:
+    half = relakit.load(folder, precision="bf16")
+    assert half.model.embedding.weight.dtype == torch.bfloat16
+    [[found]] = half.translate_nbest(["the old bridge"], nbest=1, max_length=4)
+    [[exact]] = relakit.load(folder).translate_nbest(["the old bridge"], nbest=1, max_length=4)
+    assert found.score == pytest.approx(exact.score, rel=0.05)
+
+
+def test_precisions() -> None:
+    cpu = torch.device("cpu")
+    assert choose_dtype("fp32", cpu) == torch.float32
+    assert choose_dtype("bf16", cpu) == torch.bfloat16
+    assert choose_dtype("auto", cpu) in (torch.float32, torch.bfloat16)
+    with pytest.raises(ValueError, match="unknown precision 'int8'; choose one of fp32, bf16"):
+        choose_dtype("int8", cpu)  # type: ignore[arg-type]
+
+
+def test_batches_by_length() -> None:
+    lengths = [3, 0, 9, 4, 4, 50]
+    batches = plan_batches(lengths, 20)
+    assert batches == [[5], [2, 3], [4, 0]]  # 51 tokens are too many, but alone; 2 * 10; 2 * 5
+    assert sorted(i for batch in batches for i in batch) == [0, 2, 3, 4, 5]
+    assert plan_batches([0, 0], 20) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"nbest": 5}, "nbest must be from 1 to the beam, 4, got 5"),
+        ({"nbest": 0}, "nbest must be from 1 to the beam, 4, got 0"),
+        ({"beam": 0}, "the beam must be at least 1, got 0"),
+        ({"batch_tokens": 0}, "a batch must have at least 1 token, got 0"),
+    ],
+)
+def test_options_that_cannot_be(
+    translator: Translator, options: dict[str, int], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        translator.translate_nbest(LINES, **options)
+
+
+def test_a_string_is_no_list_of_lines(translator: Translator) -> None:
+    with pytest.raises(ValueError, match="got a single string"):
+        translator.translate("A dog")
+
+
+def test_a_tokenizer_of_another_model() -> None:
+    tokenizer = learn_tokenizer(["a b c"] * 9, vocab_size=290)
+    with pytest.raises(ValueError, match="they do not belong together"):
+        Translator(random_model(vocabulary=20), tokenizer)
+
+
+def test_a_directory_without_a_tokenizer(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model")
+    (folder / "tokenizer.json").write_text("{")
+    with pytest.raises(ValueError, match=r"tokenizer\.json"):
+        relakit.load(folder)
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"has no tokenizer\.json"):
+        relakit.load(folder)
