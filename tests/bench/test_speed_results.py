@@ -137,6 +137,9 @@ def test_table_of_training() -> None:
     [row] = [line.split() for line in text.splitlines() if line.startswith(" rela-g fp32")]
     assert row[-2:] == ["-", "6.00"]
     assert "Did not run: joeynmt fp32: not installed: nowhere" in text
+    report = training_report()
+    report.notes["marian fp32"] = "tired"
+    assert "Stopped on the way: marian fp32: tired" in printed(report)
 
 
 def test_table_of_groups() -> None:

@@ -25,7 +25,9 @@ def print_report(report: SpeedReport, console: Console) -> None:
         "softmax is this toolkit's, in the same precision (int8: fp32)."
     )
     for label, note in report.notes.items():
-        console.print(Text(f"Did not run: {label}: {note}", style="yellow"))
+        ran = any(case.of(label) for case in report.cases)
+        what = "Stopped on the way" if ran else "Did not run"
+        console.print(Text(f"{what}: {label}: {note}", style="yellow"))
 
 
 def _table(report: SpeedReport, case: CaseTurns) -> Table:
