@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
@@ -14,7 +15,12 @@ from relakit.bench.speed_models import model_configs
 from relakit.bench.speed_results import SpeedReport
 from relakit.bench.speed_runs import measure_training
 from relakit.bench.speed_settings import TrainingSettings
-from relakit.bench.training_speed import TrainingWork, training_field
+from relakit.bench.training_speed import (
+    TrainingWork,
+    bucketed_updates,
+    shuffled_updates,
+    training_field,
+)
 from relakit.data.batches import collate
 from relakit.data.prepared import PreparedCorpus
 
@@ -33,6 +39,23 @@ def settings_for(corpus: Path, **changed: Any) -> TrainingSettings:
     return TrainingSettings(**fields)
 
 
+def bucketed_work(corpus: Path, **changed: Any) -> TrainingWork:
+    settings, split = settings_for(corpus, **changed), PreparedCorpus.load(corpus).train
+    return TrainingWork(split, settings.steps, bucketed_updates(split, settings))
+
+
+def test_batches_of_a_peers_own_are_as_large_and_not_sorted(corpus: Path) -> None:
+    split = PreparedCorpus.load(corpus).train
+    updates = shuffled_updates(split, settings_for(corpus, rounds=1000))
+    sentences = [int(i) for update in updates for i in update.batches[0]]
+    assert sorted(sentences) == list(range(len(split)))
+    lengths = np.maximum(split.source_lengths, split.target_lengths) + 1
+    sizes = [int(lengths[u.batches[0]].max()) * len(u.batches[0]) for u in updates]
+    assert max(sizes) <= 200
+    bucketed = bucketed_work(corpus, rounds=1000).updates
+    assert len(updates) > len(bucketed), "padding takes room"
+
+
 def measured(settings: TrainingSettings, place: PeerPlace) -> SpeedReport:
     report = SpeedReport(benchmark="train", settings=settings, machine=describe_machine())
     measure_training(report, settings, place)
@@ -40,7 +63,7 @@ def measured(settings: TrainingSettings, place: PeerPlace) -> SpeedReport:
 
 
 def test_the_work_of_a_round(corpus: Path) -> None:
-    work = TrainingWork(PreparedCorpus.load(corpus).train, settings_for(corpus))
+    work = bucketed_work(corpus)
     assert len(work.updates) == 4
     assert [len(update.batches) for update in work.updates] == [1] * 4
     assert work.of_round(1) == work.updates[2:]
@@ -49,14 +72,14 @@ def test_the_work_of_a_round(corpus: Path) -> None:
 
 def test_a_small_corpus_comes_again(corpus: Path) -> None:
     split = PreparedCorpus.load(corpus).train
-    work = TrainingWork(split, settings_for(corpus, rounds=100))
+    work = bucketed_work(corpus, rounds=100)
     assert sum(len(update.batches[0]) for update in work.updates) == len(split)
     assert work.updates[-1].is_last_of_epoch
 
 
 def test_peers_get_the_same_batches(corpus: Path, tmp_path: Path) -> None:
     split = PreparedCorpus.load(corpus).train
-    work = TrainingWork(split, settings_for(corpus))
+    work = bucketed_work(corpus)
     work.write(tmp_path / "batches.safetensors")
     arrays = load_file(tmp_path / "batches.safetensors")
     assert len(arrays) == 8
@@ -66,12 +89,13 @@ def test_peers_get_the_same_batches(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_everyone_is_measured(corpus: Path, tmp_path: Path) -> None:
-    settings = settings_for(corpus, peers=("joeynmt", "marian"), precisions=("fp32", "bf16"))
+    peers = ("joeynmt", "joeynmt-own-batches", "marian")
+    settings = settings_for(corpus, peers=peers, precisions=("fp32", "bf16"))
     report = measured(settings, fake_place(tmp_path, joeynmt="works", marian="works"))
     assert report.notes == {}
     [case] = report.cases
     labels = {contender.label for contender in settings.contenders()}
-    assert len(labels) == 8
+    assert len(labels) == 10
     assert [set(turns) for turns in case.rounds] == [labels] * 2
     for turns in case.rounds:
         assert len({(turn.target_tokens, turn.sentences) for turn in turns.values()}) == 1

@@ -1,5 +1,6 @@
 """`relakit demo`, much smaller than users see it."""
 
+import json
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -32,6 +33,7 @@ def test_leaves_a_model_and_shows_it(tmp_path: Path) -> None:
     assert "Sentences that the model has never seen" in text
     assert text.count("English") >= 6
     assert "On 30 held-out sentences" in text
+    assert "which was best on the validation set" in text
     for name in ("BLEU", "tok:13a", "alignment error rate", "target tokens/s"):
         assert name in text
     assert f"relakit translate {out / 'model'}" in text
@@ -42,9 +44,20 @@ def test_leaves_a_model_and_shows_it(tmp_path: Path) -> None:
     assert "holds a finished demo" in text
     assert "alignment error rate" in text
 
+    result = CliRunner().invoke(app, ["demo", "--out", str(out), "--attention", "softmax"])
+    assert "holds a demo with other settings" in str(result.exception)
+
     status, text = run("--out", str(out), "--again", "--attention", "softmax")
     assert status == 0, text
     assert '"softmax"' in (out / "model" / "config.json").read_text(encoding="utf-8")
+
+
+def test_again_removes_nothing_but_a_demo(tmp_path: Path) -> None:
+    other = {"data": {"folder": "corpus"}, "training": {"epochs": 1}, "description": "mine"}
+    (tmp_path / "recipe.json").write_text(json.dumps(other), encoding="utf-8")
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--again"])
+    assert "holds another run than a demo" in str(result.exception)
+    assert (tmp_path / "recipe.json").exists()
 
 
 def test_is_about_the_generated_corpus(tmp_path: Path) -> None:

@@ -24,6 +24,17 @@ def reference(tmp_path: Path) -> Path:
     return written(tmp_path / "reference.txt", REFERENCES)
 
 
+def test_a_file_is_no_model(
+    reference: Path,
+    output: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nor are its lines taken for translations: that is what --hypothesis is for."""
+    assert evaluate(monkeypatch, output, "--source", output, "--reference", reference) == 1
+    assert "is no model directory" in capsys.readouterr().err
+
+
 @pytest.fixture
 def output(tmp_path: Path) -> Path:
     return written(tmp_path / "output.txt", OUTPUTS)

@@ -274,3 +274,11 @@ def test_a_sentence_without_running_hypotheses_is_done() -> None:
 def test_settings_that_cannot_be(options: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SearchSettings(**options)  # type: ignore[arg-type]
+
+
+def test_scores_that_are_not_numbers_are_an_error() -> None:
+    model = random_model(vocabulary=20)
+    with torch.no_grad():
+        model.decoder.layers[0].feed_forward.outer.bias[0] = math.nan
+    with pytest.raises(ValueError, match="the model's scores are not finite numbers"):
+        search(model, [[5, 6]], SearchSettings())

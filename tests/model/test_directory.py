@@ -115,6 +115,13 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: change_config(f, lambda c: c["model"].pop("vocabulary")),
         r"config\.json: model\.vocabulary: Field required",
     ),
+    "model is missing": (
+        lambda f: change_config(f, lambda c: c.update(model=None)), r"config\.json: model: Input",
+    ),
+    "languages are a list": (
+        lambda f: change_config(f, lambda c: c.update(languages=["en", "de"])),
+        r"config\.json: languages must be an object, got \['en', 'de'\]",
+    ),
     "no weights": (
         lambda f: (f / "model.safetensors").unlink(), r"model\.safetensors is missing",
     ),

@@ -84,6 +84,8 @@ def test_settings_replace_the_recipes(tmp_path: Path) -> None:
         ("model.attention=softmx", "unknown attention 'softmx'; choose one of softmax"),
         ("model.size=huge", r"model\.size = 'huge': Input should be 'tiny', 'small' or 'base'"),
         ("model.heads=7", "heads must divide dim, got heads=7 and dim=512"),
+        ("training.seed=-1", r"training\.seed = -1: Input should be greater than or equal to 0"),
+        ("training.adam_betas=[2, 3]", r"training\.adam_betas\.0 = 2"),
         ("training.epochs", "--set needs key=value"),
         ("=3", "--set needs key=value"),
         ("training.epochs.x=3", "epochs is a value and has no parts"),

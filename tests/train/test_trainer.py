@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,12 +15,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from relakit.data.corpus import ParallelFiles
+from relakit.data.prepare import prepare
 from relakit.data.prepared import PreparedCorpus
 from relakit.model import load_model
-from relakit.train.plan import plan_updates
+from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import make_recipe
 from relakit.train.run import run_training
+from relakit.train.step import GradientStep, UpdateLoss
 
 MODEL = {
     "size": "tiny", "dim": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1,
@@ -199,20 +203,44 @@ def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None
     plan = plan_updates(corpus.split("train"), seed=1, **tokens)
     assert {len(update.batches) for update in islice(plan, 24)} == {1, 2}
     run_training(recipe_of(corpus, training=tokens), tmp_path / "one")
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text(_toml(recipe_of(corpus, training=tokens)), encoding="utf-8")
-    script = tmp_path / "train.py"
+    run_on_two_processes(recipe_of(corpus, training=tokens), tmp_path)
+    assert_same(weights(tmp_path / "run"), weights(tmp_path / "one"))
+
+
+@pytest.mark.slow
+def test_two_processes_with_long_sentences(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    """Validation, by one process alone, meets a sentence longer than all that both have seen."""
+    files = {}
+    for name in ("train", "valid"):
+        for side, word in (("en", "one"), ("de", "eins")):
+            path = tmp_path / f"{name}.{side}"
+            lines = [word] * 20 + ([" ".join([word] * 150)] if name == "valid" else [])
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        files[name] = ParallelFiles(tmp_path / f"{name}.en", tmp_path / f"{name}.de")
+    prepare(files, tmp_path / "long", tokenizer=corpus.tokenizer)
+    recipe = recipe_of(
+        PreparedCorpus.load(tmp_path / "long"),
+        training={"updates": 3, "batch_tokens": 10, "update_tokens": 10},
+        validation={"every": 1, "bleu": True, "final_beam": 1},
+    )
+    run_on_two_processes(recipe, tmp_path)
+
+
+def run_on_two_processes(recipe: Recipe, folder: Path) -> None:
+    """``relakit train`` under torchrun, into ``folder / "run"``."""
+    path, script = folder / "recipe.toml", folder / "train.py"
+    path.write_text(_toml(recipe), encoding="utf-8")
     script.write_text("from relakit.cli.main import main; main()\n", encoding="utf-8")
     run = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
-         str(script), "train", str(recipe), "--out", str(tmp_path / "run")],
+         str(script), "train", str(path), "--out", str(folder / "run")],
         capture_output=True, text=True, check=False, timeout=300,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    written = json.loads((tmp_path / "run" / "result.json").read_text(encoding="utf-8"))
+    assert run.stderr.count("finished: all") == 1
+    written = json.loads((folder / "run" / "result.json").read_text(encoding="utf-8"))
     assert written["settings"]["processes"] == 2
-    assert_same(weights(tmp_path / "run"), weights(tmp_path / "one"))
 
 
 def test_a_loss_that_is_not_finite_is_a_verdict(corpus: PreparedCorpus, tmp_path: Path) -> None:
@@ -231,6 +259,21 @@ def test_a_loss_that_does_not_decrease_is_a_verdict(corpus: PreparedCorpus, tmp_
     assert result.verdict == "failed"
     assert "the loss does not decrease: after 10 updates" in result.reason
     assert "for guessing by frequency" in result.reason
+    again, _ = run_training(recipe, tmp_path / "run", resume=True)
+    assert (again.verdict, again.reason) == ("failed", result.reason)
+
+
+def test_the_first_update_may_fail(
+    corpus: PreparedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: GradientStep, update: Update) -> UpdateLoss:
+        return UpdateLoss(float("nan"), float("nan"))
+
+    monkeypatch.setattr(GradientStep, "__call__", broken)
+    result, _ = run_training(recipe_of(corpus), tmp_path / "run")
+    assert result.verdict == "failed"
+    assert result.reason == "the loss is not finite any more: nan at update 1"
+    assert result.updates == 0
 
 
 def test_patience(corpus: PreparedCorpus, tmp_path: Path) -> None:
@@ -243,6 +286,10 @@ def test_patience(corpus: PreparedCorpus, tmp_path: Path) -> None:
     assert result.verdict == "finished"
     assert "in the last 3 validations" in result.reason
     assert result.updates < 30
+    before = weights(tmp_path / "run")
+    again, _ = run_training(recipe, tmp_path / "run", resume=True)  # as if killed while scoring
+    assert again.updates == result.updates
+    assert_same(weights(tmp_path / "run"), before)
 
 
 def test_a_folder_that_holds_a_run_is_not_overwritten(
@@ -256,6 +303,65 @@ def test_a_folder_that_holds_a_run_is_not_overwritten(
         run_training(recipe_of(corpus, model={"dim": 64}), tmp_path / "run", resume=True)
     with pytest.raises(ValueError, match=r"has no recipe\.json, so there is nothing to resume"):
         run_training(None, tmp_path / "nothing", resume=True)
+
+
+def test_a_run_that_did_not_begin_is_no_obstacle(text_folder: Path, tmp_path: Path) -> None:
+    content = {
+        "data": {"folder": str(tmp_path / "typo"), "vocab_size": 280},
+        "model": MODEL,
+        "training": {**TRAINING, "updates": 2},
+        "validation": {"bleu": False},
+    }
+    with pytest.raises(ValueError, match="typo"):
+        run_training(make_recipe(content, "test"), tmp_path / "run")
+    content["data"]["folder"] = str(text_folder)
+    result, _ = run_training(make_recipe(content, "test"), tmp_path / "run")
+    assert result.verdict == "finished"
+
+
+def test_another_corpus_is_not_gone_on_with(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    shutil.copytree(corpus.folder, folder)
+    recipe = recipe_of(PreparedCorpus.load(folder), training={"updates": 2})
+    run_training(recipe, tmp_path / "run")
+    document = folder / "corpus.json"
+    document.write_text(document.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"is not the corpus that .*update-0000002 was trained on"):
+        run_training(recipe, tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("state.json", b'{"unknown": 1}'),
+        ("state.json", None),
+        ("adam.safetensors", b"nothing"),
+        ("weights.safetensors", None),
+    ],
+)
+def test_a_damaged_checkpoint(
+    corpus: PreparedCorpus, tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    recipe = recipe_of(corpus, training={"updates": 2})
+    run_training(recipe, tmp_path / "run")
+    path = tmp_path / "run" / "checkpoints" / "update-0000002" / name
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"update-0000002 is damaged.*remove that folder"):
+        run_training(recipe, tmp_path / "run", resume=True)
+
+
+def test_several_test_sets_are_all_scored(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    files = {}
+    for name in ("train", "test_2016", "test_2017"):
+        for side in ("en", "de"):
+            (tmp_path / f"{name}.{side}").write_text("one two\nthree\n", encoding="utf-8")
+        files[name] = ParallelFiles(tmp_path / f"{name}.en", tmp_path / f"{name}.de")
+    prepare(files, tmp_path / "several", tokenizer=corpus.tokenizer)
+    recipe = recipe_of(PreparedCorpus.load(tmp_path / "several"), training={"updates": 1})
+    result, _ = run_training(recipe, tmp_path / "run")
+    assert set(result.scores) == {"test_2016", "test_2017"}
 
 
 def test_text_files_are_prepared_on_the_way(text_folder: Path, tmp_path: Path) -> None:

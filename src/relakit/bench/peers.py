@@ -13,7 +13,9 @@ from typing import Any, Final
 
 from relakit.bench.turns import ContenderError
 
-TRAINING_PEERS: Final = ("joeynmt", "marian")
+OWN_BATCHES: Final = "-own-batches"
+"""Ends the name of a peer that trains on batches as it makes them itself, not on ours."""
+TRAINING_PEERS: Final = ("joeynmt", f"joeynmt{OWN_BATCHES}", "marian")
 DECODING_PEERS: Final = ("joeynmt", "marian", "ctranslate2")
 INSTALL_HINT: Final = "make build/peers/.installed, in a copy of the sources, installs them"
 PATIENCE: Final = 3600.0

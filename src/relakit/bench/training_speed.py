@@ -7,10 +7,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import torch
 from safetensors.numpy import save_file
 
-from relakit.bench.peers import Peer, PeerPlace, Peers, number_of
+from relakit.bench.peers import OWN_BATCHES, Peer, PeerPlace, Peers, number_of
 from relakit.bench.speed_models import (
     bench_corpus,
     check_vocabulary,
@@ -34,20 +35,46 @@ TOKENS_PER_PAIR: Final = 8
 """Fewer than a generated pair has, so that there are enough pairs."""
 
 
-class TrainingWork:
-    """The updates, one batch each: bucketed by length and shuffled, as in a real run."""
+def bucketed_updates(split: EncodedSplit, settings: TrainingSettings) -> list[Update]:
+    """The updates of a run of ours, one batch each: bucketed by length and shuffled."""
+    plan = plan_updates(
+        split, batch_tokens=settings.batch_tokens, update_tokens=1, seed=settings.seed
+    )
+    updates: list[Update] = []
+    for update in islice(plan, settings.steps * settings.rounds):
+        updates.append(update)
+        if update.is_last_of_epoch:  # a small corpus: its batches come again
+            break
+    return updates
 
-    def __init__(self, split: EncodedSplit, settings: TrainingSettings) -> None:
-        self.split = split
-        self.steps = settings.steps
-        plan = plan_updates(
-            split, batch_tokens=settings.batch_tokens, update_tokens=1, seed=settings.seed
-        )
-        self.updates: list[Update] = []
-        for update in islice(plan, settings.steps * settings.rounds):
-            self.updates.append(update)
-            if update.is_last_of_epoch:  # a small corpus: its batches come again
+
+def shuffled_updates(split: EncodedSplit, settings: TrainingSettings) -> list[Update]:
+    """Sentences of any length in a batch, within the same budget: how JoeyNMT batches by tokens."""
+    order = np.random.default_rng(settings.seed).permutation(len(split))
+    updates: list[Update] = []
+    start = 0
+    while start < len(order) and len(updates) < settings.steps * settings.rounds:
+        size, widest = 0, 0
+        while start + size < len(order):
+            index = int(order[start + size])
+            width = max(int(split.source_lengths[index]), int(split.target_lengths[index])) + 1
+            if size and max(widest, width) * (size + 1) > settings.batch_tokens:
                 break
+            size, widest = size + 1, max(widest, width)
+        batch = order[start : start + size]
+        tokens = int(split.target_lengths[batch].sum()) + size
+        updates.append(Update(len(updates) + 1, 0, (batch,), tokens, False))
+        start += size
+    return updates
+
+
+class TrainingWork:
+    """The updates that a contender makes, a few in each round."""
+
+    def __init__(self, split: EncodedSplit, steps: int, updates: list[Update]) -> None:
+        self.split = split
+        self.steps = steps
+        self.updates = updates
 
     def of_round(self, number: int) -> list[Update]:
         """The updates of a round, from 0."""
@@ -131,9 +158,12 @@ def training_field(settings: TrainingSettings, place: PeerPlace, folder: Path) -
     configs = model_configs(settings, dropout=settings.dropout)
     corpus = bench_corpus(settings, folder, train=_pairs(settings), test=1)
     check_vocabulary(corpus, settings)
-    work = TrainingWork(corpus.split("train"), settings)
-    batches = folder / "batches.safetensors"
-    work.write(batches)
+    split = corpus.split("train")
+    work = TrainingWork(split, settings.steps, bucketed_updates(split, settings))
+    shuffled = TrainingWork(split, settings.steps, shuffled_updates(split, settings))
+    batches = {False: folder / "batches.safetensors", True: folder / "shuffled.safetensors"}
+    work.write(batches[False])
+    shuffled.write(batches[True])
     field = Field(settings.contenders())
     with Peers(place, threads=settings.threads, folder=folder) as peers:
         for name, config in configs.items():
@@ -143,8 +173,10 @@ def training_field(settings: TrainingSettings, place: PeerPlace, folder: Path) -
         for contender in field.contenders:
             if not contender.is_ours:
                 size = peer_size(next(iter(configs.values())))
-                request = {"size": size, "batches": str(batches)}
-                field.prepare(contender, _starter(contender, peers, settings, work, request))
+                is_own = contender.system.endswith(OWN_BATCHES)
+                request = {"size": size, "batches": str(batches[is_own])}
+                its_work = shuffled if is_own else work
+                field.prepare(contender, _starter(contender, peers, settings, its_work, request))
         yield field
 
 
@@ -179,7 +211,7 @@ def _starter(
     request: dict[str, Any],
 ) -> Callable[[], tuple[Runner, str]]:
     def start() -> tuple[Runner, str]:
-        peer = peers.start(contender.system)
+        peer = peers.start(contender.system.removesuffix(OWN_BATCHES))
         answer = peer.ask(
             "setup-train",
             **request,

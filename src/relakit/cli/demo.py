@@ -1,18 +1,20 @@
 """`relakit demo`: from nothing to a model, its translations and its word alignments."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from relakit.analysis import AlignmentReport
+    from relakit.analysis import AlignmentReport, Reading
     from relakit.data.generated import GeneratedPair
     from relakit.decode import Translator
     from relakit.metrics.bleu import CorpusScore
+    from relakit.train.recipe import Recipe
     from relakit.train.result import Result
 
 SAMPLES = 6
@@ -51,34 +53,46 @@ def demo(
 
     from relakit.data.generated import generate_pairs
     from relakit.decode import Translator
+    from relakit.metrics.bleu import bleu_score
 
     translator = Translator.load(out / "model")
     pairs = list(generate_pairs(generated.test, seed=generated.seed, split="test"))
     outputs = translator.translate([pair.source_text for pair in pairs])
+    console.print("Sentences that the model has never seen:")
     console.print(_sample_table(pairs, outputs))
-    score, alignment = _measure(translator, pairs, outputs)
-    console.print(_score_table(score, alignment, len(pairs), result))
+    score = bleu_score(outputs, [pair.target_text for pair in pairs])
+    valid = generate_pairs(generated.valid, seed=generated.seed, split="valid")
+    table = _score_table(score, _choose_head(translator, valid), _align(translator, pairs))
+    if result is not None:
+        speed = f"{result.tokens_per_second:,.0f} target tokens/s"
+        table.add_row("training", f"{result.seconds:.0f} s", speed)
+    console.print(f"On {len(pairs):,} held-out sentences:")
+    console.print(table)
     _print_next(console, out)
 
 
-def _train(recipe: object, out: Path, again: bool) -> "Result | None":
+def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
     """Train, unless that is done already: None then."""
-    import shutil
-
     from relakit.cli.preparing import preparation_bar
-    from relakit.train.recipe import Recipe
-    from relakit.train.run import run_training
+    from relakit.train.run import read_recipe, remove_run, run_training
 
-    assert isinstance(recipe, Recipe)
-    if again and (out / "recipe.json").is_file():
-        shutil.rmtree(out)
-    if (out / "model" / "config.json").is_file() and (out / "recipe.json").is_file():
+    before = read_recipe(out)
+    if again and before is not None:
+        if before.description != recipe.description:
+            raise ValueError(f"{out} holds another run than a demo; choose another --out")
+        remove_run(out)
+        before = None
+    if before is not None and (out / "model" / "config.json").is_file():
+        if before != recipe:
+            raise ValueError(
+                f"{out} holds a demo with other settings; choose another --out, or --again"
+            )
         return None
     console = Console(stderr=True)
     result, ending = run_training(
         recipe,
         out,
-        resume=(out / "recipe.json").is_file(),
+        resume=before is not None,
         console=console,
         preparing=lambda: preparation_bar(console),
     )
@@ -89,12 +103,13 @@ def _train(recipe: object, out: Path, again: bool) -> "Result | None":
 
 
 def _sample_table(pairs: Sequence["GeneratedPair"], outputs: Sequence[str]) -> Table:
-    table = Table(title="Sentences that the model has never seen", title_justify="left")
-    table.add_column("")
-    table.add_column("")
-    # The longest few tell more than the first few.
-    chosen = sorted(range(len(pairs)), key=lambda i: -len(pairs[i].source))[: 4 * SAMPLES : 4]
-    for index in chosen:
+    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, show_lines=False)
+    table.add_column()
+    table.add_column()
+    # Short and long ones: evenly by length.
+    by_length = sorted(range(len(pairs)), key=lambda i: len(pairs[i].source))
+    step = max(1, len(pairs) // SAMPLES)
+    for index in by_length[step // 2 :: step][:SAMPLES]:
         pair, output = pairs[index], outputs[index]
         table.add_row("English", pair.source_text)
         is_right = output == pair.target_text
@@ -105,38 +120,43 @@ def _sample_table(pairs: Sequence["GeneratedPair"], outputs: Sequence[str]) -> T
     return table
 
 
-def _measure(
-    translator: "Translator", pairs: Sequence["GeneratedPair"], outputs: Sequence[str]
-) -> "tuple[CorpusScore, AlignmentReport]":
+class Head(NamedTuple):
+    """A cross-attention head, and how to read it."""
+
+    reading: "Reading"
+    layer: int
+    head: int
+
+
+def _align(translator: "Translator", pairs: Iterable["GeneratedPair"]) -> "AlignmentReport":
     from relakit.analysis import evaluate_alignment, generated_gold_pair
-    from relakit.metrics.bleu import bleu_score
 
-    score = bleu_score(outputs, [pair.target_text for pair in pairs])
     gold = map(generated_gold_pair, pairs)
-    return score, evaluate_alignment(translator.model, translator.tokenizer, gold)
+    return evaluate_alignment(translator.model, translator.tokenizer, gold)
 
 
-def _score_table(
-    score: "CorpusScore", alignment: "AlignmentReport", sentences: int, result: "Result | None"
-) -> Table:
-    reading = alignment.best_reading
-    layer, head = alignment.scores(reading).best_head
-    best = alignment.best_score(reading)
-    table = Table(title=f"On {sentences:,} held-out sentences", title_justify="left")
-    table.add_column("")
-    table.add_column("", justify="right")
-    table.add_column("")
+def _choose_head(translator: "Translator", pairs: Iterable["GeneratedPair"]) -> Head:
+    """The head that aligns best on the validation set: the test set has no say in it."""
+    report = _align(translator, pairs)
+    reading = report.best_reading
+    return Head(reading, *report.scores(reading).best_head)
+
+
+def _score_table(score: "CorpusScore", chosen: Head, report: "AlignmentReport") -> Table:
+    reading, layer, head = chosen
+    aligned = report.scores(reading).heads[layer][head]
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column(overflow="fold")
     table.add_row("BLEU", f"{score.score:.1f}", score.signature)
     table.add_row(
         "alignment error rate",
-        f"{best.aer:.2f}",
-        f"words linked by cross-attention, layer {layer + 1}, head {head + 1}, {reading}; "
-        "0 is perfect",
+        f"{aligned.aer:.2f}",
+        f"of links by cross-attention, layer {layer + 1}, head {head + 1} ({reading}), "
+        "which was best on the validation set",
     )
-    table.add_row("precision, recall", f"{best.precision:.2f}, {best.recall:.2f}", "of these links")
-    if result is not None:
-        speed = f"{result.tokens_per_second:,.0f} target tokens/s"
-        table.add_row("training", f"{result.seconds:.0f} s", speed)
+    table.add_row("their precision, recall", f"{aligned.precision:.2f}, {aligned.recall:.2f}", "")
     return table
 
 

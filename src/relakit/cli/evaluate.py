@@ -105,7 +105,11 @@ def evaluate(
             )
 
     references, sources = _checked_inputs(model, reference, source, hypothesis, baseline)
-    system = _output_of(model or hypothesis, references, sources, by_model)
+    if model is not None and sources is not None:
+        system = Lines(str(model), by_model(model, sources.lines))
+    else:
+        assert hypothesis is not None
+        system = _output_of(hypothesis, references, None, by_model)
     if output is not None:
         if model is None:
             raise ValueError("--output keeps a model's translations; name a MODEL")
@@ -147,10 +151,8 @@ def _checked_inputs(
     return references, sources
 
 
-def _output_of(
-    path: Path | None, references: Lines, sources: Lines | None, by_model: Translate
-) -> Lines:
-    assert path is not None
+def _output_of(path: Path, references: Lines, sources: Lines | None, by_model: Translate) -> Lines:
+    """The lines of a file, or what a model makes of the sources."""
     if sources is not None and path.is_dir():
         return Lines(str(path), by_model(path, sources.lines))
     lines = _read(path)

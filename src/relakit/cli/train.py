@@ -1,5 +1,6 @@
 """``relakit train``: a model from a recipe."""
 
+import os
 import signal
 from pathlib import Path
 from typing import Annotated
@@ -80,6 +81,8 @@ def _train(loaded: object, folder: Path, resume: bool) -> None:
         console=console,
         preparing=lambda: preparation_bar(console),
     )
+    if int(os.environ.get("RANK", "0")) > 0:  # under torchrun, one process talks
+        console.quiet = True
     style = {"finished": "green", "stopped": "yellow", "failed": "red"}[result.verdict]
     console.print(f"[{style}]{result.verdict}[/]: {result.reason}")
     for split, scores in result.scores.items():

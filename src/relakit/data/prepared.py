@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.data.corpus_format import (
+    DOCUMENT_NAME,
     OFFSET_TYPE,
     TOKENIZER_NAME,
     CorpusDocument,
@@ -107,6 +108,11 @@ class PreparedCorpus:
     def splits(self) -> tuple[str, ...]:
         """Names of the splits."""
         return tuple(self._document.splits)
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same corpus, and hardly ever for another one."""
+        return hashlib.sha256((self.folder / DOCUMENT_NAME).read_bytes()).hexdigest()
 
     @property
     def settings(self) -> PrepareSettings:

@@ -226,7 +226,13 @@ def beam_search(
     found = list(batch.ended)
     while not all(batch.is_done):
         logits = output(decoder.step(batch.tokens[:, -1], batch.cache))
-        offsets = batch.scores - log_normalisers(logits).view(batch.scores.shape)
+        normalisers = log_normalisers(logits)
+        if not bool(normalisers.isfinite().all()):
+            raise ValueError(
+                "the model's scores are not finite numbers: its weights are broken, or its "
+                "training has diverged"
+            )
+        offsets = batch.scores - normalisers.view(batch.scores.shape)
         is_too_short = batch.length < settings.min_length
         forbid(logits, (PAD, BEGIN, END) if is_too_short else (PAD, BEGIN))
         rows = batch.rows_at_limit()

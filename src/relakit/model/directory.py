@@ -140,13 +140,16 @@ def _read_config(path: Path) -> tuple[ModelConfig, ModelAbout]:
         config = ModelConfig.model_validate(content.get("model"))
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{path}: model.{where}: {first['msg']}") from None
-    languages = content.get("languages") or {}
+        where = ".".join(["model", *(str(part) for part in first["loc"])])
+        raise ValueError(f"{path}: {where}: {first['msg']}") from None
+    languages, training = content.get("languages") or {}, content.get("training") or {}
+    for name, value in (("languages", languages), ("training", training)):
+        if not isinstance(value, dict):
+            raise ValueError(f"{path}: {name} must be an object, got {value!r}")
     about = ModelAbout(
         source_language=languages.get("source"),
         target_language=languages.get("target"),
-        training=content.get("training") or {},
+        training=training,
     )
     return config, about
 

@@ -99,17 +99,36 @@ def remove_interrupted(folder: Path) -> None:
             shutil.rmtree(checkpoint.folder)
 
 
-def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Set model and optimizer to what they were."""
-    model.load_state_dict(checkpoint.weights())
-    moments = read_weights(checkpoint.folder / MOMENTS)
-    for name, parameter in model.named_parameters():
-        optimizer.state[parameter] = {
-            # Fused and other implementations of Adam expect the step where they keep it.
-            "step": moments[f"{name}.step"].to(parameter.device),
-            "exp_avg": moments[f"{name}.mean"].to(parameter.device),
-            "exp_avg_sq": moments[f"{name}.square"].to(parameter.device),
-        }
+def restore(
+    checkpoint: Checkpoint, model: nn.Module, optimizer: torch.optim.Optimizer
+) -> dict[str, Any]:
+    """Set model and optimizer to what they were, and return what the training loop wrote down.
+
+    Raises:
+        ValueError: the checkpoint is damaged, or of another model.
+    """
+    try:
+        model.load_state_dict(checkpoint.weights())
+        moments = read_weights(checkpoint.folder / MOMENTS)
+        for name, parameter in model.named_parameters():
+            optimizer.state[parameter] = {
+                # Fused and other implementations of Adam expect the step where they keep it.
+                "step": moments[f"{name}.step"].to(parameter.device),
+                "exp_avg": moments[f"{name}.mean"].to(parameter.device),
+                "exp_avg_sq": moments[f"{name}.square"].to(parameter.device),
+            }
+        return checkpoint.state()
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise damaged(checkpoint, error) from None
+
+
+def damaged(checkpoint: Checkpoint, error: Exception) -> ValueError:
+    """What to say of a checkpoint that cannot be read."""
+    what = " ".join(str(error).split())
+    return ValueError(
+        f"{checkpoint.folder} is damaged, or of another model ({type(error).__name__}: {what}); "
+        "remove that folder, and --resume goes on from the checkpoint before it"
+    )
 
 
 def average_weights(checkpoints: Sequence[Checkpoint]) -> dict[str, Tensor]:

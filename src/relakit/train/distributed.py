@@ -4,9 +4,14 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
 
 import torch
 import torch.distributed as dist
+
+PATIENCE: Final = timedelta(days=2)
+"""How long processes wait for each other: the main one prepares the corpus and scores alone."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,8 @@ def join_world(device: str = "auto") -> Iterator[World]:
         return
     if chosen.type == "cuda":
         torch.cuda.set_device(chosen)
-    dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
+    backend = "nccl" if chosen.type == "cuda" else "gloo"
+    dist.init_process_group(backend, timeout=PATIENCE)
     try:
         yield World(dist.get_rank(), size, chosen)
     finally:

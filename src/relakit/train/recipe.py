@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from relakit.attention import ATTENTIONS
 from relakit.model.config import Count, ModelConfig, Share, sized
 
 Positive = Annotated[float, Field(gt=0.0)]
@@ -25,7 +26,7 @@ class GeneratedData(Section):
     """Sentence pairs to train on."""
     valid: Count = 500
     test: Count = 500
-    seed: int = 1
+    seed: Natural = 1
 
 
 class DataSection(Section):
@@ -45,6 +46,11 @@ class DataSection(Section):
     """Entries of the joint BPE vocabulary."""
     max_tokens: Count = 256
     """Pairs with more tokens on a side are left out."""
+
+    @field_validator("prepared", "folder")
+    @classmethod
+    def _at_home(cls, path: Path | None) -> Path | None:
+        return None if path is None else path.expanduser()
 
     @model_validator(mode="after")
     def _one_place(self) -> "DataSection":
@@ -78,6 +84,13 @@ class ModelSection(Section):
     attention_dropout: Share = 0.1
     norm_first: bool = False
 
+    @field_validator("attention", "encoder_attention", "decoder_attention", "cross_attention")
+    @classmethod
+    def _known(cls, name: str | None) -> str | None:
+        if name is not None and name not in ATTENTIONS:
+            raise ValueError(f"unknown attention {name!r}; choose one of {', '.join(ATTENTIONS)}")
+        return name
+
     def config(self, vocabulary: int) -> ModelConfig:
         """The model's settings for a vocabulary of this size."""
         given = self.model_dump(exclude={"size", "attention"}, exclude_none=True)
@@ -108,14 +121,14 @@ class TrainingSection(Section):
     """Factor on the schedule d^-0.5 * min(update^-0.5, update * warmup^-1.5)."""
     warmup: Count = 4000
     """Updates until the learning rate is at its peak."""
-    adam_betas: tuple[float, float] = (0.9, 0.98)
+    adam_betas: tuple[Share, Share] = (0.9, 0.98)
     adam_eps: Positive = 1e-8
     label_smoothing: Share = 0.1
     clip_norm: Annotated[float, Field(ge=0.0)] = 0.0
     """Gradients with a larger norm are scaled down to it; 0 for never."""
     precision: Precision = "fp32"
     """bf16: matrix products in bfloat16; auto: where the hardware has instructions for it."""
-    seed: int = 1
+    seed: Natural = 1
     threads: Natural = 0
     """CPU threads; 0 leaves the number to PyTorch."""
     device: str = "auto"

@@ -12,6 +12,7 @@
 """
 
 import json
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from importlib.metadata import version
@@ -36,6 +37,17 @@ from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
 
 Preparing = Callable[[], AbstractContextManager[Progress | None]]
+
+RUN_ENTRIES: Final = (
+    "recipe.json",
+    "text",
+    "corpus",
+    "checkpoints",
+    "log.jsonl",
+    "tensorboard",
+    "model",
+    "result.json",
+)
 
 MAY_CHANGE: Final = (
     "description",
@@ -71,7 +83,9 @@ def run_training(
         torch.set_num_threads(recipe.training.threads)
     with join_world(recipe.training.device) as world:
         console = console if console is not None and world.is_main else Console(quiet=True)
+        world.wait()  # all have looked at the folder before one of them changes it
         if world.is_main:
+            _clear_other_corpus(recipe, folder)
             folder.mkdir(parents=True, exist_ok=True)
             replace_text(folder / "recipe.json", recipe.model_dump_json(indent=2) + "\n")
             with preparing() as progress:
@@ -92,21 +106,19 @@ def run_training(
 
 
 def _settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
-    path = folder / "recipe.json"
-    if not path.exists():
+    before = read_recipe(folder)
+    if before is None:
         if recipe is None:
             raise ValueError(f"{folder} has no recipe.json, so there is nothing to resume")
         return recipe
+    if recipe is None:
+        return before
+    if not find_checkpoints(folder / "checkpoints", interrupted=True):
+        return recipe  # it never came to its first checkpoint: nothing is lost
     if not resume:
         raise FileExistsError(
             f"{folder} holds a run already; go on with it by --resume, or choose another --out"
         )
-    try:
-        before = make_recipe(json.loads(path.read_text(encoding="utf-8")), str(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is no JSON file: {error}") from None
-    if recipe is None:
-        return before
     old, new = (_flat(r.model_dump(mode="json")) for r in (before, recipe))
     for key in sorted(old.keys() | new.keys()):
         if old.get(key) != new.get(key) and not key.startswith(MAY_CHANGE):
@@ -115,6 +127,37 @@ def _settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Reci
                 f"{new.get(key)!r}; a run is resumed with what it was begun with"
             )
     return recipe
+
+
+def read_recipe(folder: Path) -> Recipe | None:
+    """The recipe of the run in a folder; None if there is none."""
+    path = folder / "recipe.json"
+    if not path.exists():
+        return None
+    try:
+        return make_recipe(json.loads(path.read_text(encoding="utf-8")), str(path))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is no JSON file: {error}") from None
+
+
+def remove_run(folder: Path) -> None:
+    """Remove what a run wrote into its folder, and the folder if nothing else is in it."""
+    for name in RUN_ENTRIES:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _clear_other_corpus(recipe: Recipe, folder: Path) -> None:
+    """Remove the corpus that an earlier attempt prepared for another recipe."""
+    before = read_recipe(folder)
+    if before is not None and before.data != recipe.data:
+        for name in ("corpus", "text"):
+            shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _flat(content: dict[str, Any], before: str = "") -> dict[str, Any]:
@@ -166,8 +209,8 @@ def _finish(trainer: Trainer, ending: Ending) -> Result:
     averaged = 0
     if ending.verdict == "finished":
         averaged = _take_final_weights(trainer)
-        for split in ("valid", "test"):
-            if split in trainer.corpus.splits:
+        for split in trainer.corpus.splits:
+            if split != "train":
                 scores[split] = trainer.scores(split, beam=recipe.validation.final_beam)
     result = Result(
         verdict=ending.verdict,

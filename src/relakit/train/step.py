@@ -67,7 +67,8 @@ class GradientStep:
     ) -> None:
         self._loss: nn.Module = BatchLoss(model, smoothing)
         if world.size > 1:
-            self._loss = DistributedDataParallel(self._loss)
+            # The only buffer is the table of positions, which each process grows as it needs.
+            self._loss = DistributedDataParallel(self._loss, broadcast_buffers=False)
         self._split = split
         self._world = world
         self._seed = seed

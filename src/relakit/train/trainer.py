@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -13,6 +14,7 @@ from relakit.decode.translator import choose_dtype
 from relakit.model import Transformer
 from relakit.train.checkpoint import (
     Checkpoint,
+    damaged,
     find_checkpoints,
     remove_interrupted,
     restore,
@@ -43,6 +45,10 @@ class Progress:
     validations_since_best: int = 0
     recent: list[float] = field(default_factory=list)
     """Training losses since the last validation"""
+    has_not_learnt: str | None = None
+    """Why the run was given up, if it was"""
+    corpus: str = ""
+    """What tells the corpus from others"""
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,8 @@ class Trainer:
         self.precision = choose_dtype(recipe.training.precision, world.device)
         self.optimizer = make_optimizer(self.model, recipe.training)
         self._train_split = corpus.split("train")
+        self._fingerprint = corpus.fingerprint
+        self.progress.corpus = self._fingerprint
 
     @property
     def checkpoints(self) -> Path:
@@ -93,8 +101,14 @@ class Trainer:
         if not found:
             self.reporter.resume(0)
             return None
-        restore(found[-1], self.model, self.optimizer)
-        self.progress = Progress(**found[-1].state())
+        state = restore(found[-1], self.model, self.optimizer)
+        self.progress = _progress_of(state, found[-1])
+        if self.progress.corpus not in ("", self._fingerprint):
+            raise ValueError(
+                f"{self.corpus.folder} is not the corpus that {found[-1].folder} was trained on; "
+                "a run is resumed with the corpus that it was begun with"
+            )
+        self.progress.corpus = self._fingerprint
         self.reporter.resume(self.progress.update)
         return found[-1]
 
@@ -115,8 +129,11 @@ class Trainer:
                 return ending
             for update in self._updates():
                 ending = self._update(update, step)
+                if ending is not None:
+                    return ending  # the weights are still those of the update before
                 stop = self.world.sum([float(interrupts.signal is not None)])[0] > 0
-                ending = ending or self._validate_if_due(update) or self._ending()
+                self._validate_if_due(update)
+                ending = self._ending()
                 self._checkpoint_if_due(update, is_end=ending is not None, is_stopped=stop)
                 if ending is not None:
                     return ending
@@ -169,22 +186,31 @@ class Trainer:
         return None
 
     def _ending(self) -> Ending | None:
-        """Whether the recipe says that it is enough."""
+        """Whether the run is at its end, by what a checkpoint knows: a resumed run agrees."""
         training, progress = self.recipe.training, self.progress
+        if progress.has_not_learnt is not None and training.give_up_after:
+            return Ending("failed", progress.has_not_learnt)
         if training.epochs is not None and progress.epochs_done >= training.epochs:
             return Ending("finished", f"all {training.epochs} epochs are done")
         if training.updates is not None and progress.update >= training.updates:
             return Ending("finished", f"all {training.updates:,} updates are done")
+        patience = self.recipe.validation.patience
+        if patience and progress.validations_since_best >= patience:
+            return Ending(
+                "finished",
+                f"no better validation loss than {progress.best_loss:.3f} in the last "
+                f"{patience} validations",
+            )
         return None
 
-    def _validate_if_due(self, update: Update) -> Ending | None:
+    def _validate_if_due(self, update: Update) -> None:
         validation, progress = self.recipe.validation, self.progress
         if update.number % validation.every:
-            return None
+            return
         mean = sum(progress.recent) / len(progress.recent)
         progress.recent = []
         if "valid" not in self.corpus.splits:
-            return None
+            return
         scores = self.scores("valid", beam=validation.beam, sentences=validation.sentences)
         self.reporter.validation(
             ValidationReport(
@@ -198,7 +224,7 @@ class Trainer:
             progress.validations_since_best = 0
         else:
             progress.validations_since_best += 1
-        return self._not_learning(update, scores) or self._no_better()
+        progress.has_not_learnt = self._why_give_up(update, scores)
 
     def scores(self, split: str, *, beam: int, sentences: int = 0) -> Scores:
         """Loss and BLEU of the model as it is; computed by the main process, known to all."""
@@ -220,7 +246,7 @@ class Trainer:
         loss, bleu = self.world.sum([loss, bleu if self.world.is_main else 0.0])
         return Scores(loss, None if math.isnan(bleu) else bleu, signature)
 
-    def _not_learning(self, update: Update, scores: Scores) -> Ending | None:
+    def _why_give_up(self, update: Update, scores: Scores) -> str | None:
         limit = self.recipe.training.give_up_after
         if not limit or not limit <= update.number < limit + self.recipe.validation.every:
             return None
@@ -229,20 +255,9 @@ class Trainer:
         )
         if scores.loss < baseline:
             return None
-        return Ending(
-            "failed",
+        return (
             f"the loss does not decrease: after {update.number:,} updates the validation loss is "
-            f"{scores.loss:.3f}, no better than {baseline:.3f} for guessing by frequency",
-        )
-
-    def _no_better(self) -> Ending | None:
-        patience = self.recipe.validation.patience
-        if not patience or self.progress.validations_since_best < patience:
-            return None
-        return Ending(
-            "finished",
-            f"no better validation loss than {self.progress.best_loss:.3f} in the last "
-            f"{patience} validations",
+            f"{scores.loss:.3f}, no better than {baseline:.3f} for guessing by frequency"
         )
 
     def _checkpoint_if_due(self, update: Update, *, is_end: bool, is_stopped: bool) -> None:
@@ -263,6 +278,13 @@ class Trainer:
                 remove_interrupted(self.checkpoints)
         if is_due or is_stopped:
             self.world.wait()
+
+
+def _progress_of(state: dict[str, Any], checkpoint: Checkpoint) -> Progress:
+    try:
+        return Progress(**state)
+    except TypeError as error:
+        raise damaged(checkpoint, error) from None
 
 
 def _not_finite(update: Update, done: WeightStep) -> Ending:

@@ -1,5 +1,7 @@
 """What a model is worth on a split: its loss, and the BLEU of its translations."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -61,7 +63,7 @@ def split_scores(
 ) -> Scores:
     """Loss, and BLEU where it is wanted; ``sentences`` bounds how many are translated (0: all)."""
     loss = split_loss(model, split, precision)
-    if not bleu:
+    if not bleu or not math.isfinite(loss):
         return Scores(loss)
     count = min(sentences or len(split), len(split))
     was_training = model.training
