@@ -36,7 +36,10 @@ def test_sentences_by_batch_size() -> None:
         ({"precisions": ("fp16",)}, "unknown precision 'fp16'; choose from fp32, bf16"),
         ({"attentions": ()}, "attentions must name at least one"),
         ({"attentions": ("softmax", "softmax")}, "attentions must differ, got softmax, softmax"),
-        ({"peers": ("ctranslate2",)}, "unknown peer 'ctranslate2'; choose from joeynmt, marian"),
+        (
+            {"peers": ("ctranslate2",)},
+            "unknown peer 'ctranslate2'; choose from joeynmt, joeynmt-own-batches, marian",
+        ),
     ],
 )
 def test_training_that_cannot_be(fields: dict[str, Any], message: str) -> None:

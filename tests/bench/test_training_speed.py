@@ -98,7 +98,8 @@ def test_everyone_is_measured(corpus: Path, tmp_path: Path) -> None:
     assert len(labels) == 10
     assert [set(turns) for turns in case.rounds] == [labels] * 2
     for turns in case.rounds:
-        assert len({(turn.target_tokens, turn.sentences) for turn in turns.values()}) == 1
+        on_ours = [turn for label, turn in turns.items() if "own-batches" not in label]
+        assert len({(turn.target_tokens, turn.sentences) for turn in on_ours}) == 1
         assert turns["marian bf16"].seconds == 0.5
     assert report.about["marian fp32"] == "marian 1.0"
     assert "parameters" in report.about["rela-g bf16"]
