@@ -14,6 +14,13 @@ Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Count = Annotated[int, Field(ge=1)]
 
 
+def known_attention(name: str) -> str:
+    """The name, if there is such an attention."""
+    if name not in ATTENTIONS:
+        raise ValueError(f"unknown attention {name!r}; choose one of {', '.join(ATTENTIONS)}")
+    return name
+
+
 class ModelConfig(BaseModel):
     """An encoder-decoder Transformer. The defaults are the paper's (Transformer base)."""
 
@@ -50,9 +57,7 @@ class ModelConfig(BaseModel):
     @field_validator("encoder_attention", "decoder_attention", "cross_attention")
     @classmethod
     def _known(cls, name: str) -> str:
-        if name not in ATTENTIONS:
-            raise ValueError(f"unknown attention {name!r}; choose one of {', '.join(ATTENTIONS)}")
-        return name
+        return known_attention(name)
 
     @model_validator(mode="after")
     def _fit(self) -> "ModelConfig":

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from relakit.attention import ATTENTIONS
-from relakit.model.config import Count, ModelConfig, Share, sized
+from relakit.model.config import Count, ModelConfig, Share, known_attention, sized
 
 Positive = Annotated[float, Field(gt=0.0)]
 Natural = Annotated[int, Field(ge=0)]
@@ -87,9 +86,7 @@ class ModelSection(Section):
     @field_validator("attention", "encoder_attention", "decoder_attention", "cross_attention")
     @classmethod
     def _known(cls, name: str | None) -> str | None:
-        if name is not None and name not in ATTENTIONS:
-            raise ValueError(f"unknown attention {name!r}; choose one of {', '.join(ATTENTIONS)}")
-        return name
+        return None if name is None else known_attention(name)
 
     def config(self, vocabulary: int) -> ModelConfig:
         """The model's settings for a vocabulary of this size."""

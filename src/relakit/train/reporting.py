@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from relakit.train.result import Scores, replace_text
+from relakit.data.whole_files import write_whole
+from relakit.train.result import Scores
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class LogFile:
     def __init__(self, path: Path, *, resume: bool) -> None:
         self._path = path
         if not resume:
-            replace_text(path, "")
+            write_whole(path, b"")
 
     def resume(self, update: int) -> None:
         """Drop what came after this update, and a last line that was cut off."""
@@ -98,7 +99,7 @@ class LogFile:
                 continue
             if entry["update"] <= update:
                 kept.append(line + "\n")
-        replace_text(self._path, "".join(kept))
+        write_whole(self._path, "".join(kept).encode())
 
     def update(self, report: UpdateReport) -> None:
         """Write a line."""

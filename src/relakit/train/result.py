@@ -2,10 +2,11 @@
 
 import json
 import math
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from relakit.data.whole_files import write_whole
 
 Verdict = Literal["finished", "stopped", "failed"]
 
@@ -51,11 +52,5 @@ class Result:
     def write(self, path: Path) -> None:
         """Write as JSON, whole or not at all."""
         content = {**asdict(self), "tokens_per_second": self.tokens_per_second}
-        replace_text(path, json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n")
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, path)
+        text = json.dumps(content, indent=2, ensure_ascii=False, default=str) + "\n"
+        write_whole(path, text.encode())

@@ -24,6 +24,7 @@ from rich.console import Console
 
 from relakit.data.prepare import Progress
 from relakit.data.prepared import PreparedCorpus
+from relakit.data.whole_files import write_whole
 from relakit.model import ModelAbout, save_model
 from relakit.train.checkpoint import average_weights, find_checkpoints
 from relakit.train.corpus import open_corpus
@@ -32,7 +33,7 @@ from relakit.train.plan import plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import make_recipe
 from relakit.train.reporting import LogFile, Reporter, Reporters, TensorBoard
-from relakit.train.result import Result, Scores, replace_text
+from relakit.train.result import Result, Scores
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
 
@@ -87,7 +88,7 @@ def run_training(
         if world.is_main:
             _clear_other_corpus(recipe, folder)
             folder.mkdir(parents=True, exist_ok=True)
-            replace_text(folder / "recipe.json", recipe.model_dump_json(indent=2) + "\n")
+            write_whole(folder / "recipe.json", f"{recipe.model_dump_json(indent=2)}\n".encode())
             with preparing() as progress:
                 corpus = open_corpus(recipe.data, folder / "corpus", progress=progress)
         world.wait()
