@@ -17,8 +17,8 @@ from relakit.bench.results import (
     read_csv,
     read_finished,
     write_results,
-    write_whole,
 )
+from relakit.data.whole_files import write_whole
 
 MACHINE = Machine(
     cpu="some processor",

@@ -49,11 +49,7 @@ def evaluate_alignment(
     Raises:
         ValueError: model and tokenizer do not belong together, or there are no sure links.
     """
-    if tokenizer.size > model.config.vocabulary:
-        raise ValueError(
-            f"the tokenizer has {tokenizer.size:,} entries, the model "
-            f"{model.config.vocabulary:,}: they do not belong together"
-        )
+    model.config.check_tokenizer(tokenizer.size)
     settings = AlignmentSettings(end=end)
     shape = (len(READINGS), model.config.decoder_layers, model.config.heads + 1)
     counts = _Counts(*np.zeros((3, *shape), dtype=np.int64))

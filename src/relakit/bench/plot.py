@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from relakit.bench.cases import DEMO, MODES, Case
-from relakit.bench.results import CaseResult, write_whole
+from relakit.bench.results import CaseResult
+from relakit.data.whole_files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,6 @@ settings), after every case and in one go, so that a run that is cut short leave
 import csv
 import io
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, Final
 from relakit.bench.cases import CASE_FIELDS, Case, parse_zeros
 from relakit.bench.machine import Machine
 from relakit.bench.presets import SOFTMAXES
+from relakit.data.whole_files import write_whole
 
 CSV_NAME: Final = "results.csv"
 JSON_NAME: Final = "results.json"
@@ -126,16 +126,6 @@ def write_results(
         "results": rows,
     }
     write_whole(directory / JSON_NAME, (json.dumps(document, indent=1) + "\n").encode())
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there with all its content or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_csv(path: Path) -> list[CaseResult]:

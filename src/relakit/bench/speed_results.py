@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from relakit.bench.machine import Machine
-from relakit.bench.results import write_whole
 from relakit.bench.speed_settings import SpeedSettings
 from relakit.bench.timing import Spread, spread
 from relakit.bench.turns import CaseTurns, Contender, Turn, baseline_of, peers_of
+from relakit.data.whole_files import write_whole
 
 FORMAT: Final = 1
 

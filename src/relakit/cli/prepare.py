@@ -18,42 +18,25 @@ if TYPE_CHECKING:
 FilePair = tuple[Path, Path]
 CORPUS, ENCODING, OUTPUT = "The corpus", "How to encode it", "Output"
 
+PairOption = Annotated[
+    FilePair | None,
+    typer.Option(
+        help="Files whose lines belong together.", metavar="SOURCE TARGET", rich_help_panel=CORPUS
+    ),
+]
+TableOption = Annotated[
+    Path | None, typer.Option(help="Source, tab, target.", rich_help_panel=CORPUS)
+]
+
 
 def prepare(
     out: Annotated[Path, typer.Argument(help="The folder to write.", show_default=False)],
-    train: Annotated[
-        FilePair | None,
-        typer.Option(
-            help="Files whose lines belong together.",
-            metavar="SOURCE TARGET",
-            rich_help_panel=CORPUS,
-        ),
-    ] = None,
-    valid: Annotated[
-        FilePair | None,
-        typer.Option(
-            help="Files whose lines belong together.",
-            metavar="SOURCE TARGET",
-            rich_help_panel=CORPUS,
-        ),
-    ] = None,
-    test: Annotated[
-        FilePair | None,
-        typer.Option(
-            help="Files whose lines belong together.",
-            metavar="SOURCE TARGET",
-            rich_help_panel=CORPUS,
-        ),
-    ] = None,
-    train_tsv: Annotated[
-        Path | None, typer.Option(help="Source, tab, target.", rich_help_panel=CORPUS)
-    ] = None,
-    valid_tsv: Annotated[
-        Path | None, typer.Option(help="Source, tab, target.", rich_help_panel=CORPUS)
-    ] = None,
-    test_tsv: Annotated[
-        Path | None, typer.Option(help="Source, tab, target.", rich_help_panel=CORPUS)
-    ] = None,
+    train: PairOption = None,
+    valid: PairOption = None,
+    test: PairOption = None,
+    train_tsv: TableOption = None,
+    valid_tsv: TableOption = None,
+    test_tsv: TableOption = None,
     folder: Annotated[
         Path | None,
         typer.Option(

@@ -46,11 +46,7 @@ class Translator:
     def __init__(
         self, model: Transformer, tokenizer: Tokenizer, *, about: ModelAbout | None = None
     ) -> None:
-        if tokenizer.size > model.config.vocabulary:
-            raise ValueError(
-                f"the tokenizer has {tokenizer.size:,} entries, the model "
-                f"{model.config.vocabulary:,}: they do not belong together"
-            )
+        model.config.check_tokenizer(tokenizer.size)
         self.model = model
         self.tokenizer = tokenizer
         self.about = about or ModelAbout()

@@ -54,6 +54,14 @@ class ModelConfig(BaseModel):
         name: str = getattr(self, f"{kind}_attention")
         return name
 
+    def check_tokenizer(self, size: int) -> None:
+        """Raise ValueError for a tokenizer with more entries than the model has."""
+        if size > self.vocabulary:
+            raise ValueError(
+                f"the tokenizer has {size:,} entries, the model {self.vocabulary:,}: they do not "
+                "belong together"
+            )
+
     @field_validator("encoder_attention", "decoder_attention", "cross_attention")
     @classmethod
     def _known(cls, name: str) -> str:

@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from relakit.data.whole_files import whole_folder
 from relakit.model.config import ModelConfig
 from relakit.model.transformer import Transformer
 
@@ -56,10 +57,6 @@ def save_model(
             f"{folder} exists and is no model directory (it has no {CONFIG_FILE}); "
             "choose another name or remove it"
         )
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = folder.with_name(f".{folder.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -68,20 +65,11 @@ def save_model(
         "training": about.training,
     }
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    (unfinished / CONFIG_FILE).write_text(text, encoding="utf-8")
     state = model.state_dict() if weights is None else weights
-    save_file(
-        {name: x.detach().contiguous() for name, x in state.items()}, unfinished / WEIGHTS_FILE
-    )
-    shutil.copyfile(tokenizer_file, unfinished / TOKENIZER_FILE)
-    if folder.exists():
-        old = folder.with_name(f".{folder.name}.replaced")
-        shutil.rmtree(old, ignore_errors=True)
-        folder.rename(old)
-        unfinished.rename(folder)
-        shutil.rmtree(old)
-    else:
-        unfinished.rename(folder)
+    with whole_folder(folder) as unfinished:
+        (unfinished / CONFIG_FILE).write_text(text, encoding="utf-8")
+        save_file({n: x.detach().contiguous() for n, x in state.items()}, unfinished / WEIGHTS_FILE)
+        shutil.copyfile(tokenizer_file, unfinished / TOKENIZER_FILE)
     return folder
 
 

@@ -114,6 +114,9 @@ class Trainer:
 
     def run(self) -> Ending:
         """Train until the recipe's end, a failure or a signal."""
+        ending = self._ending()
+        if ending is not None:
+            return ending
         self.model.train()
         step = GradientStep(
             self.model,
@@ -123,10 +126,7 @@ class Trainer:
             seed=self.recipe.training.seed,
             precision=self.precision,
         )
-        ending = self._ending()
         with caught_interrupts() as interrupts:
-            if ending is not None:
-                return ending
             for update in self._updates():
                 ending = self._update(update, step)
                 if ending is not None:

@@ -66,13 +66,10 @@ def split_scores(
     if not bleu or not math.isfinite(loss):
         return Scores(loss)
     count = min(sentences or len(split), len(split))
-    was_training = model.training
-    model.eval()
     translator = Translator(model, tokenizer)
     found = translator.translate_ids(
         [split.source(i).tolist() for i in range(count)], beam=beam, length_penalty=length_penalty
     )
-    model.train(was_training)
     outputs = tokenizer.decode_batch([hypotheses[0].tokens for hypotheses in found])
     references = tokenizer.decode_batch([split.target(i).tolist() for i in range(count)])
     score = bleu_score(outputs, references)
