@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cpu_features.h"
+#include "decode/bindings.h"
 #include "norm/bindings.h"
 #include "rela/bindings.h"
 
@@ -41,4 +42,5 @@ NB_MODULE(_native, m) {
   m.def("cpu_features", &cpu_features);
   relakit::bind_attention(m);
   relakit::norm::bind(m);
+  relakit::decode::bind(m);
 }

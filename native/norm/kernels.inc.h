@@ -1,5 +1,5 @@
 // RMSNorm, gated or not, written once over a vector type and compiled once per instruction set. The
-// including file has defined Lanes in the namespace RELAKIT_ISA.
+// including file has defined RELAKIT_ISA and included the vector type of that name.
 //
 // Everything here is local to the file, and no template or inline function of the standard library is
 // used: the linker would share one copy of it between files, compiled for an instruction set that a
@@ -9,10 +9,14 @@
 
 #include <cstdint>
 
+#include "lanes/exponential.inc.h"
 #include "norm/problem.h"
 
 namespace relakit::norm::RELAKIT_ISA {
 namespace {
+
+using lanes::RELAKIT_ISA::Lanes;
+using lanes::RELAKIT_ISA::sigmoid;
 
 constexpr int kWidth = Lanes::width;
 
@@ -47,30 +51,6 @@ void for_each_vector(const Problem& p, const Visit& visit) {
     for (; i + kWidth <= p.size; i += kWidth) visit(piece, i, Whole{});
     if (i < p.size) visit(piece, i, Part{static_cast<int>(p.size - i)});
   }
-}
-
-// 1 / (1 + e^-t), to about the last bit.
-Lanes sigmoid(const Lanes& t) {
-  // e^u = 2^n * e^f with n an integer and |f| <= log(2) / 2. Adding 1.5 * 2^23 rounds to an integer,
-  // which is then found in the lowest bits. From u = 88.4 on, n is 128, whose power of two is inf.
-  const Lanes u = (Lanes::all(0.0f) - t).clamped(-87.0f, 89.0f);
-  const Lanes rounder = Lanes::all(12582912.0f);
-  const Lanes shifted = u.times_plus(Lanes::all(1.44269504f), rounder);
-  const Lanes n = shifted - rounder;
-  // log(2) in two parts: the first has few digits, so that its product with n is exact.
-  Lanes f = n.times_plus(Lanes::all(-0.693359375f), u);
-  f = n.times_plus(Lanes::all(2.12194440e-4f), f);
-  Lanes exponential = Lanes::all(1.0f / 5040);  // the series of e^f; what is left out is below 1e-8
-  exponential = exponential.times_plus(f, Lanes::all(1.0f / 720));
-  exponential = exponential.times_plus(f, Lanes::all(1.0f / 120));
-  exponential = exponential.times_plus(f, Lanes::all(1.0f / 24));
-  exponential = exponential.times_plus(f, Lanes::all(1.0f / 6));
-  exponential = exponential.times_plus(f, Lanes::all(0.5f));
-  exponential = exponential.times_plus(f, Lanes::all(1.0f));
-  exponential = exponential.times_plus(f, Lanes::all(1.0f));
-  const Lanes power_of_two = shifted.with_bits_shifted(23, 0x3F800000u);
-  const Lanes one = Lanes::all(1.0f);
-  return one / exponential.times_plus(power_of_two, one);
 }
 
 template <class T>

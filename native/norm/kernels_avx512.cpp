@@ -1,4 +1,4 @@
-#include "norm/lanes_avx512.h"
+#include "lanes/avx512.h"
 
 #define RELAKIT_ISA avx512
 #include "norm/kernels.inc.h"

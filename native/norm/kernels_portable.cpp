@@ -1,4 +1,4 @@
-#include "norm/lanes_portable.h"
+#include "lanes/portable.h"
 
 #define RELAKIT_ISA portable
 #include "norm/kernels.inc.h"

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 def compiler() -> str:
     """The compiler that built this extension, such as "GCC 12.2.0"."""
 
@@ -151,3 +153,117 @@ def norm_backward(
     /,
 ) -> None:
     """Write the gradients to addresses, each in the dtype of what it belongs to."""
+
+class PackedLinear:
+    """A copy of a linear layer's weights ``[outputs, inputs]`` and bias, laid out for translation.
+
+    In float32, or in bytes with a scale for each output. The bias may have the address 0: none.
+    ``filling`` is what outputs are that fill up the last vector.
+    """
+
+    def __init__(
+        self,
+        weight: int,
+        bias: int,
+        outputs: int,
+        inputs: int,
+        in_bytes: bool,
+        filling: float,
+        /,
+    ) -> None: ...
+
+class PackedLayerNorm:
+    """A copy of gain and bias, from their addresses."""
+
+    def __init__(self, gain: int, bias: int, dim: int, eps: float, /) -> None: ...
+
+class PackedAttention:
+    """One attention: ``input`` gives query, key and value, or in cross-attention the query alone.
+
+    ``memory`` gives key and value in cross-attention. Gain and gate are those of RMSNorm; address
+    0: none. The last argument is the norm of the residual connection.
+    """
+
+    def __init__(
+        self,
+        input: PackedLinear,
+        memory: PackedLinear | None,
+        output: PackedLinear,
+        is_softmax: bool,
+        gain: int,
+        gate: int,
+        dim: int,
+        eps: float,
+        residual_norm: PackedLayerNorm,
+        /,
+    ) -> None: ...
+
+class PackedFeedForward:
+    def __init__(
+        self, inner: PackedLinear, outer: PackedLinear, residual_norm: PackedLayerNorm, /
+    ) -> None: ...
+
+class PackedModel:
+    """A Transformer. The embeddings ``[vocabulary, dim]`` are not copied: they must outlive it."""
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        norm_first: bool,
+        embeddings: int,
+        embedding_scale: float,
+        output: PackedLinear,
+        /,
+    ) -> None: ...
+    def add_encoder_layer(
+        self, attention: PackedAttention, feed_forward: PackedFeedForward, /
+    ) -> None: ...
+    def add_decoder_layer(
+        self, target: PackedAttention, source: PackedAttention, feed_forward: PackedFeedForward, /
+    ) -> None: ...
+    def set_last_norms(self, encoder: PackedLayerNorm, decoder: PackedLayerNorm, /) -> None: ...
+
+class Search:
+    """The beams of a batch of sentences, which it encodes when it is made.
+
+    ``tokens`` are those of all sentences, ``lengths`` how many each has; ``positions`` is the
+    address of position vectors ``[longest, dim]``. Addresses are of contiguous tensors: int64
+    tokens and beams, float32 scores and states, one byte for a truth value.
+    """
+
+    def __init__(
+        self,
+        kernels: str,
+        threads: int,
+        model: PackedModel,
+        tokens: Sequence[int],
+        lengths: Sequence[int],
+        positions: int,
+        beams: int,
+        /,
+    ) -> None: ...
+    def step(self, kernels: str, threads: int, tokens: int, position: int, states: int, /) -> None:
+        """Read a token of each beam; write the states ``[rows, dim]`` unless that address is 0."""
+
+    def choose(
+        self,
+        kernels: str,
+        threads: int,
+        scores: int,
+        count: int,
+        forbidden: Sequence[int],
+        must_end: int,
+        end: int,
+        best_scores: int,
+        best_beams: int,
+        best_tokens: int,
+        /,
+    ) -> bool:
+        """Write the best candidates, ``[batch, count]`` each; False if a score is not finite."""
+
+    def reorder(self, parents: int, /) -> None:
+        """``[batch, beams]``: let every beam go on from where another one is."""
+
+    def keep(self, sentences: Sequence[int], /) -> None:
+        """Drop all sentences but those at these places, which rise."""

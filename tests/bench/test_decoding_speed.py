@@ -26,7 +26,7 @@ def settings_for(corpus: Path, **changed: Any) -> DecodingSettings:
     fields = {
         "attentions": ("softmax", "rela-g"), "size": "tiny", "vocabulary": VOCABULARY,
         "rounds": 1, "sentences": 4, "groups": 2, "group_sentences": 2, "batch_sizes": (3,),
-        "beam": 2, "corpus": str(corpus), **changed,
+        "beam": 2, "corpus": str(corpus), "precisions": ("fp32",), **changed,
     }  # fmt: skip
     return DecodingSettings(**fields)
 
@@ -54,6 +54,16 @@ def measured(settings: DecodingSettings, place: PeerPlace) -> SpeedReport:
     report = SpeedReport(benchmark="decode", settings=settings, machine=describe_machine())
     measure_decoding(report, settings, place)
     return report
+
+
+def test_own_weights_in_bytes_where_the_attention_allows(corpus: Path, tmp_path: Path) -> None:
+    pytest.importorskip("relakit._native")
+    settings = settings_for(
+        corpus, attentions=("softmax", "sparsemax"), precisions=("fp32", "int8"), groups=0
+    )
+    report = measured(settings, fake_place(tmp_path))
+    assert set(report.cases[0].rounds[0]) == {"softmax fp32", "sparsemax fp32", "softmax int8"}
+    assert "encoder attention is 'sparsemax'" in report.notes["sparsemax int8"]
 
 
 def test_random_models_of_fixed_length(corpus: Path, tmp_path: Path) -> None:

@@ -27,7 +27,9 @@ MACHINE = Machine(
 TRAINING = TrainingSettings(
     attentions=("softmax", "rela-g"), peers=("joeynmt", "marian"), precisions=("fp32",), rounds=2
 )
-DECODING = DecodingSettings(attentions=("softmax", "rela-g"), peers=("ctranslate2",), groups=2)
+DECODING = DecodingSettings(
+    attentions=("softmax", "rela-g"), precisions=("fp32",), peers=("ctranslate2",), groups=2
+)
 
 
 def turn(tokens_per_second: float) -> Turn:

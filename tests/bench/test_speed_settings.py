@@ -18,7 +18,9 @@ def test_contenders_of_training() -> None:
 def test_ctranslate2_has_its_own_precisions() -> None:
     settings = DecodingSettings(attentions=("softmax",), peers=("joeynmt", "ctranslate2"))
     labels = [contender.label for contender in settings.contenders()]
-    assert labels == ["softmax fp32", "joeynmt fp32", "ctranslate2 fp32", "ctranslate2 int8"]
+    assert labels == [
+        "softmax fp32", "softmax int8", "joeynmt fp32", "ctranslate2 fp32", "ctranslate2 int8",
+    ]  # fmt: skip
 
 
 def test_sentences_by_batch_size() -> None:

@@ -19,6 +19,7 @@ SMALL = ("--size", "tiny", "--vocab", "400", "--attention", "softmax", "--rounds
 TRAIN = ("train", *SMALL, "--steps", "1", "--batch-tokens", "100", "--precision", "fp32")
 DECODE = (
     "decode", *SMALL, "--sentences", "2", "--batch-size", "2", "--groups", "0", "--beam", "2",
+    "--precision", "fp32",
 )  # fmt: skip
 
 

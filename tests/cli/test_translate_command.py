@@ -81,7 +81,7 @@ def test_a_line_that_is_no_utf8(folder: Path, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--device", "abacus"], "device 'abacus' cannot be used"),
-        (["--precision", "int8"], "unknown precision 'int8'"),
+        (["--precision", "fp8"], "unknown precision 'fp8'"),
         (["--threads", "0"], "--threads must be at least 1, got 0"),
         (["--input", "no-such-file"], "no-such-file"),
         (["--nbest", "9"], "nbest must be from 1 to the beam, 4, got 9"),

@@ -14,19 +14,30 @@ from relakit.decode.beam import (
     go_on,
     length_penalty,
 )
-from relakit.decode.candidates import Candidates, OutputLayer
-from relakit.decode.incremental import IncrementalDecoder
+from relakit.decode.candidates import Candidates
+from relakit.decode.native_steps import NativeSteps, why_not_native
+from relakit.decode.steps import DecoderSteps, PyTorchSteps
 from relakit.model import Transformer
+
+make_steps: type[DecoderSteps] = PyTorchSteps
+
+
+@pytest.fixture(autouse=True, params=[PyTorchSteps, NativeSteps])
+def both_kinds_of_steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test here is run with both."""
+    if request.param is NativeSteps and (reasons := why_not_native(random_model())):
+        pytest.skip("; ".join(reasons))
+    monkeypatch.setitem(globals(), "make_steps", request.param)
 
 
 def search(
     model: Transformer, sources: list[list[int]], settings: SearchSettings
 ) -> list[list[Ended]]:
-    decoder, output = IncrementalDecoder(model), OutputLayer(model.embedding.weight)
-    with torch.inference_mode():
-        memory = model.encode(padded(sources))
+    if make_steps is NativeSteps and (reasons := why_not_native(model)):
+        pytest.skip("; ".join(reasons))
     limits = [settings.limit(len(source)) for source in sources]
-    return beam_search(decoder, output, memory, limits, settings)
+    ended = [[*source, END] for source in sources]
+    return beam_search(make_steps(model), ended, limits, settings)
 
 
 def model_that_ends_at_once() -> Transformer:

@@ -107,13 +107,26 @@ def test_bf16_is_close(folder: Path) -> None:
     assert found.score == pytest.approx(exact.score, rel=0.05)
 
 
+def test_weights_of_one_byte(folder: Path) -> None:
+    [[exact]] = relakit.load(folder).translate_nbest(["the old bridge"], nbest=1, max_length=4)
+    try:
+        [[found]] = relakit.load(folder, precision="int8").translate_nbest(
+            ["the old bridge"], nbest=1, max_length=4
+        )
+    except ValueError as error:
+        pytest.skip(str(error))
+    assert found.score != exact.score
+    assert found.score == pytest.approx(exact.score, rel=0.05)
+
+
 def test_precisions() -> None:
     cpu = torch.device("cpu")
     assert choose_dtype("fp32", cpu) == torch.float32
     assert choose_dtype("bf16", cpu) == torch.bfloat16
+    assert choose_dtype("int8", cpu) == torch.float32
     assert choose_dtype("auto", cpu) in (torch.float32, torch.bfloat16)
-    with pytest.raises(ValueError, match="unknown precision 'int8'; choose one of fp32, bf16"):
-        choose_dtype("int8", cpu)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="unknown precision 'fp8'; choose one of fp32, bf16, int8"):
+        choose_dtype("fp8", cpu)  # type: ignore[arg-type]
 
 
 def test_batches_by_length() -> None:

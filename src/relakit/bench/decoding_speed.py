@@ -128,7 +128,11 @@ def decoding_field(
     with Peers(place, threads=settings.threads, folder=folder) as peers:
         for contender in field.contenders:
             if contender.is_ours:
-                translator = makers[contender.attention](contender.precision)
+                try:
+                    translator = makers[contender.attention](contender.precision)
+                except ValueError as error:  # not every attention can be computed in int8
+                    field.notes[contender.label] = str(error)
+                    continue
                 field.runners[contender.label] = OwnDecoding(translator, work)
                 field.about[contender.label] = describe_model(translator.model.config)
             elif problem is not None:
@@ -181,7 +185,8 @@ def _random_model(config: ModelConfig, corpus: PreparedCorpus, seed: int) -> Mak
     def make(precision: str) -> Translator:
         torch.manual_seed(seed)
         dtype = choose_dtype(precision, torch.device("cpu"))  # type: ignore[arg-type]
-        return Translator(Transformer(config).eval().to(dtype), corpus.tokenizer)
+        model = Transformer(config).eval().to(dtype)
+        return Translator(model, corpus.tokenizer, in_bytes=precision == "int8")
 
     return make
 

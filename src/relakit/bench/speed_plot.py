@@ -21,7 +21,7 @@ COLOURS: Final = {
 }
 OTHER_COLOUR: Final = "#937860"
 PEER_COLOUR: Final = "0.65"
-LINE_STYLES: Final = {"fp32": "-", "bf16": "--"}
+LINE_STYLES: Final = {"fp32": "-", "bf16": "--", "int8": ":"}
 
 
 def check_plot_path(path: Path) -> None:

@@ -1,7 +1,7 @@
 """Settings of `relakit bench train` and `relakit bench decode`. No torch here."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from relakit.bench.peers import DECODING_PEERS, TRAINING_PEERS, check_peers
 from relakit.bench.turns import RELAKIT, Contender
@@ -9,6 +9,7 @@ from relakit.bench.turns import RELAKIT, Contender
 ATTENTION_NAMES: Final = ("softmax", "rela-g", "sparsemax", "entmax15")
 """The rows of the paper's Table 2."""
 PRECISIONS: Final = ("fp32", "bf16")
+DECODING_PRECISIONS: Final = ("fp32", "bf16", "int8")
 CTRANSLATE2_PRECISIONS: Final = ("fp32", "int8")
 GENERATED: Final = "generated"
 
@@ -29,13 +30,16 @@ class SpeedSettings:
     corpus: str = GENERATED
     """The folder of a prepared corpus, or "generated"."""
 
+    known_precisions: ClassVar[tuple[str, ...]] = PRECISIONS
+
     def __post_init__(self) -> None:
         for name in ("vocabulary", "threads", "rounds"):
             _at_least(name, getattr(self, name), 1)
         for precision in self.precisions:
-            if precision not in PRECISIONS:
+            if precision not in self.known_precisions:
                 raise ValueError(
-                    f"unknown precision {precision!r}; choose from {', '.join(PRECISIONS)}"
+                    f"unknown precision {precision!r}; choose from "
+                    f"{', '.join(self.known_precisions)}"
                 )
         for name in ("attentions", "precisions"):
             if not getattr(self, name):
@@ -64,7 +68,9 @@ class SpeedSettings:
 
     def precisions_of(self, peer: str) -> tuple[str, ...]:
         """The precisions that a peer is measured in."""
-        return CTRANSLATE2_PRECISIONS if peer == "ctranslate2" else self.precisions
+        if peer == "ctranslate2":
+            return CTRANSLATE2_PRECISIONS
+        return tuple(precision for precision in self.precisions if precision in PRECISIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +95,8 @@ class TrainingSettings(SpeedSettings):
 class DecodingSettings(SpeedSettings):
     """How translation is measured."""
 
-    precisions: tuple[str, ...] = ("fp32",)
+    precisions: tuple[str, ...] = ("fp32", "int8")
+    known_precisions: ClassVar[tuple[str, ...]] = DECODING_PRECISIONS
     rounds: int = 5
     models: tuple[str, ...] = ()
     """Model directories; without any, models with random weights."""

@@ -22,7 +22,7 @@ def print_report(report: SpeedReport, console: Console) -> None:
     console.print(
         "tok/s: target tokens per second, ends of sentences included; median and quartiles of the\n"
         "rounds. / X: its speed divided by X's in the same round, median; above 1 it is faster.\n"
-        "softmax is this toolkit's, in the same precision (int8: fp32)."
+        "softmax is this toolkit's, in the same precision if it was measured, else in fp32."
     )
     for label, note in report.notes.items():
         ran = any(case.of(label) for case in report.cases)

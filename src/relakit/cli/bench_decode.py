@@ -52,8 +52,9 @@ def decode(
         str, typer.Option(help="The part of the corpus to translate.", rich_help_panel=WHAT)
     ] = DecodingSettings.split,
     precision: Annotated[
-        str, typer.Option(help="fp32, bf16; CTranslate2: fp32 and int8.", rich_help_panel=WHAT)
-    ] = "fp32",
+        str,
+        typer.Option(help="fp32, bf16, int8; CTranslate2: fp32 and int8.", rich_help_panel=WHAT),
+    ] = ",".join(DecodingSettings.precisions),
     batch_size: Annotated[
         str, typer.Option(help="Sentences at a time, or none.", rich_help_panel=WHAT)
     ] = "64,1",

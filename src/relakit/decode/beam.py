@@ -18,20 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from relakit.data.tokenizer import BEGIN, END, PAD
-from relakit.decode.cache import DecoderCache
-from relakit.decode.candidates import (
-    Candidates,
-    OutputLayer,
-    allow_only,
-    best_candidates,
-    forbid,
-    log_normalisers,
-)
-from relakit.decode.incremental import IncrementalDecoder
-from relakit.model import Memory
+from relakit.decode.candidates import Candidates
+from relakit.decode.steps import DecoderSteps, RunningHypotheses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,13 +131,16 @@ class _Batch:
     """The running hypotheses of some sentences; sentences that are done leave it."""
 
     def __init__(
-        self, cache: DecoderCache, limits: Sequence[int], settings: SearchSettings
+        self,
+        running: RunningHypotheses,
+        limits: Sequence[int],
+        settings: SearchSettings,
+        device: torch.device,
     ) -> None:
-        self.cache = cache
+        self.running = running
         self.beam = settings.beam
         self.ended = [EndedHypotheses(settings, limit) for limit in limits]
         self.is_done = [False] * len(limits)
-        device = cache.cross[0].key.device
         rows = len(limits) * self.beam
         self.tokens = torch.full((rows, 1), BEGIN, device=device)  # all so far, [rows, steps + 1]
         # At the start all beams of a sentence are alike; only the first may go on.
@@ -156,21 +149,21 @@ class _Batch:
 
     @property
     def length(self) -> int:
-        """Tokens of every running hypothesis, once its last one went through the decoder."""
-        return self.cache.steps - 1  # the first step reads the begin-of-sentence token
+        """Tokens of every running hypothesis, before a step."""
+        return self.running.steps  # the begin token was read, but counts for the one to be read
 
-    def rows_at_limit(self) -> Tensor | None:
-        """Rows of the sentences whose hypotheses have the greatest length."""
-        at_limit = [i for i, ended in enumerate(self.ended) if ended.limit == self.length]
-        if not at_limit:
-            return None
-        first = torch.tensor(at_limit, device=self.scores.device)[:, None] * self.beam
-        return (first + torch.arange(self.beam, device=first.device)).view(-1)
+    def must_end(self) -> list[bool] | None:
+        """Whether the hypotheses of a sentence have the greatest length; None if none have."""
+        at_limit = [ended.limit == self.length for ended in self.ended]
+        return at_limit if any(at_limit) else None
 
     def collect_ended(self, candidates: Candidates) -> None:
         """Keep the candidates aside that end a sentence, if they are among the best ``beam``."""
-        is_end = (candidates.tokens == END) & (candidates.scores > -math.inf)
-        for sentence, place in is_end[:, : self.beam].nonzero().tolist():
+        is_end = candidates.tokens[:, : self.beam] == END
+        if not bool(is_end.any()):
+            return
+        is_end &= candidates.scores[:, : self.beam] > -math.inf
+        for sentence, place in is_end.nonzero().tolist():
             if not self.is_done[sentence]:
                 row = sentence * self.beam + int(candidates.beams[sentence, place])
                 self.ended[sentence].add(
@@ -185,19 +178,19 @@ class _Batch:
             [self.tokens.index_select(0, rows), running.tokens.view(-1, 1)], dim=1
         )
         self.scores = running.scores
-        self.cache.reorder(running.beams)
+        self.running.reorder(running.beams)
         for sentence, best in enumerate(running.scores[:, 0].tolist()):
             if not self.is_done[sentence]:
                 self.is_done[sentence] = self.ended[sentence].are_final(best)
 
     def leave(self) -> None:
-        """Drop the sentences that are done, once they are a quarter of the batch."""
-        done = sum(self.is_done)
-        if done * 4 < len(self.is_done) or done == len(self.is_done):
+        """Drop the sentences that are done, once they are enough for it to pay."""
+        done, count = sum(self.is_done), len(self.is_done)
+        if done in (0, count) or done < count * self.running.least_share_to_drop:
             return
         kept = [i for i, is_done in enumerate(self.is_done) if not is_done]
         index = torch.tensor(kept, device=self.scores.device)
-        self.cache.keep(index)
+        self.running.keep(kept)
         self.scores = self.scores.index_select(0, index)
         self.tokens = self.tokens.view(-1, self.beam, self.tokens.size(1)).index_select(0, index)
         self.tokens = self.tokens.flatten(0, 1)
@@ -207,38 +200,31 @@ class _Batch:
 
 @torch.inference_mode()
 def beam_search(
-    decoder: IncrementalDecoder,
-    output: OutputLayer,
-    memory: Memory,
+    model: DecoderSteps,
+    sources: Sequence[Sequence[int]],
     limits: Sequence[int],
     settings: SearchSettings,
 ) -> list[list[Ended]]:
-    """The best hypotheses of each sentence in the encoder's memory, best first.
+    """The best hypotheses of each sentence, best first.
 
     Args:
-        decoder: of the model that made the memory.
-        output: of the same model.
-        memory: the encoded sentences.
+        model: ready for searches.
+        sources: token ids of each sentence, with the end-of-sentence token.
         limits: most tokens of each translation.
         settings: how to search.
     """
-    batch = _Batch(decoder.start(memory, settings.beam), limits, settings)
+    running = model.start(sources, settings.beam)
+    batch = _Batch(running, limits, settings, model.device)
     found = list(batch.ended)
     while not all(batch.is_done):
-        logits = output(decoder.step(batch.tokens[:, -1], batch.cache))
-        normalisers = log_normalisers(logits)
-        if not bool(normalisers.isfinite().all()):
-            raise ValueError(
-                "the model's scores are not finite numbers: its weights are broken, or its "
-                "training has diverged"
-            )
-        offsets = batch.scores - normalisers.view(batch.scores.shape)
         is_too_short = batch.length < settings.min_length
-        forbid(logits, (PAD, BEGIN, END) if is_too_short else (PAD, BEGIN))
-        rows = batch.rows_at_limit()
-        if rows is not None:
-            allow_only(logits, rows, END)
-        candidates = best_candidates(logits, offsets, 2 * settings.beam)
+        candidates = running.candidates(
+            batch.tokens[:, -1],
+            batch.scores,
+            2 * settings.beam,
+            forbidden=(PAD, BEGIN, END) if is_too_short else (PAD, BEGIN),
+            must_end=batch.must_end(),
+        )
         batch.collect_ended(candidates)
         batch.advance(go_on(candidates, settings.beam))
         batch.leave()

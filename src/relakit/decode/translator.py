@@ -9,14 +9,13 @@ from typing import Any, Final, Literal, get_args
 
 import torch
 
-from relakit.data.tokenizer import END, PAD, Tokenizer
+from relakit.data.tokenizer import END, Tokenizer
 from relakit.decode.beam import Ended, SearchSettings, beam_search
-from relakit.decode.candidates import OutputLayer
-from relakit.decode.incremental import IncrementalDecoder
+from relakit.decode.selection import choose_steps
 from relakit.model import ModelAbout, Transformer, load_model
 from relakit.model.directory import TOKENIZER_FILE
 
-Precision = Literal["fp32", "bf16", "auto"]
+Precision = Literal["fp32", "bf16", "int8", "auto"]
 
 BATCH_TOKENS: Final = 2048
 """Source tokens that are translated at once, unless told otherwise."""
@@ -44,14 +43,19 @@ class Translator:
     """
 
     def __init__(
-        self, model: Transformer, tokenizer: Tokenizer, *, about: ModelAbout | None = None
+        self,
+        model: Transformer,
+        tokenizer: Tokenizer,
+        *,
+        about: ModelAbout | None = None,
+        in_bytes: bool = False,
     ) -> None:
+        """``in_bytes``: the decoder's weights in one byte each; see `Translator.load`."""
         model.config.check_tokenizer(tokenizer.size)
         self.model = model
         self.tokenizer = tokenizer
         self.about = about or ModelAbout()
-        self._decoder = IncrementalDecoder(model)
-        self._output = OutputLayer(model.embedding.weight)
+        self._steps = choose_steps(model, in_bytes=in_bytes)
 
     @classmethod
     def load(
@@ -66,13 +70,14 @@ class Translator:
         Args:
             folder: holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
             device: where to compute.
-            precision: of weights and computation: ``"fp32"``, ``"bf16"``, or ``"auto"`` for bf16
-                where the device computes with it and fp32 elsewhere.
+            precision: of weights and computation: ``"fp32"``, ``"bf16"``, ``"int8"`` for a decoder
+                with weights of one byte, on the CPU, or ``"auto"`` for bf16 where the device
+                computes with it and fp32 elsewhere.
         """
         dtype = choose_dtype(precision, torch.device(device))
         model, about = load_model(folder, device=device)
         tokenizer = Tokenizer.load(Path(folder) / TOKENIZER_FILE)
-        return cls(model.to(dtype), tokenizer, about=about)
+        return cls(model.to(dtype), tokenizer, about=about, in_bytes=precision == "int8")
 
     def translate(
         self,
@@ -213,14 +218,10 @@ class Translator:
     ) -> list[list[Ended]]:
         longest = max(len(source) for source in sources) + 1
         limits = [settings.limit(len(source)) for source in sources]
-        padded = [[*source, END, *[PAD] * (longest - 1 - len(source))] for source in sources]
         # They grow here, as the model keeps them and may be trained later: a tensor made in
         # inference mode could not take part.
         self.model.embedding.position_vectors(max(longest, *limits) + 1)
-        with torch.inference_mode():
-            ids = torch.tensor(padded, device=self.model.embedding.weight.device)
-            memory = self.model.encode(ids)
-            return beam_search(self._decoder, self._output, memory, limits, settings)
+        return beam_search(self._steps, [[*source, END] for source in sources], limits, settings)
 
     def _with_text(self, found: list[Ended]) -> list[Hypothesis]:
         texts = self.tokenizer.decode_batch([ended.tokens for ended in found])
@@ -256,7 +257,7 @@ def choose_dtype(precision: Precision, device: torch.device) -> torch.dtype:
         raise ValueError(
             f"unknown precision {precision!r}; choose one of {', '.join(get_args(Precision))}"
         )
-    if precision == "fp32":
+    if precision in ("fp32", "int8"):  # what is not in bytes is in float32
         return torch.float32
     if precision == "bf16":
         return torch.bfloat16

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-namespace relakit::norm::avx2 {
+namespace relakit::lanes::avx2 {
 namespace {
 
-// Members as in lanes_portable.h.
+// Members as in portable.h.
 struct Lanes {
   static constexpr int width = 8;
   __m256 v;
@@ -48,6 +48,7 @@ struct Lanes {
   Lanes operator*(const Lanes& b) const { return {_mm256_mul_ps(v, b.v)}; }
   Lanes operator/(const Lanes& b) const { return {_mm256_div_ps(v, b.v)}; }
   Lanes times_plus(const Lanes& b, const Lanes& c) const { return {_mm256_fmadd_ps(v, b.v, c.v)}; }
+  Lanes max(const Lanes& b) const { return {_mm256_max_ps(v, b.v)}; }
   Lanes clamped(float low, float high) const {  // of two operands, NaN passes in the second one
     return {_mm256_min_ps(_mm256_set1_ps(high), _mm256_max_ps(_mm256_set1_ps(low), v))};
   }
@@ -65,4 +66,4 @@ struct Lanes {
 };
 
 }  // namespace
-}  // namespace relakit::norm::avx2
+}  // namespace relakit::lanes::avx2

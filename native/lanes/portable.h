@@ -5,7 +5,7 @@
 
 #include "bfloat16.h"
 
-namespace relakit::norm::portable {
+namespace relakit::lanes::portable {
 namespace {
 
 // Eight floats in plain C++, which compilers turn into whatever vectors the target has.
@@ -74,6 +74,12 @@ struct Lanes {
     for (int i = 0; i < width; i++) r.v[i] = v[i] * b.v[i] + c.v[i];
     return r;
   }
+  // The larger of each two; the second where one of them is NaN.
+  Lanes max(const Lanes& b) const {
+    Lanes r;
+    for (int i = 0; i < width; i++) r.v[i] = v[i] > b.v[i] ? v[i] : b.v[i];
+    return r;
+  }
   // Between two numbers; NaN stays NaN.
   Lanes clamped(float low, float high) const {
     Lanes r;
@@ -102,4 +108,4 @@ struct Lanes {
 };
 
 }  // namespace
-}  // namespace relakit::norm::portable
+}  // namespace relakit::lanes::portable

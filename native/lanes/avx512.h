@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-namespace relakit::norm::avx512 {
+namespace relakit::lanes::avx512 {
 namespace {
 
-// Members as in lanes_portable.h.
+// Members as in portable.h.
 struct Lanes {
   static constexpr int width = 16;
   __m512 v;
@@ -35,6 +35,7 @@ struct Lanes {
   Lanes operator*(const Lanes& b) const { return {_mm512_mul_ps(v, b.v)}; }
   Lanes operator/(const Lanes& b) const { return {_mm512_div_ps(v, b.v)}; }
   Lanes times_plus(const Lanes& b, const Lanes& c) const { return {_mm512_fmadd_ps(v, b.v, c.v)}; }
+  Lanes max(const Lanes& b) const { return {_mm512_max_ps(v, b.v)}; }
   Lanes clamped(float low, float high) const {  // of two operands, NaN passes in the second one
     return {_mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v))};
   }
@@ -69,4 +70,4 @@ struct Lanes {
 };
 
 }  // namespace
-}  // namespace relakit::norm::avx512
+}  // namespace relakit::lanes::avx512

@@ -1,0 +1,131 @@
+// Matrix products with few or many rows. Weights are read once for a tile of rows, whose sums stay in
+// registers; see kernels.inc.h for what may be used here.
+
+namespace relakit::decode::RELAKIT_ISA {
+namespace {
+
+void finish(const LinearCall& c, Lanes sum, std::int64_t row, std::int64_t column) {
+  if (c.is_rectified) sum = sum.clamped(0.0f, HUGE_VALF);
+  if (c.added != nullptr) sum = sum + Lanes::load(c.added + row * c.added_stride + column);
+  sum.store(c.y + row * c.y_stride + column - c.first_output);
+}
+
+// The sums of `rows` rows and `vectors` vectors of outputs, the first of which is `column`.
+template <int rows, int vectors>
+void float_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
+  const std::int64_t first = column % kPanel;
+  const float* weights = c.weights + (column - first) * c.inputs + first;
+  const float* x = c.x + row * c.x_stride;
+  Lanes sums[rows][vectors];
+  for (int v = 0; v < vectors; v++) {
+    const Lanes bias = Lanes::load(c.bias + column + v * kWidth);
+    for (int r = 0; r < rows; r++) sums[r][v] = bias;
+  }
+  for (std::int64_t k = 0; k < c.inputs; k++) {
+    Lanes w[vectors];
+    for (int v = 0; v < vectors; v++) w[v] = Lanes::load(weights + k * kPanel + v * kWidth);
+    for (int r = 0; r < rows; r++) {
+      const Lanes factor = Lanes::all(x[r * c.x_stride + k]);
+      for (int v = 0; v < vectors; v++) sums[r][v] = factor.times_plus(w[v], sums[r][v]);
+    }
+  }
+  for (int r = 0; r < rows; r++) {
+    for (int v = 0; v < vectors; v++) finish(c, sums[r][v], row + r, column + v * kWidth);
+  }
+}
+
+template <int rows, int vectors>
+void byte_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
+  const std::int64_t first = column % kPanel;
+  const std::int8_t* weights = c.byte_weights + (column - first) * c.inputs + first * 4;
+  const std::uint8_t* x = c.byte_x + row * c.x_stride;
+  ByteSums sums[rows][vectors];
+  for (int r = 0; r < rows; r++) {
+    for (int v = 0; v < vectors; v++) sums[r][v] = ByteSums::zero();
+  }
+  for (std::int64_t k = 0; k < c.inputs; k += 4) {
+    ByteSums::Weights w[vectors];
+    for (int v = 0; v < vectors; v++) {
+      w[v] = ByteSums::Weights::load(weights + k * kPanel + v * kWidth * 4);
+    }
+    for (int r = 0; r < rows; r++) {
+      const std::uint8_t* four = x + r * c.x_stride + k;
+      for (int v = 0; v < vectors; v++) sums[r][v].add(four, w[v]);
+    }
+  }
+  for (int v = 0; v < vectors; v++) {
+    const std::int64_t place = column + v * kWidth;
+    const Lanes scale = Lanes::load(c.scales + place), bias = Lanes::load(c.bias + place);
+    for (int r = 0; r < rows; r++) {
+      const Lanes factor = scale * Lanes::all(c.x_scales[row + r]);
+      finish(c, sums[r][v].minus(c.offsets + place).times_plus(factor, bias), row + r, place);
+    }
+  }
+}
+
+template <int rows, int vectors>
+void tile(const LinearCall& c, std::int64_t row, std::int64_t panel) {
+  for (std::int64_t column = panel * kPanel; column < (panel + 1) * kPanel;
+       column += vectors * kWidth) {
+    if (c.byte_weights != nullptr) {
+      byte_tile<rows, vectors>(c, row, column);
+    } else {
+      float_tile<rows, vectors>(c, row, column);
+    }
+  }
+}
+
+// As many sums at once as there are registers for; the shapes are those that were fastest.
+constexpr bool kHasManyRegisters = kWidth == 16;
+constexpr int kFewRowVectors = kHasManyRegisters ? 4 : 2;
+
+void linear(const LinearCall& c, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t panel = begin; panel < end; panel++) {
+    std::int64_t row = 0;
+    if (c.byte_weights != nullptr) {
+      constexpr int rows = kHasManyRegisters ? 8 : 4;
+      for (; row + rows <= c.rows; row += rows) tile<rows, 2>(c, row, panel);
+    } else {
+      constexpr int rows = kHasManyRegisters ? 12 : 6;
+      for (; row + rows <= c.rows; row += rows) tile<rows, 2>(c, row, panel);
+    }
+    for (; row + 4 <= c.rows; row += 4) tile<4, kFewRowVectors>(c, row, panel);
+    switch (c.rows - row) {
+      case 3: tile<3, kFewRowVectors>(c, row, panel); break;
+      case 2: tile<2, kFewRowVectors>(c, row, panel); break;
+      case 1: tile<1, kFewRowVectors>(c, row, panel); break;
+      default: break;
+    }
+  }
+}
+
+float quantise(const float* x, std::int64_t size, std::uint8_t* quantised, std::int64_t bytes) {
+  const Lanes zero = Lanes::all(0.0f);
+  Lanes most = zero, not_finite = zero;
+  std::int64_t i = 0;
+  for (; i + kWidth <= size; i += kWidth) {
+    const Lanes v = Lanes::load(x + i);
+    most = most.max(v.max(zero - v));
+    not_finite = v.times_plus(zero, not_finite);  // 0, or NaN from the first NaN or inf on
+  }
+  float largest = largest_of(most), rest = not_finite.sum();
+  for (; i < size; i++) {
+    largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
+    rest += x[i] * 0.0f;
+  }
+  if (rest != rest || largest == 0.0f) {
+    for (std::int64_t j = 0; j < bytes; j++) quantised[j] = kByteZero;
+    return rest;  // so that the outputs are NaN, or what the bias is
+  }
+  const float inverse = 127.0f / largest;
+  for (std::int64_t j = 0; j < size; j++) {
+    // The sum is positive, so that cutting off what is behind the point rounds to the nearest.
+    quantised[j] = static_cast<std::uint8_t>(
+        static_cast<std::int32_t>(x[j] * inverse + (kByteZero + 0.5f)));
+  }
+  for (std::int64_t j = size; j < bytes; j++) quantised[j] = kByteZero;
+  return largest / 127.0f;
+}
+
+}  // namespace
+}  // namespace relakit::decode::RELAKIT_ISA

@@ -1,0 +1,211 @@
+"""Encoder and decoder in C++, on the CPU: in float32, or with weights of one byte."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from relakit.attention import resolve_attention
+from relakit.attention.extension import choose_kernels, load_extension, why_unavailable
+from relakit.data.tokenizer import END
+from relakit.decode.candidates import Candidates
+from relakit.decode.steps import NOT_FINITE
+from relakit.model import Transformer
+from relakit.model.config import ATTENTION_KINDS
+from relakit.model.transformer import (
+    Attention,
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    Residual,
+)
+
+
+def why_not_native(model: Transformer) -> list[str]:
+    """Reasons why `NativeSteps` cannot serve this model; none: it can."""
+    reasons = list(why_unavailable())
+    weight = model.embedding.weight
+    if weight.device.type != "cpu":
+        reasons.append(f"the model is on {weight.device}, not on the CPU")
+    if weight.dtype != torch.float32:
+        reasons.append(f"the model computes in {weight.dtype}, not in float32")
+    for kind in ATTENTION_KINDS:
+        name = model.config.attention(kind)
+        spec = resolve_attention(name)
+        is_plain = (spec.power, spec.threshold, spec.length_exponent) == (1.0, 0.0, 0.0)
+        is_known = spec.activation in ("relu", "softmax") and spec.norm in ("none", "rms")
+        if not is_plain or not is_known:
+            reasons.append(f"{kind} attention is {name!r}")
+    return reasons
+
+
+class NativeSteps:
+    """See `DecoderSteps`. It copies the model's weights when it is made, but the embeddings.
+
+    Args:
+        model: on the CPU, in float32; see `why_not_native`.
+        in_bytes: weights of one byte each, with a scale for each output; what is multiplied with
+            them is rounded to bytes too, with a scale for each row.
+    """
+
+    def __init__(self, model: Transformer, *, in_bytes: bool = False) -> None:
+        if reasons := why_not_native(model):
+            raise ValueError(f"translation in C++ is not possible: {'; '.join(reasons)}")
+        self._extension = load_extension()
+        self._model = model
+        self._in_bytes = in_bytes
+        # Kept alive here: they are read where they are.
+        self._embeddings = model.embedding.weight.detach().contiguous()
+        self._packed = self._extension.PackedModel(
+            model.config.dim,
+            model.config.heads,
+            model.config.norm_first,
+            self._embeddings.data_ptr(),
+            model.embedding.scale,
+            # So that what fills up the vocabulary has no chance.
+            self._pack(self._embeddings, None, filling=-math.inf),
+        )
+        self._add_layers(model)
+
+    def _add_layers(self, model: Transformer) -> None:
+        for layer in model.encoder.layers:
+            assert isinstance(layer, EncoderLayer)
+            self._packed.add_encoder_layer(
+                self._attention(layer.attention, layer.attention_residual),
+                self._feed_forward(layer.feed_forward, layer.feed_forward_residual),
+            )
+        for layer in model.decoder.layers:
+            assert isinstance(layer, DecoderLayer)
+            self._packed.add_decoder_layer(
+                self._attention(layer.attention, layer.attention_residual),
+                self._attention(layer.cross_attention, layer.cross_attention_residual),
+                self._feed_forward(layer.feed_forward, layer.feed_forward_residual),
+            )
+        if model.encoder.norm is not None and model.decoder.norm is not None:
+            norms = model.encoder.norm, model.decoder.norm
+            self._packed.set_last_norms(*map(self._layer_norm, norms))
+
+    def _attention(self, module: Attention, residual: Residual) -> Any:
+        norm = module.norm
+        gate = getattr(norm, "gate", None)
+        is_cross = module.kind == "cross"
+        return self._extension.PackedAttention(
+            self._linear(*([module.query] if is_cross else [module.query, module.key_value])),
+            self._linear(module.key_value) if is_cross else None,
+            self._linear(module.output),
+            module.spec.activation == "softmax",
+            0 if norm is None else norm.weight.data_ptr(),
+            0 if gate is None else gate.data_ptr(),
+            self._model.config.dim,
+            0.0 if norm is None else norm.eps,
+            self._layer_norm(residual.norm),
+        )
+
+    def _feed_forward(self, module: FeedForward, residual: Residual) -> Any:
+        inner, outer = self._linear(module.inner), self._linear(module.outer)
+        return self._extension.PackedFeedForward(inner, outer, self._layer_norm(residual.norm))
+
+    def _layer_norm(self, norm: nn.LayerNorm) -> Any:
+        return self._extension.PackedLayerNorm(
+            norm.weight.data_ptr(), norm.bias.data_ptr(), self._model.config.dim, norm.eps
+        )
+
+    def _linear(self, *layers: nn.Linear) -> Any:
+        """Layers with the same input, as one."""
+        weight = torch.cat([layer.weight.detach() for layer in layers])
+        return self._pack(weight, torch.cat([layer.bias.detach() for layer in layers]))
+
+    def _pack(self, weight: Tensor, bias: Tensor | None, filling: float = 0.0) -> Any:
+        return self._extension.PackedLinear(
+            weight.data_ptr(),
+            0 if bias is None else bias.data_ptr(),
+            *weight.shape,
+            self._in_bytes,
+            filling,
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """See `DecoderSteps`, as for all others."""
+        return self._embeddings.device
+
+    def start(self, sources: Sequence[Sequence[int]], beams: int) -> "NativeHypotheses":
+        kernels, threads = choose_kernels(), torch.get_num_threads()
+        lengths = [len(source) for source in sources]
+        search = self._extension.Search(
+            kernels,
+            threads,
+            self._packed,
+            [token for source in sources for token in source],
+            lengths,
+            self._model.embedding.position_vectors(max(lengths)).data_ptr(),
+            beams,
+        )
+        return NativeHypotheses(search, self._model, kernels, threads)
+
+
+class NativeHypotheses:
+    """See `RunningHypotheses`."""
+
+    least_share_to_drop = 0.0  # nothing is copied
+
+    def __init__(self, search: Any, model: Transformer, kernels: str, threads: int) -> None:
+        self._search = search
+        self._model = model
+        self._kernels = kernels
+        self._threads = threads
+        self.steps = 0
+        """See `RunningHypotheses`, as for all others."""
+
+    def candidates(
+        self,
+        tokens: Tensor,
+        scores: Tensor,
+        count: int,
+        *,
+        forbidden: Sequence[int],
+        must_end: Sequence[bool] | None,
+    ) -> Candidates:
+        self.step(tokens)
+        batch = scores.size(0)
+        best_scores = torch.empty(batch, count)
+        best_beams = torch.empty(batch, count, dtype=torch.int64)
+        best_tokens = torch.empty(batch, count, dtype=torch.int64)
+        ending = None if must_end is None else torch.tensor(must_end)
+        is_finite: bool = self._search.choose(
+            self._kernels,
+            self._threads,
+            scores.contiguous().data_ptr(),
+            count,
+            forbidden,
+            0 if ending is None else ending.data_ptr(),
+            END,
+            best_scores.data_ptr(),
+            best_beams.data_ptr(),
+            best_tokens.data_ptr(),
+        )
+        if not is_finite:
+            raise ValueError(NOT_FINITE)
+        return Candidates(best_scores, best_beams, best_tokens)
+
+    def step(self, tokens: Tensor, states: Tensor | None = None) -> None:
+        """Read another token ``[rows]`` of each beam; ``states`` takes ``[rows, dim]``."""
+        position = self._model.embedding.position_vectors(self.steps + 1)[self.steps]
+        tokens = tokens.contiguous()
+        self._search.step(
+            self._kernels,
+            self._threads,
+            tokens.data_ptr(),
+            position.data_ptr(),
+            0 if states is None else states.data_ptr(),
+        )
+        self.steps += 1
+
+    def reorder(self, parents: Tensor) -> None:
+        parents = parents.contiguous()
+        self._search.reorder(parents.data_ptr())
+
+    def keep(self, sentences: Sequence[int]) -> None:
+        self._search.keep(sentences)

@@ -1,0 +1,262 @@
+"""Encoder and decoder in C++ against the model in PyTorch, for every instruction set here."""
+
+import copy
+import math
+from collections.abc import Iterator
+
+import pytest
+import torch
+from random_models import padded, random_model, random_sources
+from torch import Tensor, nn
+
+from relakit.attention import ATTENTIONS, extension
+from relakit.data.tokenizer import BEGIN, END, PAD
+from relakit.decode.candidates import Candidates
+from relakit.decode.native_steps import NativeHypotheses, NativeSteps, why_not_native
+from relakit.decode.selection import choose_steps
+from relakit.decode.steps import PyTorchSteps
+from relakit.model import ModelConfig, Transformer
+
+try:
+    KERNELS = extension.load_extension().kernels()
+except ImportError as error:
+    pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
+
+SERVED = ["softmax", "relu", "relu-rms", "rela-i", "rela-g"]
+
+
+@pytest.fixture(params=KERNELS, autouse=True)
+def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every test here is run with each of them."""
+    monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
+    return str(request.param)
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def odd_model(attention: str = "rela-g", *, dim: int = 38, heads: int = 2) -> Transformer:
+    """Sizes that are no multiple of any vector, and more outputs than one panel has."""
+    torch.manual_seed(3)
+    config = ModelConfig(
+        vocabulary=150,
+        dim=dim,
+        heads=heads,
+        encoder_layers=2,
+        decoder_layers=1,
+        feed_forward=75,
+        encoder_attention=attention,
+        decoder_attention=attention,
+        cross_attention=attention,
+    )
+    model = Transformer(config).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, mean=0.1 if parameter.dim() == 1 else 0.0, std=0.3)
+    return model
+
+
+def ended(sources: list[list[int]]) -> list[list[int]]:
+    return [[*source, END] for source in sources]
+
+
+@torch.inference_mode()
+def read_all(steps: NativeSteps, sources: list[list[int]], targets: Tensor) -> Tensor:
+    """The states of `[batch, target]` tokens, read one at a time with one beam."""
+    running = steps.start(ended(sources), beams=1)
+    states = torch.full((targets.size(0), steps._model.config.dim), math.nan)
+    found = []
+    for column in targets.unbind(1):
+        running.step(column, states)
+        found.append(states.clone())
+    return torch.stack(found, dim=1)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("attention", SERVED)
+def test_states_equal_the_model(attention: str, norm_first: bool) -> None:
+    model = random_model(attention, norm_first=norm_first)
+    sources, targets = random_sources([7, 3, 1]), torch.randint(4, 40, (3, 37))
+    with torch.inference_mode():
+        expected = model(padded(sources), targets)
+    found = read_all(NativeSteps(model), sources, targets)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("dim", "heads"), [(38, 2), (6, 3), (130, 1)])
+def test_sizes_that_are_no_multiple_of_a_vector(dim: int, heads: int) -> None:
+    model = odd_model(dim=dim, heads=heads)
+    sources, targets = random_sources([5, 2], 150), torch.randint(4, 150, (2, 5))
+    with torch.inference_mode():
+        expected = model(padded(sources), targets)
+    found = read_all(NativeSteps(model), sources, targets)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def candidates(
+    running: NativeHypotheses | object, tokens: Tensor, scores: Tensor, **options: object
+) -> Candidates:
+    settings = {"forbidden": (PAD, BEGIN), "must_end": None, **options}
+    found = running.candidates(tokens, scores, 6, **settings)  # type: ignore[attr-defined]
+    assert isinstance(found, Candidates)
+    return found
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"forbidden": (PAD, BEGIN, END)}, {"must_end": [True, False, True]}],
+    ids=["free", "no end", "must end"],
+)
+def test_candidates_equal_those_of_pytorch(options: dict[str, object], threads: int) -> None:
+    model = odd_model()
+    sources, beams = ended(random_sources([4, 9, 2], 150)), 3
+    tokens, scores = torch.randint(4, 150, (9,)), -torch.rand(3, beams)
+    with torch.inference_mode():
+        found = candidates(NativeSteps(model).start(sources, beams), tokens, scores, **options)
+        expected = candidates(PyTorchSteps(model).start(sources, beams), tokens, scores, **options)
+    torch.testing.assert_close(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
+    has_chance = expected.scores > -math.inf
+    assert torch.equal(found.tokens[has_chance], expected.tokens[has_chance])
+    assert torch.equal(found.beams[has_chance], expected.beams[has_chance])
+
+
+@pytest.mark.parametrize("in_bytes", [False, True])
+def test_threads_change_nothing(in_bytes: bool) -> None:
+    model = random_model(vocabulary=3000)
+    sources = ended(random_sources([9] * 40, 3000))
+    tokens, scores = torch.randint(4, 3000, (160,)), -torch.rand(40, 4)
+    found = []
+    for count in (1, 2, 3):
+        torch.set_num_threads(count)
+        try:
+            with torch.inference_mode():
+                running = NativeSteps(model, in_bytes=in_bytes).start(sources, 4)
+                candidates(running, tokens, scores)
+                found.append(candidates(running, tokens, scores))
+        finally:
+            torch.set_num_threads(1)
+    for other in found[1:]:
+        assert all(map(torch.equal, found[0], other))
+
+
+class InBytes(nn.Module):
+    """A linear layer as the documentation of `NativeSteps` describes it, in plain PyTorch."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__()
+        largest = weight.abs().amax(1, keepdim=True)
+        self.weight_bytes = (weight * (127 / largest)).round()
+        self.scale = largest.t() / 127
+        self.bias = 0.0 if bias is None else bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        largest = x.abs().amax(-1, keepdim=True).clamp_min(1e-30)
+        x_bytes = (x * (127 / largest) + 0.5).floor()
+        return (x_bytes @ self.weight_bytes.t()) * (largest / 127 * self.scale) + self.bias
+
+
+def in_bytes(model: Transformer) -> Transformer:
+    """Its linear layers replaced; the three of self-attention read the same rows as the one."""
+    model = copy.deepcopy(model)
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, nn.Linear):
+                setattr(module, name, InBytes(child.weight.detach(), child.bias.detach()))
+    return model
+
+
+@pytest.mark.parametrize("attention", ["softmax", "rela-g"])
+def test_weights_in_bytes(attention: str) -> None:
+    model = odd_model(attention)
+    sources, targets = random_sources([6, 3], 150), torch.randint(4, 150, (2, 4))
+    with torch.inference_mode():
+        expected = in_bytes(model)(padded(sources), targets)
+        exact = model(padded(sources), targets)
+    found = read_all(NativeSteps(model, in_bytes=True), sources, targets)
+    # A number between two bytes may be rounded to the other one, so a few may be off by one byte.
+    assert float((found - expected).abs().median()) < 1e-5
+    error = float((exact - expected).abs().mean())
+    assert 1e-3 < error < 0.1
+    assert float((found - expected).abs().mean()) < 0.3 * error
+
+
+def test_scores_in_bytes_are_log_probabilities() -> None:
+    """Of all tokens together, of one beam: probabilities that add up to 1."""
+    model = odd_model()
+    with torch.inference_mode():
+        running = NativeSteps(model, in_bytes=True).start([[5, END]], 1)
+        found = running.candidates(
+            torch.tensor([BEGIN]), torch.zeros(1, 1), 150, forbidden=(), must_end=None
+        )
+    assert sorted(found.tokens[0].tolist()) == list(range(150))
+    assert float(found.scores.exp().sum()) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("in_bytes", [False, True])
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_scores_that_are_not_finite(in_bytes: bool, broken: float) -> None:
+    model = odd_model()
+    with torch.no_grad():
+        model.decoder.layers[0].feed_forward_residual.norm.bias[3] = broken
+    with torch.inference_mode():
+        running = NativeSteps(model, in_bytes=in_bytes).start([[5, END]], 2)
+        with pytest.raises(ValueError, match="not finite"):
+            candidates(running, torch.tensor([BEGIN, BEGIN]), torch.zeros(1, 2))
+
+
+def test_beams_and_sentences_that_come_and_go() -> None:
+    """Random branching, against the model reading whole prefixes."""
+    model, beams = random_model(), 3
+    generator = torch.Generator().manual_seed(1)
+    sources = random_sources([6, 2, 4, 5])
+    kept, prefixes = [0, 1, 2, 3], torch.empty(4, beams, 0, dtype=torch.int64)
+    with torch.inference_mode():
+        running = NativeSteps(model).start(ended(sources), beams)
+        for step in range(36):  # so that memory has to grow
+            tokens = torch.randint(4, 40, (len(kept), beams, 1), generator=generator)
+            prefixes = torch.cat([prefixes, tokens], dim=2)
+            states = torch.empty(len(kept) * beams, 32)
+            running.step(tokens.view(-1), states)
+            for place, sentence in enumerate(kept):
+                source = padded([sources[sentence]]).expand(beams, -1)
+                expected = model(source, prefixes[place])[:, -1]
+                found = states.view(-1, beams, 32)[place]
+                torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+            parents = torch.randint(0, beams, (len(kept), beams), generator=generator)
+            running.reorder(parents)
+            prefixes = prefixes.gather(1, parents[:, :, None].expand_as(prefixes))
+            if step in (3, 20):
+                running.keep([0, 2] if step == 3 else [1])
+                prefixes = prefixes[[0, 2]] if step == 3 else prefixes[[1]]
+                kept = [kept[0], kept[2]] if step == 3 else [kept[1]]
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_which_attention_is_served(attention: str) -> None:
+    reasons = why_not_native(random_model(attention))
+    if attention in SERVED:
+        assert reasons == []
+    else:
+        expected = [
+            f"{kind} attention is {attention!r}" for kind in ("encoder", "decoder", "cross")
+        ]
+        assert reasons == expected
+
+
+class TestChoice:
+    def test_native_where_it_can(self) -> None:
+        assert isinstance(choose_steps(random_model()), NativeSteps)
+
+    def test_pytorch_elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert isinstance(choose_steps(random_model("sparsemax")), PyTorchSteps)
+        assert isinstance(choose_steps(random_model().bfloat16()), PyTorchSteps)
+        monkeypatch.setenv(extension.BACKEND_VARIABLE, "reference")
+        assert isinstance(choose_steps(random_model()), PyTorchSteps)
+
+    def test_bytes_only_in_native(self) -> None:
+        with pytest.raises(ValueError, match=r"int8 needs .* encoder attention is 'sparsemax'"):
+            choose_steps(random_model("sparsemax"), in_bytes=True)
