@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "decode/kernels.h"
+#include "decode/large_memory.h"
 
 namespace relakit::decode {
 
@@ -30,8 +31,9 @@ class PackedLinear {
   void pack_bytes(const float* weight);
 
   std::int64_t inputs_, outputs_;
-  std::vector<float> weights_, bias_, scales_;
-  std::vector<std::int8_t> byte_weights_;
+  LargeVector<float> weights_;
+  LargeVector<std::int8_t> byte_weights_;
+  std::vector<float> bias_, scales_;
   std::vector<std::int32_t> offsets_;
 };
 
