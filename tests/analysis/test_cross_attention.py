@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from relakit.analysis import CrossAttention, capture_cross_attention
-from relakit.analysis.cross_attention import plan_pair_batches
+from relakit.analysis.pair_batches import plan_pair_batches
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import Transformer
 
@@ -138,7 +138,7 @@ def test_plan() -> None:
     def fits(batch: list[int]) -> bool:
         sources, targets = (max(many[i][side] for i in batch) for side in (0, 1))
         padded = len(batch) * max(sources, targets)
-        return padded <= 100 and len(batch) * sources * targets <= 2000
+        return padded <= 100 and padded * max(sources, targets) <= 2000
 
     assert all(fits(batch) for batch in batches)
     # And none could have taken in the pair that comes next.

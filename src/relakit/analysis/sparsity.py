@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from relakit.analysis.shares import Share
+
 
 def sparsity_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
     """Fraction of weights that are exactly 0, per head, among those that were not masked.
@@ -14,9 +16,14 @@ def sparsity_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
     Returns:
         ``[heads]``; NaN for a head without a valid key.
     """
-    weights, valid = _by_head(weights, valid)
+    return zero_share(weights, valid).rate()
+
+
+def zero_share(weights: Tensor, valid: Tensor | None = None) -> Share:
+    """`sparsity_rate` as zero weights and all weights."""
+    weights, valid = by_head(weights, valid)
     zeros = ((weights == 0) & valid).sum((0, 2, 3))
-    return zeros / valid.sum((0, 2, 3))
+    return Share(zeros, valid.sum((0, 2, 3)))
 
 
 def null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -32,13 +39,43 @@ def null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
     Returns:
         ``[heads]``; NaN for a head without a query that counts.
     """
-    weights, valid = _by_head(weights, valid)
-    counted = valid.any(-1)  # [batch, heads, queries]
-    null = counted & ~((weights != 0) & valid).any(-1)
-    return null.sum((0, 2)) / counted.sum((0, 2))
+    return null_share(weights, valid).rate()
 
 
-def _by_head(weights: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
+def null_share(weights: Tensor, valid: Tensor | None = None) -> Share:
+    """`null_rate` as null queries and all queries."""
+    weights, valid = by_head(weights, valid)
+    return Share(null_queries(weights, valid).sum((0, 2)), valid.any(-1).sum((0, 2)))
+
+
+def layer_null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
+    """Fraction of queries that attend to nothing in any head.
+
+    Arguments as in `null_rate`. A query counts if it has a valid key in some head.
+
+    Returns:
+        A scalar; NaN if no query counts.
+    """
+    return layer_null_share(weights, valid).rate()
+
+
+def layer_null_share(weights: Tensor, valid: Tensor | None = None) -> Share:
+    """`layer_null_rate` as null queries and all queries."""
+    weights, valid = by_head(weights, valid)
+    counted = valid.any(-1).any(1)  # [batch, queries]
+    attends = ((weights != 0) & valid).any(-1).any(1)
+    return Share((counted & ~attends).sum(), counted.sum())
+
+
+def null_queries(weights: Tensor, valid: Tensor) -> Tensor:
+    """Which queries have valid keys, and weight 0 on all of them: ``[..., heads, queries]``.
+
+    Both arguments have the shape ``[..., heads, queries, keys]``, or broadcast to it.
+    """
+    return valid.any(-1) & ~((weights != 0) & valid).any(-1)
+
+
+def by_head(weights: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
     """Both as ``[batch, heads, queries, keys]``."""
     if weights.dim() < 3:
         raise ValueError(
