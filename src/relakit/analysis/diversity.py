@@ -77,4 +77,6 @@ def _softmax(scores: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _entropy(probabilities: Tensor) -> Tensor:
-    return -torch.xlogy(probabilities, probabilities).sum(-1)
+    # The smallest normal number stands in for 0, whose share is 0 either way.
+    logarithms = probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny).log()
+    return -(probabilities * logarithms).sum(-1)

@@ -23,7 +23,7 @@ def zero_share(weights: Tensor, valid: Tensor | None = None) -> Share:
     """`sparsity_rate` as zero weights and all weights."""
     weights, valid = by_head(weights, valid)
     zeros = ((weights == 0) & valid).sum((0, 2, 3))
-    return Share(zeros, valid.sum((0, 2, 3)))
+    return Share(zeros, valid.sum((0, 2, 3)).expand_as(zeros))
 
 
 def null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -45,7 +45,8 @@ def null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
 def null_share(weights: Tensor, valid: Tensor | None = None) -> Share:
     """`null_rate` as null queries and all queries."""
     weights, valid = by_head(weights, valid)
-    return Share(null_queries(weights, valid).sum((0, 2)), valid.any(-1).sum((0, 2)))
+    null = null_queries(weights, valid).sum((0, 2))
+    return Share(null, valid.any(-1).sum((0, 2)).expand_as(null))
 
 
 def layer_null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -76,13 +77,15 @@ def null_queries(weights: Tensor, valid: Tensor) -> Tensor:
 
 
 def by_head(weights: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Both as ``[batch, heads, queries, keys]``."""
+    """Weights as ``[batch, heads, queries, keys]``; valid, too, or with one head for all."""
     if weights.dim() < 3:
         raise ValueError(
             "weights must have at least 3 dimensions [..., heads, queries, keys], "
             f"got shape {tuple(weights.shape)}"
         )
     if valid is None:
-        valid = torch.ones_like(weights, dtype=torch.bool)
-    shape = (-1, *weights.shape[-3:])
-    return weights.reshape(shape), valid.expand_as(weights).reshape(shape)
+        valid = torch.ones(1, 1, 1, dtype=torch.bool, device=weights.device)
+    *lead, _, queries, keys = weights.shape
+    valid_heads = valid.size(-3) if valid.dim() > 2 else 1  # most masks are the same for all heads
+    valid = valid.expand(*lead, valid_heads, queries, keys)
+    return weights.reshape(-1, *weights.shape[-3:]), valid.reshape(-1, *valid.shape[-3:])
