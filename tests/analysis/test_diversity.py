@@ -27,7 +27,7 @@ def test_against_loops(seed: int, temperature: float | None) -> None:
 def test_identical_heads_agree(temperature: float | None) -> None:
     one = torch.rand(2, 1, 5, 7).softmax(-1)
     assert float(head_diversity(one.expand(2, 3, 5, 7), None, temperature)) < 1e-6
-    assert float(head_diversity(one, None, temperature)) == 0
+    assert float(head_diversity(one, None, temperature)) < 1e-6
 
 
 @pytest.mark.parametrize("temperature", TEMPERATURES)
