@@ -18,7 +18,7 @@ from relakit.analysis.alignment_report import (
 )
 from relakit.analysis.analysis_pairs import AnalysisPair
 from relakit.analysis.analyze import analyze_model
-from relakit.analysis.attention_batches import AttentionBatch, attention_batches
+from relakit.analysis.attention_pass import AttentionBatch, attention_batches
 from relakit.analysis.cross_attention import CrossAttention, capture_cross_attention
 from relakit.analysis.diversity import head_diversity
 from relakit.analysis.flops import rela_g_flops, softmax_flops

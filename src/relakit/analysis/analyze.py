@@ -10,7 +10,7 @@ import numpy.typing as npt
 from relakit.analysis.alignment_counts import AlignmentCounts
 from relakit.analysis.alignment_report import AlignmentReport, AlignmentSettings, EndWeight
 from relakit.analysis.analysis_pairs import AnalysisPair
-from relakit.analysis.attention_batches import AttentionBatch, attention_batches
+from relakit.analysis.attention_pass import AttentionBatch, attention_batches
 from relakit.analysis.class_totals import ClassTotals
 from relakit.analysis.cross_attention import cross_attention_of
 from relakit.analysis.flops import rela_g_flops, softmax_flops

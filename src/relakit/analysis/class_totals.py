@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from relakit.analysis.attention_batches import AttentionBatch
+from relakit.analysis.attention_pass import AttentionBatch
 from relakit.analysis.kind_totals import layer_values
 from relakit.analysis.results import ClassNullRates
 from relakit.analysis.sparsity import null_queries

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 
 from relakit.analysis.alignment import READINGS, Reading
-from relakit.analysis.attention_batches import AttentionBatch, attention_batches
+from relakit.analysis.attention_pass import AttentionBatch, attention_batches
 from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
 from relakit.model import Transformer
 

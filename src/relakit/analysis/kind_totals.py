@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from relakit.analysis.attention_batches import AttentionBatch
+from relakit.analysis.attention_pass import AttentionBatch
 from relakit.analysis.diversity import SUM_TO_ONE, diversity_share
 from relakit.analysis.results import HeadValues, Kind, KindResult, LayerValues
 from relakit.analysis.shares import ShareTotal

@@ -5,7 +5,7 @@ import statistics
 import torch
 from torch import Tensor
 
-from relakit.analysis.attention_batches import AttentionBatch
+from relakit.analysis.attention_pass import AttentionBatch
 from relakit.analysis.kind_totals import head_values
 from relakit.analysis.results import Interval, Kind, ShuffledResult
 from relakit.analysis.shares import ShareTotal
