@@ -40,15 +40,15 @@ def diversity_share(
 ) -> Share:
     """`head_diversity` as the sum over queries and their number."""
     weights, valid = by_head(weights, valid)
+    weights = weights * valid
     if temperature is None:
-        probabilities = weights.masked_fill(~valid, 0.0)
-        entropies = _entropy(probabilities)  # [batch, heads, queries]
-        mean_entropy = _entropy(probabilities.mean(1))  # [batch, queries]
+        entropies = _entropy(weights)  # [batch, heads, queries]
+        mean_entropy = _entropy(weights.mean(1))  # [batch, queries]
     else:
         null = null_queries(weights, valid)
-        probabilities, entropies = _softmax(_power(weights, temperature), valid)
+        probabilities, entropies = _softmax_of_power(weights, valid, temperature)
         entropies = entropies.masked_fill(null, 0.0)
-        mean = probabilities.masked_fill(null[..., None], 0.0).mean(1)
+        mean = (probabilities * ~null[..., None]).mean(1)
         null_mean = null.to(mean.dtype).mean(1)
         mean_entropy = _entropy(mean) + _entropy(null_mean[..., None])
     counted = valid.any(-1).any(1)  # [batch, queries]
@@ -57,23 +57,23 @@ def diversity_share(
     return Share(divergence.sum(dtype=torch.float64).clamp(min=0.0), counted.sum())
 
 
-def _power(weights: Tensor, temperature: float) -> Tensor:
+def _softmax_of_power(weights: Tensor, valid: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """softmax(weights^temperature) over the valid keys, others having weight 0; its entropies."""
     if not temperature > 0:
         raise ValueError(f"temperature must be above 0, got {temperature}")
-    return weights.abs().pow(temperature).copysign(weights)
-
-
-def _softmax(scores: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-    """Softmax over valid keys and its entropies; both 0 where there is none."""
-    scores = scores.masked_fill(~valid, -torch.inf)
-    largest = scores.amax(-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
-    scores = scores - largest
-    exponentials = scores.exp()
-    total = exponentials.sum(-1, keepdim=True).clamp(min=1.0)  # the largest gives 1 already
-    probabilities = exponentials / total
-    # -sum p log p with log p = score - log total; masked keys have p = 0 and score -inf.
-    expected = (probabilities * scores.masked_fill(~valid, 0.0)).sum(-1)
-    return probabilities, total.squeeze(-1).log() - expected
+    if bool((weights < 0).any()):
+        scores = weights.abs().pow(temperature).copysign(weights)
+        largest = scores.masked_fill(~valid, -torch.inf).amax(-1, keepdim=True)
+        largest = largest.masked_fill(largest == -torch.inf, 0.0)  # there is no valid key
+    else:
+        scores = weights.pow(temperature)
+        largest = scores.amax(-1, keepdim=True)
+    scores -= largest
+    exponentials = scores.exp().mul_(valid)
+    total = exponentials.sum(-1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).tiny)
+    probabilities = exponentials.div_(total)
+    # -sum p log p with log p = score - log total.
+    return probabilities, total.squeeze(-1).log() - (probabilities * scores).sum(-1)
 
 
 def _entropy(probabilities: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ def first_key_share(weights: Tensor, valid: Tensor | None = None) -> Share:
     """`first_sink_rate` as weight on the first key and all weight."""
     weights, valid = by_head(weights, valid)
     counted = valid[..., 1:].any(-1, keepdim=True)  # [batch, heads, queries, 1]
-    amounts = weights.abs().masked_fill(~(valid & counted), 0.0)
+    amounts = weights.abs() * (valid & counted)
     return Share(_total(amounts[..., :1]), _total(amounts))
 
 
@@ -49,10 +49,10 @@ def end_sink_rate(weights: Tensor, key_sizes: Tensor, valid: Tensor | None = Non
 def end_key_share(weights: Tensor, key_sizes: Tensor, valid: Tensor | None = None) -> Share:
     """`end_sink_rate` as weight on the last keys and all weight."""
     weights, valid = by_head(weights, valid)
-    amounts = weights.abs().masked_fill(~valid, 0.0)
+    amounts = weights.abs() * valid
     last = (key_sizes - 1)[:, None, None, None].expand(*amounts.shape[:-1], 1)
     return Share(_total(amounts.gather(-1, last)), _total(amounts))
 
 
 def _total(amounts: Tensor) -> Tensor:
-    return amounts.sum((0, 2, 3), dtype=torch.float64)
+    return amounts.sum(-1).sum((0, 2), dtype=torch.float64)
