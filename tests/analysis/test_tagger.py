@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from relakit.analysis import tagger
+from relakit.analysis import AnalysisPair, tagger
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +27,13 @@ def test_tags(language: str, sentence: str, comma: str, nouns: list[int]) -> Non
     assert tags[2] == tags[7] == comma
     assert [place for place, tag in enumerate(tags) if tag.startswith("NN")] == nouns
     assert tagger.tag_words([], language) == ()
+
+
+def test_a_pair_gets_tags() -> None:
+    pytest.importorskip("HanTa", reason="the extra `tagger` is not installed")
+    pair = tagger.tag_pair(AnalysisPair.from_texts("A dog.", "Ein Hund."), "de")
+    assert pair.target_tags == tagger.tag_words(["Ein", "Hund", "."], "de")
+    assert pair.target_tags[2] == "$."
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,13 +204,12 @@ class _EncodedSources:
         weight = model.embedding.weight
         self.sizes = torch.tensor(sizes, device=weight.device)
         self.starts = self.sizes.cumsum(0) - self.sizes
-        # One more row, of zeros, that stands for padding.
+        # One more row that stands for padding: what is in it is masked.
         self.states = weight.new_zeros(sum(sizes) + 1, model.config.dim).detach()
 
     def keep(self, sources: Sequence[int], states: Tensor) -> None:
         """Keep the states ``[sources, longest, dim]`` of a batch."""
         self.states[self._rows(sources)] = states.to(self.states.dtype)
-        self.states[-1] = 0
 
     def memory(self, sources: Sequence[int]) -> Memory:
         """What the encoder would give for these sources."""

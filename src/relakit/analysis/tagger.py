@@ -1,10 +1,13 @@
 """Part-of-speech tags from an optional tagger: HanTa, which brings its models along."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final
+
+from relakit.analysis.analysis_pairs import AnalysisPair
 
 MODELS: Final = MappingProxyType(
     {"de": "morphmodel_ger.pgz", "en": "morphmodel_en.pgz", "nl": "morphmodel_dutch.pgz"}
@@ -28,6 +31,12 @@ def tag_words(words: Sequence[str], language: str) -> tuple[str, ...]:
             "give a file of tags"
         )
     return tuple(str(tag) for _, _, tag in _tagger(language).tag_sent(list(words)))
+
+
+def tag_pair(pair: AnalysisPair, language: str) -> AnalysisPair:
+    """The pair with tags of its target words, in the target's language."""
+    words = [pair.target[start:end] for start, end in pair.target_words]
+    return replace(pair, target_tags=tag_words(words, language))
 
 
 @cache
