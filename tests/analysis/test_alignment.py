@@ -128,6 +128,30 @@ def test_the_error_rate_against_arrays() -> None:
     assert score.recall == pytest.approx((a & s).sum() / s.sum())
 
 
+# Links found, sure and possible, and what `nltk.translate.metrics.alignment_error_rate` of NLTK
+# 3.10.4 gave for them, with the possible links and without.
+NLTK = [
+    ("02 21 32 34 41 43", "04 21 32 33 43", "02 04 21 32 33 41 43", 3 / 11, 5 / 11),
+    ("01 02 03 04 40 42 43", "03 12 20 34 43", "01 03 04 12 20 32 34 40 43", 5 / 12, 8 / 12),
+    ("04 14 32 41 42 43 44", "04 21 23 24 44", "04 11 14 21 23 24 32 41 44", 5 / 12, 8 / 12),
+    ("00 01 02 04 10 32 40 44", "10 20 21 34 40", "02 10 20 21 23 32 34 40", 7 / 13, 9 / 13),
+    ("00 03 04 10 11 23 43", "00 03 10 11 40", "00 02 03 04 10 11 40 44", 3 / 12, 4 / 12),
+    ("02 03 11 14 20 23 32 43", "03 11 12 23 24", "03 10 11 12 20 23 24 41 43", 5 / 13, 7 / 13),
+]
+
+
+@pytest.mark.parametrize(("found", "sure", "possible", "with_possible", "without"), NLTK)
+def test_the_error_rate_equals_nltks(
+    found: str, sure: str, possible: str, with_possible: float, without: float
+) -> None:
+    a, s, p = (
+        {(int(link[0]), int(link[1])) for link in links.split()}
+        for links in (found, sure, possible)
+    )
+    assert alignment_error_rate([a], [s], [p]).aer == pytest.approx(with_possible)
+    assert alignment_error_rate([a], [s]).aer == pytest.approx(without)
+
+
 def test_iterators_and_numbers_of_pairs() -> None:
     assert alignment_error_rate(iter([{(0, 0)}]), iter([{(0, 0)}])).aer == 0.0
     with pytest.raises(ValueError, match="pair 2 has no links in sure and possible: give a set"):

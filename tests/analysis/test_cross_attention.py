@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import torch
 from torch import Tensor
 
 from relakit.analysis import CrossAttention, capture_cross_attention
-from relakit.analysis.cross_attention import plan_pair_batches
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import Transformer
 
@@ -123,26 +121,6 @@ def test_pairs_are_read_window_by_window(make_model: ModelMaker) -> None:
 def test_kept_weights_do_not_keep_their_batch(make_model: ModelMaker) -> None:
     found = next(capture_cross_attention(make_model("rela-g"), random_pairs([(2, 2), (40, 40)])))
     assert found.weights.base is None
-
-
-def test_plan() -> None:
-    sizes = [(3, 3), (9, 9), (4, 3), (3, 4), (2, 2)]
-    assert plan_pair_batches(sizes, 1000, 1000) == [[1, 3, 2, 0, 4]]
-    assert plan_pair_batches(sizes, 1, 1000) == [[1], [3], [2], [0], [4]]
-    assert plan_pair_batches([], 10, 10) == []
-    random = np.random.default_rng(0)
-    many = [(int(s), int(t)) for s, t in random.integers(1, 40, (500, 2))]
-    batches = plan_pair_batches(many, 100, 2000)
-    assert sorted(i for batch in batches for i in batch) == list(range(500))
-
-    def fits(batch: list[int]) -> bool:
-        sources, targets = (max(many[i][side] for i in batch) for side in (0, 1))
-        padded = len(batch) * max(sources, targets)
-        return padded <= 100 and len(batch) * sources * targets <= 2000
-
-    assert all(fits(batch) for batch in batches)
-    # And none could have taken in the pair that comes next.
-    assert not any(fits([*batch, after[0]]) for batch, after in pairwise(batches))
 
 
 def test_bad_arguments(make_model: ModelMaker) -> None:

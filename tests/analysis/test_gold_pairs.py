@@ -1,10 +1,17 @@
 """Pairs with gold links from files, and what is wrong with files."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from relakit.analysis import GoldAlignment, GoldPair, generated_gold_pair, read_gold_pairs
+from relakit.analysis import (
+    GoldAlignment,
+    GoldPair,
+    generated_gold_pair,
+    read_analysis_pairs,
+    read_gold_pairs,
+)
 from relakit.data.corpus import ParallelFiles
 from relakit.data.generated import generate_pairs, write_corpus
 
@@ -18,8 +25,14 @@ def write(folder: Path, source: str, target: str, links: str) -> tuple[ParallelF
 def test_files_of_the_generated_corpus(tmp_path: Path) -> None:
     write_corpus(tmp_path, sizes={"test": 30})
     files = ParallelFiles(tmp_path / "test.en", tmp_path / "test.de")
-    found = list(read_gold_pairs(files, tmp_path / "test.links"))
-    assert found == [generated_gold_pair(pair) for pair in generate_pairs(30, split="test")]
+    expected = [generated_gold_pair(pair) for pair in generate_pairs(30, split="test")]
+    links, tags = tmp_path / "test.links", tmp_path / "test.de.tags"
+    without_tags = [replace(pair, target_tags=None) for pair in expected]
+    assert list(read_gold_pairs(files, links)) == without_tags
+    for pair, found in zip(
+        expected, read_analysis_pairs(files, gold=links, tags=tags), strict=True
+    ):
+        assert vars(found) == vars(pair)
 
 
 def test_one_based_reversed_and_tokenized(tmp_path: Path) -> None:

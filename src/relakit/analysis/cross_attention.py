@@ -1,29 +1,16 @@
 """The cross-attention of a model that is made to write given translations."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
-from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from relakit.analysis.alignment import READINGS, Reading
-from relakit.attention import capture
-from relakit.data.batches import pad_batch
-from relakit.data.tokenizer import BEGIN, END
+from relakit.analysis.attention_pass import AttentionBatch, attention_batches
+from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
 from relakit.model import Transformer
-
-TokenPair: TypeAlias = tuple[Sequence[int], Sequence[int]]
-"""Ids of source and target, without special tokens."""
-
-BATCH_TOKENS: Final = 4096
-"""Padded tokens, of the longer side, that are computed at once, unless told otherwise."""
-BATCH_WEIGHTS: Final = 1 << 24
-"""Most cross-attention weights that are held at once (64 MiB), unless one pair has more."""
-WINDOW: Final = 2000
-"""Pairs that are read before they are computed, so that batches have pairs of one length."""
 
 
 @dataclass(frozen=True)
@@ -62,74 +49,20 @@ def capture_cross_attention(
         batch_tokens: padded tokens, of the longer side, that are computed at once.
         window: pairs that are read before they are computed.
     """
-    for name, value in (("batch_tokens", batch_tokens), ("window", window)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
-    return _windows(model, iter(pairs), batch_tokens, window)
+    batches = attention_batches(
+        model, pairs, kinds=("cross",), batch_tokens=batch_tokens, window=window
+    )
+    # A copy, so that keeping one pair does not keep its batch.
+    return (
+        CrossAttention(attention.index, attention.weights.copy())
+        for batch in batches
+        for attention in cross_attention_of(batch)
+    )
 
 
-def _windows(
-    model: Transformer, pairs: Iterator[TokenPair], batch_tokens: int, window: int
-) -> Iterator[CrossAttention]:
-    matrices = model.config.decoder_layers * model.config.heads
-    start = 0
-    while read := list(islice(pairs, window)):
-        sizes = [(len(source) + 1, len(target) + 1) for source, target in read]
-        for indices in plan_pair_batches(sizes, batch_tokens, BATCH_WEIGHTS // matrices):
-            weights = _batch_weights(model, [read[i] for i in indices])
-            for index, matrix in zip(indices, weights, strict=True):
-                sources, targets = sizes[index]
-                # A copy, so that keeping one pair does not keep its batch.
-                yield CrossAttention(start + index, matrix[:, :, :targets, :sources].copy())
-        start += len(read)
-
-
-def plan_pair_batches(
-    sizes: Sequence[tuple[int, int]], batch_tokens: int, matrix_entries: int
-) -> list[list[int]]:
-    """Indices of pairs to compute together, the longest first.
-
-    A batch, filled up, has at most ``batch_tokens`` tokens on either side, and at most
-    ``matrix_entries`` entries in source by target matrices; but one pair at least.
-
-    Args:
-        sizes: tokens of source and target, special ones included.
-        batch_tokens: see above.
-        matrix_entries: see above.
-    """
-    batches: list[list[int]] = []
-    sources = targets = 0
-    for index in sorted(range(len(sizes)), key=lambda i: (-sizes[i][1], -sizes[i][0])):
-        wider = max(sources, sizes[index][0]), max(targets, sizes[index][1])
-        count = len(batches[-1]) + 1 if batches else 0
-        too_large = (
-            count * max(wider) > batch_tokens or count * wider[0] * wider[1] > matrix_entries
-        )
-        if not batches or too_large:
-            batches.append([])
-            wider = sizes[index]
-        sources, targets = wider
-        batches[-1].append(index)
-    return batches
-
-
-def _batch_weights(model: Transformer, pairs: Sequence[TokenPair]) -> npt.NDArray[np.float32]:
-    """``[pairs, layers, heads, targets, sources]``, filled up on the right."""
-    device = model.embedding.weight.device
-    source = torch.from_numpy(pad_batch([s for s, _ in pairs], end=END)).to(device)
-    target = torch.from_numpy(pad_batch([t for _, t in pairs], begin=BEGIN)).to(device)
-    # They grow here: a tensor made in inference mode could not take part in training later.
-    model.embedding.position_vectors(max(source.size(1), target.size(1)))
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode(), capture(model, "decoder.layers.*.cross_attention") as records:
-            model(source, target)
-            layers = [
-                records[f"decoder.layers.{layer}.cross_attention"][0].weights.float()
-                for layer in range(model.config.decoder_layers)
-            ]
-            weights = torch.stack(layers, dim=1).cpu()
-    finally:
-        model.train(was_training)
-    return weights.numpy()
+def cross_attention_of(batch: AttentionBatch) -> Iterator[CrossAttention]:
+    """The cross-attention of each pair of a batch, as views of the batch's."""
+    weights = torch.stack(list(batch.layers["cross"]), dim=1).numpy()
+    sizes = zip(batch.target_sizes.tolist(), batch.source_sizes.tolist(), strict=True)
+    for index, matrices, (targets, sources) in zip(batch.indices, weights, sizes, strict=True):
+        yield CrossAttention(index, matrices[:, :, :targets, :sources])

@@ -1,0 +1,115 @@
+"""Time and memory of `analyze_model`, against a plain forward pass over the same sentence pairs.
+
+Both take turns in one process: the ratio is what means something. The forward pass has the same
+batches, encoder, decoder and output projection, and nothing is recorded. The analysis is all of it:
+tokens, shuffled targets, and alignment against made-up gold links. Peak memory is that of processes
+of their own, each with the pairs repeated to another number.
+
+    python benchmarks/analysis_cost.py MODEL --source test.en.gz --target test.de.gz
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from itertools import cycle, islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+import relakit
+from relakit.analysis import AnalysisPair, GoldAlignment, analyze_model, split_words
+from relakit.analysis.pair_batches import BATCH_TOKENS, plan_pair_batches
+from relakit.data.batches import pad_batch
+from relakit.data.corpus import ParallelFiles, read_pairs
+from relakit.data.tokenizer import BEGIN, END, Tokenizer
+from relakit.model import Transformer
+
+
+def with_diagonal_links(source: str, target: str) -> AnalysisPair:
+    """What the links are makes no difference to the time."""
+    words = split_words(source), split_words(target)
+    links = frozenset((word, word) for word in range(min(map(len, words))))
+    return AnalysisPair(source, target, *words, GoldAlignment(links))
+
+
+def make_batches(tokenizer: Tokenizer, pairs: list[AnalysisPair]) -> list[tuple[Tensor, Tensor]]:
+    ids = [(tokenizer.encode(pair.source).ids, tokenizer.encode(pair.target).ids) for pair in pairs]
+    plan = plan_pair_batches([(len(s) + 1, len(t) + 1) for s, t in ids], BATCH_TOKENS, sys.maxsize)
+    return [
+        (
+            torch.from_numpy(pad_batch([ids[i][0] for i in batch], end=END)),
+            torch.from_numpy(pad_batch([ids[i][1] for i in batch], begin=BEGIN)),
+        )
+        for batch in plan
+    ]
+
+
+def time_forward(model: Transformer, batches: list[tuple[Tensor, Tensor]]) -> float:
+    start = time.perf_counter()
+    with torch.inference_mode():
+        for source, target in batches:
+            model.logits(model(source, target))
+    return time.perf_counter() - start
+
+
+def time_analysis(model: Transformer, tokenizer: Tokenizer, pairs: list[AnalysisPair]) -> float:
+    start = time.perf_counter()
+    analyze_model(model, tokenizer, pairs, name="model")
+    return time.perf_counter() - start
+
+
+def compare_times(options: argparse.Namespace, pairs: list[AnalysisPair]) -> None:
+    translator = relakit.load(options.model)
+    model, tokenizer = translator.model.eval(), translator.tokenizer
+    batches = make_batches(tokenizer, pairs)
+    time_forward(model, batches), time_analysis(model, tokenizer, pairs)  # warm up
+    forward, analysis = [], []
+    for _ in range(options.rounds):
+        forward.append(time_forward(model, batches))
+        analysis.append(time_analysis(model, tokenizer, pairs))
+    ratios = [a / f for f, a in zip(forward, analysis, strict=True)]
+    print(
+        f"{len(pairs):,} pairs, {options.threads} threads, median of {options.rounds} rounds: "
+        f"forward {statistics.median(forward):.2f} s, analysis {statistics.median(analysis):.2f} "
+        f"s, ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+    )
+
+
+def analyse_repeated(options: argparse.Namespace, pairs: list[AnalysisPair], count: int) -> None:
+    """In a process of its own: analyse so many pairs, and print the peak memory."""
+    translator = relakit.load(options.model)
+    repeated = islice(cycle(pairs), count)
+    analyze_model(translator.model, translator.tokenizer, repeated, name="model")
+    # Not getrusage: a new process there starts with the peak of the one that made it.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    print(next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--target", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--counts", type=int, nargs="*", default=[250, 1000, 4000])
+    parser.add_argument("--memory-of", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    files = ParallelFiles(options.source, options.target)
+    pairs = [with_diagonal_links(*pair) for pair in read_pairs(files)]
+    if options.memory_of is not None:
+        analyse_repeated(options, pairs, options.memory_of)
+        return
+    compare_times(options, pairs)
+    for count in options.counts:
+        command = [sys.executable, *sys.argv, "--memory-of", str(count)]
+        peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        print(f"{count:,} pairs: {float(peak):,.0f} MiB at most")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,239 @@
+"""One pass over sentence pairs: the attention of a model that is made to write translations."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from relakit.analysis.pair_batches import (
+    BATCH_TOKENS,
+    WINDOW,
+    TokenPair,
+    plan_pair_batches,
+    read_windows,
+    wrong_sources,
+)
+from relakit.attention import Records, capture
+from relakit.data.batches import pad_batch
+from relakit.data.tokenizer import BEGIN, END
+from relakit.model import ATTENTION_KINDS, AttentionKind, Memory, Transformer
+
+BATCH_WEIGHTS: Final = 1 << 24
+"""Most attention weights that are recorded at once (64 MiB), unless one pair has more."""
+
+_MODULES: Final[dict[AttentionKind, str]] = {
+    "encoder": "encoder.layers.{}.attention",
+    "decoder": "decoder.layers.{}.attention",
+    "cross": "decoder.layers.{}.cross_attention",
+}
+
+
+@dataclass(frozen=True)
+class AttentionBatch:
+    """The attention of sentence pairs that were computed together. All tensors are on the CPU."""
+
+    indices: Sequence[int]
+    """Which pairs these are, from 0"""
+    source_sizes: Tensor
+    """``[pairs]``: source tokens of each pair, with the end-of-sentence token"""
+    target_sizes: Tensor
+    """``[pairs]``: target tokens of each pair, with the begin token"""
+    layers: Mapping[AttentionKind, Sequence[Tensor]]
+    """By layer, ``[pairs, heads, queries, keys]``, float32, without dropout. Sentences begin at the
+    first query and key; masked keys have the weight 0, and queries of padding any weight."""
+    is_shuffled: bool = False
+    """Each target has the source of another pair, whose size is in `source_sizes`. There is no
+    encoder attention then."""
+
+    def query_sizes(self, kind: AttentionKind) -> Tensor:
+        return self.source_sizes if kind == "encoder" else self.target_sizes
+
+    def key_sizes(self, kind: AttentionKind) -> Tensor:
+        return self.target_sizes if kind == "decoder" else self.source_sizes
+
+    def valid(self, kind: AttentionKind) -> Tensor:
+        """``[pairs, 1, queries, keys]``: True where a query that is no padding may see a key."""
+        queries = _positions(self.query_sizes(kind))
+        valid = queries[:, None, :, None] & _positions(self.key_sizes(kind))[:, None, None, :]
+        return valid.tril() if kind == "decoder" else valid
+
+
+def _positions(sizes: Tensor) -> Tensor:
+    """``[sentences, longest]``: True for the tokens of each sentence."""
+    return torch.arange(int(sizes.max())) < sizes[:, None]
+
+
+def attention_batches(
+    model: Transformer,
+    pairs: Iterable[TokenPair],
+    *,
+    kinds: Sequence[AttentionKind] = ATTENTION_KINDS,
+    shuffle_seed: int | None = None,
+    batch_tokens: int = BATCH_TOKENS,
+    window: int = WINDOW,
+) -> Iterator[AttentionBatch]:
+    """Force-decode sentence pairs, and give what attention did, batch by batch.
+
+    Pairs are sorted by length within a window, so that a batch has little padding. Memory depends
+    on the window and on the longest pair, not on how many there are. The output projection is
+    left out.
+
+    Args:
+        model: on whatever device; its mode (training or not) is as before after every batch.
+        pairs: token ids; read window by window.
+        kinds: which attention to record.
+        shuffle_seed: after the batches of a window, give those of its targets with the source of
+            another pair of the window, by a random permutation without fixed point. The encoder
+            does not run again. A window of one pair has none. None: leave this out.
+        batch_tokens: padded tokens, of the longer side, that are computed at once; no influence on
+            the result but for rounding.
+        window: pairs that are read before they are computed.
+    """
+    for name, value in (("batch_tokens", batch_tokens), ("window", window)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    return _windows(model, pairs, tuple(kinds), shuffle_seed, batch_tokens, window)
+
+
+def _windows(
+    model: Transformer,
+    pairs: Iterable[TokenPair],
+    kinds: tuple[AttentionKind, ...],
+    shuffle_seed: int | None,
+    batch_tokens: int,
+    window: int,
+) -> Iterator[AttentionBatch]:
+    start = 0
+    for number, read in enumerate(read_windows(pairs, window)):
+        shuffled = shuffle_seed is not None and len(read) > 1
+        runner = _Window(model, read, start, kinds, keep_encoded=shuffled)
+        for batch in runner.plan(range(len(read)), batch_tokens):
+            yield runner.run(batch)
+        if shuffle_seed is not None and shuffled:
+            sources = wrong_sources(len(read), (shuffle_seed, number))
+            for batch in runner.plan(sources, batch_tokens):
+                yield runner.run_shuffled(batch, [sources[index] for index in batch])
+        start += len(read)
+
+
+class _Window:
+    """Runs the batches of one window of pairs."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        pairs: Sequence[TokenPair],
+        start: int,
+        kinds: tuple[AttentionKind, ...],
+        *,
+        keep_encoded: bool,
+    ) -> None:
+        self.model = model
+        self.pairs = pairs
+        self.start = start
+        self.kinds = kinds
+        self.sources = [len(source) + 1 for source, _ in pairs]
+        self.targets = [len(target) + 1 for _, target in pairs]
+        self.device = model.embedding.weight.device
+        self.encoded = _EncodedSources(self.sources, model) if keep_encoded else None
+
+    def plan(self, sources: Iterable[int], batch_tokens: int) -> list[list[int]]:
+        """Batches of the window's targets; ``sources`` has the source of each."""
+        sizes = [(self.sources[s], self.targets[t]) for t, s in enumerate(sources)]
+        matrices = self.model.config.heads * sum(self._layers(kind) for kind in self.kinds)
+        return plan_pair_batches(sizes, batch_tokens, BATCH_WEIGHTS // matrices)
+
+    def run(self, batch: Sequence[int]) -> AttentionBatch:
+        source = self._tensor([self.pairs[i][0] for i in batch], end=END)
+        target = self._tensor([self.pairs[i][1] for i in batch], begin=BEGIN)
+        with _recording(self.model, max(source.size(1), target.size(1))):
+            patterns = [_MODULES[kind].format("*") for kind in self.kinds]
+            with capture(self.model, patterns) as records:
+                memory = self.model.encode(source)
+                self.model.decode(target, memory)
+            if self.encoded is not None:
+                self.encoded.keep(batch, memory.states)
+            layers = {kind: self._recorded(records, kind) for kind in self.kinds}
+        return self._batch(batch, batch, layers)
+
+    def run_shuffled(self, batch: Sequence[int], sources: Sequence[int]) -> AttentionBatch:
+        assert self.encoded is not None
+        target = self._tensor([self.pairs[i][1] for i in batch], begin=BEGIN)
+        kinds: list[AttentionKind] = [kind for kind in self.kinds if kind != "encoder"]
+        with _recording(self.model, target.size(1)):
+            memory = self.encoded.memory(sources)
+            with capture(self.model, [_MODULES[kind].format("*") for kind in kinds]) as records:
+                self.model.decode(target, memory)
+            layers = {kind: self._recorded(records, kind) for kind in kinds}
+        return self._batch(batch, sources, layers, is_shuffled=True)
+
+    def _batch(
+        self,
+        batch: Sequence[int],
+        sources: Sequence[int],
+        layers: Mapping[AttentionKind, Sequence[Tensor]],
+        is_shuffled: bool = False,
+    ) -> AttentionBatch:
+        return AttentionBatch(
+            indices=[self.start + index for index in batch],
+            source_sizes=torch.tensor([self.sources[index] for index in sources]),
+            target_sizes=torch.tensor([self.targets[index] for index in batch]),
+            layers=layers,
+            is_shuffled=is_shuffled,
+        )
+
+    def _tensor(self, sentences: Sequence[Sequence[int]], **ends: int) -> Tensor:
+        return torch.from_numpy(pad_batch(sentences, **ends)).to(self.device)
+
+    def _layers(self, kind: AttentionKind) -> int:
+        config = self.model.config
+        return config.encoder_layers if kind == "encoder" else config.decoder_layers
+
+    def _recorded(self, records: Records, kind: AttentionKind) -> list[Tensor]:
+        names = [_MODULES[kind].format(layer) for layer in range(self._layers(kind))]
+        return [records[name][0].weights.float().cpu() for name in names]
+
+
+class _EncodedSources:
+    """The encoder's output for the sources of a window, one after the other without padding."""
+
+    def __init__(self, sizes: Sequence[int], model: Transformer) -> None:
+        weight = model.embedding.weight
+        self.sizes = torch.tensor(sizes, device=weight.device)
+        self.starts = self.sizes.cumsum(0) - self.sizes
+        # One more row that stands for padding: what is in it is masked.
+        self.states = weight.new_zeros(sum(sizes) + 1, model.config.dim).detach()
+
+    def keep(self, sources: Sequence[int], states: Tensor) -> None:
+        """Keep the states ``[sources, longest, dim]`` of a batch."""
+        self.states[self._rows(sources)] = states.to(self.states.dtype)
+
+    def memory(self, sources: Sequence[int]) -> Memory:
+        """What the encoder would give for these sources."""
+        rows = self._rows(sources)
+        mask = rows < len(self.states) - 1
+        return Memory(self.states[rows], None if bool(mask.all()) else mask[:, None, None, :])
+
+    def _rows(self, sources: Sequence[int]) -> Tensor:
+        """``[sources, longest]``: where the states are."""
+        chosen = torch.tensor(sources, device=self.sizes.device)
+        sizes, starts = self.sizes[chosen, None], self.starts[chosen, None]
+        positions = torch.arange(int(sizes.max()), device=self.sizes.device)
+        return torch.where(positions < sizes, starts + positions, len(self.states) - 1)
+
+
+@contextmanager
+def _recording(model: Transformer, positions: int) -> Iterator[None]:
+    """Without dropout and gradients; the model is as before afterwards."""
+    # They grow here: a tensor made in inference mode could not take part in training later.
+    model.embedding.position_vectors(positions)
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(was_training)

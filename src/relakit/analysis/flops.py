@@ -1,0 +1,11 @@
+"""The cost of what differs between softmax attention and ReLA-g, by the formulas of Table 4."""
+
+
+def softmax_flops(length: int, heads: int) -> int:
+    """Floating-point operations of the softmax in self-attention over ``length`` positions."""
+    return 3 * heads * length**2 - heads * length
+
+
+def rela_g_flops(length: int, heads: int, dim: int) -> int:
+    """Those of ReLU and gated RMSNorm instead, with ``dim`` features in all heads together."""
+    return heads * length**2 + 10 * length * dim + length
