@@ -1,6 +1,9 @@
 """The optional tagger: what it says about a sentence, and what we say without it."""
 
 import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -8,41 +11,68 @@ from relakit.analysis import AnalysisPair, tagger
 
 
 @pytest.fixture(autouse=True)
-def _no_tagger_kept() -> None:
-    tagger._tagger.cache_clear()
+def _no_pipeline_kept() -> None:
+    tagger._pipeline.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("language", "sentence", "comma", "nouns"),
-    [
-        ("de", "Der Hund , den der Mann sah , ist alt .", "$,", [1, 5]),
-        ("en", "The dog , which the man saw , was old .", "PUN", [1, 5]),
-    ],
-)
-def test_tags(language: str, sentence: str, comma: str, nouns: list[int]) -> None:
-    pytest.importorskip("HanTa", reason="the extra `tagger` is not installed")
-    words = sentence.split()
-    tags = tagger.tag_words(words, language)
-    assert len(tags) == len(words)
-    assert tags[2] == tags[7] == comma
-    assert [place for place, tag in enumerate(tags) if tag.startswith("NN")] == nouns
-    assert tagger.tag_words([], language) == ()
+class FakeDocument(list[Any]):
+    def __init__(self, vocab: object, words: list[str]) -> None:
+        super().__init__(SimpleNamespace(text=word, pos_="") for word in words)
 
 
+class FakePipeline:
+    vocab = None
+
+    def make_doc(self, text: str) -> FakeDocument:
+        return FakeDocument(None, text.split())
+
+    def __call__(self, document: FakeDocument) -> FakeDocument:
+        for token in document:
+            token.pos_ = {".": "PUNCT", "Hund": "NOUN", "Ein": "DET"}.get(token.text, "")
+        return document
+
+
+def fake_load(name: str) -> FakePipeline:
+    if name != "fake":
+        raise OSError(f"[E050] Can't find model '{name}'.\nMore about it.")
+    return FakePipeline()
+
+
+@pytest.fixture
+def _fake_spacy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=fake_load))
+
+
+@pytest.mark.usefixtures("_fake_spacy")
 def test_a_pair_gets_tags() -> None:
-    pytest.importorskip("HanTa", reason="the extra `tagger` is not installed")
-    pair = tagger.tag_pair(AnalysisPair.from_texts("A dog.", "Ein Hund."), "de")
-    assert pair.target_tags == tagger.tag_words(["Ein", "Hund", "."], "de")
-    assert pair.target_tags[2] == "$."
+    pair = tagger.tag_pair(AnalysisPair.from_texts("A dog.", "Ein Hund."), "fake")
+    assert pair.target_tags == ("DET", "NOUN", "PUNCT")
+    assert tagger.tag_words([], "fake") == ()
+
+
+@pytest.mark.usefixtures("_fake_spacy")
+def test_a_word_without_a_tag() -> None:
+    with pytest.raises(ValueError, match="pipeline fake gives no part of speech for 'Katze'"):
+        tagger.tag_words(["Ein", "Katze"], "fake")
+
+
+@pytest.mark.usefixtures("_fake_spacy")
+def test_a_pipeline_that_is_not_there() -> None:
+    with pytest.raises(ValueError, match=r"cannot load the pipeline 'xx': \[E050\] Can't find"):
+        tagger.tag_words(["Hund"], "xx")
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "HanTa", None)
-    monkeypatch.setitem(sys.modules, "HanTa.HanoverTagger", None)
-    with pytest.raises(ValueError, match=r"needs the package HanTa: pip install 'relakit\[tagger"):
-        tagger.tag_words(["Hund"], "de")
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(ValueError, match=r"needs the package spacy: pip install 'relakit\[tagger"):
+        tagger.tag_words(["Hund"], "de_core_news_sm")
 
 
-def test_unknown_language() -> None:
-    with pytest.raises(ValueError, match="no tagger for language 'fr'; choose one of de, en, nl"):
-        tagger.tag_words(["chien"], "fr")
+def test_with_spacy_itself(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy", reason="the extra `tagger` is not installed")
+    pipeline = spacy.blank("de")
+    ruler = pipeline.add_pipe("attribute_ruler")
+    ruler.add([[{"IS_ALPHA": True}]], {"POS": "NOUN"})
+    ruler.add([[{"IS_PUNCT": True}]], {"POS": "PUNCT"})
+    pipeline.to_disk(tmp_path / "pipeline")
+    assert tagger.tag_words(["Hund", ","], str(tmp_path / "pipeline")) == ("NOUN", "PUNCT")

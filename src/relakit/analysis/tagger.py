@@ -1,50 +1,52 @@
-"""Part-of-speech tags from an optional tagger: HanTa, which brings its models along."""
+"""Part-of-speech tags from an optional tagger: a pipeline of spaCy."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from relakit.analysis.analysis_pairs import AnalysisPair
 
-MODELS: Final = MappingProxyType(
-    {"de": "morphmodel_ger.pgz", "en": "morphmodel_en.pgz", "nl": "morphmodel_dutch.pgz"}
-)
-"""By language. German has the tags of STTS, English those of the British National Corpus."""
 
-
-def tag_words(words: Sequence[str], language: str) -> tuple[str, ...]:
-    """One tag for each word of a sentence.
+def tag_words(words: Sequence[str], pipeline: str) -> tuple[str, ...]:
+    """The universal part-of-speech tag of each word of a sentence.
 
     Args:
         words: in order, punctuation marks as words of their own.
-        language: a code in `MODELS`.
+        pipeline: of spaCy, such as ``de_core_news_sm``: the name of an installed one or a folder.
 
     Raises:
-        ValueError: there is no tagger for the language, or it is not installed.
+        ValueError: spaCy or the pipeline is not installed, or the pipeline gives no tags.
     """
-    if language not in MODELS:
+    nlp = _pipeline(pipeline)
+    document = nlp.make_doc("")  # of the pipeline's vocabulary, but our words
+    document = nlp(type(document)(nlp.vocab, words=list(words)))
+    tags = tuple(str(token.pos_) for token in document)
+    if not all(tags):
         raise ValueError(
-            f"there is no tagger for language {language!r}; choose one of {', '.join(MODELS)}, or "
-            "give a file of tags"
+            f"spaCy's pipeline {pipeline} gives no part of speech for {words[tags.index('')]!r}; "
+            "choose one with a tagger and an attribute ruler, or a morphologizer"
         )
-    return tuple(str(tag) for _, _, tag in _tagger(language).tag_sent(list(words)))
+    return tags
 
 
-def tag_pair(pair: AnalysisPair, language: str) -> AnalysisPair:
-    """The pair with tags of its target words, in the target's language."""
+def tag_pair(pair: AnalysisPair, pipeline: str) -> AnalysisPair:
+    """The pair with tags for its target words."""
     words = [pair.target[start:end] for start, end in pair.target_words]
-    return replace(pair, target_tags=tag_words(words, language))
+    return replace(pair, target_tags=tag_words(words, pipeline))
 
 
 @cache
-def _tagger(language: str) -> Any:
+def _pipeline(name: str) -> Any:
     try:
-        hanta = import_module("HanTa.HanoverTagger")
+        spacy: Any = import_module("spacy")
     except ImportError:
         raise ValueError(
-            "tagging needs the package HanTa: pip install 'relakit[tagger]', or give a file of tags"
+            "tagging needs the package spacy: pip install 'relakit[tagger]', or give a file of tags"
         ) from None
-    return hanta.HanoverTagger(MODELS[language])
+    try:
+        return spacy.load(name)
+    except OSError as error:
+        first = str(error).splitlines()[0]
+        raise ValueError(f"spaCy cannot load the pipeline {name!r}: {first}") from None

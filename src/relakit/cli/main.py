@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from relakit.cli import bench
+from relakit.cli.analyze import analyze
 from relakit.cli.demo import demo
 from relakit.cli.doctor import doctor
 from relakit.cli.evaluate import evaluate
@@ -28,6 +29,7 @@ app.command()(prepare)
 app.command()(train)
 app.command()(translate)
 app.command()(evaluate)
+app.command()(analyze)
 app.add_typer(bench.app, name="bench")
 
 

@@ -1,0 +1,154 @@
+"""What `relakit analyze` and the demo do: analyse models, and write everything about it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from relakit.analysis import AnalysisPair
+    from relakit.analysis.results import AnalysisSettings, ModelAnalysis
+    from relakit.analysis.views import SentenceView
+    from relakit.decode import Translator
+
+EXPLORED = 200
+"""Sentences in the report's explorer, unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """A model, and what it is called in tables and figures."""
+
+    name: str
+    translator: "Translator"
+
+
+@dataclass(frozen=True)
+class AnalysedModel:
+    """The numbers of a model, and sentences to look at."""
+
+    analysis: "ModelAnalysis"
+    views: "list[SentenceView]"
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where the results are."""
+
+    report: Path
+    explored: int
+    """Sentences in the report"""
+    figures: list[Path]
+    tables: list[Path]
+    numbers: list[Path]
+    note: str | None
+    """Why there are no figures, if so"""
+
+
+def spread(count: int, total: int) -> list[int]:
+    """So many places, evenly over all; all of them if there are not more."""
+    if count >= total:
+        return list(range(total))
+    return [(2 * number + 1) * total // (2 * count) for number in range(count)]
+
+
+def analyse(
+    models: Sequence[NamedModel],
+    pairs: "Callable[[], Iterable[AnalysisPair]]",
+    count: int,
+    *,
+    settings: "AnalysisSettings",
+    explored: int,
+    translates: bool,
+    console: Console,
+) -> list[AnalysedModel]:
+    """Analyse each model on the same pairs, with a progress bar.
+
+    Args:
+        models: each with a name of its own.
+        pairs: gives the pairs anew for each model.
+        count: how many pairs there are.
+        settings: what the numbers depend on.
+        explored: how many sentences to keep for the report.
+        translates: whether the models translate the sources, for BLEU.
+        console: for the bar.
+    """
+    from relakit.analysis import analyze_model
+
+    found = []
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    ) as progress:
+        for model in models:
+            task = progress.add_task(f"{model.name}: attention", total=count)
+            analysis, views = analyze_model(
+                model.translator.model,
+                model.translator.tokenizer,
+                pairs(),
+                name=model.name,
+                settings=settings,
+                keep=spread(explored, count),
+                progress=lambda done, task=task: progress.update(task, completed=done),  # type: ignore[misc]
+            )
+            analysed = AnalysedModel(analysis, views)
+            if translates:
+                task = progress.add_task(f"{model.name}: translations", total=count)
+                analysed = _with_translations(
+                    analysed,
+                    model.translator,
+                    pairs(),
+                    lambda done, task=task: progress.update(task, completed=done),  # type: ignore[misc]
+                )
+            found.append(analysed)
+    return found
+
+
+def _with_translations(
+    analysed: AnalysedModel,
+    translator: "Translator",
+    pairs: "Iterable[AnalysisPair]",
+    progress: Callable[[int], object],
+) -> AnalysedModel:
+    """With BLEU, and with the model's own translations of the sentences to look at."""
+    from relakit.metrics.bleu import bleu_score
+
+    sources, references = zip(*((pair.source, pair.target) for pair in pairs), strict=True)
+    outputs = []
+    for hypotheses in translator.translate_stream(sources, nbest=1, window=500):
+        outputs.append(hypotheses[0].text)
+        progress(len(outputs))
+    score = bleu_score(outputs, list(references))
+    return AnalysedModel(
+        analysed.analysis.model_copy(
+            update={"bleu": score.score, "bleu_signature": score.signature}
+        ),
+        [replace(view, output=outputs[view.index]) for view in analysed.views],
+    )
+
+
+def write_analysis(models: Sequence[AnalysedModel], folder: Path, *, title: str) -> Written:
+    """Write numbers as JSON and CSV, figures, and the report; each file whole or not at all."""
+    from relakit.report import why_no_figures, write_figures, write_report, write_tables
+
+    analyses = [model.analysis for model in models]
+    views = {model.analysis.name: model.views for model in models}
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers = []
+    for number, analysis in enumerate(analyses, start=1):
+        path = folder / ("analysis.json" if len(analyses) == 1 else f"analysis-{number}.json")
+        analysis.write(path)
+        numbers.append(path)
+    tables = write_tables(analyses, folder / "tables")
+    note = why_no_figures()
+    figures = [] if note else write_figures(analyses, views, folder / "figures")
+    report = folder / "report.html"
+    explored = write_report(analyses, views, report, title=title)
+    return Written(report, explored, figures, tables, numbers, note)
