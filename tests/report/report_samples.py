@@ -206,7 +206,9 @@ def _kind_result(kind: Kind, views: Sequence[SentenceView], sparse: bool) -> Kin
         first_sink=_table(first / total),
         end_sink=None if kind == "decoder" else _table(end / total),
         diversity={
-            temperature: tuple(0.3 + 0.1 * layer + 0.2 * sparse / (1 + n) for layer in range(layers))
+            temperature: tuple(
+                0.3 + 0.1 * layer + 0.2 * sparse / (1 + n) for layer in range(layers)
+            )
             for n, temperature in enumerate(temperatures)
         },
     )

@@ -70,7 +70,7 @@ function showToolbar() {
   }
   const hasAlignment = state.kind === "cross" && models[state.model].alignment;
   const sorts = Object.entries(SORT_NAMES).filter(([sort]) => sort !== "aer" || hasAlignment);
-  controls.push(segmented("Sort heads by", options(Object.fromEntries(sorts)), state.sort, (sort) => update({ sort })));
+  controls.push(dropDown("Sort heads by", options(Object.fromEntries(sorts)), state.sort, (sort) => update({ sort })));
   byId("toolbar").replaceChildren(...controls);
   if (focused) byId("toolbar").querySelector(focused)?.focus();
 }
@@ -101,22 +101,37 @@ async function showPanes() {
   panes.classList.toggle("two", shown.length > 1);
   shownHeatMaps.length = 0;
   byId("tooltip").hidden = true;
+  const scrolled = pictureScroll();
   const side = matchMedia("(max-width: 820px)").matches ? 1 : shown.length;
   const width = (panes.clientWidth - 16 * (side - 1)) / side - 42;
   panes.replaceChildren(...shown.map((model, number) => drawPane(model, loaded[number], width)));
+  restoreScroll(scrolled);
   showSentenceText(shown, loaded);
   document.documentElement.dataset.drawn = mine;
 }
 
+/** How far the pictures are scrolled, and which axes they have. */
+function pictureScroll() {
+  const axes = `${state.sentence} ${state.kind} ${state.units} ${state.other} ${state.model}`;
+  const positions = [...byId("panes").querySelectorAll(".picture")].map(({ scrollLeft, scrollTop }) => [scrollLeft, scrollTop]);
+  const last = byId("panes").dataset.axes;
+  byId("panes").dataset.axes = axes;
+  return last === axes ? positions : [];
+}
+
+/** Another head of a long sentence is shown at the same place. */
+function restoreScroll(positions) {
+  const pictures = byId("panes").querySelectorAll(".picture");
+  positions.forEach(([left, top], number) => pictures[number]?.scrollTo({ left, top, behavior: "instant" }));
+}
+
 function showSentenceText(shown, loaded) {
   const { index, source, target } = sentences[state.sentence];
-  const entries = [["Source", source], ["Target", target]];
+  const entries = [[`Source ${count(index + 1)}`, source], ["Target", target]];
   loaded.forEach((view, number) => {
     if (view?.output) entries.push([`${models[shown[number]].name} writes`, view.output]);
   });
   byId("sentence-text").replaceChildren(
-    el("dt", { text: "Sentence" }),
-    el("dd", { text: count(index + 1) }),
     ...entries.flatMap(([name, text]) => [el("dt", { text: name }), el("dd", { text, dir: "auto" })]),
   );
 }

@@ -1,6 +1,6 @@
 // All heads of a layer side by side, as small pictures on canvases: one pixel for each token.
 
-const TILE_WIDTH = 88;
+const TILE_WIDTH = 80;
 const SORT_NAMES = { number: "Number", null: "Null rate", sparsity: "Sparsity", aer: "AER" };
 
 /** Heads of the layer in the chosen order, the mean of all last. */
@@ -60,12 +60,12 @@ function tileCanvas({ rows, columns, weights, nullRows, max }) {
   const image = context.createImageData(columns.length, rows.length);
   const scales = currentScales();
   const nullColour = ramp([colour("null-tint"), colour("null-tint")])[0];
-  weights.forEach((weight, cell) => {
+  for (let cell = 0; cell < weights.length; cell++) {
     const isNull = nullRows[Math.floor(cell / columns.length)];
-    if (weight === 0 && !isNull) return;
-    const rgb = isNull ? nullColour : scaleColour(scales, weight, max);
-    image.data.set([...rgb, 255], 4 * cell);
-  });
+    if (weights[cell] === 0 && !isNull) continue;
+    image.data.set(isNull ? nullColour : scaleColour(scales, weights[cell], max), 4 * cell);
+    image.data[4 * cell + 3] = 255;
+  }
   context.putImageData(image, 0, 0);
   return canvas;
 }

@@ -2,7 +2,7 @@
 
 const LABEL_SIZE = 12;
 const LONGEST_LABEL = 150;
-const TILT = 55; // degrees of the keys' labels
+const TILT = 60; // degrees of the keys' labels
 const FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'Liberation Sans', sans-serif";
 
 const measuring = document.createElement("canvas").getContext("2d");

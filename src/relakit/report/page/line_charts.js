@@ -14,11 +14,11 @@ const CHART = { width: 240, height: 190, left: 36, right: 10, top: 24, bottom: 3
 function showFigures() {
   const figures = [
     figure("Sparsity", "Figure 3. Share of weights that are exactly 0, mean over heads.", kindPanels(sparsityLines)),
-    figure("Null rate", "Figure 6. Share of queries whose weights are all 0, mean over heads; dashed: shuffled targets, each with the source of another pair.", [...kindPanels(nullLines), gapPanel()].filter(Boolean), "four"),
+    figure("Null rate", "Figure 6. Share of queries whose weights are all 0, mean over heads; dashed: shuffled targets, each with the source of another pair.", [...kindPanels(nullLines), gapPanel()].filter(Boolean)),
     figure("Head diversity", "Figure 5. Generalised Jensen-Shannon divergence of the heads, in nats, at temperature 1.", kindPanels(diversityLines)),
   ];
   if (models.some(({ alignment }) => alignment)) {
-    const panels = READINGS.map((reading) => ({ title: `${reading} attention`, lines: alignmentLines(reading) }));
+    const panels = READINGS.map((reading) => ({ title: reading === "normal" ? "Normal" : "Shifted", lines: alignmentLines(reading) }));
     figures.push(figure("Alignment", "Figure 4. Alignment error rate, lower is better; solid: the layer's best head, dashed: the mean of its heads.", panels));
   }
   byId("figures").replaceChildren(
@@ -28,16 +28,20 @@ function showFigures() {
   );
 }
 
-function figure(name, caption, panels, style = "") {
+function figure(name, caption, panels) {
   const drawn = panels.map(({ title, lines, zero }) => lineChart(title, lines, zero));
   const names = models.map((model, number) => el("span", {}, modelDot(number), model.name));
   return el(
     "div",
     { class: "card figure" },
-    el("h3", { text: name }),
-    el("p", { class: "muted small", text: caption }),
-    el("div", { class: `charts ${style}` }, ...drawn),
-    el("div", { class: "legend" }, ...names),
+    el(
+      "div",
+      {},
+      el("h3", { text: name }),
+      el("p", { class: "muted small", text: caption }),
+      el("div", { class: "legend" }, ...names),
+    ),
+    el("div", { class: "charts" }, ...drawn),
   );
 }
 
@@ -72,7 +76,7 @@ function gapPanel() {
   });
   if (!lines.length) return null;
   const level = Math.round(100 * models[0].settings.confidence);
-  return { title: `Cross: shuffled − true (${level} % CI)`, lines, zero: true };
+  return { title: `Cross, shuffled − true (${level} % CI)`, lines, zero: true };
 }
 
 function alignmentLines(reading) {
@@ -103,9 +107,10 @@ function lineChart(title, lines, zero = false) {
     svg.append(svgEl("text", { x: left - 6, y: y(tick) + 3.5, "text-anchor": "end", text: String(tick) }));
   }
   for (let layer = 0; layer < layers; layer++) {
-    svg.append(svgEl("text", { x: x(layer), y: height - 12, "text-anchor": "middle", text: String(layer + 1) }));
+    svg.append(svgEl("text", { x: x(layer), y: height - 15, "text-anchor": "middle", text: String(layer + 1) }));
   }
-  for (const line of lines) svg.append(chartLine(line, x, y, lines.length));
+  svg.append(svgEl("text", { x: (left + width - right) / 2, y: height, "text-anchor": "middle", text: "layer" }));
+  for (const line of lines) svg.append(chartLine(line, x, y));
   return svg;
 }
 

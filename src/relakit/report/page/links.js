@@ -1,8 +1,9 @@
 // Cross-attention as lines between the words of the two sentences, with the gold links behind.
 
-const WORD_SIZE = 14;
-const WORD_GAP = 16;
+const WORD_SIZE = 13;
+const WORD_GAP = 12;
 const LINKS_HEIGHT = 150;
+const FAINTEST = 0.02; // share of the largest weight; fainter lines could not be seen
 
 /**
  * @param {View} view
@@ -89,7 +90,7 @@ function attentionLines(view, { weights, columns, max }, firstRow, curve) {
     const row = Array.from(weights.subarray((firstRow + target) * width, (firstRow + target) * width + view.sourceWords.length));
     const best = row.indexOf(Math.max(...row));
     row.forEach((weight, source) => {
-      if (weight <= 0) return;
+      if (weight <= 0 || (weight < FAINTEST * max && source !== best)) return;
       group.append(svgEl("path", {
         d: curve(source, target),
         "stroke-width": source === best ? 2.2 : 1.2,

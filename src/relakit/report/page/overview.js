@@ -7,7 +7,7 @@ function showOverview() {
 
 function bleuCard() {
   if (models.every(({ bleu }) => bleu === null)) return null;
-  return card("BLEU", models.map(({ bleu, bleuSignature }) => ({
+  return card("BLEU", "of the models' own translations", models.map(({ bleu, bleuSignature }) => ({
     value: bleu,
     text: fixed(bleu, 1),
     delta: (difference) => signed(difference, 1),
@@ -16,11 +16,11 @@ function bleuCard() {
 }
 
 function sparsityCard() {
-  return card("Cross-attention weights that are 0", models.map(({ kinds }) => rateNumber(kinds, "sparsity")));
+  return card("Sparsity", "cross-attention weights that are 0", models.map(({ kinds }) => rateNumber(kinds, "sparsity")));
 }
 
 function nullCard() {
-  return card("Cross-attention that is null", models.map(({ kinds }) => rateNumber(kinds, "nullRate")));
+  return card("Null rate", "cross-attention to nothing at all", models.map(({ kinds }) => rateNumber(kinds, "nullRate")));
 }
 
 function rateNumber(kinds, name) {
@@ -36,7 +36,7 @@ function points(difference) {
 
 function alignmentCard() {
   if (models.every(({ alignment }) => alignment === null)) return null;
-  return card("AER of the best head (lower is better)", models.map(({ alignment }) => {
+  return card("Alignment error rate", "best head; lower is better", models.map(({ alignment }) => {
     if (alignment === null) return { value: null, text: NOTHING };
     const scores = alignment[alignment.bestReading];
     const [layer, head] = scores.bestHead;
@@ -52,9 +52,10 @@ function alignmentCard() {
 
 /**
  * @param {string} name
+ * @param {string} about what it is the number of
  * @param {Array<{value: number|null, text: string, delta?: function, detail?: string, title?: string}>} numbers
  */
-function card(name, numbers) {
+function card(name, about, numbers) {
   const first = numbers[0].value;
   const rows = numbers.map(({ value, text, delta, detail, title }, model) => {
     const compared = model > 0 && delta && value !== null && first !== null;
@@ -67,5 +68,5 @@ function card(name, numbers) {
       detail ? el("span", { class: "detail", text: detail }) : null,
     );
   });
-  return el("div", { class: "card" }, el("h3", { text: name }), ...rows);
+  return el("div", { class: "card" }, el("h3", { text: name }), el("p", { class: "muted small", text: about }), ...rows);
 }

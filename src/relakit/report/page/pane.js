@@ -1,7 +1,7 @@
 // One model's pictures of the shown sentence: heat map, all heads, links.
 
 const SMALLEST_CELL = 13;
-const LARGEST_CELL = 30;
+const LARGEST_CELL = 26;
 
 /** The heat maps that are on the page, for the keyboard. @type {Array<{picture: Picture, svg: SVGSVGElement}>} */
 const shownHeatMaps = [];

@@ -82,13 +82,20 @@ function readAddress() {
   update(changes);
 }
 
-/** Where a first look is worth most: the cross-attention's best aligning head, or its sparsest. */
+const TELLING_LENGTH = 75; // characters
+
+/**
+ * Where a first look is worth most: the cross-attention's best aligning head, or the layer whose
+ * heads differ most, on a sentence of middle length.
+ */
 function startingPoint() {
   const { alignment, kinds } = models[0];
+  const distances = sentences.map(({ source }) => Math.abs(source.length - TELLING_LENGTH));
+  const sentence = Math.max(0, distances.indexOf(Math.min(...distances)));
   if (alignment) {
     const [layer, head] = alignment[alignment.bestReading].bestHead;
-    return { layer, head, reading: alignment.bestReading };
+    return { sentence, layer, head, reading: alignment.bestReading };
   }
   const variances = kinds.cross.nullVariance.map((variance) => variance ?? -1);
-  return { layer: variances.indexOf(Math.max(...variances)), head: 0 };
+  return { sentence, layer: variances.indexOf(Math.max(...variances)), head: 0 };
 }
