@@ -22,11 +22,14 @@ def telling_layer(analysis: ModelAnalysis) -> int:
 def telling_heads(analysis: ModelAnalysis, layer: int) -> list[int]:
     """The head with the lowest null rate, two that are specialised, and the one with the highest.
 
-    A specialised head is null after words of one class and not after those of another. Heads are
-    numbered from 0, in the order of their null rates.
+    A specialised head is null after words of one class and not after those of another. Heads that
+    are always null come in only where there are not enough others. Heads are numbered from 0, in
+    the order of their null rates.
     """
-    rates = [0.0 if rate is None else rate for rate in analysis.kind("cross").null_rate[layer]]
+    rates = _null_rates(analysis, layer)
     by_rate = sorted(range(len(rates)), key=lambda head: (rates[head], head))
+    while len(by_rate) > SHOWN_HEADS and rates[by_rate[-1]] == 1:
+        by_rate.pop()
     if len(by_rate) <= SHOWN_HEADS:
         return by_rate
     between = sorted(
@@ -48,11 +51,23 @@ def _specialisation(analysis: ModelAnalysis, layer: int, head: int) -> float:
     return max(rates) - min(rates) if rates else 0.0
 
 
-def aligning_head(analysis: ModelAnalysis, layer: int) -> int:
-    """The layer's best head by alignment error rate, or without gold that of the fewest nulls."""
-    if analysis.alignment is not None:
-        return analysis.alignment.scores(analysis.alignment.best_reading).best_heads[layer]
-    return telling_heads(analysis, layer)[0]
+def _null_rates(analysis: ModelAnalysis, layer: int) -> list[float]:
+    return [0.0 if rate is None else rate for rate in analysis.kind("cross").null_rate[layer]]
+
+
+def nullable_aligner(analysis: ModelAnalysis, layer: int) -> int:
+    """The layer's head, from 0, that aligns best among those that are null now and then.
+
+    Without gold links, the one of these with the fewest nulls; of all if none is null now and then.
+    """
+    rates = _null_rates(analysis, layer)
+    heads = [head for head, rate in enumerate(rates) if 0.05 <= rate <= 0.95] or [
+        *range(len(rates))
+    ]
+    if analysis.alignment is None:
+        return min(heads, key=rates.__getitem__)
+    scores = analysis.alignment.scores(analysis.alignment.best_reading).heads[layer]
+    return min(heads, key=lambda head: scores[head].aer)
 
 
 def usual_sentences(views: Sequence[SentenceView], count: int) -> list[SentenceView]:

@@ -65,6 +65,7 @@ def write_figures(
             path = folder / f"{name}.{suffix}"
             save_figure(figure, path)
             written.append(path)
+            figure.set_layout_engine("none")  # it is laid out now, for the next format too
     return written
 
 

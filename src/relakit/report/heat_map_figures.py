@@ -11,9 +11,9 @@ from relakit.analysis.results import ModelAnalysis
 from relakit.analysis.views import SentenceView
 from relakit.analysis.words import word_weights
 from relakit.report.example_choice import (
-    aligning_head,
     by_null_rate,
     clause_sentences,
+    nullable_aligner,
     telling_heads,
     telling_layer,
     usual_sentences,
@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 NULL_COLOUR: Final = "#b8325a"
 NULL_TINT: Final = "#fbe9ee"
 END: Final = "⟨end⟩"
-FONTS: Final = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Micro Hei")
+FONTS: Final[tuple[str, ...]] = (
+    "DejaVu Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "WenQuanYi Micro Hei",
+)
 """Those that are installed are used, each for the characters that the ones before do not have."""
 CELL: Final = 0.17
 """Inches of a cell's side"""
@@ -65,20 +70,17 @@ def draw_clauses(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Fig
 def draw_quality(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure":
     """Figure 10: pairs with the lowest null rates above, with the highest below."""
     layer = telling_layer(analysis)
-    head = aligning_head(analysis, layer)
+    head = nullable_aligner(analysis, layer)
     rows = [
-        [
-            _Panel(
-                view, layer, head, f"pair {view.index + 1}, null rate {cross_null_rate(view):.0%}"
-            )
-            for view in group
-        ]
+        [_Panel(view, layer, head, _quality_title(view)) for view in group]
         for group in by_null_rate(views, 3)
     ]
-    title = (
-        f"{analysis.name}, {_layer(layer)}, head {head + 1}: lowest null rates above, highest below"
-    )
-    return _draw(rows, title)
+    order = "pairs with the lowest null rates above, with the highest below"
+    return _draw(rows, f"{analysis.name}, {_layer(layer)}, head {head + 1}:\n{order}")
+
+
+def _quality_title(view: SentenceView) -> str:
+    return f"pair {view.index + 1}, null rate {cross_null_rate(view):.0%}"
 
 
 def _layer(layer: int) -> str:
@@ -109,31 +111,21 @@ def cross_word_weights(view: SentenceView, layer: int, head: int) -> npt.NDArray
 
 def _draw(rows: Sequence[Sequence[_Panel]], title: str) -> "Figure":
     """A row of panels for each sentence or group. Text of the corpus is never read as maths."""
-    from matplotlib import font_manager, rc_context
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     rows = [row for row in rows if row]
-    installed = set(font_manager.get_font_names())
-    settings = {
-        "font.family": [font for font in FONTS if font in installed] or ["sans-serif"],
-        "font.size": 8,
-        "axes.titlesize": 8.5,
-        "text.parse_math": False,
-    }
-    with rc_context(settings):
+    with rc_context({"font.family": _fonts(), "font.size": 8, "text.parse_math": False}):
         columns = max(map(len, rows))
-        sizes = [
-            [(len(panel.view.source_words) + 1, len(panel.view.target_words) + 1) for panel in row]
-            for row in rows
-        ]
         widths = [
-            max(row[column][0] for row in sizes if column < len(row)) for column in range(columns)
+            max(len(row[column].view.source_words) + 1 for row in rows if column < len(row))
+            for column in range(columns)
         ]
-        heights = [max(height for _, height in row) for row in sizes]
+        heights = [max(len(panel.view.target_words) + 1 for panel in row) for row in rows]
         figure = Figure(
             figsize=(
-                CELL * sum(widths) + 1.1 * columns + 0.3,
-                CELL * sum(heights) + 1.2 * len(rows),
+                CELL * sum(widths) + 0.7 * columns + 0.8,
+                CELL * sum(heights) + 1.3 * len(rows) + 0.4,
             ),
             layout="constrained",
         )
@@ -144,23 +136,31 @@ def _draw(rows: Sequence[Sequence[_Panel]], title: str) -> "Figure":
             gridspec_kw={"width_ratios": widths, "height_ratios": heights},
         )
         for row, axes in zip(rows, grid, strict=True):
-            for number, ax in enumerate(axes):
-                if number < len(row):
-                    _draw_panel(ax, row[number])
-                else:
-                    ax.set_axis_off()
+            for ax in axes[len(row) :]:
+                ax.set_axis_off()
+            for number, panel in enumerate(row):
+                is_named = number == 0 or panel.view is not row[number - 1].view
+                _draw_panel(axes[number], panel, name_rows=is_named)
         figure.suptitle(title, fontsize=10)
     return figure
 
 
-def _draw_panel(ax: "Axes", panel: _Panel) -> None:
+def _fonts() -> list[str]:
+    from matplotlib import font_manager
+
+    installed = font_manager.get_font_names()
+    return [font for font in FONTS if font in installed] or ["sans-serif"]
+
+
+def _draw_panel(ax: "Axes", panel: _Panel, *, name_rows: bool) -> None:
+    """Rows need no names where the panel to the left has the same."""
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
 
     view = panel.view
     weights = cross_word_weights(view, panel.layer, panel.head)
     has_negative = bool((weights < 0).any())
-    largest = float(np.abs(weights).max()) or 1.0
+    largest = float(np.abs(weights).max())
     blues = ["#dbe9fb", "#4a8fe0", "#0b2e66"]  # those of the page
     colours = (
         colormaps["PRGn"] if has_negative else LinearSegmentedColormap.from_list("attention", blues)
@@ -172,14 +172,16 @@ def _draw_panel(ax: "Axes", panel: _Panel) -> None:
         np.ma.masked_equal(weights, 0.0),
         cmap=colours,
         vmin=-largest if has_negative else 0.0,
-        vmax=largest,
+        vmax=largest or 1.0,
         aspect="equal",
         interpolation="nearest",
     )
     sources = [view.source[start:end] for start, end in view.source_words]
     targets = [view.target[start:end] for start, end in view.target_words]
     ax.set_xticks(range(len(sources) + 1), [*sources, END], rotation=90)
-    ax.set_yticks(range(len(targets) + 1), [*targets, END])
+    names = [*targets, END] if name_rows else [""] * len(null_rows)
+    marked = [f"{name} ∅" if null else name for name, null in zip(names, null_rows, strict=True)]
+    ax.set_yticks(range(len(marked)), marked)
     for label, is_null in zip(ax.get_yticklabels(), null_rows, strict=True):
         if is_null:
             label.set_color(NULL_COLOUR)

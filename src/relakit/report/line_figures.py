@@ -7,6 +7,7 @@ from relakit.analysis.alignment import READINGS
 from relakit.analysis.results import Kind, LayerValues, ModelAnalysis
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -131,19 +132,21 @@ def _line(
 
 def _finish(figure: "Figure", axes: Sequence["Axes"]) -> "Figure":
     """Axes without clutter, and one legend for all panels."""
-    handles = {}
+    from matplotlib.ticker import MaxNLocator
+
+    handles: dict[str, Artist] = {}
     for ax in axes:
         ax.set_xlabel("layer")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.grid(axis="y", color="0.91", linewidth=0.8)
         ax.spines[["top", "right"]].set_visible(False)
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
+            handles.setdefault(str(label), handle)
     figure.legend(
-        handles=list(handles.values()),
-        labels=list(handles),
+        list(handles.values()),
+        list(handles),
         loc="outside lower center",
-        ncols=min(4, len(handles)),
+        ncols=min(len(axes), len(handles)),
         frameon=False,
     )
     return figure

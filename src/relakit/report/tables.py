@@ -152,7 +152,7 @@ def _alignment(analyses: Sequence[ModelAnalysis]) -> Table:
         for reading in READINGS:
             scores = analysis.alignment.scores(reading)
             for layer, (heads, mean) in enumerate(zip(scores.heads, scores.layers, strict=True), 1):
-                named = [*enumerate(heads, 1), ("mean", mean)]
+                named: list[tuple[Cell, AlignmentScore]] = [*enumerate(heads, 1), ("mean", mean)]
                 rows += [
                     (analysis.name, reading, layer, head, *_score(score)) for head, score in named
                 ]
