@@ -203,8 +203,8 @@ def _kind_result(kind: Kind, views: Sequence[SentenceView], sparse: bool) -> Kin
         sparsity=_table(zeros / cells),
         null_rate=_table(nulls / queries),
         layer_null_rate=tuple((layer_nulls / queries).tolist()),
-        first_sink=_table(first / total),
-        end_sink=None if kind == "decoder" else _table(end / total),
+        first_sink=_table(_shares(first, total)),
+        end_sink=None if kind == "decoder" else _table(_shares(end, total)),
         diversity={
             temperature: tuple(
                 0.3 + 0.1 * layer + 0.2 * sparse / (1 + n) for layer in range(layers)
@@ -215,7 +215,15 @@ def _kind_result(kind: Kind, views: Sequence[SentenceView], sparse: bool) -> Kin
 
 
 def _table(values: npt.NDArray[np.float64]) -> tuple[tuple[float | None, ...], ...]:
-    return tuple(tuple(row) for row in values.tolist())
+    return tuple(
+        tuple(None if np.isnan(value) else value for value in row) for row in values.tolist()
+    )
+
+
+def _shares(part: npt.ArrayLike, whole: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """NaN where there is no weight at all."""
+    whole = np.asarray(whole, dtype=np.float64)
+    return np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0)
 
 
 def _classes(views: Sequence[SentenceView]) -> ClassNullRates:

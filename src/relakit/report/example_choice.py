@@ -11,6 +11,8 @@ SHOWN_HEADS: Final = 4
 TELLING_WORDS: Final = 12
 """A sentence of about this length says something and can still be read in print."""
 MOST_WORDS: Final = 45
+ALWAYS: Final = 0.99
+"""A head with a higher null rate shows nothing."""
 
 
 def telling_layer(analysis: ModelAnalysis) -> int:
@@ -23,12 +25,12 @@ def telling_heads(analysis: ModelAnalysis, layer: int) -> list[int]:
     """The head with the lowest null rate, two that are specialised, and the one with the highest.
 
     A specialised head is null after words of one class and not after those of another. Heads that
-    are always null come in only where there are not enough others. Heads are numbered from 0, in
-    the order of their null rates.
+    are nearly always null come in only where there are not enough others. Heads are numbered from
+    0, in the order of their null rates.
     """
     rates = _null_rates(analysis, layer)
     by_rate = sorted(range(len(rates)), key=lambda head: (rates[head], head))
-    while len(by_rate) > SHOWN_HEADS and rates[by_rate[-1]] == 1:
+    while len(by_rate) > SHOWN_HEADS and rates[by_rate[-1]] > ALWAYS:
         by_rate.pop()
     if len(by_rate) <= SHOWN_HEADS:
         return by_rate
@@ -61,9 +63,8 @@ def nullable_aligner(analysis: ModelAnalysis, layer: int) -> int:
     Without gold links, the one of these with the fewest nulls; of all if none is null now and then.
     """
     rates = _null_rates(analysis, layer)
-    heads = [head for head, rate in enumerate(rates) if 0.05 <= rate <= 0.95] or [
-        *range(len(rates))
-    ]
+    heads = [head for head, rate in enumerate(rates) if 0.05 <= rate <= 0.95]
+    heads = heads or [*range(len(rates))]
     if analysis.alignment is None:
         return min(heads, key=rates.__getitem__)
     scores = analysis.alignment.scores(analysis.alignment.best_reading).heads[layer]

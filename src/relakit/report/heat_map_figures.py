@@ -80,7 +80,7 @@ def draw_quality(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Fig
 
 
 def _quality_title(view: SentenceView) -> str:
-    return f"pair {view.index + 1}, null rate {cross_null_rate(view):.0%}"
+    return f"pair {view.index + 1} (null rate of all heads {cross_null_rate(view):.0%})"
 
 
 def _layer(layer: int) -> str:
