@@ -140,7 +140,7 @@ def _texts(text: str, spans: Sequence[Span]) -> list[str]:
 
 def _deflate(content: bytes) -> bytes:
     """Without a header, as the browser's "deflate-raw" reads it."""
-    compressor = zlib.compressobj(level=9, wbits=-zlib.MAX_WBITS)
+    compressor = zlib.compressobj(level=6, wbits=-zlib.MAX_WBITS)
     return compressor.compress(content) + compressor.flush()
 
 
