@@ -98,9 +98,15 @@ class Page:
         for old in self.downloads.iterdir():
             old.unlink()
         self.run("arguments[0].click()", self.find(selector))
-        self.wait(lambda: [*self.downloads.glob("*.[ps][nv]g")])
-        (file,) = self.downloads.glob("*.[ps][nv]g")
-        return file.read_bytes()
+
+        def saved() -> list[Path]:
+            """Empty until all of it is there: the browser writes under another name."""
+            files = [*self.downloads.iterdir()]
+            is_whole = len(files) == 1 and files[0].suffix in (".svg", ".png")
+            return files if is_whole and files[0].stat().st_size else []
+
+        self.wait(saved)
+        return saved()[0].read_bytes()
 
     def errors(self) -> list[str]:
         return [entry["message"] for entry in self.driver.get_log("browser")]

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("browser")
 
 SVG = "{http://www.w3.org/2000/svg}"
 LEFT, UP, RIGHT, DOWN = "\ue012", "\ue013", "\ue014", "\ue015"
-SHIFT = "\ue008"
+SHIFT, ENTER = "\ue008", "\ue007"
 
 
 def test_it_opens_without_errors_and_without_network(page: Page) -> None:
@@ -137,6 +137,30 @@ def test_keys(page: Page) -> None:
     assert not page.find("#help").is_displayed()
 
 
+def test_focus_stays_where_it_was(page: Page) -> None:
+    page.open("sentence=6&layer=1&head=1")
+    for selector in (
+        '[aria-label="Layer"] [data-value="1"]',
+        '[data-model="1"] .tile[data-head="2"]',
+        '#head-table [data-head="2-1"]',
+    ):
+        before = page.drawn()
+        page.run("arguments[0].focus()", page.find(selector))
+        page.driver.switch_to.active_element.send_keys(ENTER)
+        page.wait(lambda before=before: page.drawn() > before)
+        assert page.driver.switch_to.active_element == page.find(selector), selector
+    assert (page.address()["layer"], page.address()["head"]) == ("3", "2")
+
+
+def test_arrows_scroll_where_there_is_no_explorer(page: Page) -> None:
+    page.open("sentence=6&layer=1")
+    page.run("document.getElementById('tables').scrollIntoView({behavior: 'instant'})")
+    before = page.run("return scrollY")
+    page.find("body").send_keys(DOWN)
+    page.wait(lambda: page.run("return scrollY") != before)
+    assert page.address()["layer"] == "1"
+
+
 def test_cells_can_be_read_with_the_keyboard(page: Page, sample: Sample) -> None:
     page.open("sentence=6&layer=1&head=1&units=tokens&kind=encoder&compare=")
     for key in (DOWN, DOWN, RIGHT):  # the first press enters at the first cell
@@ -199,7 +223,7 @@ def test_the_head_table_is_sorted_and_selects(page: Page, sample: Sample) -> Non
         assert values == sorted(values, reverse=falling)
     page.click('#head-table [data-head="1-2"]')
     assert (page.address()["layer"], page.address()["head"]) == ("2", "3")
-    assert page.find('#head-table [aria-selected="true"]').get_attribute("data-head") == "1-2"
+    assert page.find("#head-table [aria-current]").get_attribute("data-head") == "1-2"
 
 
 def test_links_and_gold(page: Page, sample: Sample) -> None:
@@ -282,7 +306,7 @@ def test_hostile_text_stays_text(page: Page, sample: Sample) -> None:
     assert page.errors() == []
 
 
-def test_a_long_sentence_scrolls_inside_the_page(page: Page) -> None:
+def test_a_long_sentence_scrolls_inside_the_page(page: Page, sample: Sample) -> None:
     page.open("sentence=8&units=tokens")
     fits, inner, outer = page.run(
         "const p = document.querySelector('.picture');"
@@ -290,6 +314,12 @@ def test_a_long_sentence_scrolls_inside_the_page(page: Page) -> None:
     )
     assert fits
     assert inner > outer
+    outlines = page.run(
+        "return [...document.querySelectorAll('.heat-map')[1].querySelectorAll('.cells path')]"
+        ".map(path => path.getAttribute('d').split('M').length - 1)"
+    )
+    dense = sample.views["softmax"][7].weights["cross"][0, 0]
+    assert sum(outlines) == dense.size, "so many cells are drawn by colour"
     page.run("document.querySelector('.picture').scrollTo(300, 200)")
     page.press(RIGHT)
     assert page.run("return document.querySelector('.picture').scrollLeft") == 300, "it stays there"

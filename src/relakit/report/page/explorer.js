@@ -41,14 +41,13 @@ function makeExplorer() {
 }
 
 function showExplorer() {
-  showToolbar();
+  keepFocus("#toolbar", showToolbar);
   byId("head-table-title").replaceChildren(modelDot(state.model), `All heads of ${models[state.model].name}, ${state.kind} attention`);
-  byId("head-table").replaceChildren(headTable());
+  keepFocus("#head-table", () => byId("head-table").replaceChildren(headTable()));
   showPanes();
 }
 
 function showToolbar() {
-  const focused = focusedControl();
   const { layers, heads } = models[state.model].kinds[state.kind];
   const numbered = (length, extra = []) => [...Array.from({ length }, (_, value) => ({ value, text: String(value + 1) })), ...extra];
   const options = (texts) => Object.entries(texts).map(([value, text]) => ({ value, text }));
@@ -72,7 +71,6 @@ function showToolbar() {
   const sorts = Object.entries(SORT_NAMES).filter(([sort]) => sort !== "aer" || hasAlignment);
   controls.push(dropDown("Sort heads by", options(Object.fromEntries(sorts)), state.sort, (sort) => update({ sort })));
   byId("toolbar").replaceChildren(...controls);
-  if (focused) byId("toolbar").querySelector(focused)?.focus();
 }
 
 /** The model beside it takes the place of the one that is chosen. */
@@ -80,13 +78,22 @@ function chooseModel(model) {
   update(model === state.other ? { model, other: state.model } : { model });
 }
 
-/** A selector that finds the toolbar's focused control again after it was drawn anew. */
-function focusedControl() {
+/** Draw a part anew; the control that had the focus has it again, if it is still there. */
+function keepFocus(part, draw) {
   const control = document.activeElement;
-  if (!byId("toolbar").contains(control)) return null;
-  const label = (element) => `[aria-label="${element.getAttribute("aria-label")}"]`;
-  if (control.tagName === "SELECT") return label(control);
-  return `${label(control.parentElement)} [data-value="${control.dataset.value}"]`;
+  const place = control.closest(part) ? controlPath(control, document.querySelector(part)) : null;
+  draw();
+  if (place) document.querySelector(`${part} ${place}`)?.focus({ preventScroll: true });
+}
+
+/** A selector that finds a control again inside its part after it was drawn anew. */
+function controlPath(control, part) {
+  const own = ["data-head", "data-value", "data-save", "data-column"].find((name) => control.hasAttribute(name));
+  const nearest = control.closest("[data-model], [aria-label]");
+  const named = nearest && nearest !== part && part.contains(nearest) ? nearest : null;
+  const attribute = (element, name) => `[${name}="${CSS.escape(element.getAttribute(name))}"]`;
+  const around = named ? attribute(named, named.hasAttribute("data-model") ? "data-model" : "aria-label") : "";
+  return own && named !== control ? `${around} ${attribute(control, own)}` : around;
 }
 
 /** Counts the drawings, so that one that had to wait does not overwrite a later one. */
@@ -104,7 +111,8 @@ async function showPanes() {
   const scrolled = pictureScroll();
   const side = matchMedia("(max-width: 820px)").matches ? 1 : shown.length;
   const width = (panes.clientWidth - 16 * (side - 1)) / side - 42;
-  panes.replaceChildren(...shown.map((model, number) => drawPane(model, loaded[number], width)));
+  const drawn = shown.map((model, number) => drawPane(model, loaded[number], width));
+  keepFocus("#panes", () => panes.replaceChildren(...drawn));
   restoreScroll(scrolled);
   showSentenceText(shown, loaded);
   if (mine === 1) performance.mark("first picture");

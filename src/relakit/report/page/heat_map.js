@@ -3,6 +3,7 @@
 const LABEL_SIZE = 12;
 const LONGEST_LABEL = 150;
 const TILT = 60; // degrees of the keys' labels
+const MANY_CELLS = 4000;
 const FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'Liberation Sans', sans-serif";
 
 const measuring = document.createElement("canvas").getContext("2d");
@@ -23,10 +24,12 @@ function shortened(text, width = LONGEST_LABEL) {
 /**
  * Draw a picture.
  * @param {Picture} picture
- * @param {{cell: number, title?: string}} options size of a cell; a title for saved pictures
+ * @param {{cell: number, label: string, titled?: boolean}} options size of a cell; what is shown;
+ *   whether the label stands above the picture, as in saved ones
  * @returns {SVGSVGElement}
  */
-function drawHeatMap(picture, { cell, title }) {
+function drawHeatMap(picture, { cell, label, titled = false }) {
+  const title = titled ? label : null;
   const place = heatMapPlaces(picture, cell, title);
   const { left, top, width, height } = place;
   const svg = svgEl("svg", {
@@ -36,7 +39,7 @@ function drawHeatMap(picture, { cell, title }) {
     height,
     viewBox: `0 0 ${width} ${height}`,
     role: "img",
-    "aria-label": title ?? "Attention as a heat map",
+    "aria-label": label,
     "font-family": FONT,
     "font-size": LABEL_SIZE,
     "data-cell": cell,
@@ -89,25 +92,31 @@ function sheet({ rows, columns, nullRows, causal }, { cell, left, top, right, bo
   return group;
 }
 
-/** A rectangle for each weight that is not 0. */
+/** A rectangle for each weight that is not 0; as many as are too slow one by one, by colour. */
 function cells({ rows, columns, weights, max }, { cell, left, top }) {
   const scales = currentScales();
   const group = svgEl("g", { class: "cells" });
   const gap = cell >= 10 ? 1 : 0;
+  const side = cell - gap;
+  /** @type {Map<number[], string>} outlines of all cells of a colour */
+  const outlines = new Map();
+  const areMany = weights.reduce((drawn, weight) => drawn + (weight !== 0), 0) > MANY_CELLS;
   for (let row = 0; row < rows.length; row++) {
     for (let column = 0; column < columns.length; column++) {
       const weight = weights[row * columns.length + column];
       if (weight === 0) continue;
-      const rectangle = document.createElementNS(SVG, "rect");
-      rectangle.setAttribute("x", left + column * cell + gap / 2);
-      rectangle.setAttribute("y", top + row * cell + gap / 2);
-      rectangle.setAttribute("width", cell - gap);
-      rectangle.setAttribute("height", cell - gap);
-      rectangle.setAttribute("fill", `rgb(${scaleColour(scales, weight, max).join(",")})`);
-      group.append(rectangle);
+      const rgb = scaleColour(scales, weight, max);
+      const [x, y] = [left + column * cell + gap / 2, top + row * cell + gap / 2];
+      if (areMany) outlines.set(rgb, `${outlines.get(rgb) ?? ""}M${x} ${y}h${side}v${side}h-${side}z`);
+      else group.append(svgEl("rect", { x, y, width: side, height: side, fill: rgbText(rgb) }));
     }
   }
+  for (const [rgb, d] of outlines) group.append(svgEl("path", { d, fill: rgbText(rgb) }));
   return group;
+}
+
+function rgbText(rgb) {
+  return `rgb(${rgb.join(",")})`;
 }
 
 /** Labels keep a ground of their own, because they stay in place while the matrix is scrolled. */
@@ -148,13 +157,13 @@ function heatMapLegend({ max, nullRows, negative }, { left, bottom, height }) {
   group.append(svgEl("text", { x: start - 8, y: y + 10, "text-anchor": "end", text: "0 (empty)" }));
   positive.forEach((rgb, step) => {
     if (step % 2) return;
-    group.append(svgEl("rect", { x: start + step * 2, y, width: 4.2, height: 12, fill: `rgb(${rgb.join(",")})` }));
+    group.append(svgEl("rect", { x: start + step * 2, y, width: 4.2, height: 12, fill: rgbText(rgb) }));
   });
   const nulls = nullRows.filter(Boolean).length;
   const range = negative ? `±${weightText(max)}` : weightText(max);
   group.append(svgEl("text", { x: start + 136, y: y + 10, text: range }));
   if (negative) {
-    group.append(svgEl("rect", { x: start + 180, y, width: 12, height: 12, fill: `rgb(${below.at(-1).join(",")})` }));
+    group.append(svgEl("rect", { x: start + 180, y, width: 12, height: 12, fill: rgbText(below.at(-1)) }));
     group.append(svgEl("text", { x: start + 198, y: y + 10, text: "below 0" }));
   }
   const text = nulls ? `∅ attends to nothing (${nulls} of ${nullRows.length})` : "no null rows";

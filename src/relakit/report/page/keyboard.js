@@ -74,6 +74,14 @@ const CELL_COMMANDS = {
   ArrowDown: () => moveCell(1, 0),
 };
 
+/** Keys that scroll a page; they are the explorer's only while it can be seen. */
+const SCROLLING = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown"];
+
+function explorerIsSeen() {
+  const { top, bottom } = byId("explorer").getBoundingClientRect();
+  return top < innerHeight * 0.8 && bottom > innerHeight * 0.2;
+}
+
 function listenToKeys() {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || byId("help").open) return;
@@ -84,6 +92,7 @@ function listenToKeys() {
     }
     const command = (event.shiftKey && CELL_COMMANDS[event.key]) || COMMANDS[event.key];
     if (!command || (!sentences.length && !["t", "?"].includes(event.key))) return;
+    if (SCROLLING.includes(event.key) && !explorerIsSeen()) return;
     event.preventDefault();
     command();
   });

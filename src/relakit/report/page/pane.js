@@ -68,7 +68,8 @@ function heatMapPart(model, picture, width) {
   const places = heatMapPlaces(picture, 0);
   const room = width - places.left - 24;
   const cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, Math.floor(room / picture.columns.length)));
-  const svg = drawHeatMap(picture, { cell });
+  const label = pictureTitle(model);
+  const svg = drawHeatMap(picture, { cell, label });
   const holder = el("div", { class: "picture", tabindex: 0, role: "group", "aria-label": "Heat map; Shift and arrows move from cell to cell" }, svg);
   // The labels stay in sight while the matrix moves under them.
   holder.addEventListener("scroll", () => {
@@ -84,7 +85,7 @@ function heatMapPart(model, picture, width) {
   svg.addEventListener("pointerleave", () => lookAt(shown, null));
   const names = state.kind === "cross" ? "rows: target, columns: source" : "rows: queries, columns: keys";
   const about = el("span", { class: "muted small", text: names });
-  const save = saveButtons("heat-map", model, () => drawHeatMap(picture, { cell, title: pictureTitle(model) }));
+  const save = saveButtons("heat-map", model, () => drawHeatMap(picture, { cell, label, titled: true }));
   return el("div", {}, el("div", { class: "part-head" }, about, save), holder);
 }
 

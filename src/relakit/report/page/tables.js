@@ -116,7 +116,7 @@ function headTable() {
   const select = (row) => ({
     "data-head": `${row.layer}-${row.head}`,
     tabindex: 0,
-    "aria-selected": String(row.layer === state.layer && row.head === state.head),
+    "aria-current": row.layer === state.layer && row.head === state.head ? "true" : null,
     click: () => update(row),
     keydown: (event) => {
       if (event.key === "Enter") update(row);
