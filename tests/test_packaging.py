@@ -147,6 +147,11 @@ def test_native_wheel(native_wheel: Path, tmp_path: Path) -> None:
         names = archive.namelist()
     data = "relakit/bench/demo_heads.safetensors"
     assert {"relakit/py.typed", "relakit/_native.pyi", data} <= set(names)
+    page = {
+        str(path.relative_to(ROOT / "src")) for path in ROOT.glob("src/relakit/report/page/*.*")
+    }
+    assert "relakit/report/page/page.html" in page
+    assert page <= set(names)
     extension = "relakit/_native" + sysconfig.get_config_var("EXT_SUFFIX")
     assert extension in names
 

@@ -1,6 +1,5 @@
 """The plot: how much faster than softmax attention, over the length, for each share of zeros."""
 
-import io
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from relakit.bench.cases import DEMO, MODES, Case
 from relakit.bench.results import CaseResult
-from relakit.data.whole_files import write_whole
+from relakit.report.figure_files import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,20 +48,6 @@ def write_plots(results: Sequence[CaseResult], directory: Path, caption: str = "
     for path in written:
         save_figure(figure, path)
     return written
-
-
-def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure in the format of the path's suffix; missing folders are made."""
-    from matplotlib import rc_context
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = io.BytesIO()
-    suffix = path.suffix.removeprefix(".")
-    # Neither a date nor random names inside: the same results give the same file.
-    metadata = {"Date": None} if suffix == "svg" else None
-    with rc_context({"svg.hashsalt": "relakit"}):
-        figure.savefig(content, format=suffix, dpi=150, metadata=metadata)
-    write_whole(path, content.getvalue())
 
 
 def draw(results: Sequence[CaseResult], caption: str = "") -> "Figure":

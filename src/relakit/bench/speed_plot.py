@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from relakit.bench.plot import save_figure, why_no_plot
+from relakit.bench.plot import why_no_plot
 from relakit.bench.speed_results import SpeedReport
 from relakit.bench.timing import Spread
 from relakit.bench.turns import CaseTurns, Contender
+from relakit.report.figure_files import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,109 @@
+"""Which layer, heads and sentences are worth a picture."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from relakit.analysis.results import ModelAnalysis
+from relakit.analysis.views import SentenceView
+from relakit.report.packing import cross_null_rate
+
+SHOWN_HEADS: Final = 4
+TELLING_WORDS: Final = 12
+"""A sentence of about this length says something and can still be read in print."""
+MOST_WORDS: Final = 45
+ALWAYS: Final = 0.99
+"""A head with a higher null rate shows nothing."""
+
+
+def telling_layer(analysis: ModelAnalysis) -> int:
+    """The cross-attention layer whose heads differ most in null rate, from 0."""
+    variances = [-1.0 if v is None else v for v in analysis.kind("cross").null_variance()]
+    return variances.index(max(variances))
+
+
+def telling_heads(analysis: ModelAnalysis, layer: int) -> list[int]:
+    """The head with the lowest null rate, two that are specialised, and the one with the highest.
+
+    A specialised head is null after words of one class and not after those of another. Heads that
+    are nearly always null come in only where there are not enough others. Heads are numbered from
+    0, in the order of their null rates.
+    """
+    rates = _null_rates(analysis, layer)
+    by_rate = sorted(range(len(rates)), key=lambda head: (rates[head], head))
+    while len(by_rate) > SHOWN_HEADS and rates[by_rate[-1]] > ALWAYS:
+        by_rate.pop()
+    if len(by_rate) <= SHOWN_HEADS:
+        return by_rate
+    between = sorted(
+        by_rate[1:-1], key=lambda head: _specialisation(analysis, layer, head), reverse=True
+    )
+    chosen = {by_rate[0], by_rate[-1], *between[: SHOWN_HEADS - 2]}
+    return [head for head in by_rate if head in chosen]
+
+
+def _specialisation(analysis: ModelAnalysis, layer: int, head: int) -> float:
+    """The largest difference of null rates between classes that are not rare."""
+    classes = analysis.classes
+    enough = max(classes.counts, default=0) / 100
+    rates = [
+        rate
+        for rate, count in zip(classes.null_rate[layer][head], classes.counts, strict=True)
+        if rate is not None and count >= enough
+    ]
+    return max(rates) - min(rates) if rates else 0.0
+
+
+def _null_rates(analysis: ModelAnalysis, layer: int) -> list[float]:
+    return [0.0 if rate is None else rate for rate in analysis.kind("cross").null_rate[layer]]
+
+
+def nullable_aligner(analysis: ModelAnalysis, layer: int) -> int:
+    """The layer's head, from 0, that aligns best among those that are null now and then.
+
+    Without gold links, the one of these with the fewest nulls; of all if none is null now and then.
+    """
+    rates = _null_rates(analysis, layer)
+    heads = [head for head, rate in enumerate(rates) if 0.05 <= rate <= 0.95]
+    heads = heads or [*range(len(rates))]
+    if analysis.alignment is None:
+        return min(heads, key=rates.__getitem__)
+    scores = analysis.alignment.scores(analysis.alignment.best_reading).heads[layer]
+    return min(heads, key=lambda head: scores[head].aer)
+
+
+def usual_sentences(views: Sequence[SentenceView], count: int) -> list[SentenceView]:
+    """Sentences of a length that can be read in print."""
+    return sorted(views, key=lambda view: abs(_words(view) - TELLING_WORDS))[:count]
+
+
+def clause_sentences(views: Sequence[SentenceView], count: int) -> list[SentenceView]:
+    """Sentences of several clauses: the longest with a comma, as far as they can be printed."""
+
+    def order(view: SentenceView) -> tuple[bool, bool, int]:
+        length = _words(view)
+        too_long = length > MOST_WORDS
+        return too_long, not _has_comma(view), length if too_long else -length
+
+    return sorted(views, key=order)[:count]
+
+
+def by_null_rate(
+    views: Sequence[SentenceView], count: int
+) -> tuple[list[SentenceView], list[SentenceView]]:
+    """The pairs with the lowest and with the highest cross-attention null rate.
+
+    Of pairs that can be printed and have some words; none is in both lists.
+    """
+    readable = [view for view in views if TELLING_WORDS / 3 <= _words(view) <= MOST_WORDS]
+    ranked = sorted(readable or views, key=cross_null_rate)
+    count = min(count, len(ranked) // 2)
+    return ranked[:count], ranked[len(ranked) - count :]
+
+
+def _words(view: SentenceView) -> int:
+    return max(len(view.source_words), len(view.target_words))
+
+
+def _has_comma(view: SentenceView) -> bool:
+    commas = ",、،,;"
+    return any(comma in view.source or comma in view.target for comma in commas)

@@ -1,0 +1,165 @@
+"""Sentences for the page: their attention in 8 bits, deflated, as text."""
+
+import base64
+import json
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from relakit.analysis.results import Kind
+from relakit.analysis.views import SentenceView
+from relakit.analysis.words import Span
+
+KINDS: Final[tuple[Kind, ...]] = ("encoder", "decoder", "cross")
+LEVELS: Final = 255
+"""Steps of a head's weights, from 0 to the largest"""
+SIGNED_LEVELS: Final = 127
+"""The same where some weights are negative, to either side"""
+
+
+@dataclass(frozen=True)
+class PackedView:
+    """One model's view of a sentence, ready for the page."""
+
+    index: int
+    source: str
+    target: str
+    null_rate: float
+    """Share of the cross-attention's queries, over layers and heads, that are null"""
+    text: str
+    """Base64 of what `unpack_view` reads"""
+
+
+def pack_view(view: SentenceView) -> PackedView:
+    """Quantise and compress a view.
+
+    Raises:
+        ValueError: a weight is no finite number, or the shapes do not fit the tokens.
+    """
+    _check(view)
+    scales, cells, signed = [], [], {}
+    for kind in KINDS:
+        weights = view.weights[kind]
+        signed[kind] = bool((weights < 0).any())
+        scale, levels = quantise(weights, signed=signed[kind])
+        scales.append(scale.astype("<f4").tobytes())
+        cells.append(levels.tobytes())
+    text = json.dumps({**_header(view), "signed": signed}, ensure_ascii=False)
+    header = text.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes an escape
+    # Spaces at the end, so that the numbers that follow start at a multiple of four bytes.
+    header += b" " * (-len(header) % 4)
+    content = b"".join([len(header).to_bytes(4, "little"), header, *scales, *cells])
+    return PackedView(
+        index=view.index,
+        source=view.source,
+        target=view.target,
+        null_rate=cross_null_rate(view),
+        text=base64.b64encode(_deflate(content)).decode("ascii"),
+    )
+
+
+def cross_null_rate(view: SentenceView) -> float:
+    """Share of the cross-attention's queries that are null, over layers and heads."""
+    return float((view.weights["cross"] == 0).all(-1).mean())
+
+
+def quantise(
+    weights: npt.NDArray[np.float32], *, signed: bool = False
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8] | npt.NDArray[np.int8]]:
+    """Each head's largest weight, and all weights as steps of it.
+
+    A step is 0 exactly where the weight is: weights that would round to 0 get one step.
+
+    Args:
+        weights: ``[layers, heads, queries, keys]``.
+        signed: keep negative weights, in fewer steps.
+
+    Returns:
+        Scales ``[layers, heads]`` and steps ``[layers, heads, queries, keys]``.
+    """
+    steps = SIGNED_LEVELS if signed else LEVELS
+    magnitudes = np.abs(weights.astype(np.float64))
+    scales = magnitudes.max((-1, -2), initial=0.0)
+    # In float64, so that dividing by the smallest of float32's numbers stays finite.
+    shares = magnitudes / np.where(scales > 0, scales, 1.0)[..., None, None]
+    levels = np.maximum(np.rint(shares * steps), magnitudes > 0)
+    if signed:
+        return scales.astype(np.float32), (levels * np.sign(weights)).astype(np.int8)
+    return scales.astype(np.float32), levels.astype(np.uint8)
+
+
+def unpack_view(text: str) -> tuple[dict[str, Any], dict[Kind, npt.NDArray[np.float64]]]:
+    """What the page makes of a packed view: the header, and the weights by kind."""
+    content = zlib.decompress(base64.b64decode(text), wbits=-zlib.MAX_WBITS)
+    start = 4 + int.from_bytes(content[:4], "little")
+    header: dict[str, Any] = json.loads(content[4:start])
+    shapes = {kind: tuple(header["shapes"][kind]) for kind in KINDS}
+    scales: dict[Kind, npt.NDArray[np.float32]] = {}
+    for kind in KINDS:
+        count = math.prod(shapes[kind][:2])
+        scales[kind] = np.frombuffer(content, "<f4", count, start).reshape(shapes[kind][:2])
+        start += 4 * count
+    weights: dict[Kind, npt.NDArray[np.float64]] = {}
+    for kind in KINDS:
+        is_signed = header["signed"][kind]
+        count = math.prod(shapes[kind])
+        cells = np.frombuffer(content, "i1" if is_signed else "u1", count, start)
+        start += count
+        steps = SIGNED_LEVELS if is_signed else LEVELS
+        weights[kind] = cells.reshape(shapes[kind]) / steps * scales[kind][..., None, None]
+    return header, weights
+
+
+def _header(view: SentenceView) -> dict[str, Any]:
+    """All but the weights. Texts instead of spans: JavaScript counts characters differently."""
+    gold = view.gold
+    return {
+        "sourceWords": _texts(view.source, view.source_words),
+        "targetWords": _texts(view.target, view.target_words),
+        "sourceTokens": _texts(view.source, view.source_token_spans),
+        "targetTokens": _texts(view.target, view.target_token_spans),
+        "sourceTokenWords": list(view.source_token_words),
+        "targetTokenWords": list(view.target_token_words),
+        "gold": None
+        if gold is None
+        else {"sure": sorted(gold.sure), "possible": sorted(gold.possible - gold.sure)},
+        "output": view.output,
+        "tags": None if view.target_tags is None else list(view.target_tags),
+        "shapes": {kind: list(view.weights[kind].shape) for kind in KINDS},
+    }
+
+
+def _texts(text: str, spans: Sequence[Span]) -> list[str]:
+    return [text[start:end] for start, end in spans]
+
+
+def _deflate(content: bytes) -> bytes:
+    """Without a header, as the browser's "deflate-raw" reads it."""
+    compressor = zlib.compressobj(level=6, wbits=-zlib.MAX_WBITS)
+    return compressor.compress(content) + compressor.flush()
+
+
+def _check(view: SentenceView) -> None:
+    sources, targets = len(view.source_token_spans) + 1, len(view.target_token_spans) + 1
+    sizes = {
+        "encoder": (sources, sources),
+        "decoder": (targets, targets),
+        "cross": (targets, sources),
+    }
+    for kind in KINDS:
+        weights = view.weights[kind]
+        if weights.ndim != 4 or weights.shape[2:] != sizes[kind]:
+            raise ValueError(
+                f"pair {view.index + 1:,}: {kind} attention must have the shape [layers, heads, "
+                f"{sizes[kind][0]}, {sizes[kind][1]}], got {weights.shape}"
+            )
+        if not np.isfinite(weights).all():
+            raise ValueError(
+                f"pair {view.index + 1:,}: the {kind} attention has weights that are no finite "
+                "numbers: the model is broken"
+            )

@@ -1,0 +1,64 @@
+// What the file holds: numbers of the models, and sentences that are unpacked when they are shown.
+
+const KINDS = ["encoder", "decoder", "cross"];
+const KIND_NAMES = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
+
+const report = JSON.parse(byId("report-data").textContent);
+const models = report.models;
+const sentences = report.sentences;
+
+const REMEMBERED_VIEWS = 32;
+/** @type {Map<string, Promise<View|null>>} the views last shown, the latest last */
+const views = new Map();
+
+/**
+ * One model's attention on one sentence.
+ * @typedef {Object} View
+ * @property {string[]} sourceWords
+ * @property {string[]} targetWords
+ * @property {string[]} sourceTokens
+ * @property {string[]} targetTokens
+ * @property {number[]} sourceTokenWords the word of each token, -1 for none
+ * @property {number[]} targetTokenWords
+ * @property {{sure: number[][], possible: number[][]}|null} gold links [source word, target word]
+ * @property {string|null} output
+ * @property {string[]|null} tags
+ * @property {Object<string, {shape: number[], scales: Float32Array, levels: Uint8Array|Int8Array,
+ *   steps: number}>} kinds a weight is level / steps * scale of its head
+ */
+
+/** @returns {Promise<View|null>} null where the model has no view of the sentence */
+function loadView(model, sentence) {
+  const id = `view-${model}-${sentences[sentence].index}`;
+  let view = views.get(id);
+  views.delete(id);
+  view ??= unpack(byId(id));
+  views.set(id, view);
+  if (views.size > REMEMBERED_VIEWS) views.delete(views.keys().next().value);
+  return view;
+}
+
+async function unpack(element) {
+  if (!element) return null;
+  const packed = Uint8Array.from(atob(element.textContent), (character) => character.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const content = await new Response(stream).arrayBuffer();
+  const headerSize = new DataView(content).getUint32(0, true);
+  let place = 4 + headerSize;
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(content, 4, headerSize)));
+  const kinds = {};
+  for (const kind of KINDS) {
+    const shape = header.shapes[kind];
+    const heads = shape[0] * shape[1];
+    kinds[kind] = { shape, scales: new Float32Array(content, place, heads) };
+    place += 4 * heads;
+  }
+  for (const kind of KINDS) {
+    const size = kinds[kind].shape.reduce((product, length) => product * length, 1);
+    const isSigned = header.signed[kind];
+    kinds[kind].levels = new (isSigned ? Int8Array : Uint8Array)(content, place, size);
+    kinds[kind].steps = isSigned ? 127 : 255;
+    place += size;
+  }
+  return { ...header, kinds };
+}

@@ -1,0 +1,99 @@
+// Everything in the explorer can be reached without a mouse.
+
+const KEYS = [
+  [["←", "→"], "head before, next head"],
+  [["↑", "↓"], "layer before, next layer"],
+  [["k", "j"], "sentence before, next sentence (also Page Up, Page Down)"],
+  [["e", "d", "c"], "encoder, decoder, cross attention"],
+  [["m"], "next model"],
+  [["b"], "another model beside it, or none"],
+  [["w"], "words or tokens on the axes"],
+  [["s"], "normal or shifted reading"],
+  [["Shift + arrows"], "from cell to cell"],
+  [["t"], "light or dark"],
+  [["/"], "search sentences"],
+  [["?"], "this help"],
+];
+
+function makeHelp() {
+  const dialog = byId("help");
+  const entries = KEYS.flatMap(([keys, text]) => [
+    el("dt", {}, ...keys.flatMap((key, number) => [number ? " " : "", el("kbd", { text: key })])),
+    el("dd", { text }),
+  ]);
+  dialog.replaceChildren(
+    el("h2", { id: "help-title", text: "Keys" }),
+    el("dl", {}, ...entries),
+    el("button", { type: "button", class: "action", text: "Close", click: () => dialog.close() }),
+  );
+  byId("help-button").addEventListener("click", () => dialog.showModal());
+}
+
+function moveHead(by) {
+  const order = headOrder(state.model);
+  const place = order.indexOf(state.head);
+  update({ head: order[(place + by + order.length) % order.length] });
+}
+
+function moveLayer(by) {
+  const { layers } = models[state.model].kinds[state.kind];
+  update({ layer: (state.layer + by + layers) % layers });
+}
+
+/** None, then each of the other models. */
+function nextBeside() {
+  const choices = [null, ...models.keys()].filter((model) => model !== state.model);
+  update({ other: choices[(choices.indexOf(state.other) + 1) % choices.length] });
+}
+
+const COMMANDS = {
+  ArrowLeft: () => moveHead(-1),
+  ArrowRight: () => moveHead(1),
+  ArrowUp: () => moveLayer(-1),
+  ArrowDown: () => moveLayer(1),
+  j: () => moveSentence(1),
+  k: () => moveSentence(-1),
+  PageDown: () => moveSentence(1),
+  PageUp: () => moveSentence(-1),
+  e: () => update({ kind: "encoder" }),
+  d: () => update({ kind: "decoder" }),
+  c: () => update({ kind: "cross" }),
+  m: () => chooseModel((state.model + 1) % models.length),
+  b: nextBeside,
+  w: () => update({ units: state.units === "words" ? "tokens" : "words" }),
+  s: () => update({ reading: state.reading === "normal" ? "shifted" : "normal" }),
+  t: toggleTheme,
+  "/": () => byId("explorer").querySelector("input").focus(),
+  "?": () => byId("help").showModal(),
+};
+
+const CELL_COMMANDS = {
+  ArrowLeft: () => moveCell(0, -1),
+  ArrowRight: () => moveCell(0, 1),
+  ArrowUp: () => moveCell(-1, 0),
+  ArrowDown: () => moveCell(1, 0),
+};
+
+/** Keys that scroll a page; they are the explorer's only while it can be seen. */
+const SCROLLING = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown"];
+
+function explorerIsSeen() {
+  const { top, bottom } = byId("explorer").getBoundingClientRect();
+  return top < innerHeight * 0.8 && bottom > innerHeight * 0.2;
+}
+
+function listenToKeys() {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || byId("help").open) return;
+    const writing = event.target.matches("input, select, textarea");
+    if (writing) {
+      if (event.key === "Escape") event.target.blur();
+      return;
+    }
+    const command = (event.shiftKey && CELL_COMMANDS[event.key]) || COMMANDS[event.key];
+    if (!command || (!sentences.length && !["t", "?"].includes(event.key))) return;
+    if (SCROLLING.includes(event.key) && !explorerIsSeen()) return;
+    event.preventDefault();
+    command();
+  });
+}

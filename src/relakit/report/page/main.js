@@ -1,0 +1,60 @@
+// Put the page together.
+
+function showTitle() {
+  byId("title").textContent = report.title;
+  const { pairs, sourceTokens, targetTokens } = models[0];
+  const names = models.flatMap(({ name }, number) => [modelDot(number), `${name}\u2003`]);
+  const size = `${count(pairs)} sentence pairs, ${count(sourceTokens)} source and ${count(targetTokens)} target tokens`;
+  byId("summary").replaceChildren(...names, size);
+}
+
+function listenToPage() {
+  byId("theme-button").addEventListener("click", toggleTheme);
+  systemDark.addEventListener("change", () => {
+    applyTheme();
+    notify();
+  });
+  for (const button of document.querySelectorAll("[data-section]")) {
+    // No links: the address is the explorer's.
+    button.addEventListener("click", () => {
+      byId(button.dataset.section).scrollIntoView();
+      byId(button.dataset.section).focus({ preventScroll: true });
+    });
+  }
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    byId("explorer").focus();
+  });
+  addEventListener("hashchange", readAddress);
+  let resized = 0;
+  addEventListener("resize", () => {
+    clearTimeout(resized);
+    resized = setTimeout(notify, 150);
+  });
+  // Paper is light.
+  let before = null;
+  addEventListener("beforeprint", () => {
+    before = chosenTheme;
+    chosenTheme = "light";
+    applyTheme();
+    notify();
+  });
+  addEventListener("afterprint", () => {
+    chosenTheme = before;
+    applyTheme();
+    notify();
+  });
+}
+
+applyTheme();
+showTitle();
+showOverview();
+makeHelp();
+makeExplorer();
+showFigures();
+showTables();
+showSettings();
+Object.assign(state, startingPoint());
+readAddress();
+listenToKeys();
+listenToPage();

@@ -1,0 +1,72 @@
+// The numbers that are asked for first, model by model.
+
+function showOverview() {
+  const cards = [bleuCard(), sparsityCard(), nullCard(), alignmentCard()].filter(Boolean);
+  byId("overview").replaceChildren(el("div", { class: "cards" }, ...cards));
+}
+
+function bleuCard() {
+  if (models.every(({ bleu }) => bleu === null)) return null;
+  return card("BLEU", "of the models' own translations", models.map(({ bleu, bleuSignature }) => ({
+    value: bleu,
+    text: fixed(bleu, 1),
+    delta: (difference) => signed(difference, 1),
+    title: bleuSignature,
+  })));
+}
+
+function sparsityCard() {
+  return card("Sparsity", "cross-attention weights that are 0", models.map(({ kinds }) => rateNumber(kinds, "sparsity")));
+}
+
+function nullCard() {
+  return card("Null rate", "cross-attention to nothing at all", models.map(({ kinds }) => rateNumber(kinds, "nullRate")));
+}
+
+function rateNumber(kinds, name) {
+  const value = mean(kinds.cross[name].flat());
+  const others = ["encoder", "decoder"].map((kind) => `${kind} ${percent(mean(kinds[kind][name].flat()))}`);
+  return { value, text: percent(value), delta: points, detail: others.join(" · ") };
+}
+
+/** A difference of shares in percentage points. */
+function points(difference) {
+  return `${signed(100 * difference, 1)} pts`;
+}
+
+function alignmentCard() {
+  if (models.every(({ alignment }) => alignment === null)) return null;
+  return card("Alignment error rate", "best head; lower is better", models.map(({ alignment }) => {
+    if (alignment === null) return { value: null, text: NOTHING };
+    const scores = alignment[alignment.bestReading];
+    const [layer, head] = scores.bestHead;
+    const value = scores.heads[layer][head];
+    return {
+      value,
+      text: fixed(value),
+      delta: (difference) => signed(difference, 2),
+      detail: `layer ${layer + 1}, head ${head + 1}, ${alignment.bestReading} · AoL ${fixed(scores.aol)}`,
+    };
+  }));
+}
+
+/**
+ * @param {string} name
+ * @param {string} about what it is the number of
+ * @param {Array<{value: number|null, text: string, delta?: function, detail?: string, title?: string}>} numbers
+ */
+function card(name, about, numbers) {
+  const first = numbers[0].value;
+  const rows = numbers.map(({ value, text, delta, detail, title }, model) => {
+    const compared = model > 0 && delta && value !== null && first !== null;
+    return el(
+      "div",
+      { class: "number", title },
+      el("span", { class: "value", text }),
+      el("span", { class: "whose" }, modelDot(model), models[model].name),
+      el("span", { class: "delta", title: compared ? `against ${models[0].name}` : null, text: compared ? delta(value - first) : "" }),
+      detail ? el("span", { class: "detail", text: detail }) : null,
+    );
+  });
+  return el("div", { class: "card" }, el("h3", { text: name }), el("p", { class: "muted small", text: about }), ...rows);
+}

@@ -1,0 +1,138 @@
+// One model's pictures of the shown sentence: heat map, all heads, links.
+
+const SMALLEST_CELL = 13;
+const LARGEST_CELL = 26;
+
+/** The heat maps that are on the page, for the keyboard. @type {Array<{picture: Picture, svg: SVGSVGElement}>} */
+const shownHeatMaps = [];
+
+/** What is shown of a model, which may have fewer layers or heads than the one it is beside. */
+function shownHead(model) {
+  const { layers, heads } = models[model].kinds[state.kind];
+  return { ...state, layer: clamp(state.layer, layers - 1), head: clamp(state.head, heads) };
+}
+
+/** @param {View|null} view @returns {HTMLElement} */
+function drawPane(model, view, width) {
+  const shown = shownHead(model);
+  const pane = el("div", { class: "card pane", "data-model": model });
+  const head = `layer ${shown.layer + 1}, ${headName(shown.kind, model, shown.head)}`;
+  const title = el("h3", {}, modelDot(model), `${models[model].name} `, el("span", { class: "muted", text: `· ${head}` }));
+  if (!view) {
+    pane.append(el("div", { class: "pane-head" }, title), el("p", { class: "muted", text: "This sentence was not kept for this model." }));
+    return pane;
+  }
+  const picture = pictureOf(view, shown);
+  const numbers = headNumbers(model, shown.kind, shown.layer, shown.head, shown.reading);
+  pane.append(
+    el("div", { class: "pane-head" }, title, el("span", { class: "measures", text: measures(picture, numbers) })),
+    heatMapPart(model, picture, width),
+    el("div", {}, el("div", { class: "part-head" }, el("h3", { text: "All heads of the layer" })), headTiles(model, view)),
+  );
+  if (shown.kind === "cross") pane.append(linksPart(model, view, shown));
+  return pane;
+}
+
+/** This sentence's zeros, then what the whole test set says about the head. */
+function measures(picture, numbers) {
+  const nulls = picture.nullRows.filter(Boolean).length;
+  const here = `here: ${percent(shareOfZeros(picture), 0)} zeros, ${nulls} of ${picture.rows.length} rows null`;
+  const overall = [`null ${percent(numbers.null)}`];
+  if (numbers.sparsity !== null) overall.push(`zeros ${percent(numbers.sparsity)}`);
+  if (numbers.aer !== null) overall.push(`AER ${fixed(numbers.aer)}`);
+  return `${here} · overall: ${overall.join(", ")}`;
+}
+
+function pictureTitle(model) {
+  const shown = shownHead(model);
+  const reading = shown.kind === "cross" ? `, ${shown.reading}` : "";
+  const head = headName(shown.kind, model, shown.head);
+  return `${models[model].name}: ${shown.kind} attention, layer ${shown.layer + 1}, ${head}${reading}`;
+}
+
+function pictureName(model, part) {
+  const shown = shownHead(model);
+  const head = headName(shown.kind, model, shown.head);
+  const sentence = sentences[shown.sentence].index + 1;
+  return fileName(models[model].name, "sentence", sentence, shown.kind, "layer", shown.layer + 1, head, part);
+}
+
+/** @param {() => SVGSVGElement} draw makes the picture anew, with a title */
+function saveButtons(part, model, draw) {
+  const button = (text, save) =>
+    el("button", { type: "button", class: "action", "data-save": `${part}-${text}`, text: `Save ${text}`, click: () => save(draw(), pictureName(model, part)) });
+  return el("span", { class: "actions" }, button("SVG", saveSvg), button("PNG", savePng));
+}
+
+function heatMapPart(model, picture, width) {
+  const places = heatMapPlaces(picture, 0);
+  const room = width - places.left - 24;
+  const cell = Math.max(SMALLEST_CELL, Math.min(LARGEST_CELL, Math.floor(room / picture.columns.length)));
+  const label = pictureTitle(model);
+  const svg = drawHeatMap(picture, { cell, label });
+  const holder = el("div", { class: "picture", tabindex: 0, role: "group", "aria-label": "Heat map; Shift and arrows move from cell to cell" }, svg);
+  // The labels stay in sight while the matrix moves under them.
+  holder.addEventListener("scroll", () => {
+    svg.querySelector(".row-labels").setAttribute("transform", `translate(${holder.scrollLeft} 0)`);
+    svg.querySelector(".column-labels").setAttribute("transform", `translate(0 ${holder.scrollTop})`);
+  });
+  const shown = { picture, svg, at: null };
+  shownHeatMaps.push(shown);
+  svg.addEventListener("pointermove", (event) => {
+    const box = svg.getBoundingClientRect();
+    lookAt(shown, cellAt(picture, svg, event.clientX - box.left, event.clientY - box.top), event.clientX, event.clientY);
+  });
+  svg.addEventListener("pointerleave", () => lookAt(shown, null));
+  const names = state.kind === "cross" ? "rows: target, columns: source" : "rows: queries, columns: keys";
+  const about = el("span", { class: "muted small", text: names });
+  const save = saveButtons("heat-map", model, () => drawHeatMap(picture, { cell, label, titled: true }));
+  return el("div", {}, el("div", { class: "part-head" }, about, save), holder);
+}
+
+/** Tell the weight of a cell, beside it and to screen readers. */
+function lookAt(shown, at, x, y) {
+  shown.at = at;
+  markCell(shown.picture, shown.svg, at);
+  const tooltip = byId("tooltip");
+  tooltip.hidden = !at;
+  if (!at) return;
+  const { rows, columns, weights, nullRows } = shown.picture;
+  const weight = weights[at.row * columns.length + at.column];
+  const words = `${rows[at.row]} → ${columns[at.column]}`;
+  const note = nullRows[at.row] ? "attends to nothing" : `${percent(Math.abs(weight) / shown.picture.max, 0)} of the largest`;
+  tooltip.replaceChildren(el("strong", { text: weightText(weight) }), el("br"), words, el("br"), el("span", { class: "small", text: note }));
+  tooltip.dataset.weight = weight;
+  const left = Math.min(x + 16, innerWidth - tooltip.offsetWidth - 8);
+  const above = y + 20 + tooltip.offsetHeight > innerHeight;
+  tooltip.style.left = `${left}px`;
+  tooltip.style.top = `${above ? y - tooltip.offsetHeight - 12 : y + 18}px`;
+}
+
+/** Move the marked cell of the first heat map, for those without a mouse. */
+function moveCell(rows, columns) {
+  const [shown] = shownHeatMaps;
+  if (!shown) return;
+  const { picture, svg, at } = shown;
+  const next = at
+    ? { row: clamp(at.row + rows, picture.rows.length - 1), column: clamp(at.column + columns, picture.columns.length - 1) }
+    : { row: 0, column: 0 };
+  markCell(picture, svg, next);
+  svg.querySelector(".cursor :last-child").scrollIntoView({ block: "nearest", inline: "nearest" });
+  const box = svg.getBoundingClientRect();
+  const { cell, left, top } = svg.dataset;
+  lookAt(shown, next, box.left + Number(left) + (next.column + 1) * cell, box.top + Number(top) + (next.row + 1) * cell);
+  byId("readout").textContent = byId("tooltip").textContent;
+}
+
+function linksPart(model, view, shown) {
+  const picture = pictureOf(view, { ...shown, units: "words" });
+  const draw = (title) => drawLinks(view, picture, { title, reading: shown.reading });
+  const save = saveButtons("links", model, () => draw(pictureTitle(model)));
+  return el(
+    "div",
+    {},
+    el("div", { class: "part-head" }, el("h3", { text: "Links" }), save),
+    el("div", { class: "picture", tabindex: 0, role: "group", "aria-label": "Links between words" }, draw()),
+    linksLegend(view.gold !== null),
+  );
+}

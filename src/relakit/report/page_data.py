@@ -1,0 +1,92 @@
+"""What the page knows about the models: numbers and names, no weights of sentences."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from relakit.analysis.alignment import READINGS, AlignmentScore
+from relakit.analysis.alignment_report import AlignmentReport, AttentionScores
+from relakit.analysis.results import KindResult, ModelAnalysis
+
+
+def page_data(
+    analyses: Sequence[ModelAnalysis], *, title: str, sentences: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """The JSON document of the page; its names are those that the scripts use."""
+    return {
+        "title": title,
+        "models": [_model(analysis) for analysis in analyses],
+        "sentences": list(sentences),
+    }
+
+
+def json_for_script(document: object) -> str:
+    """JSON that may stand inside a <script> element: nothing in it can end the element."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    # Half of a surrogate pair, which no file can hold, becomes an escape.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _model(analysis: ModelAnalysis) -> dict[str, Any]:
+    return {
+        "name": analysis.name,
+        "settings": analysis.settings.model_dump(mode="json"),
+        "pairs": analysis.pairs,
+        "sourceTokens": analysis.source_tokens,
+        "targetTokens": analysis.target_tokens,
+        "kinds": {result.kind: _kind(result) for result in analysis.kinds},
+        "shuffled": analysis.shuffled and analysis.shuffled.model_dump(mode="json"),
+        "classes": analysis.classes.model_dump(mode="json"),
+        "flops": [counts.model_dump(mode="json") for counts in analysis.flops],
+        "bleu": analysis.bleu,
+        "bleuSignature": analysis.bleu_signature,
+        "alignment": analysis.alignment and _alignment(analysis.alignment),
+    }
+
+
+def _kind(result: KindResult) -> dict[str, Any]:
+    return {
+        "attention": result.attention,
+        "queries": result.queries,
+        "layers": result.layers,
+        "heads": result.heads,
+        "sparsity": result.sparsity,
+        "nullRate": result.null_rate,
+        "layerNullRate": result.layer_null_rate,
+        "nullVariance": result.null_variance(),
+        "firstSink": result.first_sink,
+        "endSink": result.end_sink,
+        "diversity": result.diversity,
+    }
+
+
+def _alignment(report: AlignmentReport) -> dict[str, Any]:
+    return {
+        "end": report.settings.end,
+        "pairs": report.pairs,
+        "bestReading": report.best_reading,
+        **{reading: _scores(report.scores(reading)) for reading in READINGS},
+    }
+
+
+def _scores(scores: AttentionScores) -> dict[str, Any]:
+    return {
+        "heads": [[_rate(score) for score in layer] for layer in scores.heads],
+        "layers": [_rate(score) for score in scores.layers],
+        "bestHead": scores.best_head,
+        "bestHeads": scores.best_heads,
+        "aol": finite(scores.aol),
+        "aoh": finite(scores.aoh),
+    }
+
+
+def _rate(score: AlignmentScore) -> float | None:
+    return finite(score.aer)
+
+
+def finite(value: float) -> float | None:
+    """JSON and CSV have no NaN: None, where nothing was counted."""
+    return None if math.isnan(value) else value

@@ -1,0 +1,86 @@
+"""Packed sentences: what is 0 stays 0, and what is not does not become it."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from report_samples import make_view, sample_views
+
+from relakit.report.packing import KINDS, cross_null_rate, pack_view, quantise, unpack_view
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_weights_come_back_within_half_a_step(sparse: bool) -> None:
+    view = sample_views(1, sparse=sparse)[0]
+    header, weights = unpack_view(pack_view(view).text)
+    for kind in KINDS:
+        step = view.weights[kind].max((-1, -2), keepdims=True) / 255
+        error = np.abs(weights[kind] - view.weights[kind])
+        # A weight of less than half a step becomes a whole one.
+        assert (error <= np.where(view.weights[kind] < step / 2, 1, 0.5001) * step).all()
+        np.testing.assert_array_equal(weights[kind] == 0, view.weights[kind] == 0)
+    assert header["sourceTokens"] == [view.source[a:b] for a, b in view.source_token_spans]
+    assert header["targetWords"] == [view.target[a:b] for a, b in view.target_words]
+    assert view.gold is not None
+    assert {tuple(link) for link in header["gold"]["sure"]} == view.gold.sure
+    assert {tuple(link) for link in header["gold"]["possible"]} == (
+        view.gold.possible - view.gold.sure
+    )
+
+
+def test_tiny_weights_are_not_lost() -> None:
+    weights = np.array([[[[0.0, 1e-45, 1e-9, 3e38]], [[0.0, 0.0, 0.0, 1e-45]]]], dtype=np.float32)
+    scales, levels = quantise(weights)
+    assert levels.dtype == np.uint8
+    assert levels.tolist() == [[[[0, 1, 1, 255]], [[0, 0, 0, 255]]]]
+    np.testing.assert_array_equal(scales, weights.max((-1, -2)))
+
+
+def test_a_head_without_weights() -> None:
+    scales, levels = quantise(np.zeros((2, 3, 4, 5), dtype=np.float32))
+    assert not scales.any()
+    assert not levels.any()
+
+
+def test_negative_weights_keep_their_sign() -> None:
+    view = make_view(0, "a b c", "d e f", sparse=True)
+    weights = {**view.weights, "cross": view.weights["cross"] - np.float32(0.5)}
+    weights["cross"][0, 0, 0, 0] = -1e-20
+    signed = dataclasses.replace(view, weights=weights)
+    header, unpacked = unpack_view(pack_view(signed).text)
+    assert header["signed"] == {"encoder": False, "decoder": False, "cross": True}
+    np.testing.assert_array_equal(np.sign(unpacked["cross"]), np.sign(weights["cross"]))
+    step = np.abs(weights["cross"]).max((-1, -2), keepdims=True) / 127
+    assert (np.abs(unpacked["cross"] - weights["cross"]) <= step * 1.001).all()
+
+
+def test_any_text_can_be_packed() -> None:
+    text = "naïve 😀 \udc80 \x00 </script> 中文"
+    header, _ = unpack_view(pack_view(make_view(0, text, text, sparse=True)).text)
+    assert "".join(header["sourceWords"]) == text.replace(" ", "")
+
+
+def test_one_token() -> None:
+    view = make_view(0, "a", "b", sparse=True)
+    _, weights = unpack_view(pack_view(view).text)
+    assert {kind: weights[kind].shape[2:] for kind in KINDS} == dict.fromkeys(KINDS, (2, 2))
+
+
+def test_null_rate() -> None:
+    view = make_view(0, "a b c d", "e f g h", sparse=True)
+    weights = np.zeros_like(view.weights["cross"])
+    weights[:, :, 1, 2] = 0.5  # one of five rows
+    view = dataclasses.replace(view, weights={**view.weights, "cross": weights})
+    assert cross_null_rate(view) == pytest.approx(0.8)
+    assert pack_view(view).null_rate == pytest.approx(0.8)
+
+
+def test_broken_views_are_refused() -> None:
+    view = make_view(4, "a b", "c d", sparse=True)
+    broken = view.weights["cross"].copy()
+    broken[0, 0, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="pair 5: the cross attention has weights that are no fin"):
+        pack_view(dataclasses.replace(view, weights={**view.weights, "cross": broken}))
+    short = view.weights["encoder"][..., :-1]
+    with pytest.raises(ValueError, match=r"pair 5: encoder attention must have the shape .*3, 3"):
+        pack_view(dataclasses.replace(view, weights={**view.weights, "encoder": short}))

@@ -1,0 +1,47 @@
+"""A large report: its size, and that it opens. Run with -s to see the numbers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_page import Page
+from report_samples import make_view, sample_analysis
+
+from relakit.analysis.views import SentenceView
+from relakit.data.generated import generate_pairs
+from relakit.report import write_report
+
+# In the group of the other tests that share the browser.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+SENTENCES = 1000
+WORDS = 20  # about 25 tokens
+
+
+def large_views(count: int) -> Iterator[SentenceView]:
+    """One at a time: together they would take 400 MB."""
+    words = [word for pair in generate_pairs(400, seed=5) for word in pair.source_text.split()]
+    for index in range(count):
+        start = index * 17 % (len(words) - 2 * WORDS)
+        source, target = words[start : start + WORDS], words[start + 5 : start + 5 + WORDS]
+        yield make_view(index, " ".join(source), " ".join(target), sparse=True, layers=6, heads=8)
+
+
+def test_a_thousand_sentences_with_six_times_eight_heads(driver: Any, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    analysis = sample_analysis("ReLA-g", list(large_views(10)), sparse=True)
+    kept = write_report([analysis], {"ReLA-g": large_views(SENTENCES)}, path)
+    size = path.stat().st_size
+    driver.get_log("browser")
+    page = Page(driver, path, tmp_path)
+    page.open()
+    seconds = page.run("return performance.getEntriesByName('first picture')[0].startTime") / 1000
+    print(
+        f"{kept} of {SENTENCES} sentences, {size / 1e6:.1f} MB, first picture after {seconds:.2f} s"
+    )
+    assert size <= 16_000_000
+    assert f"{kept:,}" in page.find("#sentence-count").text
+    assert len(page.find_all("#sentence-list li")) == kept
+    page.press("j", "k")
+    assert page.errors() == []
