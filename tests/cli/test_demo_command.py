@@ -38,6 +38,8 @@ def test_leaves_a_model_and_shows_it(tmp_path: Path) -> None:
         assert name in text
     assert f"relakit translate {out / 'model'}" in text
     assert (out / "model" / "config.json").is_file()
+    assert f"open {out / 'report' / 'report.html'} in a browser" in text
+    assert (out / "report" / "report.html").is_file()
 
     status, text = run("--out", str(out))
     assert status == 0, text

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from relakit.analysis.results import AnalysisSettings, ModelAnalysis
     from relakit.analysis.views import SentenceView
     from relakit.decode import Translator
+    from relakit.metrics.bleu import CorpusScore
 
 EXPLORED = 200
 """Sentences in the report's explorer, unless told otherwise."""
@@ -117,7 +118,6 @@ def _with_translations(
     pairs: "Iterable[AnalysisPair]",
     progress: Callable[[int], object],
 ) -> AnalysedModel:
-    """With BLEU, and with the model's own translations of the sentences to look at."""
     from relakit.metrics.bleu import bleu_score
 
     sources, references = zip(*((pair.source, pair.target) for pair in pairs), strict=True)
@@ -125,11 +125,16 @@ def _with_translations(
     for hypotheses in translator.translate_stream(sources, nbest=1, window=500):
         outputs.append(hypotheses[0].text)
         progress(len(outputs))
-    score = bleu_score(outputs, list(references))
+    return with_outputs(analysed, outputs, bleu_score(outputs, list(references)))
+
+
+def with_outputs(
+    analysed: AnalysedModel, outputs: Sequence[str], score: "CorpusScore"
+) -> AnalysedModel:
+    """With the model's own translations of all pairs, and their BLEU."""
+    bleu = {"bleu": score.score, "bleu_signature": score.signature}
     return AnalysedModel(
-        analysed.analysis.model_copy(
-            update={"bleu": score.score, "bleu_signature": score.signature}
-        ),
+        analysed.analysis.model_copy(update=bleu),
         [replace(view, output=outputs[view.index]) for view in analysed.views],
     )
 

@@ -30,9 +30,7 @@ def analyze(
     model: Annotated[
         Path, typer.Argument(help="A model directory.", file_okay=False, show_default=False)
     ],
-    source: Annotated[
-        Path, typer.Option(help="Sentences, one per line.", rich_help_panel=DATA)
-    ],
+    source: Annotated[Path, typer.Option(help="Sentences, one per line.", rich_help_panel=DATA)],
     target: Annotated[Path, typer.Option(help="Their translations.", rich_help_panel=DATA)],
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where to write.", rich_help_panel=OUTPUT)
@@ -206,7 +204,7 @@ def _settings(temperatures: str, seed: int, confidence: float) -> "AnalysisSetti
         raise ValueError(
             f"--temperatures must be numbers with commas between them, got {temperatures!r}"
         ) from None
-    if not all(0 < value for value in values) or len(set(values)) < len(values):
+    if not all(value > 0 for value in values) or len(set(values)) < len(values):
         raise ValueError(f"--temperatures must be above 0 and differ, got {temperatures!r}")
     try:
         return AnalysisSettings(temperatures=values, shuffle_seed=seed, confidence=confidence)

@@ -9,6 +9,15 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from relakit.cli.analysis_files import (
+    EXPLORED,
+    AnalysedModel,
+    NamedModel,
+    analyse,
+    with_outputs,
+    write_analysis,
+)
+
 if TYPE_CHECKING:
     from relakit.analysis import AlignmentReport, Reading
     from relakit.data.generated import GeneratedPair
@@ -38,7 +47,7 @@ def demo(
     """Generate an English-German corpus, train a small model on it, and show what it can do.
 
     It takes a few minutes. A demo that was stopped goes on where it was. The model directory that
-    it leaves serves every other command.
+    it leaves serves every other command, and DIR/report/report.html shows what its attention does.
     """
     from relakit.train.recipe_file import load_recipe
 
@@ -62,13 +71,17 @@ def demo(
     console.print(_sample_table(pairs, outputs))
     score = bleu_score(outputs, [pair.target_text for pair in pairs])
     valid = generate_pairs(generated.valid, seed=generated.seed, split="valid")
-    table = _score_table(score, _choose_head(translator, valid), _align(translator, pairs))
+    analysed = with_outputs(_analyse(translator, pairs, attention), outputs, score)
+    assert analysed.analysis.alignment is not None  # the corpus has gold links
+    table = _score_table(score, _choose_head(translator, valid), analysed.analysis.alignment)
     if result is not None:
         speed = f"{result.tokens_per_second:,.0f} target tokens/s"
         table.add_row("training", f"{result.seconds:.0f} s", speed)
     console.print(f"On {len(pairs):,} held-out sentences:")
     console.print(table)
-    _print_next(console, out)
+    with Console(stderr=True).status("Writing the report ..."):
+        written = write_analysis([analysed], out / "report", title="relakit demo")
+    _print_next(console, out, written.report)
 
 
 def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
@@ -128,16 +141,31 @@ class Head(NamedTuple):
     head: int
 
 
-def _align(translator: "Translator", pairs: Iterable["GeneratedPair"]) -> "AlignmentReport":
-    from relakit.analysis import evaluate_alignment, generated_gold_pair
+def _analyse(
+    translator: "Translator", pairs: Sequence["GeneratedPair"], attention: str
+) -> AnalysedModel:
+    """All numbers of the model on the test set."""
+    from relakit.analysis import generated_gold_pair
+    from relakit.analysis.results import AnalysisSettings
 
-    gold = map(generated_gold_pair, pairs)
-    return evaluate_alignment(translator.model, translator.tokenizer, gold)
+    [analysed] = analyse(
+        [NamedModel(f"demo, {attention}", translator)],
+        lambda: map(generated_gold_pair, pairs),
+        len(pairs),
+        settings=AnalysisSettings(),
+        explored=EXPLORED,
+        translates=False,
+        console=Console(stderr=True),
+    )
+    return analysed
 
 
 def _choose_head(translator: "Translator", pairs: Iterable["GeneratedPair"]) -> Head:
     """The head that aligns best on the validation set: the test set has no say in it."""
-    report = _align(translator, pairs)
+    from relakit.analysis import evaluate_alignment, generated_gold_pair
+
+    gold = map(generated_gold_pair, pairs)
+    report = evaluate_alignment(translator.model, translator.tokenizer, gold)
     reading = report.best_reading
     return Head(reading, *report.scores(reading).best_head)
 
@@ -160,12 +188,16 @@ def _score_table(score: "CorpusScore", chosen: Head, report: "AlignmentReport") 
     return table
 
 
-def _print_next(console: Console, out: Path) -> None:
-    model, text = out / "model", out / "text"
+def _print_next(console: Console, out: Path, report: Path) -> None:
+    model, text, softmax = out / "model", out / "text", out.with_name(out.name + "-softmax")
+    console.print(f"What its attention looks at: open {report} in a browser.", soft_wrap=True)
     console.print(f"The model is in {model}. Try:", soft_wrap=True)
     for command in (
         f"echo 'The old teacher does not see the small dog.' | relakit translate {model}",
         f"relakit evaluate {model} --source {text / 'test.en'} --reference {text / 'test.de'}",
-        f"relakit demo --attention softmax --out {out.with_name(out.name + '-softmax')}",
+        f"relakit demo --attention softmax --out {softmax}",
+        f"relakit analyze {model} --compare {softmax / 'model'} --source {text / 'test.en'} "
+        f"--target {text / 'test.de'} --gold {text / 'test.links'} "
+        f"--tags {text / 'test.de.tags'} --out {out.with_name(out.name + '-analysis')}",
     ):
         console.print(f"  {command}", soft_wrap=True)

@@ -1,0 +1,170 @@
+"""`relakit analyze`: what it writes and prints, and what it says about bad input."""
+
+import csv
+import sys
+from pathlib import Path
+
+import pytest
+from model_folders import write_model
+
+from relakit.analysis import AlignmentReport
+from relakit.analysis.results import ModelAnalysis
+from relakit.cli import main as cli
+from relakit.cli.analysis_files import spread
+
+SOURCES = ["A small dog runs.", "The old bridge", "A dog runs across.", "It is old."]
+TARGETS = ["Ein kleiner Hund läuft.", "Die alte Brücke", "Ein Hund läuft darüber.", "Es ist alt."]
+LINKS = ["0-0 1-1 2-2 3-3 4-4", "0-0 1-1 2-2", "0-0 1-1 2-2 3?3", "0-0 1-1 2-2"]
+TAGS = ["DET ADJ NOUN VERB PUNCT", "DET ADJ NOUN", "DET NOUN VERB ADV PUNCT", "PRON VERB ADJ PUNCT"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("analyze") / "run"
+    run.mkdir()
+    return write_model(run / "model")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    texts = {"source": SOURCES, "target": TARGETS, "gold": LINKS, "tags": TAGS}
+    paths = {}
+    for name, lines in texts.items():
+        paths[name] = tmp_path / f"{name}.txt"
+        paths[name].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return paths
+
+
+def analyze(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(sys, "argv", ["relakit", "analyze", *map(str, arguments)])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    return int(caught.value.code or 0)
+
+
+def options(files: dict[str, Path], *names: str) -> list[object]:
+    return [part for name in names for part in (f"--{name}", files[name])]
+
+
+def test_everything_is_written(
+    model: Path,
+    files: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "out"
+    arguments = options(files, "source", "target", "gold", "tags")
+    status = analyze(monkeypatch, model, *arguments, "--compare", model, "--out", out)
+    printed = capsys.readouterr()
+    assert status == 0, printed.err
+    assert "4 pairs." in printed.out
+    assert f"with 4 sentences to explore: {out / 'report.html'}" in printed.out
+    rows = [line.split() for line in printed.out.splitlines() if line.startswith("run ")]
+    assert len(rows) == 2
+    first = ModelAnalysis.read(out / "analysis-1.json")
+    assert (first.name, first.pairs) == ("run 1", 4)
+    assert first.classes.origin == "tags"
+    assert isinstance(first.alignment, AlignmentReport)
+    assert rows[0][2] == f"{first.bleu:.1f}"
+    best = first.alignment.best_score(first.alignment.best_reading)
+    assert rows[0][-3] == f"{best.aer:.2f}"
+    with open(out / "tables" / "sparsity.csv", newline="", encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    assert {row["model"] for row in table} == {"run 1", "run 2"}
+    assert float(table[0]["value"]) == first.kind("encoder").sparsity[0][0]
+    assert TARGETS[0] in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_without_gold_and_translations(
+    model: Path,
+    files: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "out"
+    arguments = [*options(files, "source", "target"), "--out", out, "--no-translate"]
+    assert analyze(monkeypatch, model, *arguments, "--explore", "2", "--limit", "3") == 0
+    printed = capsys.readouterr().out
+    assert "No --gold" in printed
+    assert "3 pairs." in printed
+    assert "with 2 sentences" in printed
+    analysis = ModelAnalysis.read(out / "analysis.json")
+    assert (analysis.pairs, analysis.bleu, analysis.alignment) == (3, None, None)
+    assert analysis.classes.origin == "token classes"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--temperatures", "1,a"], "--temperatures must be numbers"),
+        (["--temperatures", "1,1"], "--temperatures must be above 0 and differ, got '1,1'"),
+        (["--confidence", "2"], "--confidence: Input should be less than 1"),
+        (["--name", "a", "--name", "b"], "there are 1 models and 2 times --name"),
+        (["--tags", "x", "--tagger", "y"], "--tags and --tagger exclude each other"),
+        (["--gold-format", "moses"], "unknown format 'moses'; choose one of auto, pharaoh"),
+    ],
+)
+def test_options_that_cannot_be(
+    model: Path,
+    files: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    more: list[str],
+    message: str,
+) -> None:
+    out = tmp_path / "out"
+    arguments = [*options(files, "source", "target", "gold"), "--out", out, *more]
+    assert analyze(monkeypatch, model, *arguments) == 1
+    assert f"relakit: error: {message}" in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("target", "", "source.txt has 4 lines, {path} has 3"),
+        ("gold", "0-0 9-1\n", "{path}, line 4: the link of source word 9 and target word 1"),
+        ("gold", "x\n", "{path}, line 4: 'x' is no link"),
+        ("gold", "", "source.txt has 4 lines, {path} has 3: line n of the links"),
+        ("tags", "NOUN\n", "{path}, line 4: there are 1 tags, the target has 4 words"),
+    ],
+)
+def test_broken_files(
+    model: Path,
+    files: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    line: str,
+    message: str,
+) -> None:
+    lines = files[name].read_text(encoding="utf-8").splitlines(keepends=True)
+    files[name].write_text("".join(lines[:-1]) + line, encoding="utf-8")
+    arguments = [*options(files, "source", "target", "gold", "tags"), "--out", tmp_path / "out"]
+    assert analyze(monkeypatch, model, *arguments) == 1
+    assert message.format(path=files[name]) in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_is_no_folder(
+    model: Path,
+    files: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = [*options(files, "source", "target"), "--out", files["tags"]]
+    assert analyze(monkeypatch, model, *arguments) == 1
+    assert "is a file; --out has to be a folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "expected"),
+    [(0, 5, []), (5, 3, [0, 1, 2]), (1, 5, [2]), (2, 8, [2, 6]), (3, 3, [0, 1, 2])],
+)
+def test_places_are_spread_evenly(count: int, total: int, expected: list[int]) -> None:
+    assert spread(count, total) == expected
