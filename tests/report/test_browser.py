@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from report_page import Page, Sample
-from report_samples import cross_words
+from report_samples import cross_words, make_view
 
 from relakit.analysis.results import Kind
 from relakit.report import write_report
@@ -359,4 +359,22 @@ def test_a_missing_view_of_one_model(driver: Any, sample: Sample, tmp_path: Path
     write_report(sample.analyses, views, page.path)
     page.open("sentence=2")
     assert "not kept" in page.find_all(".pane")[1].text
+    assert page.errors() == []
+
+
+def test_negative_weights_are_drawn_in_another_colour(
+    driver: Any, sample: Sample, tmp_path: Path
+) -> None:
+    view = make_view(0, "a b c", "d e f", sparse=True)
+    view.weights["cross"][0, 0] = 0
+    view.weights["cross"][0, 0, 1] = [-1, 0, 1, 0.5]
+    page = Page(driver, tmp_path / "report.html", tmp_path)
+    write_report(sample.analyses[:1], {"ReLA-g": [view]}, page.path)
+    page.open("layer=1&head=1&units=tokens&reading=normal&kind=cross")
+    assert page.cells() == [(1, 0), (1, 2), (1, 3)]
+    fills = page.run(
+        "return [...document.querySelectorAll('.cells rect')].map(r => r.getAttribute('fill'))"
+    )
+    assert len(set(fills)) == 3
+    assert "±1" in page.find(".heat-map").text
     assert page.errors() == []
