@@ -169,7 +169,7 @@ def _sentence(index: int, packed: Sequence[Mapping[int, PackedView]]) -> dict[st
 
 def _size(view: PackedView) -> int:
     """Bytes of a view in the page, with its texts and its element."""
-    return len(view.text) + len(view.source.encode()) + len(view.target.encode()) + 150
+    return len(view.text) + len(json_for_script([view.source, view.target]).encode()) + 150
 
 
 def _check_names(

@@ -107,9 +107,9 @@ function lineChart(title, lines, zero = false) {
     svg.append(svgEl("text", { x: left - 6, y: y(tick) + 3.5, "text-anchor": "end", text: String(tick) }));
   }
   for (let layer = 0; layer < layers; layer++) {
-    svg.append(svgEl("text", { x: x(layer), y: height - 15, "text-anchor": "middle", text: String(layer + 1) }));
+    svg.append(svgEl("text", { x: x(layer), y: height - 16, "text-anchor": "middle", text: String(layer + 1) }));
   }
-  svg.append(svgEl("text", { x: (left + width - right) / 2, y: height, "text-anchor": "middle", text: "layer" }));
+  svg.append(svgEl("text", { x: (left + width - right) / 2, y: height - 3, "text-anchor": "middle", text: "layer" }));
   for (const line of lines) svg.append(chartLine(line, x, y));
   return svg;
 }
