@@ -88,7 +88,7 @@ def test_without_gold_and_translations(
     arguments = [*options(files, "source", "target"), "--out", out, "--no-translate"]
     assert analyze(monkeypatch, model, *arguments, "--explore", "2", "--limit", "3") == 0
     printed = capsys.readouterr().out
-    assert "No --gold" in printed
+    assert "There is no --gold" in printed
     assert "3 pairs." in printed
     assert "with 2 sentences" in printed
     analysis = ModelAnalysis.read(out / "analysis.json")

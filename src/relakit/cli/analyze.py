@@ -261,15 +261,18 @@ def print_summary(models: Sequence[AnalysedModel], console: Console) -> None:
     for model in models:
         table.add_row(model.analysis.name, *_summary(model.analysis))
     console.print(table)
-    console.print(
-        "Of cross-attention, over all layers and heads. gap: how much the null rate rises with "
-        "wrong sources, in the\nlayer where it rises most. AER: of the best head; it, AoL and AoH "
-        "by the reading (normal, shifted) that has the best head."
-        if any(model.analysis.alignment for model in models)
-        else "Of cross-attention, over all layers and heads. gap: how much the null rate rises "
-        "with wrong sources, in the\nlayer where it rises most. No --gold, so no alignment "
-        "error rates."
+    explanation = (
+        "Of cross-attention, means over all layers and heads. gap: how much the null rate rises "
+        "with wrong sources, in the layer where it rises most."
     )
+    if any(model.analysis.alignment for model in models):
+        explanation += (
+            " AER: of the best head; it, AoL and AoH by the reading (normal, shifted) that has the "
+            "best head."
+        )
+    else:
+        explanation += " There is no --gold, so no alignment error rate."
+    console.print(explanation)
 
 
 def _summary(analysis: "ModelAnalysis") -> list[str]:
