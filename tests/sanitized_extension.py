@@ -12,7 +12,7 @@ from pathlib import Path
 NAME = "relakit._native"
 
 
-def pytest_configure() -> None:
+def _replace() -> None:
     path = Path(os.environ["RELAKIT_SANITIZED"]).resolve()
     if b"__asan_init" not in path.read_bytes():
         raise RuntimeError(f"{path} was built without sanitizers; pass -DRELAKIT_SANITIZE=ON")
@@ -24,6 +24,10 @@ def pytest_configure() -> None:
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     sys.modules[NAME] = module
+
+
+# When the plugin is imported: the tests' conftest files come next, and use the extension already.
+_replace()
 
 
 def pytest_report_header() -> str:
