@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 
 #include "decode/parallel_for.h"
 
@@ -42,6 +44,9 @@ Memory encode(const Model& model, const Machine& machine, const std::int64_t* to
   std::vector<const float*> position_of_row;
   memory.starts.push_back(0);
   for (std::int64_t sentence = 0; sentence < batch; sentence++) {
+    if (lengths[sentence] < 1) {
+      throw std::invalid_argument("sentence " + std::to_string(sentence + 1) + " has no tokens");
+    }
     memory.starts.push_back(memory.starts.back() + lengths[sentence]);
     for (std::int64_t i = 0; i < lengths[sentence]; i++) {
       position_of_row.push_back(positions + i * model.dim);

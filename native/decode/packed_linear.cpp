@@ -35,7 +35,15 @@ void PackedLinear::pack_bytes(const float* weight) {
   for (std::int64_t output = 0; output < outputs_; output++) {
     const float* row = weight + output * inputs_;
     float largest = 0.0f;
-    for (std::int64_t k = 0; k < inputs_; k++) largest = std::max(largest, std::fabs(row[k]));
+    bool is_finite = true;
+    for (std::int64_t k = 0; k < inputs_; k++) {
+      largest = std::max(largest, std::fabs(row[k]));
+      is_finite = is_finite && std::isfinite(row[k]);
+    }
+    if (!is_finite) {  // the output is to be NaN, as it is or may be in float32
+      scales_[static_cast<std::size_t>(output)] = NAN;
+      continue;
+    }
     const float inverse = largest > 0.0f ? 127.0f / largest : 0.0f;
     std::int8_t* panel = byte_weights_.data() + output / kPanel * row_bytes() * kPanel +
                          output % kPanel * 4;

@@ -20,10 +20,11 @@ Search::Search(std::shared_ptr<const Model> model, Memory memory, std::int64_t b
       memory_(std::move(memory)),
       sublayers_(*model_),
       beams_(beams),
-      slots_(memory_.starts.size() - 1),
-      slot_count_(static_cast<std::int64_t>(slots_.size())),
+      sources_(memory_.starts.size() - 1),
+      row_slots_(sources_.size()),
       rows_(model_->decoder.size()) {
-  std::iota(slots_.begin(), slots_.end(), 0);
+  std::iota(sources_.begin(), sources_.end(), 0);
+  std::iota(row_slots_.begin(), row_slots_.end(), 0);
   for (std::size_t i = 1; i < memory_.starts.size(); i++) {
     longest_source_ = std::max(longest_source_, memory_.starts[i] - memory_.starts[i - 1]);
   }
@@ -31,18 +32,20 @@ Search::Search(std::shared_ptr<const Model> model, Memory memory, std::int64_t b
   std::iota(all_places_.begin(), all_places_.end(), 0);
 }
 
+// Room for more steps of the sentences that are left.
 void Search::grow() {
   const std::int64_t larger = capacity_ == 0 ? kFirstCapacity : 2 * capacity_;
   const std::int64_t width = 2 * model_->dim;
   for (auto& rows : rows_) {
-    std::vector<float> moved(as_index(slot_count_ * larger * beams_ * width));
-    for (const std::int64_t slot : slots_) {
-      const auto from = rows.begin() + slot * capacity_ * beams_ * width;
+    std::vector<float> moved(as_index(batch() * larger * beams_ * width));
+    for (std::int64_t sentence = 0; sentence < batch(); sentence++) {
+      const auto from = rows.begin() + row_slots_[as_index(sentence)] * capacity_ * beams_ * width;
       std::copy(from, from + steps_ * beams_ * width,
-                moved.begin() + slot * larger * beams_ * width);
+                moved.begin() + sentence * larger * beams_ * width);
     }
     rows = std::move(moved);
   }
+  std::iota(row_slots_.begin(), row_slots_.end(), 0);
   std::vector<std::int32_t> moved(as_index(batch() * beams_ * larger));
   for (std::int64_t row = 0; row < batch() * beams_; row++) {
     const auto from = ancestors_.begin() + row * capacity_;
@@ -61,7 +64,8 @@ void Search::attend_to_target(const Machine& machine, std::size_t number) {
   make_room(scratch_, batch() * room);
   parallel_for(batch(), machine.threads, kWorkPerThread / (beams_ * steps_ * width),
                [&](std::int64_t sentence) {
-    float* rows = rows_[number].data() + slots_[as_index(sentence)] * capacity_ * beams_ * width;
+    float* rows =
+        rows_[number].data() + row_slots_[as_index(sentence)] * capacity_ * beams_ * width;
     AttendCall call = attend_call(*model_, layer);
     call.rows = rows;
     call.row_stride = width;
@@ -89,7 +93,7 @@ void Search::attend_to_source(const Machine& machine, std::size_t number) {
   parallel_for(batch(), machine.threads,
                kWorkPerThread / (beams_ * longest_source_ * memory_.stride),
                [&](std::int64_t sentence) {
-    const std::int64_t* start = memory_.starts.data() + slots_[as_index(sentence)];
+    const std::int64_t* start = memory_.starts.data() + sources_[as_index(sentence)];
     AttendCall call = attend_call(*model_, layer);
     call.rows = memory_.rows[number].data() + start[0] * memory_.stride;
     call.row_stride = memory_.stride;
@@ -106,8 +110,9 @@ void Search::attend_to_source(const Machine& machine, std::size_t number) {
 }
 
 void Search::step(const Machine& machine, const std::int64_t* tokens, const float* position) {
-  if (steps_ == capacity_) grow();
   const std::int64_t rows = batch() * beams_;
+  if (rows == 0) return;
+  if (steps_ == capacity_) grow();
   for (std::int64_t row = 0; row < rows; row++) {
     ancestors_[as_index(row * capacity_ + steps_)] =
         static_cast<std::int32_t>(steps_ * beams_ + row % beams_);
@@ -132,6 +137,7 @@ void Search::copy_states(float* states) const {
 
 bool Search::choose(const Machine& machine, const Choice& choice, const float* scores,
                     const Candidates& best) {
+  if (batch() == 0) return true;
   const PackedLinear& output = *model_->output;
   const LinearCall call =
       sublayers_.prepare(machine, output, sublayers_.x(), sublayers_.stride());
@@ -156,12 +162,14 @@ void Search::reorder(const std::int64_t* parents) {
 
 void Search::keep(const std::vector<std::int64_t>& sentences) {
   for (std::size_t i = 0; i < sentences.size(); i++) {
-    slots_[i] = slots_[as_index(sentences[i])];
+    sources_[i] = sources_[as_index(sentences[i])];
+    row_slots_[i] = row_slots_[as_index(sentences[i])];
     const auto from = ancestors_.begin() + sentences[i] * beams_ * capacity_;
     std::copy(from, from + beams_ * capacity_,
               ancestors_.begin() + static_cast<std::int64_t>(i) * beams_ * capacity_);
   }
-  slots_.resize(sentences.size());
+  sources_.resize(sentences.size());
+  row_slots_.resize(sentences.size());
 }
 
 }  // namespace relakit::decode

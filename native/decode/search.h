@@ -44,7 +44,7 @@ class Search {
   void keep(const std::vector<std::int64_t>& sentences);
 
  private:
-  std::int64_t batch() const { return static_cast<std::int64_t>(slots_.size()); }
+  std::int64_t batch() const { return static_cast<std::int64_t>(sources_.size()); }
   void grow();
   void attend_to_target(const Machine& machine, std::size_t layer);
   void attend_to_source(const Machine& machine, std::size_t layer);
@@ -53,8 +53,8 @@ class Search {
   Memory memory_;
   Sublayers sublayers_;
   std::int64_t beams_, longest_source_ = 0, capacity_ = 0, steps_ = 0;
-  std::vector<std::int64_t> slots_;  // where the memory of each sentence lies
-  std::int64_t slot_count_;
+  std::vector<std::int64_t> sources_;    // which sentence of the memory each is
+  std::vector<std::int64_t> row_slots_;  // where its part of rows_ is
   std::vector<std::int32_t> all_places_;          // 0, 1, 2 ...: nothing of a source is left out
   std::vector<std::vector<float>> rows_;          // by layer: [slots, capacity * beams, 2 * dim]
   std::vector<std::int32_t> ancestors_, chosen_;  // [batch, beams, capacity]: the row of each step

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <string>
 
 #include "decode/parallel_for.h"
 #include "rela/dispatch.h"
@@ -45,8 +46,14 @@ Sublayers::Sublayers(const Model& model) : model_(model), stride_(whole_panels(m
 
 void Sublayers::embed(const Machine& machine, const std::int64_t* tokens,
                       const float* const* positions, std::int64_t rows) {
+  const std::int64_t dim = model_.dim, vocabulary = model_.output->outputs();
+  for (std::int64_t row = 0; row < rows; row++) {
+    if (tokens[row] < 0 || tokens[row] >= vocabulary) {
+      throw std::invalid_argument("token " + std::to_string(tokens[row]) +
+                                  " is not among the model's " + std::to_string(vocabulary));
+    }
+  }
   rows_ = rows;
-  const std::int64_t dim = model_.dim;
   for (auto* memory : {&x_, &y_, &mixed_}) make_room(*memory, rows * stride_);
   make_room(x_scales_, rows);
   parallel_for(rows, machine.threads, kWorkPerThread / dim, [&](std::int64_t row) {

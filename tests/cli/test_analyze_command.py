@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from model_folders import write_model
 
+from relakit import report
 from relakit.analysis import AlignmentReport
 from relakit.analysis.results import ModelAnalysis
 from relakit.cli import main as cli
@@ -23,6 +24,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("analyze") / "run"
     run.mkdir()
     return write_model(run / "model")
+
+
+@pytest.fixture
+def with_figures() -> None:
+    """For tests that want them: they take seconds."""
+
+
+@pytest.fixture(autouse=True)
+def _no_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "with_figures" not in request.fixturenames:
+        monkeypatch.setattr(report, "why_no_figures", lambda: "pip install 'relakit[report]'")
 
 
 @pytest.fixture
@@ -47,6 +59,7 @@ def options(files: dict[str, Path], *names: str) -> list[object]:
     return [part for name in names for part in (f"--{name}", files[name])]
 
 
+@pytest.mark.usefixtures("with_figures")
 def test_everything_is_written(
     model: Path,
     files: dict[str, Path],
@@ -74,6 +87,7 @@ def test_everything_is_written(
         table = list(csv.DictReader(file))
     assert {row["model"] for row in table} == {"run 1", "run 2"}
     assert float(table[0]["value"]) == first.kind("encoder").sparsity[0][0]
+    assert (out / "figures" / "figure-6.svg").exists()
     assert TARGETS[0] in (out / "report.html").read_text(encoding="utf-8")
 
 
@@ -101,7 +115,9 @@ def test_without_gold_and_translations(
     [
         (["--temperatures", "1,a"], "--temperatures must be numbers"),
         (["--temperatures", "1,1"], "--temperatures must be above 0 and differ, got '1,1'"),
-        (["--confidence", "2"], "--confidence: Input should be less than 1"),
+        (["--confidence", "2"], "--confidence must be between 0 and 1, got 2.0"),
+        (["--seed", "-1"], "--seed must not be negative, got -1"),
+        (["--tags", "nowhere"], "--tags nowhere: there is no such file"),
         (["--name", "a", "--name", "b"], "there are 1 models and 2 times --name"),
         (["--tags", "x", "--tagger", "y"], "--tags and --tagger exclude each other"),
         (["--gold-format", "moses"], "unknown format 'moses'; choose one of auto, pharaoh"),
@@ -149,6 +165,108 @@ def test_broken_files(
     assert analyze(monkeypatch, model, *arguments) == 1
     assert message.format(path=files[name]) in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("lines", ["\n\n\n\n", "0?0\n1?1\n\n\n"])
+def test_gold_without_a_sure_link(
+    model: Path,
+    files: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    lines: str,
+) -> None:
+    files["gold"].write_text(lines)
+    arguments = [*options(files, "source", "target", "gold"), "--out", tmp_path / "out"]
+    assert analyze(monkeypatch, model, *arguments) == 1
+    assert f"{files['gold']} has no sure link in 4 pairs" in capsys.readouterr().err
+
+
+def test_columns_of_one_file_with_empty_ones(
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    lines = [f"{a}\t{b}\n" for a, b in zip(SOURCES, TARGETS, strict=True)]
+    pairs.write_text("".join([*lines, "\t\n", "A dog\t\n"]), encoding="utf-8")
+    out = tmp_path / "out"
+    assert analyze(monkeypatch, model, "--source", pairs, "--out", out, "--no-translate") == 0
+    assert "2 pairs with an empty side" in capsys.readouterr().err
+    assert ModelAnalysis.read(out / "analysis.json").pairs == 6
+
+
+@pytest.mark.usefixtures("with_figures")
+def test_one_short_pair_and_a_name_with_brackets(
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pairs, out = tmp_path / "pairs.tsv", tmp_path / "[x]y"
+    pairs.write_text("Hi.\tHallo.\n")
+    assert analyze(monkeypatch, model, "--source", pairs, "--out", out, "--name", "a[/]b") == 0
+    printed = capsys.readouterr().out
+    assert "a[/]b" in printed
+    assert f"1 pair. Numbers in {out}/*.json" in printed
+    assert f"with 1 sentence to explore: {out / 'report.html'}" in printed
+
+
+class TestFolder:
+    def test_an_earlier_analysis_is_replaced(
+        self,
+        model: Path,
+        files: dict[str, Path],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        out = tmp_path / "out"
+        arguments = [*options(files, "source", "target"), "--out", out, "--no-translate"]
+        gold = options(files, "gold")
+        assert analyze(monkeypatch, model, *arguments, *gold, "--compare", model) == 0
+        assert (out / "tables" / "alignment.csv").exists()
+        assert analyze(monkeypatch, model, *arguments) == 0
+        assert not (out / "tables" / "alignment.csv").exists()
+        assert [path.name for path in out.glob("*.json")] == ["analysis.json"]
+        assert [path.name for path in tmp_path.glob(".*")] == []
+
+    def test_anything_else_is_kept(
+        self,
+        model: Path,
+        files: dict[str, Path],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        arguments = [*options(files, "source", "target"), "--out", tmp_path]
+        assert analyze(monkeypatch, model, *arguments) == 1
+        assert "which is no part of an analysis, and would be lost" in capsys.readouterr().err
+        assert files["source"].exists()
+
+    def test_one_that_cannot_be_written(
+        self,
+        model: Path,
+        files: dict[str, Path],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        arguments = [*options(files, "source", "target"), "--out", "/proc/analysis"]
+        assert analyze(monkeypatch, model, *arguments) == 1
+        assert "--out /proc/analysis cannot be written: " in capsys.readouterr().err
+
+
+def test_without_matplotlib(
+    model: Path,
+    files: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = [*options(files, "source", "target"), "--out", tmp_path / "out", "--no-translate"]
+    assert analyze(monkeypatch, model, *arguments) == 0
+    assert "No figures: pip install 'relakit[report]'" in capsys.readouterr().out
+    assert not (tmp_path / "out" / "figures").exists()
 
 
 def test_a_file_is_no_folder(

@@ -106,7 +106,7 @@ def test_json_has_the_documented_keys() -> None:
     _, found = run_json()
     assert set(found) == {
         "relakit", "python", "system", "machine", "cpu", "native", "torch", "environment",
-        "backends", "choices", "problems", "works",
+        "backends", "choices", "translation", "problems", "works",
     }  # fmt: skip
     assert set(found["native"]) == {"compiler", "cpu_features", "problems", "works"}
     assert set(found["backends"][0]) == {
@@ -162,6 +162,13 @@ class TestEnvironment:
             "sdpa": ["it could, but RELAKIT_BACKEND says reference"],
             "native": [*BACKENDS["native"].unavailable(), "it computes relu, not 'softmax'"],
         }
+
+    def test_what_translates(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("relakit._native")
+        monkeypatch.delenv("RELAKIT_BACKEND", raising=False)
+        assert run_json()[1]["translation"].startswith("in C++ (")
+        monkeypatch.setenv("RELAKIT_BACKEND", "reference")
+        assert "in PyTorch, not in C++" in run_json()[1]["translation"]
 
     def test_a_backend_that_cannot_serve_relu(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RELAKIT_BACKEND", "sdpa")

@@ -11,6 +11,7 @@ import pytest
 from model_folders import write_model
 
 import relakit
+from relakit.decode.native_steps import why_not_native
 
 LINES = ["A small dog runs.", "", "the old bridge", "über die alte Brücke!"]
 
@@ -67,6 +68,15 @@ def test_scores(folder: Path) -> None:
     [[expected]] = relakit.load(folder).translate_nbest(["A dog"], nbest=1, max_length=4)
     assert (text, float(score)) == (expected.text, pytest.approx(expected.score, abs=1e-4))
     assert second == "0.0000\t"
+
+
+def test_weights_of_one_byte(folder: Path) -> None:
+    if reasons := why_not_native(relakit.load(folder).model):
+        pytest.skip("; ".join(reasons))
+    result = run(folder, "--precision", "int8", "--max-length", 6, text="\n".join(LINES).encode())
+    assert result.stderr == b""
+    expected = relakit.load(folder, precision="int8").translate(LINES, max_length=6)
+    assert result.stdout.decode() == "".join(f"{line}\n" for line in expected)
 
 
 def test_a_line_that_is_no_utf8(folder: Path, tmp_path: Path) -> None:

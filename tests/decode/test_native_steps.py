@@ -130,6 +130,7 @@ def test_threads_change_nothing(in_bytes: bool) -> None:
     sources = ended(random_sources([9] * 40, 3000))
     tokens, scores = torch.randint(4, 3000, (160,)), -torch.rand(40, 4)
     found = []
+    before = torch.get_num_threads()
     for count in (1, 2, 3):
         torch.set_num_threads(count)
         try:
@@ -138,7 +139,7 @@ def test_threads_change_nothing(in_bytes: bool) -> None:
                 candidates(running, tokens, scores)
                 found.append(candidates(running, tokens, scores))
         finally:
-            torch.set_num_threads(1)
+            torch.set_num_threads(before)
     for other in found[1:]:
         assert all(map(torch.equal, found[0], other))
 
@@ -184,28 +185,102 @@ def test_weights_in_bytes(attention: str) -> None:
     assert float((found - expected).abs().mean()) < 0.3 * error
 
 
-def test_scores_in_bytes_are_log_probabilities() -> None:
-    """Of all tokens together, of one beam: probabilities that add up to 1."""
+def test_scores_of_all_tokens_in_bytes() -> None:
     model = odd_model()
+    output = InBytes(model.embedding.weight.detach(), None)
     with torch.inference_mode():
-        running = NativeSteps(model, in_bytes=True).start([[5, END]], 1)
+        steps = NativeSteps(model, in_bytes=True)
+        running = steps.start([[5, END]], 1)
         found = running.candidates(
             torch.tensor([BEGIN]), torch.zeros(1, 1), 150, forbidden=(), must_end=None
         )
+        states = read_all(steps, [[5]], torch.tensor([[BEGIN]]))
+        expected = output(states[0]).log_softmax(-1)
     assert sorted(found.tokens[0].tolist()) == list(range(150))
-    assert float(found.scores.exp().sum()) == pytest.approx(1.0, abs=1e-5)
+    torch.testing.assert_close(found.scores, expected.gather(1, found.tokens))
+
+
+def test_more_rows_than_one_block() -> None:
+    """Of 256: the rest must not be lost, nor computed with the first rows' scales."""
+    model, beams = odd_model(), 3
+    sources = ended(random_sources([2 + i % 7 for i in range(130)], 150))
+    tokens, scores = torch.randint(4, 150, (390,)), -torch.rand(130, beams)
+    with torch.inference_mode():
+        found = candidates(NativeSteps(model).start(sources, beams), tokens, scores)
+        expected = candidates(PyTorchSteps(model).start(sources, beams), tokens, scores)
+        rough = candidates(NativeSteps(model, in_bytes=True).start(sources, beams), tokens, scores)
+    torch.testing.assert_close(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
+    assert torch.equal(found.tokens, expected.tokens)
+    assert float((rough.scores - expected.scores).abs().max()) < 0.5
 
 
 @pytest.mark.parametrize("in_bytes", [False, True])
 @pytest.mark.parametrize("broken", [math.nan, math.inf])
-def test_scores_that_are_not_finite(in_bytes: bool, broken: float) -> None:
-    model = odd_model()
+@pytest.mark.parametrize(
+    "name",
+    [
+        "decoder.layers.0.feed_forward_residual.norm.bias",
+        "decoder.layers.0.feed_forward.inner.weight",
+        "decoder.layers.0.cross_attention.query.weight",
+        "encoder.layers.0.attention.key_value.weight",
+        "embedding.weight",
+    ],
+)
+def test_scores_that_are_not_finite(name: str, in_bytes: bool, broken: float) -> None:
+    model = odd_model("softmax")
     with torch.no_grad():
-        model.decoder.layers[0].feed_forward_residual.norm.bias[3] = broken
+        model.get_parameter(name)[3] = broken
     with torch.inference_mode():
-        running = NativeSteps(model, in_bytes=in_bytes).start([[5, END]], 2)
+        running = NativeSteps(model, in_bytes=in_bytes).start([[3, END]], 2)
         with pytest.raises(ValueError, match="not finite"):
             candidates(running, torch.tensor([BEGIN, BEGIN]), torch.zeros(1, 2))
+
+
+@pytest.mark.parametrize("bad", [-1, 150, 10**9])
+def test_tokens_that_the_model_has_not(bad: int) -> None:
+    steps = NativeSteps(odd_model())
+    with torch.inference_mode():
+        with pytest.raises(ValueError, match=f"token {bad} is not among the model's 150"):
+            steps.start([[5, END], [bad, END]], 2)
+        running = steps.start([[5, END]], 2)
+        with pytest.raises(ValueError, match=f"token {bad} is not among"):
+            candidates(running, torch.tensor([5, bad]), torch.zeros(1, 2))
+
+
+def test_a_sentence_without_tokens() -> None:
+    with pytest.raises(ValueError, match="sentence 2 has no tokens"):
+        NativeSteps(odd_model()).start([[5, END], []], 2)
+
+
+def test_nothing_left() -> None:
+    with torch.inference_mode():
+        running = NativeSteps(odd_model()).start([[5, END]], 2)
+        candidates(running, torch.tensor([5, 6]), torch.zeros(1, 2))
+        running.keep([])
+        found = candidates(running, torch.empty(0, dtype=torch.int64), torch.zeros(0, 2))
+    assert found.scores.shape == (0, 6)
+
+
+def test_scores_need_not_be_contiguous() -> None:
+    tokens, scores = torch.randint(4, 150, (6,)), -torch.rand(3, 2)
+    sources = ended(random_sources([4, 9], 150))
+    with torch.inference_mode():
+        steps = NativeSteps(odd_model())
+        found = candidates(steps.start(sources, 3), tokens, scores.t())
+        expected = candidates(steps.start(sources, 3), tokens, scores.t().contiguous())
+    assert all(map(torch.equal, found, expected))
+
+
+def test_weights_are_those_of_when_it_was_made() -> None:
+    model, sources = odd_model(), random_sources([6, 3], 150)
+    targets = torch.randint(4, 150, (2, 4))
+    steps = NativeSteps(model)
+    before = read_all(steps, sources, targets)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2)
+    model.to(torch.bfloat16)
+    assert torch.equal(read_all(steps, sources, targets), before)
 
 
 def test_beams_and_sentences_that_come_and_go() -> None:
@@ -245,6 +320,13 @@ def test_which_attention_is_served(attention: str) -> None:
             f"{kind} attention is {attention!r}" for kind in ("encoder", "decoder", "cross")
         ]
         assert reasons == expected
+
+
+def test_parts_of_other_precision_are_not_served() -> None:
+    model = random_model()
+    model.decoder.to(torch.bfloat16)
+    [reason] = why_not_native(model)
+    assert "computes in torch.bfloat16 and torch.float32, not in torch.float32" in reason
 
 
 class TestChoice:

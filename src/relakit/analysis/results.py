@@ -125,6 +125,8 @@ class ModelAnalysis(_Result):
     name: str
     """What the model is called in tables and figures"""
     settings: AnalysisSettings
+    inputs: dict[str, str] = Field(default_factory=dict)
+    """What was analysed and how it was read and translated, for people: files, options"""
     pairs: int
     source_tokens: int
     """With end-of-sentence tokens"""

@@ -1,6 +1,8 @@
 """What `relakit analyze` and the demo do: analyse models, and write everything about it."""
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 EXPLORED = 200
 """Sentences in the report's explorer, unless told otherwise."""
+ANALYSIS, TABLES, FIGURES, REPORT = "analysis.json", "tables", "figures", "report.html"
+_OWN = re.compile(rf"analysis(-\d+)?\.json|{TABLES}|{FIGURES}|{REPORT}")
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,6 @@ class Written:
     report: Path
     explored: int
     """Sentences in the report"""
-    figures: list[Path]
-    tables: list[Path]
-    numbers: list[Path]
     note: str | None
     """Why there are no figures, if so"""
 
@@ -62,6 +63,7 @@ def analyse(
     count: int,
     *,
     settings: "AnalysisSettings",
+    inputs: Mapping[str, str],
     explored: int,
     translates: bool,
     console: Console,
@@ -73,6 +75,7 @@ def analyse(
         pairs: gives the pairs anew for each model.
         count: how many pairs there are.
         settings: what the numbers depend on.
+        inputs: what is analysed, for people.
         explored: how many sentences to keep for the report.
         translates: whether the models translate the sources, for BLEU.
         console: for the bar.
@@ -81,7 +84,7 @@ def analyse(
 
     found = []
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -99,7 +102,7 @@ def analyse(
                 keep=spread(explored, count),
                 progress=lambda done, task=task: progress.update(task, completed=done),  # type: ignore[misc]
             )
-            analysed = AnalysedModel(analysis, views)
+            analysed = AnalysedModel(analysis.model_copy(update={"inputs": dict(inputs)}), views)
             if translates:
                 task = progress.add_task(f"{model.name}: translations", total=count)
                 analysed = _with_translations(
@@ -140,20 +143,50 @@ def with_outputs(
 
 
 def write_analysis(models: Sequence[AnalysedModel], folder: Path, *, title: str) -> Written:
-    """Write numbers as JSON and CSV, figures, and the report; each file whole or not at all."""
+    """Write numbers as JSON and CSV, figures, and the report.
+
+    The folder appears when all of it is written, in place of what an earlier run left there; one
+    that holds anything else is refused (`check_folder`).
+    """
+    from relakit.data.whole_files import whole_folder
     from relakit.report import why_no_figures, write_figures, write_report, write_tables
 
     analyses = [model.analysis for model in models]
     views = {model.analysis.name: model.views for model in models}
-    folder.mkdir(parents=True, exist_ok=True)
-    numbers = []
-    for number, analysis in enumerate(analyses, start=1):
-        path = folder / ("analysis.json" if len(analyses) == 1 else f"analysis-{number}.json")
-        analysis.write(path)
-        numbers.append(path)
-    tables = write_tables(analyses, folder / "tables")
     note = why_no_figures()
-    figures = [] if note else write_figures(analyses, views, folder / "figures")
-    report = folder / "report.html"
-    explored = write_report(analyses, views, report, title=title)
-    return Written(report, explored, figures, tables, numbers, note)
+    check_folder(folder)
+    with whole_folder(folder) as parts:
+        names = [ANALYSIS] if len(analyses) == 1 else _numbered(len(analyses))
+        for name, analysis in zip(names, analyses, strict=True):
+            analysis.write(parts / name)
+        write_tables(analyses, parts / TABLES)
+        if note is None:
+            write_figures(analyses, views, parts / FIGURES)
+        explored = write_report(analyses, views, parts / REPORT, title=title)
+    return Written(folder / REPORT, explored, note)
+
+
+def _numbered(count: int) -> list[str]:
+    return [f"analysis-{number}.json" for number in range(1, count + 1)]
+
+
+def check_folder(folder: Path) -> None:
+    """Raise ValueError where results cannot be written to: before anything is computed.
+
+    Also for a folder with files that are no analysis: they would be replaced.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; --out has to be a folder")
+    foreign = [path.name for path in folder.iterdir()] if folder.exists() else []
+    foreign = [name for name in foreign if not _OWN.fullmatch(name)]
+    if foreign:
+        raise ValueError(
+            f"{folder} holds {foreign[0]!r}, which is no part of an analysis, and would be lost; "
+            "choose another --out"
+        )
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder.parent):
+            pass
+    except OSError as error:
+        raise ValueError(f"--out {folder} cannot be written: {error.strerror}") from None

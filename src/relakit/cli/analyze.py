@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from relakit.cli.analysis_files import (
     EXPLORED,
+    FIGURES,
+    TABLES,
     AnalysedModel,
     NamedModel,
     Written,
     analyse,
+    check_folder,
     write_analysis,
 )
 from relakit.cli.search_options import Device, PrecisionName, Threads, load_translator
@@ -31,10 +35,16 @@ def analyze(
         Path, typer.Argument(help="A model directory.", file_okay=False, show_default=False)
     ],
     source: Annotated[Path, typer.Option(help="Sentences, one per line.", rich_help_panel=DATA)],
-    target: Annotated[Path, typer.Option(help="Their translations.", rich_help_panel=DATA)],
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where to write.", rich_help_panel=OUTPUT)
     ],
+    target: Annotated[
+        Path | None,
+        typer.Option(
+            help="Their translations; without it --source has both, with a tab between them.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
     compare: Annotated[
         list[Path] | None,
         typer.Option(help="Another model directory. Repeatable.", file_okay=False),
@@ -42,8 +52,8 @@ def analyze(
     name: Annotated[
         list[str] | None,
         typer.Option(
-            help="What a model is called in figures: once for each, MODEL first. \\[default: from "
-            "its folder and attention]",
+            help="What a model is called in figures: once for each, MODEL first. \\[default: its "
+            "folder's name]",
         ),
     ] = None,
     gold: Annotated[
@@ -137,8 +147,10 @@ def analyze(
     settings = _settings(temperatures, seed, confidence)
     if tags is not None and tagger is not None:
         raise ValueError("--tags and --tagger exclude each other; give one")
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"{out} is a file; --out has to be a folder")
+    check_folder(out)
+    for option, path in (("source", source), ("target", target), ("gold", gold), ("tags", tags)):
+        if path is not None and not path.is_file():
+            raise ValueError(f"--{option} {path}: there is no such file")
     pairs = _reader(
         source,
         target,
@@ -153,7 +165,7 @@ def analyze(
     )
     console = Console(stderr=True)
     with console.status("Reading the test set ..."):
-        count = sum(1 for _ in pairs())  # which also finds mistakes before the work starts
+        count, empty = _check(pairs(), gold)
     models = [
         NamedModel(
             its_name,
@@ -166,6 +178,15 @@ def analyze(
         pairs,
         count,
         settings=settings,
+        inputs=_inputs(
+            source=source,
+            target=target,
+            gold=gold and f"{gold} ({gold_format})",
+            tags=tags or (tagger and f"by spaCy's {tagger}"),
+            words="between spaces" if tokenized else "between spaces and punctuation",
+            attention="fp32" if precision == "int8" else precision,
+            translations=f"beam 4, length penalty 0.6, {precision}" if translate else None,
+        ),
         explored=explore,
         translates=translate,
         console=console,
@@ -173,6 +194,28 @@ def analyze(
     written = write_analysis(analysed, out, title=title)
     print_summary(analysed, Console(highlight=False))
     print_written(written, count, Console(highlight=False))
+    if empty:
+        note = f"{_counted(empty, 'pair')} with an empty side: they count like all others."
+        console.print(note, markup=False)
+
+
+def _check(pairs: "Iterable[AnalysisPair]", gold: Path | None) -> tuple[int, int]:
+    """How many pairs there are, and how many of them have an empty side.
+
+    Mistakes in the files are found before the work starts.
+    """
+    count = empty = sure = 0
+    for pair in pairs:
+        count += 1
+        empty += not pair.source_words or not pair.target_words
+        sure += 0 if pair.gold is None else len(pair.gold.sure)
+    if gold is not None and not sure:
+        raise ValueError(f"{gold} has no sure link in {count:,} pairs: there is nothing to score")
+    return count, empty
+
+
+def _inputs(**facts: object) -> dict[str, str]:
+    return {name: str(fact) for name, fact in facts.items() if fact is not None}
 
 
 def _names(folders: Sequence[Path], given: Sequence[str] | None) -> list[str]:
@@ -194,8 +237,6 @@ def _names(folders: Sequence[Path], given: Sequence[str] | None) -> list[str]:
 
 
 def _settings(temperatures: str, seed: int, confidence: float) -> "AnalysisSettings":
-    from pydantic import ValidationError
-
     from relakit.analysis.results import AnalysisSettings
 
     try:
@@ -206,16 +247,16 @@ def _settings(temperatures: str, seed: int, confidence: float) -> "AnalysisSetti
         ) from None
     if not all(value > 0 for value in values) or len(set(values)) < len(values):
         raise ValueError(f"--temperatures must be above 0 and differ, got {temperatures!r}")
-    try:
-        return AnalysisSettings(temperatures=values, shuffle_seed=seed, confidence=confidence)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ValueError(f"--{first['loc'][0]}: {first['msg']}") from None
+    if seed < 0:
+        raise ValueError(f"--seed must not be negative, got {seed}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"--confidence must be between 0 and 1, got {confidence}")
+    return AnalysisSettings(temperatures=values, shuffle_seed=seed, confidence=confidence)
 
 
 def _reader(
     source: Path,
-    target: Path,
+    target: Path | None,
     *,
     gold: Path | None,
     gold_format: str,
@@ -259,7 +300,7 @@ def print_summary(models: Sequence[AnalysedModel], console: Console) -> None:
     for title in ("BLEU", "sparsity", "null rate", "gap", "AER", "AoL", "AoH"):
         table.add_column(title, justify="right")
     for model in models:
-        table.add_row(model.analysis.name, *_summary(model.analysis))
+        table.add_row(Text(model.analysis.name), *_summary(model.analysis))
     console.print(table)
     explanation = (
         "Of cross-attention, means over all layers and heads. gap: how much the null rate rises "
@@ -300,14 +341,15 @@ def _mean_percent(values: Sequence[Sequence[float | None]]) -> str:
 def print_written(written: Written, pairs: int, console: Console) -> None:
     """Where everything is."""
     folder = written.report.parent
-    console.print(
-        f"{pairs:,} pairs. Numbers in {folder}/*.json and {folder / 'tables'}"
-        + (f", figures in {folder / 'figures'}." if written.figures else "."),
-        soft_wrap=True,
-    )
-    if written.note is not None:
-        console.print(f"No figures: {written.note}", soft_wrap=True)
-    console.print(
-        f"The report, with {written.explored:,} sentences to explore: {written.report}",
-        soft_wrap=True,
-    )
+    lines = [
+        f"{_counted(pairs, 'pair')}. Numbers in {folder}/*.json and {folder / TABLES}"
+        + (f", figures in {folder / FIGURES}." if written.note is None else "."),
+        "" if written.note is None else f"No figures: {written.note}",
+        f"The report, with {_counted(written.explored, 'sentence')} to explore: {written.report}",
+    ]
+    for line in filter(None, lines):
+        console.print(line, soft_wrap=True, markup=False)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

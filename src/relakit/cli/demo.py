@@ -153,6 +153,7 @@ def _analyse(
         lambda: map(generated_gold_pair, pairs),
         len(pairs),
         settings=AnalysisSettings(),
+        inputs={"pairs": "the test split of the generated corpus"},
         explored=EXPLORED,
         translates=False,
         console=Console(stderr=True),
@@ -190,7 +191,8 @@ def _score_table(score: "CorpusScore", chosen: Head, report: "AlignmentReport") 
 
 def _print_next(console: Console, out: Path, report: Path) -> None:
     model, text, softmax = out / "model", out / "text", out.with_name(out.name + "-softmax")
-    console.print(f"What its attention looks at: open {report} in a browser.", soft_wrap=True)
+    seen = f"What its attention looks at: open {report} in a browser."
+    console.print(seen, soft_wrap=True, markup=False)
     console.print(f"The model is in {model}. Try:", soft_wrap=True)
     for command in (
         f"echo 'The old teacher does not see the small dog.' | relakit translate {model}",

@@ -89,6 +89,8 @@ class Diagnosis:
     environment: list[Setting]
     backends: list[BackendStatus]
     choices: list[Choice]
+    translation: str
+    """What translates: C++ or PyTorch, and why."""
     problems: list[str]
     """Reasons why a ReLU attention call that names no backend does not work (none: it does)."""
 
@@ -99,6 +101,7 @@ def examine() -> Diagnosis:
     environment: list[Setting] = []
     backends: list[BackendStatus] = []
     choices: list[Choice] = []
+    translation = "not possible without PyTorch"
     try:
         torch = examine_torch()
     except (ImportError, OSError) as error:  # OSError: a shared library that does not load
@@ -107,6 +110,7 @@ def examine() -> Diagnosis:
         environment = examine_environment()
         backends = examine_backends()
         choices = [examine_choice(activation) for activation in ("relu", "softmax")]
+        translation = examine_translation()
         problems = try_out(activation="relu", backend=None)
     return Diagnosis(
         relakit=version("relakit"),
@@ -119,6 +123,7 @@ def examine() -> Diagnosis:
         environment=environment,
         backends=backends,
         choices=choices,
+        translation=translation,
         problems=problems,
     )
 
@@ -192,6 +197,18 @@ def examine_environment() -> list[Setting]:
             problems.append(f"{variable} has no effect: the C++ extension is not there")
         settings.append(Setting(variable=variable, value=value, problems=problems))
     return settings
+
+
+def examine_translation() -> str:
+    """What translates with a model that either could serve."""
+    from relakit.attention.extension import BACKEND_VARIABLE, choose_kernels, why_unavailable
+
+    reasons = list(why_unavailable())
+    if os.environ.get(BACKEND_VARIABLE) == "reference":
+        reasons.append(f"{BACKEND_VARIABLE}=reference")
+    if reasons:
+        return f"in PyTorch, not in C++, and not in int8: {'; '.join(reasons)}"
+    return f"in C++ ({choose_kernels()}), fp32 and int8; in PyTorch for sparsemax, GELU and others"
 
 
 def examine_choice(activation: str) -> Choice:

@@ -117,5 +117,6 @@ def _facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
             ("PyTorch", f"{torch.version}, {torch.cpu_capability}, {torch.threads} threads"),
             ("CUDA", f"{torch.cuda}: {cuda}" if torch.cuda else "not in this build of PyTorch"),
         ]
+    facts.append(("translation", diagnosis.translation))
     facts += [(setting.variable, setting.value) for setting in diagnosis.environment]
     return facts

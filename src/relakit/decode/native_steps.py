@@ -1,7 +1,7 @@
 """Encoder and decoder in C++, on the CPU: in float32, or with weights of one byte."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -20,17 +20,19 @@ from relakit.model.transformer import (
     EncoderLayer,
     FeedForward,
     Residual,
+    sinusoids,
 )
 
 
 def why_not_native(model: Transformer) -> list[str]:
     """Reasons why `NativeSteps` cannot serve this model; none: it can."""
     reasons = list(why_unavailable())
-    weight = model.embedding.weight
-    if weight.device.type != "cpu":
-        reasons.append(f"the model is on {weight.device}, not on the CPU")
-    if weight.dtype != torch.float32:
-        reasons.append(f"the model computes in {weight.dtype}, not in float32")
+    devices = {parameter.device for parameter in model.parameters()}
+    dtypes = {parameter.dtype for parameter in model.parameters()}
+    if any(device.type != "cpu" for device in devices):
+        reasons.append(f"the model is on {_listed(devices)}, not on the CPU")
+    if dtypes != {torch.float32}:
+        reasons.append(f"the model computes in {_listed(dtypes)}, not in torch.float32")
     for kind in ATTENTION_KINDS:
         name = model.config.attention(kind)
         spec = resolve_attention(name)
@@ -41,8 +43,12 @@ def why_not_native(model: Transformer) -> list[str]:
     return reasons
 
 
+def _listed(values: Iterable[object]) -> str:
+    return " and ".join(sorted(map(str, values)))
+
+
 class NativeSteps:
-    """See `DecoderSteps`. It copies the model's weights when it is made, but the embeddings.
+    """See `DecoderSteps`. It copies the model's weights when it is made.
 
     Args:
         model: on the CPU, in float32; see `why_not_native`.
@@ -56,8 +62,11 @@ class NativeSteps:
         self._extension = load_extension()
         self._model = model
         self._in_bytes = in_bytes
-        # Kept alive here: they are read where they are.
-        self._embeddings = model.embedding.weight.detach().contiguous()
+        # Kept here, as they are read where they are: copies, like all other weights.
+        self._embeddings = model.embedding.weight.detach().clone(
+            memory_format=torch.contiguous_format
+        )
+        self._positions = model.embedding.positions.clone()
         self._packed = self._extension.PackedModel(
             model.config.dim,
             model.config.heads,
@@ -134,16 +143,24 @@ class NativeSteps:
     def start(self, sources: Sequence[Sequence[int]], beams: int) -> "NativeHypotheses":
         kernels, threads = choose_kernels(), torch.get_num_threads()
         lengths = [len(source) for source in sources]
+        positions = self.positions(max(lengths, default=0))
         search = self._extension.Search(
             kernels,
             threads,
             self._packed,
             [token for source in sources for token in source],
             lengths,
-            self._model.embedding.position_vectors(max(lengths)).data_ptr(),
+            positions.data_ptr(),
             beams,
         )
-        return NativeHypotheses(search, self._model, kernels, threads)
+        return NativeHypotheses(search, self.positions, kernels, threads)
+
+    def positions(self, count: int) -> Tensor:
+        """The vectors of at least the first ``count`` positions."""
+        table = self._positions
+        if count > table.size(0):
+            table = self._positions = sinusoids(2 * count, table.size(1))
+        return table
 
 
 class NativeHypotheses:
@@ -151,9 +168,11 @@ class NativeHypotheses:
 
     least_share_to_drop = 0.0  # nothing is copied
 
-    def __init__(self, search: Any, model: Transformer, kernels: str, threads: int) -> None:
+    def __init__(
+        self, search: Any, positions: Callable[[int], Tensor], kernels: str, threads: int
+    ) -> None:
         self._search = search
-        self._model = model
+        self._positions = positions
         self._kernels = kernels
         self._threads = threads
         self.steps = 0
@@ -173,11 +192,12 @@ class NativeHypotheses:
         best_scores = torch.empty(batch, count)
         best_beams = torch.empty(batch, count, dtype=torch.int64)
         best_tokens = torch.empty(batch, count, dtype=torch.int64)
+        scores = scores.contiguous()
         ending = None if must_end is None else torch.tensor(must_end)
         is_finite: bool = self._search.choose(
             self._kernels,
             self._threads,
-            scores.contiguous().data_ptr(),
+            scores.data_ptr(),
             count,
             forbidden,
             0 if ending is None else ending.data_ptr(),
@@ -192,7 +212,7 @@ class NativeHypotheses:
 
     def step(self, tokens: Tensor, states: Tensor | None = None) -> None:
         """Read another token ``[rows]`` of each beam; ``states`` takes ``[rows, dim]``."""
-        position = self._model.embedding.position_vectors(self.steps + 1)[self.steps]
+        position = self._positions(self.steps + 1)[self.steps]
         tokens = tokens.contiguous()
         self._search.step(
             self._kernels,

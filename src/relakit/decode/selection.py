@@ -1,9 +1,9 @@
-"""Which decoder a search runs on: C++ where it can, PyTorch elsewhere."""
+"""What a search runs on: C++ where it can, PyTorch elsewhere."""
 
 import logging
-import os
 
-from relakit.attention.extension import BACKEND_VARIABLE
+from relakit.attention.backends import backend_from_environment
+from relakit.attention.extension import BACKEND_VARIABLE, why_unavailable
 from relakit.decode.native_steps import NativeSteps, why_not_native
 from relakit.decode.steps import DecoderSteps, PyTorchSteps
 from relakit.model import Transformer
@@ -12,24 +12,27 @@ logger = logging.getLogger(__name__)
 
 
 def choose_steps(model: Transformer, *, in_bytes: bool = False) -> DecoderSteps:
-    """The decoder of a model, ready for searches. RELAKIT_BACKEND=reference forces PyTorch's.
+    """A model, ready for searches. RELAKIT_BACKEND=reference forces PyTorch's.
 
     Args:
         model: in the precision to compute in.
         in_bytes: with weights of one byte, which only C++ can do.
 
     Raises:
-        ValueError: weights of one byte are wanted and cannot be had, and why.
+        ValueError: weights of one byte are wanted and cannot be had, and why; or the environment
+            names a backend that does not exist.
     """
     reasons = why_not_native(model)
-    if os.environ.get(BACKEND_VARIABLE) == "reference":
+    if backend_from_environment() == "reference":
         reasons.append(f"{BACKEND_VARIABLE}=reference forbids it")
     if not reasons:
         return NativeSteps(model, in_bytes=in_bytes)
     if in_bytes:
         raise ValueError(
-            f"int8 needs the decoder in C++, which cannot be used here: {'; '.join(reasons)}; "
+            f"int8 needs translation in C++, which is not possible here: {'; '.join(reasons)}; "
             "choose another precision"
         )
-    logger.info("decoding with PyTorch, not in C++: %s", "; ".join(reasons))
+    # What is missing on the machine can be repaired, and translation is slower until it is.
+    level = logging.WARNING if why_unavailable() else logging.INFO
+    logger.log(level, "translating with PyTorch, not in C++: %s", "; ".join(reasons))
     return PyTorchSteps(model)

@@ -50,7 +50,7 @@ class Translator:
         about: ModelAbout | None = None,
         in_bytes: bool = False,
     ) -> None:
-        """``in_bytes``: the decoder's weights in one byte each; see `Translator.load`."""
+        """``in_bytes``: weights of one byte each; see `Translator.load`."""
         model.config.check_tokenizer(tokenizer.size)
         self.model = model
         self.tokenizer = tokenizer
@@ -70,9 +70,9 @@ class Translator:
         Args:
             folder: holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
             device: where to compute.
-            precision: of weights and computation: ``"fp32"``, ``"bf16"``, ``"int8"`` for a decoder
-                with weights of one byte, on the CPU, or ``"auto"`` for bf16 where the device
-                computes with it and fp32 elsewhere.
+            precision: of weights and computation: ``"fp32"``, ``"bf16"``, ``"int8"`` for linear
+                layers with weights of one byte, on the CPU, or ``"auto"`` for bf16 where the
+                device computes with it and fp32 elsewhere.
         """
         dtype = choose_dtype(precision, torch.device(device))
         model, about = load_model(folder, device=device)
