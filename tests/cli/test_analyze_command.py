@@ -2,7 +2,9 @@
 
 import csv
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from model_folders import write_model
@@ -47,12 +49,27 @@ def files(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
-def analyze(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.setattr(sys, "argv", ["relakit", "analyze", *map(str, arguments)])
-    with pytest.raises(SystemExit) as caught:
-        cli.main()
-    return int(caught.value.code or 0)
+class Outcome(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+Analyze = Callable[..., Outcome]
+
+
+@pytest.fixture
+def analyze(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Analyze:
+    """Run the command."""
+
+    def run(*arguments: object) -> Outcome:
+        monkeypatch.setenv("COLUMNS", "160")
+        monkeypatch.setattr(sys, "argv", ["relakit", "analyze", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        return Outcome(int(caught.value.code or 0), *capsys.readouterr())
+
+    return run
 
 
 def options(files: dict[str, Path], *names: str) -> list[object]:
@@ -64,14 +81,12 @@ def test_everything_is_written(
     model: Path,
     files: dict[str, Path],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    analyze: Analyze,
 ) -> None:
     out = tmp_path / "out"
     arguments = options(files, "source", "target", "gold", "tags")
-    status = analyze(monkeypatch, model, *arguments, "--compare", model, "--out", out)
-    printed = capsys.readouterr()
-    assert status == 0, printed.err
+    printed = analyze(model, *arguments, "--compare", model, "--out", out)
+    assert printed.status == 0, printed.err
     assert "4 pairs." in printed.out
     assert f"with 4 sentences to explore: {out / 'report.html'}" in printed.out
     rows = [line.split() for line in printed.out.splitlines() if line.startswith("run ")]
@@ -95,13 +110,12 @@ def test_without_gold_and_translations(
     model: Path,
     files: dict[str, Path],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    analyze: Analyze,
 ) -> None:
     out = tmp_path / "out"
     arguments = [*options(files, "source", "target"), "--out", out, "--no-translate"]
-    assert analyze(monkeypatch, model, *arguments, "--explore", "2", "--limit", "3") == 0
-    printed = capsys.readouterr().out
+    status, printed, _ = analyze(model, *arguments, "--explore", "2", "--limit", "3")
+    assert status == 0
     assert "There is no --gold" in printed
     assert "3 pairs." in printed
     assert "with 2 sentences" in printed
@@ -127,15 +141,15 @@ def test_options_that_cannot_be(
     model: Path,
     files: dict[str, Path],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    analyze: Analyze,
     more: list[str],
     message: str,
 ) -> None:
     out = tmp_path / "out"
     arguments = [*options(files, "source", "target", "gold"), "--out", out, *more]
-    assert analyze(monkeypatch, model, *arguments) == 1
-    assert f"relakit: error: {message}" in capsys.readouterr().err
+    outcome = analyze(model, *arguments)
+    assert outcome.status == 1
+    assert f"relakit: error: {message}" in outcome.err
     assert not out.exists()
 
 
@@ -153,8 +167,7 @@ def test_broken_files(
     model: Path,
     files: dict[str, Path],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    analyze: Analyze,
     name: str,
     line: str,
     message: str,
@@ -162,8 +175,9 @@ def test_broken_files(
     lines = files[name].read_text(encoding="utf-8").splitlines(keepends=True)
     files[name].write_text("".join(lines[:-1]) + line, encoding="utf-8")
     arguments = [*options(files, "source", "target", "gold", "tags"), "--out", tmp_path / "out"]
-    assert analyze(monkeypatch, model, *arguments) == 1
-    assert message.format(path=files[name]) in capsys.readouterr().err
+    outcome = analyze(model, *arguments)
+    assert outcome.status == 1
+    assert message.format(path=files[name]) in outcome.err
     assert not (tmp_path / "out").exists()
 
 
@@ -172,28 +186,28 @@ def test_gold_without_a_sure_link(
     model: Path,
     files: dict[str, Path],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    analyze: Analyze,
     lines: str,
 ) -> None:
     files["gold"].write_text(lines)
     arguments = [*options(files, "source", "target", "gold"), "--out", tmp_path / "out"]
-    assert analyze(monkeypatch, model, *arguments) == 1
-    assert f"{files['gold']} has no sure link in 4 pairs" in capsys.readouterr().err
+    outcome = analyze(model, *arguments)
+    assert outcome.status == 1
+    assert f"{files['gold']} has no sure link in 4 pairs" in outcome.err
 
 
 def test_columns_of_one_file_with_empty_ones(
     model: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    analyze: Analyze,
 ) -> None:
     pairs = tmp_path / "pairs.tsv"
     lines = [f"{a}\t{b}\n" for a, b in zip(SOURCES, TARGETS, strict=True)]
     pairs.write_text("".join([*lines, "\t\n", "A dog\t\n"]), encoding="utf-8")
     out = tmp_path / "out"
-    assert analyze(monkeypatch, model, "--source", pairs, "--out", out, "--no-translate") == 0
-    assert "2 pairs with an empty side" in capsys.readouterr().err
+    outcome = analyze(model, "--source", pairs, "--out", out, "--no-translate")
+    assert outcome.status == 0
+    assert "2 pairs with an empty side" in outcome.err
     assert ModelAnalysis.read(out / "analysis.json").pairs == 6
 
 
@@ -201,13 +215,12 @@ def test_columns_of_one_file_with_empty_ones(
 def test_one_short_pair_and_a_name_with_brackets(
     model: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    analyze: Analyze,
 ) -> None:
     pairs, out = tmp_path / "pairs.tsv", tmp_path / "[x]y"
     pairs.write_text("Hi.\tHallo.\n")
-    assert analyze(monkeypatch, model, "--source", pairs, "--out", out, "--name", "a[/]b") == 0
-    printed = capsys.readouterr().out
+    status, printed, _ = analyze(model, "--source", pairs, "--out", out, "--name", "a[/]b")
+    assert status == 0
     assert "a[/]b" in printed
     assert f"1 pair. Numbers in {out}/*.json" in printed
     assert f"with 1 sentence to explore: {out / 'report.html'}" in printed
@@ -219,14 +232,14 @@ class TestFolder:
         model: Path,
         files: dict[str, Path],
         tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
+        analyze: Analyze,
     ) -> None:
         out = tmp_path / "out"
         arguments = [*options(files, "source", "target"), "--out", out, "--no-translate"]
         gold = options(files, "gold")
-        assert analyze(monkeypatch, model, *arguments, *gold, "--compare", model) == 0
+        assert analyze(model, *arguments, *gold, "--compare", model).status == 0
         assert (out / "tables" / "alignment.csv").exists()
-        assert analyze(monkeypatch, model, *arguments) == 0
+        assert analyze(model, *arguments).status == 0
         assert not (out / "tables" / "alignment.csv").exists()
         assert [path.name for path in out.glob("*.json")] == ["analysis.json"]
         assert [path.name for path in tmp_path.glob(".*")] == []
@@ -236,48 +249,48 @@ class TestFolder:
         model: Path,
         files: dict[str, Path],
         tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
+        analyze: Analyze,
     ) -> None:
         arguments = [*options(files, "source", "target"), "--out", tmp_path]
-        assert analyze(monkeypatch, model, *arguments) == 1
-        assert "which is no part of an analysis, and would be lost" in capsys.readouterr().err
+        outcome = analyze(model, *arguments)
+        assert outcome.status == 1
+        assert "which is no part of an analysis, and would be lost" in outcome.err
         assert files["source"].exists()
 
     def test_one_that_cannot_be_written(
         self,
         model: Path,
         files: dict[str, Path],
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
+        analyze: Analyze,
     ) -> None:
         arguments = [*options(files, "source", "target"), "--out", "/proc/analysis"]
-        assert analyze(monkeypatch, model, *arguments) == 1
-        assert "--out /proc/analysis cannot be written: " in capsys.readouterr().err
+        outcome = analyze(model, *arguments)
+        assert outcome.status == 1
+        assert "--out /proc/analysis cannot be written: " in outcome.err
 
 
 def test_without_matplotlib(
     model: Path,
     files: dict[str, Path],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    analyze: Analyze,
 ) -> None:
     arguments = [*options(files, "source", "target"), "--out", tmp_path / "out", "--no-translate"]
-    assert analyze(monkeypatch, model, *arguments) == 0
-    assert "No figures: pip install 'relakit[report]'" in capsys.readouterr().out
+    outcome = analyze(model, *arguments)
+    assert outcome.status == 0
+    assert "No figures: pip install 'relakit[report]'" in outcome.out
     assert not (tmp_path / "out" / "figures").exists()
 
 
 def test_a_file_is_no_folder(
     model: Path,
     files: dict[str, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    analyze: Analyze,
 ) -> None:
     arguments = [*options(files, "source", "target"), "--out", files["tags"]]
-    assert analyze(monkeypatch, model, *arguments) == 1
-    assert "is a file; --out has to be a folder" in capsys.readouterr().err
+    outcome = analyze(model, *arguments)
+    assert outcome.status == 1
+    assert "is a file; --out has to be a folder" in outcome.err
 
 
 @pytest.mark.parametrize(
