@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from relakit.analysis.alignment import READINGS
 from relakit.analysis.results import Kind, LayerValues, ModelAnalysis
+from relakit.report.figure_files import drawable
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -126,7 +127,7 @@ def _line(
         marker=None if dashed else "o",
         markersize=4.5,
         linewidth=1.4 if dashed else 1.8,
-        label=label,
+        label=drawable(label),
     )
 
 
