@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from relakit.attention import backends as attention_backends
 from relakit.attention.backends import BACKENDS, NativeBackend
-from relakit.bench import plot, runner
+from relakit.bench import runner
 from relakit.bench.cases import make_case
 from relakit.bench.presets import PRESETS, Job
 from relakit.cli.main import app
@@ -174,7 +175,7 @@ class TestPlot:
     def test_a_run_without_matplotlib_keeps_its_numbers(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(plot, "find_spec", lambda name: None)
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
         result = bench(*SMALL, "--out", tmp_path)
         assert result.exit_code == 0, result.output
         assert "No plot: plots need matplotlib" in " ".join(result.stderr.split())

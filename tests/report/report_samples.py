@@ -304,3 +304,13 @@ def long_view(index: int, *, sparse: bool, words: int = 120) -> SentenceView:
     source = " ".join(pair.source_text for pair in pairs).split()[:words]
     target = " ".join(pair.target_text for pair in pairs).split()[:words]
     return make_view(index, " ".join(source), " ".join(target), sparse=sparse)
+
+
+def with_first_temperature(analysis: ModelAnalysis, first: str) -> ModelAnalysis:
+    """The analysis as it is with temperatures that start at a later one."""
+    kinds = []
+    for kind in analysis.kinds:
+        names = list(kind.diversity)
+        later = {name: kind.diversity[name] for name in names[names.index(first) :]}
+        kinds.append(kind.model_copy(update={"diversity": later}))
+    return analysis.model_copy(update={"kinds": tuple(kinds)})

@@ -84,3 +84,9 @@ def test_sentences() -> None:
     assert {view.index for view in low + high} <= {1, 2, 5}, "neither too short nor too long"
     assert len(low) == len(high) == 1
     assert cross_null_rate(low[0]) <= cross_null_rate(high[0])
+
+
+def test_commas_of_all_scripts_make_clauses() -> None:
+    texts = ["a b c ; d e f g", "我们 来 了 ， 他们 走 了", "x y"]
+    views = [make_view(n, text, text, sparse=True) for n, text in enumerate(texts)]
+    assert [view.index for view in clause_sentences(views, 3)] == [1, 0, 2]

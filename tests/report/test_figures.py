@@ -1,5 +1,6 @@
 """All figures as files."""
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -7,8 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 from report_page import Sample
+from report_samples import make_view
 
 from relakit.report import figures, write_figures
+from relakit.report.heat_map_figures import draw_heads
 
 pytest.importorskip("matplotlib")
 
@@ -52,3 +55,75 @@ def test_why_not(sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_matplotlib_is_loaded_only_to_draw() -> None:
     code = "import sys, relakit.report; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+WORDS = [f"w{number}" for number in range(2600)]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([0], set()),
+        ([1], {7, 9}),
+        ([0, 1], {7, 9}),
+        ([1, 1], {7, 8, 9, 10}),
+        ([1, 6], {7, 8, 9, 10}),
+        ([6], {7, 9}),
+        ([6, 60], {7, 9}),
+        ([60, 2600], set()),
+    ],
+)
+def test_no_sentence_may_be_right_for_a_figure(
+    sample: Sample, tmp_path: Path, lengths: list[int], expected: set[int]
+) -> None:
+    views = []
+    for index, length in enumerate(lengths):
+        text = " ".join(WORDS[:length])
+        layers, heads = (1, 1) if length > 1000 else (3, 4)
+        views.append(make_view(index, text, text, sparse=True, layers=layers, heads=heads))
+    written = write_figures(sample.analyses[:1], {"ReLA-g": views}, tmp_path)
+    numbers = {int(path.stem.removeprefix("figure-")) for path in written}
+    assert {number for number in numbers if number > 6} == expected
+
+
+def test_a_word_of_very_many_tokens_is_no_figure(sample: Sample) -> None:
+    view = make_view(0, "a b c", "d e f", sparse=True)
+    tokens = tuple((0, 1) for _ in range(300))
+    view = dataclasses.replace(view, source_token_spans=tokens)
+    assert draw_heads(sample.analyses[0], [view]) is None
+
+
+def test_control_characters_leave_svg_valid(sample: Sample, tmp_path: Path) -> None:
+    text = "nul\x00 esc\x1b[1m back\x08space \udc80 \uffff c1\x9b end"
+    view = make_view(0, text, text, sparse=True)
+    analysis = sample.analyses[0].model_copy(update={"name": "a\x07 $\\frac$"})
+    for path in write_figures([analysis], {analysis.name: [view, view]}, tmp_path):
+        if path.suffix == ".svg":
+            ElementTree.parse(path)
+
+
+def test_why_matplotlib_cannot_be_used(tmp_path: Path) -> None:
+    def reason(content: str) -> str:
+        (tmp_path / "matplotlib").mkdir(exist_ok=True)
+        (tmp_path / "matplotlib" / "__init__.py").write_text(content)
+        code = (
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+            "from relakit.report import why_no_figures\n"
+            "from relakit.bench.plot import why_no_plot\n"
+            "print(why_no_figures()); print(why_no_plot())"
+        )
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    broken = reason("raise ImportError('built for\\nanother NumPy')")
+    error = "need matplotlib, which cannot be imported: ImportError: built for another NumPy"
+    assert broken.splitlines() == [f"figures {error}", f"plots {error}"]
+    assert "AttributeError: nothing there" in reason("raise AttributeError('nothing there')")
+    assert "No module named 'cycler'" in reason(
+        "raise ModuleNotFoundError(\"No module named 'cycler'\", name='cycler')"
+    )
+    missing = reason("raise ModuleNotFoundError(name='matplotlib')").splitlines()
+    assert missing == [
+        "figures need matplotlib: pip install 'relakit[report]'",
+        "plots need matplotlib: pip install 'relakit[bench]'",
+    ]

@@ -85,7 +85,7 @@ def test_texts_stay_what_they_are(parts: Parts, sample: Sample) -> None:
     ]
     assert data["givenSentences"] == 8
     assert parts.value("script", "id")[:2] == ["report-data", "view-0-0"]
-    header, _ = unpack_view(parts.texts["script"][2])
+    header, _, _ = unpack_view(parts.texts["script"][2])
     assert " ".join(header["sourceWords"][:2]) in sample.views["ReLA-g"][0].source
     assert len(parts.texts["script"]) == 2 + 2 * 8
 
@@ -107,6 +107,28 @@ def test_as_many_sentences_as_fit_are_kept(sample: Sample, tmp_path: Path) -> No
     assert len(indices) == kept
     gaps = [after - before for before, after in pairwise([0, *indices, 59])]
     assert max(gaps) <= 4, "spread over the whole test set"
+
+
+def test_sentences_too_large_to_show_are_counted_but_left_out(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = " ".join(f"w{number}" for number in range(2600))
+    huge = make_view(1, text, text, sparse=True, layers=1, heads=1)
+    views = [make_view(0, "a b", "c d", sparse=True), huge]
+    path = tmp_path / "report.html"
+
+    def kept() -> list[int]:
+        count = write_report(sample.analyses[:1], {"ReLA-g": views}, path)
+        data = json.loads(Parts(path.read_text(encoding="utf-8")).texts["script"][1])
+        assert data["givenSentences"] == 2
+        assert len(data["sentences"]) == count
+        return [sentence["index"] for sentence in data["sentences"]]
+
+    assert kept() == [0]
+    views[1] = make_view(1, text[:900], text[:900], sparse=False)
+    assert kept() == [0, 1]
+    monkeypatch.setattr(html_file, "MOST_VIEW_BYTES", 100_000)
+    assert kept() == [0]
 
 
 def test_spread_to_fit() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 from report_page import Sample
+from report_samples import with_first_temperature
 
 from relakit.report.line_figures import (
     draw_alignment,
@@ -52,6 +53,24 @@ def test_diversity_is_that_of_temperature_1(sample: Sample) -> None:
     figure = draw_diversity(sample.analyses)
     (rela, _) = figure.axes[2].lines
     assert tuple(rela.get_ydata()) == sample.analyses[0].kind("cross").diversity["1"]
+    assert figure.get_suptitle() == "at temperature 1"
+
+
+def test_diversity_names_the_temperatures_that_are_shown(sample: Sample) -> None:
+    rela, softmax = sample.analyses
+    colder = with_first_temperature(rela, "0.5")
+    figure = draw_diversity([colder, softmax])
+    assert figure.get_suptitle() == "at temperature 0.5 (ReLA-g), 1 (softmax)"
+    assert tuple(figure.axes[2].lines[0].get_ydata()) == rela.kind("cross").diversity["0.5"]
+    mixed = rela.model_copy(update={"kinds": (*softmax.kinds[:2], colder.kinds[2])})
+    assert draw_diversity([mixed]).get_suptitle() == "at temperature 1 and 0.5 (ReLA-g)"
+    assert draw_diversity([colder]).get_suptitle() == "at temperature 0.5"
+
+
+def test_diversity_that_was_not_measured(sample: Sample) -> None:
+    kinds = tuple(k.model_copy(update={"diversity": {}}) for k in sample.analyses[0].kinds)
+    plain = sample.analyses[0].model_copy(update={"kinds": kinds})
+    assert draw_diversity([plain]).get_suptitle() == "at no temperature"
 
 
 def test_null_rates_with_shuffled_targets(sample: Sample) -> None:

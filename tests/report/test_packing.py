@@ -4,15 +4,16 @@ import dataclasses
 
 import numpy as np
 import pytest
-from report_samples import make_view, sample_views
+from report_samples import cross_words, make_view, sample_views
 
+from relakit.analysis.alignment import links_of
 from relakit.report.packing import KINDS, cross_null_rate, pack_view, quantise, unpack_view
 
 
 @pytest.mark.parametrize("sparse", [True, False])
 def test_weights_come_back_within_half_a_step(sparse: bool) -> None:
     view = sample_views(1, sparse=sparse)[0]
-    header, weights = unpack_view(pack_view(view).text)
+    header, weights, _ = unpack_view(pack_view(view).text)
     for kind in KINDS:
         step = view.weights[kind].max((-1, -2), keepdims=True) / 255
         error = np.abs(weights[kind] - view.weights[kind])
@@ -47,7 +48,7 @@ def test_negative_weights_keep_their_sign() -> None:
     weights = {**view.weights, "cross": view.weights["cross"] - np.float32(0.5)}
     weights["cross"][0, 0, 0, 0] = -1e-20
     signed = dataclasses.replace(view, weights=weights)
-    header, unpacked = unpack_view(pack_view(signed).text)
+    header, unpacked, _ = unpack_view(pack_view(signed).text)
     assert header["signed"] == {"encoder": False, "decoder": False, "cross": True}
     np.testing.assert_array_equal(np.sign(unpacked["cross"]), np.sign(weights["cross"]))
     step = np.abs(weights["cross"]).max((-1, -2), keepdims=True) / 127
@@ -56,14 +57,47 @@ def test_negative_weights_keep_their_sign() -> None:
 
 def test_any_text_can_be_packed() -> None:
     text = "naïve 😀 \udc80 \x00 </script> 中文"
-    header, _ = unpack_view(pack_view(make_view(0, text, text, sparse=True)).text)
+    header, _, _ = unpack_view(pack_view(make_view(0, text, text, sparse=True)).text)
     assert "".join(header["sourceWords"]) == text.replace(" ", "")
 
 
 def test_one_token() -> None:
     view = make_view(0, "a", "b", sparse=True)
-    _, weights = unpack_view(pack_view(view).text)
+    _, weights, _ = unpack_view(pack_view(view).text)
     assert {kind: weights[kind].shape[2:] for kind in KINDS} == dict.fromkeys(KINDS, (2, 2))
+
+
+def test_links_are_those_of_the_exact_weights() -> None:
+    view = sample_views(1, sparse=True)[0]
+    # Two weights less than a step apart, the larger one behind, and one that is larger by far.
+    view.weights["cross"][1, 2, 0] = 0
+    view.weights["cross"][1, 2, 0, :2] = 0.5, np.nextafter(np.float32(0.5), np.float32(1))
+    view.weights["cross"][1, 2, -1, -1] = 1
+    _, _, links = unpack_view(pack_view(view).text)
+    assert links[0, 1, 2, 0] == 1
+    layers, heads = view.weights["cross"].shape[:2]
+    for first, reading in enumerate(links):
+        for layer in range(layers):
+            for head in range(heads + 1):
+                words = cross_words(view, layer, None if head == heads else head, first)
+                found = reading[layer, head].tolist()
+                assert {(s, t) for t, s in enumerate(found) if s >= 0} == links_of(words)
+
+
+def test_links_where_the_end_competes() -> None:
+    view = make_view(0, "a b", "c d", sparse=True)
+    view.weights["cross"][:] = 0
+    view.weights["cross"][..., 0, :] = 0.1, 0.3, 0.4
+    assert unpack_view(pack_view(view).text)[2][0, 0, 0].tolist() == [1, -1]
+    assert unpack_view(pack_view(view, "competes").text)[2][0, 0, 0].tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("texts", [("", ""), ("a", ""), ("", "b")])
+def test_empty_sentences(texts: tuple[str, str]) -> None:
+    view = make_view(0, *texts, sparse=True)
+    _, weights, links = unpack_view(pack_view(view).text)
+    assert weights["cross"].shape[2:] == (len(texts[1]) + 1, len(texts[0]) + 1)
+    assert links.shape == (2, 3, 5, len(texts[1]))
 
 
 def test_null_rate() -> None:

@@ -1,17 +1,13 @@
 """Align sentence pairs with every head of a model, and count links against gold."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Iterable
 
 from relakit.analysis.alignment_counts import AlignmentCounts
 from relakit.analysis.alignment_report import AlignmentReport, AlignmentSettings, EndWeight
 from relakit.analysis.cross_attention import capture_cross_attention
+from relakit.analysis.encoded_pairs import EncodedPairs
 from relakit.analysis.gold_pairs import GoldPair
-from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
-from relakit.analysis.words import words_of_tokens
+from relakit.analysis.pair_batches import BATCH_TOKENS
 from relakit.data.tokenizer import Tokenizer
 from relakit.model import Transformer
 
@@ -43,29 +39,9 @@ def evaluate_alignment(
     config = model.config
     config.check_tokenizer(tokenizer.size)
     counts = AlignmentCounts(config.decoder_layers, config.heads, AlignmentSettings(end=end))
-    waiting: dict[int, _Encoded] = {}
-
-    def read() -> Iterator[TokenPair]:
-        for index, pair in enumerate(pairs):
-            source, target = tokenizer.encode(pair.source), tokenizer.encode(pair.target)
-            waiting[index] = _Encoded(
-                pair,
-                words_of_tokens(source.spans, pair.source_words),
-                words_of_tokens(target.spans, pair.target_words),
-            )
-            yield source.ids, target.ids
-
-    for attention in capture_cross_attention(model, read(), batch_tokens=batch_tokens):
-        encoded = waiting.pop(attention.index)
-        pair = encoded.pair
-        counts.add(attention, pair, pair.gold, encoded.source, encoded.target)
+    encoded: EncodedPairs[GoldPair] = EncodedPairs(tokenizer)
+    tokens = encoded.read(pairs)
+    for attention in capture_cross_attention(model, tokens, batch_tokens=batch_tokens):
+        one = encoded.take(attention.index)
+        counts.add(attention, one.pair, one.pair.gold, one.source_words, one.target_words)
     return counts.report(config.cross_attention)
-
-
-@dataclass(frozen=True)
-class _Encoded:
-    """A pair, and the word of each of its tokens."""
-
-    pair: GoldPair
-    source: npt.NDArray[np.int64]
-    target: npt.NDArray[np.int64]

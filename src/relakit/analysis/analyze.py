@@ -1,11 +1,9 @@
 """All numbers of one model on one test set, from one pass over it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from relakit.analysis.alignment_counts import AlignmentCounts
 from relakit.analysis.alignment_report import AlignmentReport, AlignmentSettings, EndWeight
@@ -13,6 +11,7 @@ from relakit.analysis.analysis_pairs import AnalysisPair
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches
 from relakit.analysis.class_totals import ClassTotals
 from relakit.analysis.cross_attention import cross_attention_of
+from relakit.analysis.encoded_pairs import EncodedPair, EncodedPairs
 from relakit.analysis.flops import rela_g_flops, softmax_flops
 from relakit.analysis.kind_totals import KindTotals
 from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
@@ -20,7 +19,6 @@ from relakit.analysis.results import AnalysisSettings, FlopCounts, ModelAnalysis
 from relakit.analysis.shuffled_totals import ShuffledTotals
 from relakit.analysis.views import SentenceView
 from relakit.analysis.word_classes import query_classes, token_class
-from relakit.analysis.words import Span, words_of_tokens
 from relakit.data.tokenizer import Tokenizer
 from relakit.model import ATTENTION_KINDS, Transformer
 
@@ -82,24 +80,6 @@ def analyze_model(
     return analysis, sorted(run.views, key=lambda view: view.index)
 
 
-@dataclass(frozen=True)
-class _Encoded:
-    """A pair, where its tokens are, and which word each belongs to."""
-
-    pair: AnalysisPair
-    source_spans: tuple[Span, ...]
-    target_spans: tuple[Span, ...]
-    source_words: npt.NDArray[np.int64]
-    target_words: npt.NDArray[np.int64]
-
-    def query_classes(self) -> list[str | None]:
-        pair = self.pair
-        classes = pair.target_tags
-        if classes is None:
-            classes = tuple(token_class(pair.target[start:end]) for start, end in pair.target_words)
-        return query_classes(self.target_words, classes)
-
-
 class _Analysis:
     """The totals so far, and the pairs of the current window that have not run yet."""
 
@@ -113,7 +93,6 @@ class _Analysis:
     ) -> None:
         config = model.config
         self.config = config
-        self.tokenizer = tokenizer
         self.settings = settings
         self.keep = keep
         self.pairs = self.source_tokens = self.target_tokens = 0
@@ -125,30 +104,22 @@ class _Analysis:
             config.decoder_layers, config.heads, AlignmentSettings(end=end)
         )
         self.views: list[SentenceView] = []
-        self._waiting: dict[int, _Encoded] = {}
+        self._encoded: EncodedPairs[AnalysisPair] = EncodedPairs(tokenizer)
 
     def read(self, pairs: Iterable[AnalysisPair]) -> Iterator[TokenPair]:
-        for index, pair in enumerate(pairs):
-            self._check_tags(index, pair)
-            source, target = self.tokenizer.encode(pair.source), self.tokenizer.encode(pair.target)
-            self._waiting[index] = _Encoded(
-                pair,
-                tuple(source.spans),
-                tuple(target.spans),
-                words_of_tokens(source.spans, pair.source_words),
-                words_of_tokens(target.spans, pair.target_words),
-            )
-            yield source.ids, target.ids
+        return self._encoded.read(self._with_checked_tags(pairs))
 
-    def _check_tags(self, index: int, pair: AnalysisPair) -> None:
-        has_tags = pair.target_tags is not None
-        if self.has_tags is None:
-            self.has_tags = has_tags
-        elif has_tags != self.has_tags:
-            raise ValueError(
-                f"pair {index + 1:,} has {'' if has_tags else 'no '}tags, those before have "
-                f"{'none' if has_tags else 'some'}: give tags for all pairs or for none"
-            )
+    def _with_checked_tags(self, pairs: Iterable[AnalysisPair]) -> Iterator[AnalysisPair]:
+        for number, pair in enumerate(pairs, 1):
+            has_tags = pair.target_tags is not None
+            if self.has_tags is None:
+                self.has_tags = has_tags
+            elif has_tags != self.has_tags:
+                raise ValueError(
+                    f"pair {number:,} has {'' if has_tags else 'no '}tags, those before have "
+                    f"{'none' if has_tags else 'some'}: give tags for all pairs or for none"
+                )
+            yield pair
 
     def add(self, batch: AttentionBatch) -> None:
         self.shuffled.add(batch)
@@ -159,8 +130,8 @@ class _Analysis:
         self.target_tokens += int(batch.target_sizes.sum())
         for kind in self.kinds:
             kind.add(batch)
-        encoded = {index: self._waiting.pop(index) for index in batch.indices}
-        self.classes.add(batch, [encoded[index].query_classes() for index in batch.indices])
+        encoded = {index: self._encoded.take(index) for index in batch.indices}
+        self.classes.add(batch, [_classes(encoded[index]) for index in batch.indices])
         if any(one.pair.gold is not None for one in encoded.values()):
             for attention in cross_attention_of(batch):
                 one = encoded[attention.index]
@@ -208,7 +179,16 @@ class _Analysis:
         return self.alignment.report(self.config.cross_attention)
 
 
-def _view(batch: AttentionBatch, place: int, encoded: _Encoded) -> SentenceView:
+def _classes(encoded: EncodedPair[AnalysisPair]) -> list[str | None]:
+    """Of each query: the tag, or else the class, of the word before it."""
+    pair = encoded.pair
+    classes = pair.target_tags
+    if classes is None:
+        classes = tuple(token_class(pair.target[start:end]) for start, end in pair.target_words)
+    return query_classes(encoded.target_words, classes)
+
+
+def _view(batch: AttentionBatch, place: int, encoded: EncodedPair[AnalysisPair]) -> SentenceView:
     """The pair at one place of a batch, with copies of its attention."""
     pair = encoded.pair
     weights = {}

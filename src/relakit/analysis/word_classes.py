@@ -9,7 +9,7 @@ from relakit.analysis.words import NO_WORD, Integers
 BEGIN_CLASS: Final = "<s>"
 """Of the first step, before which no word was written."""
 
-_COMMAS: Final = frozenset(",،、，､﹐﹑߸፣᠂᠈")
+COMMAS: Final = frozenset(",،、，､﹐﹑߸፣᠂᠈")
 _FULL_STOPS: Final = frozenset(".。．｡।۔።…")
 
 
@@ -20,7 +20,7 @@ def token_class(word: str) -> str:
     (there is one in it), ``capitalised`` and ``word``.
     """
     characters = set(word)
-    if characters and characters <= _COMMAS:
+    if characters and characters <= COMMAS:
         return "comma"
     if characters and characters <= _FULL_STOPS:
         return "full stop"

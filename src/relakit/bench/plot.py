@@ -1,13 +1,12 @@
 """The plot: how much faster than softmax attention, over the length, for each share of zeros."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from relakit.bench.cases import DEMO, MODES, Case
 from relakit.bench.results import CaseResult
-from relakit.report.figure_files import save_figure
+from relakit.report.figure_files import save_figure, why_no_figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,9 +35,7 @@ Colours: TypeAlias = dict[str, tuple[float, float, float, float] | str]
 
 def why_no_plot() -> str | None:
     """The reason why nothing can be drawn here, if there is one."""
-    if find_spec("matplotlib") is None:
-        return "plots need matplotlib: pip install 'relakit[bench]'"
-    return None
+    return why_no_figures("plots", "bench")
 
 
 def write_plots(results: Sequence[CaseResult], directory: Path, caption: str = "") -> list[Path]:

@@ -5,12 +5,16 @@ from typing import Final
 
 from relakit.analysis.results import ModelAnalysis
 from relakit.analysis.views import SentenceView
+from relakit.analysis.word_classes import COMMAS
 from relakit.report.packing import cross_null_rate
 
 SHOWN_HEADS: Final = 4
 TELLING_WORDS: Final = 12
 """A sentence of about this length says something and can still be read in print."""
 MOST_WORDS: Final = 45
+"""A longer sentence would not fit on a printed page."""
+MOST_TOKENS: Final = 200
+"""The same, for words of very many tokens"""
 ALWAYS: Final = 0.99
 """A head with a higher null rate shows nothing."""
 
@@ -72,19 +76,13 @@ def nullable_aligner(analysis: ModelAnalysis, layer: int) -> int:
 
 
 def usual_sentences(views: Sequence[SentenceView], count: int) -> list[SentenceView]:
-    """Sentences of a length that can be read in print."""
-    return sorted(views, key=lambda view: abs(_words(view) - TELLING_WORDS))[:count]
+    """Sentences of a length that can be read in print, at most so many."""
+    return sorted(_printable(views), key=lambda view: abs(_words(view) - TELLING_WORDS))[:count]
 
 
 def clause_sentences(views: Sequence[SentenceView], count: int) -> list[SentenceView]:
     """Sentences of several clauses: the longest with a comma, as far as they can be printed."""
-
-    def order(view: SentenceView) -> tuple[bool, bool, int]:
-        length = _words(view)
-        too_long = length > MOST_WORDS
-        return too_long, not _has_comma(view), length if too_long else -length
-
-    return sorted(views, key=order)[:count]
+    return sorted(_printable(views), key=lambda view: (not _has_comma(view), -_words(view)))[:count]
 
 
 def by_null_rate(
@@ -92,12 +90,26 @@ def by_null_rate(
 ) -> tuple[list[SentenceView], list[SentenceView]]:
     """The pairs with the lowest and with the highest cross-attention null rate.
 
-    Of pairs that can be printed and have some words; none is in both lists.
+    Of pairs that can be printed, and have some words if there are such; none is in both lists,
+    which have the same length.
     """
-    readable = [view for view in views if TELLING_WORDS / 3 <= _words(view) <= MOST_WORDS]
-    ranked = sorted(readable or views, key=cross_null_rate)
+    printable = _printable(views)
+    telling = [view for view in printable if _words(view) >= TELLING_WORDS / 3]
+    ranked = sorted(telling if len(telling) > 1 else printable, key=cross_null_rate)
     count = min(count, len(ranked) // 2)
     return ranked[:count], ranked[len(ranked) - count :]
+
+
+def _printable(views: Sequence[SentenceView]) -> list[SentenceView]:
+    """Those with words on both sides, and not too many for a figure."""
+    return [
+        view
+        for view in views
+        if view.source_words
+        and view.target_words
+        and _words(view) <= MOST_WORDS
+        and max(len(view.source_token_spans), len(view.target_token_spans)) <= MOST_TOKENS
+    ]
 
 
 def _words(view: SentenceView) -> int:
@@ -105,5 +117,4 @@ def _words(view: SentenceView) -> int:
 
 
 def _has_comma(view: SentenceView) -> bool:
-    commas = ",、،,;"
-    return any(comma in view.source or comma in view.target for comma in commas)
+    return not COMMAS.isdisjoint(view.source + view.target)

@@ -1,9 +1,9 @@
 """Figures as files. Matplotlib is imported only when something is drawn."""
 
 import io
-from importlib.util import find_spec
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from relakit.data.whole_files import write_whole
 
@@ -11,11 +11,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def why_no_figures() -> str | None:
-    """The reason why nothing can be drawn here, if there is one."""
-    if find_spec("matplotlib") is None:
-        return "figures need matplotlib: pip install 'relakit[report]'"
+_NO_XML: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""Control characters, halves of surrogate pairs, and what is no character"""
+
+
+def why_no_figures(what: str = "figures", extra: str = "report") -> str | None:
+    """The reason why nothing can be drawn here, if there is one.
+
+    Args:
+        what: what cannot be drawn then.
+        extra: the extra of relakit that brings matplotlib.
+    """
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name == "matplotlib":
+            return f"{what} need matplotlib: pip install 'relakit[{extra}]'"
+        return _broken(what, error)
+    except Exception as error:  # a broken installation may raise anything
+        return _broken(what, error)
     return None
+
+
+def _broken(what: str, error: Exception) -> str:
+    """On one line, whatever the error's text is."""
+    text = " ".join(str(error).split())
+    return f"{what} need matplotlib, which cannot be imported: {type(error).__name__}: {text}"
+
+
+def drawable(text: str) -> str:
+    """The text with a replacement character for each that no SVG file may hold."""
+    return _NO_XML.sub("\ufffd", text)
 
 
 def save_figure(figure: "Figure", path: Path) -> None:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 FORMATS: Final = ("svg", "png")
 
 _SENTENCE_FIGURES: Final[
-    dict[int, tuple[int, Callable[[ModelAnalysis, Sequence[SentenceView]], "Figure"]]]
-] = {7: (1, draw_heads), 8: (2, draw_examples), 9: (1, draw_clauses), 10: (2, draw_quality)}
-"""By the figure's number: how many sentences it needs, and what draws it."""
+    dict[int, Callable[[ModelAnalysis, Sequence[SentenceView]], "Figure | None"]]
+] = {7: draw_heads, 8: draw_examples, 9: draw_clauses, 10: draw_quality}
+"""By the figure's number: what draws it, if there are sentences for it."""
 
 
 def write_figures(
@@ -40,7 +40,8 @@ def write_figures(
     """Draw all figures, each as SVG and PNG.
 
     Figures 3 to 6 hold all models, figure 4 those with gold links. Figures 7 to 10 are of one
-    model; with several models the file's name ends with the model's.
+    model; with several models the file's name ends with the model's. Those that no sentence is
+    right for are left out: it may be too long, or have no words.
 
     Args:
         analyses: of each model.
@@ -58,9 +59,15 @@ def write_figures(
         raise ValueError(problem)
     if not analyses:
         raise ValueError("figures need the analysis of at least one model, got none")
+    from matplotlib import rc_context
+
     written = []
     for name, draw in _drawings(analyses, views):
-        figure = draw()
+        # Names of models are no formulas.
+        with rc_context({"text.parse_math": False}):
+            figure = draw()
+        if figure is None:
+            continue
         for suffix in FORMATS:
             path = folder / f"{name}.{suffix}"
             save_figure(figure, path)
@@ -71,9 +78,9 @@ def write_figures(
 
 def _drawings(
     analyses: Sequence[ModelAnalysis], views: Mapping[str, Sequence[SentenceView]]
-) -> list[tuple[str, Callable[[], "Figure"]]]:
+) -> list[tuple[str, Callable[[], "Figure | None"]]]:
     """Names of files, and what draws them."""
-    drawings: list[tuple[str, Callable[[], Figure]]] = [
+    drawings: list[tuple[str, Callable[[], Figure | None]]] = [
         ("figure-3", lambda: draw_sparsity(analyses)),
         ("figure-5", lambda: draw_diversity(analyses)),
         ("figure-6", lambda: draw_null_rates(analyses)),
@@ -83,17 +90,16 @@ def _drawings(
     names = _file_names([analysis.name for analysis in analyses])
     for analysis, name in zip(analyses, names, strict=True):
         own = views.get(analysis.name, ())
-        for number, (least, draw) in _SENTENCE_FIGURES.items():
-            if len(own) >= least:
-                drawings.append((f"figure-{number}{name}", _later(draw, analysis, own)))
+        for number, draw in _SENTENCE_FIGURES.items():
+            drawings.append((f"figure-{number}{name}", _later(draw, analysis, own)))
     return drawings
 
 
 def _later(
-    draw: Callable[[ModelAnalysis, Sequence[SentenceView]], "Figure"],
+    draw: Callable[[ModelAnalysis, Sequence[SentenceView]], "Figure | None"],
     analysis: ModelAnalysis,
     views: Sequence[SentenceView],
-) -> Callable[[], "Figure"]:
+) -> Callable[[], "Figure | None"]:
     return lambda: draw(analysis, views)
 
 

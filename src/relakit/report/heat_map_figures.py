@@ -1,4 +1,7 @@
-"""Figures 7 to 10: cross-attention of some heads on some sentences, words on the axes."""
+"""Figures 7 to 10: cross-attention of some heads on some sentences, words on the axes.
+
+A figure is None where there is no sentence that it could show.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +21,7 @@ from relakit.report.example_choice import (
     telling_layer,
     usual_sentences,
 )
+from relakit.report.figure_files import drawable
 from relakit.report.packing import cross_null_rate
 
 if TYPE_CHECKING:
@@ -34,6 +38,8 @@ FONTS: Final[tuple[str, ...]] = (
     "WenQuanYi Micro Hei",
 )
 """Those that are installed are used, each for the characters that the ones before do not have."""
+LONGEST_LABEL: Final = 30
+"""Characters"""
 CELL: Final = 0.17
 """Inches of a cell's side"""
 
@@ -46,28 +52,28 @@ class _Panel:
     title: str
 
 
-def draw_heads(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure":
+def draw_heads(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure | None":
     """Figure 7: one sentence in several heads of the layer whose heads differ most."""
     layer = telling_layer(analysis)
-    (view,) = usual_sentences(views, 1)
-    return _draw([_head_panels(analysis, view, layer)], f"{analysis.name}, {_layer(layer)}")
+    rows = [_head_panels(analysis, view, layer) for view in usual_sentences(views, 1)]
+    return _draw(rows, f"{analysis.name}, {_layer(layer)}")
 
 
-def draw_examples(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure":
+def draw_examples(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure | None":
     """Figure 8: more sentences in the same heads."""
     layer = telling_layer(analysis)
     rows = [_head_panels(analysis, view, layer) for view in usual_sentences(views, 4)[1:]]
     return _draw(rows, f"{analysis.name}, {_layer(layer)}")
 
 
-def draw_clauses(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure":
+def draw_clauses(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure | None":
     """Figure 9: sentences of several clauses in the same heads."""
     layer = telling_layer(analysis)
     rows = [_head_panels(analysis, view, layer) for view in clause_sentences(views, 2)]
     return _draw(rows, f"{analysis.name}, {_layer(layer)}, several clauses")
 
 
-def draw_quality(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure":
+def draw_quality(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure | None":
     """Figure 10: pairs with the lowest null rates above, with the highest below."""
     layer = telling_layer(analysis)
     head = nullable_aligner(analysis, layer)
@@ -109,12 +115,14 @@ def cross_word_weights(view: SentenceView, layer: int, head: int) -> npt.NDArray
     )
 
 
-def _draw(rows: Sequence[Sequence[_Panel]], title: str) -> "Figure":
+def _draw(rows: Sequence[Sequence[_Panel]], title: str) -> "Figure | None":
     """A row of panels for each sentence or group. Text of the corpus is never read as maths."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     rows = [row for row in rows if row]
+    if not rows:
+        return None
     with rc_context({"font.family": _fonts(), "font.size": 8, "text.parse_math": False}):
         columns = max(map(len, rows))
         widths = [
@@ -141,8 +149,13 @@ def _draw(rows: Sequence[Sequence[_Panel]], title: str) -> "Figure":
             for number, panel in enumerate(row):
                 is_named = number == 0 or panel.view is not row[number - 1].view
                 _draw_panel(axes[number], panel, name_rows=is_named)
-        figure.suptitle(title, fontsize=10)
+        figure.suptitle(drawable(title), fontsize=10)
     return figure
+
+
+def _label(word: str) -> str:
+    """A word that leaves room for the picture."""
+    return drawable(word if len(word) <= LONGEST_LABEL else f"{word[: LONGEST_LABEL - 1]}…")
 
 
 def _fonts() -> list[str]:
@@ -176,8 +189,8 @@ def _draw_panel(ax: "Axes", panel: _Panel, *, name_rows: bool) -> None:
         aspect="equal",
         interpolation="nearest",
     )
-    sources = [view.source[start:end] for start, end in view.source_words]
-    targets = [view.target[start:end] for start, end in view.target_words]
+    sources = [_label(view.source[start:end]) for start, end in view.source_words]
+    targets = [_label(view.target[start:end]) for start, end in view.target_words]
     ax.set_xticks(range(len(sources) + 1), [*sources, END], rotation=90)
     names = [*targets, END] if name_rows else [""] * len(null_rows)
     marked = [f"{name} ∅" if null else name for name, null in zip(names, null_rows, strict=True)]

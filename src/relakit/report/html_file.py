@@ -15,6 +15,9 @@ from relakit.report.packing import PackedView, pack_view
 from relakit.report.page_data import json_for_script, page_data
 
 MAX_BYTES: Final = 16_000_000
+MOST_TOKENS: Final = 400
+MOST_VIEW_BYTES: Final = 2_000_000
+"""A larger sentence would take the place of too many others."""
 STYLES: Final = ("theme.css", "layout.css", "controls.css", "pictures.css", "print.css")
 SCRIPTS: Final = (
     "elements.js",
@@ -58,7 +61,8 @@ def write_report(
         path: the file; missing folders are made.
         title: stands at the top.
         max_bytes: size of the file that the sentences may fill. If they do not fit, as many are
-            kept as do, spread evenly.
+            kept as do, spread evenly. A view of more than `MOST_TOKENS` tokens, or of more than
+            `MOST_VIEW_BYTES`, is left out in any case.
 
     Returns:
         How many sentences the page has.
@@ -68,10 +72,8 @@ def write_report(
             sentences differ.
     """
     _check_names(analyses, views)
-    packed = [
-        {view.index: view for view in map(pack_view, views.get(analysis.name, ()))}
-        for analysis in analyses
-    ]
+    given: set[int] = set()
+    packed = [_packed(analysis, views.get(analysis.name, ()), given) for analysis in analyses]
     indices = sorted(set().union(*packed))
     _check_texts(analyses, packed)
     rest = _page(analyses, title, [], "")
@@ -89,9 +91,25 @@ def write_report(
         if index in of_model
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    page = _page(analyses, title, sentences, blocks, len(indices))
+    page = _page(analyses, title, sentences, blocks, len(given))
     write_whole(path, page.encode("utf-8", "backslashreplace"))
     return len(chosen)
+
+
+def _packed(
+    analysis: ModelAnalysis, views: Iterable[SentenceView], given: set[int]
+) -> dict[int, PackedView]:
+    """Those of a model's views that can be shown, by index; the indices of all go to ``given``."""
+    end = "ignored" if analysis.alignment is None else analysis.alignment.settings.end
+    packed = {}
+    for view in views:
+        given.add(view.index)
+        # Before packing, which would need a multiple of the weights' memory.
+        if max(len(view.source_token_spans), len(view.target_token_spans)) <= MOST_TOKENS:
+            of_view = pack_view(view, end)
+            if len(of_view.text) <= MOST_VIEW_BYTES:
+                packed[view.index] = of_view
+    return packed
 
 
 def spread_to_fit(sizes: Sequence[int], limit: int) -> list[int]:

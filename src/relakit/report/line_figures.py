@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 from relakit.analysis.alignment import READINGS
 from relakit.analysis.results import Kind, LayerValues, ModelAnalysis
+from relakit.report.figure_files import drawable
+from relakit.report.temperatures import shown_temperature, temperature_note
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -52,9 +54,11 @@ def draw_diversity(analyses: Sequence[ModelAnalysis]) -> "Figure":
     for (kind, title), ax in zip(PANELS.items(), axes, strict=True):
         ax.set_title(title, loc="left")
         for number, analysis in enumerate(analyses):
-            values = next(iter(analysis.kind(kind).diversity.values()))
+            result = analysis.kind(kind)
+            values = result.diversity.get(shown_temperature(result), ())
             _line(ax, number, values, analysis.name)
         ax.set_ylim(bottom=0)
+    figure.suptitle(drawable(temperature_note(analyses)), fontsize=10)
     return _finish(figure, axes)
 
 
@@ -126,7 +130,7 @@ def _line(
         marker=None if dashed else "o",
         markersize=4.5,
         linewidth=1.4 if dashed else 1.8,
-        label=label,
+        label=drawable(label),
     )
 
 

@@ -11,9 +11,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from relakit.analysis.alignment import READINGS
+from relakit.analysis.alignment_report import EndWeight
 from relakit.analysis.results import Kind
 from relakit.analysis.views import SentenceView
 from relakit.analysis.words import Span
+from relakit.report.word_links import word_links
 
 KINDS: Final[tuple[Kind, ...]] = ("encoder", "decoder", "cross")
 LEVELS: Final = 255
@@ -35,8 +38,14 @@ class PackedView:
     """Base64 of what `unpack_view` reads"""
 
 
-def pack_view(view: SentenceView) -> PackedView:
+def pack_view(view: SentenceView, end: EndWeight = "ignored") -> PackedView:
     """Quantise and compress a view.
+
+    Links between words are found before, from the exact weights.
+
+    Args:
+        view: a sentence pair.
+        end: what weight on the source's end-of-sentence token does to links.
 
     Raises:
         ValueError: a weight is no finite number, or the shapes do not fit the tokens.
@@ -53,7 +62,8 @@ def pack_view(view: SentenceView) -> PackedView:
     header = text.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes an escape
     # Spaces at the end, so that the numbers that follow start at a multiple of four bytes.
     header += b" " * (-len(header) % 4)
-    content = b"".join([len(header).to_bytes(4, "little"), header, *scales, *cells])
+    links = word_links(view, end).astype("<i2").tobytes()
+    content = b"".join([len(header).to_bytes(4, "little"), header, *scales, links, *cells])
     return PackedView(
         index=view.index,
         source=view.source,
@@ -93,8 +103,10 @@ def quantise(
     return scales.astype(np.float32), levels.astype(np.uint8)
 
 
-def unpack_view(text: str) -> tuple[dict[str, Any], dict[Kind, npt.NDArray[np.float64]]]:
-    """What the page makes of a packed view: the header, and the weights by kind."""
+def unpack_view(
+    text: str,
+) -> tuple[dict[str, Any], dict[Kind, npt.NDArray[np.float64]], npt.NDArray[np.int16]]:
+    """What the page makes of a packed view: the header, the weights by kind, and `word_links`."""
     content = zlib.decompress(base64.b64decode(text), wbits=-zlib.MAX_WBITS)
     start = 4 + int.from_bytes(content[:4], "little")
     header: dict[str, Any] = json.loads(content[4:start])
@@ -104,6 +116,11 @@ def unpack_view(text: str) -> tuple[dict[str, Any], dict[Kind, npt.NDArray[np.fl
         count = math.prod(shapes[kind][:2])
         scales[kind] = np.frombuffer(content, "<f4", count, start).reshape(shapes[kind][:2])
         start += 4 * count
+    layers, heads = shapes["cross"][:2]
+    links_shape = (len(READINGS), layers, heads + 1, len(header["targetWords"]))
+    count = math.prod(links_shape)
+    links = np.frombuffer(content, "<i2", count, start).reshape(links_shape)
+    start += links.nbytes
     weights: dict[Kind, npt.NDArray[np.float64]] = {}
     for kind in KINDS:
         is_signed = header["signed"][kind]
@@ -112,7 +129,7 @@ def unpack_view(text: str) -> tuple[dict[str, Any], dict[Kind, npt.NDArray[np.fl
         start += count
         steps = SIGNED_LEVELS if is_signed else LEVELS
         weights[kind] = cells.reshape(shapes[kind]) / steps * scales[kind][..., None, None]
-    return header, weights
+    return header, weights, links
 
 
 def _header(view: SentenceView) -> dict[str, Any]:

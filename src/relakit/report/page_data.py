@@ -8,6 +8,7 @@ from typing import Any
 from relakit.analysis.alignment import READINGS, AlignmentScore
 from relakit.analysis.alignment_report import AlignmentReport, AttentionScores
 from relakit.analysis.results import KindResult, ModelAnalysis
+from relakit.report.temperatures import shown_temperature, temperature_note
 
 
 def page_data(
@@ -17,6 +18,7 @@ def page_data(
     return {
         "title": title,
         "models": [_model(analysis) for analysis in analyses],
+        "diversityTemperatures": temperature_note(analyses),
         "sentences": list(sentences),
     }
 
@@ -44,7 +46,20 @@ def _model(analysis: ModelAnalysis) -> dict[str, Any]:
         "bleu": analysis.bleu,
         "bleuSignature": analysis.bleu_signature,
         "alignment": analysis.alignment and _alignment(analysis.alignment),
+        "inputs": _inputs(analysis),
     }
+
+
+def _inputs(analysis: ModelAnalysis) -> dict[str, Any]:
+    """What is known of where the numbers are from: files, and how translations were made."""
+    found: dict[str, Any] = {}
+    for name in ("source", "target", "gold", "tags", "inputs", "translation"):
+        value = getattr(analysis, name, None)
+        if isinstance(value, dict):
+            found.update(value)
+        elif value is not None:
+            found[name] = value
+    return found
 
 
 def _kind(result: KindResult) -> dict[str, Any]:
@@ -60,6 +75,7 @@ def _kind(result: KindResult) -> dict[str, Any]:
         "firstSink": result.first_sink,
         "endSink": result.end_sink,
         "diversity": result.diversity,
+        "temperature": shown_temperature(result),
     }
 
 

@@ -8,6 +8,8 @@ const END = "⟨end⟩";
  * @typedef {Object} Picture
  * @property {string[]} rows labels of the queries
  * @property {string[]} columns labels of the keys
+ * @property {Array<string|undefined>} rowTags what is known about the rows' words
+ * @property {Array<string|undefined>} columnTags
  * @property {Float64Array} weights [rows * columns]
  * @property {boolean[]} nullRows rows whose weights are all 0
  * @property {number} max the largest weight's size
@@ -16,8 +18,9 @@ const END = "⟨end⟩";
  */
 
 /**
- * One side of a matrix: each token's label and group, and the groups' labels.
- * @typedef {{labels: string[], groups: number[], groupLabels: string[]}} Axis
+ * One side of a matrix: each token's label and group, and the groups' labels and tags.
+ * @typedef {{labels: string[], groups: number[], groupLabels: string[],
+ *   groupTags: Array<string|undefined>}} Axis
  */
 
 /** The number of heads, which stands for their mean, is a choice of head too. */
@@ -46,8 +49,8 @@ function headWeights(view, kind, layer, head) {
 
 /** @returns {{rows: Axis, columns: Axis}} */
 function axesOf(view, kind, reading) {
-  const source = axis(view.sourceTokens, view.sourceTokenWords, view.sourceWords);
-  const target = axis(view.targetTokens, view.targetTokenWords, view.targetWords);
+  const source = axis(view.sourceTokens, view.sourceTokenWords, view.sourceWords, []);
+  const target = axis(view.targetTokens, view.targetTokenWords, view.targetWords, view.tags ?? []);
   if (kind === "encoder") return { rows: withEnd(source), columns: withEnd(source) };
   if (kind === "decoder") return { rows: withBegin(target), columns: withBegin(target) };
   return {
@@ -56,17 +59,17 @@ function axesOf(view, kind, reading) {
   };
 }
 
-function axis(labels, groups, groupLabels) {
-  return { labels, groups, groupLabels };
+function axis(labels, groups, groupLabels, groupTags) {
+  return { labels, groups, groupLabels, groupTags };
 }
 
-function withEnd({ labels, groups, groupLabels }) {
-  return axis([...labels, END], [...groups, groupLabels.length], [...groupLabels, END]);
+function withEnd({ labels, groups, groupLabels, groupTags }) {
+  return axis([...labels, END], [...groups, groupLabels.length], [...groupLabels, END], groupTags);
 }
 
-function withBegin({ labels, groups, groupLabels }) {
+function withBegin({ labels, groups, groupLabels, groupTags }) {
   const moved = groups.map((group) => (group < 0 ? group : group + 1));
-  return axis([BEGIN, ...labels], [0, ...moved], [BEGIN, ...groupLabels]);
+  return axis([BEGIN, ...labels], [0, ...moved], [BEGIN, ...groupLabels], [undefined, ...groupTags]);
 }
 
 /**
@@ -98,6 +101,7 @@ function pictureOf(view, { kind, layer, head, units, reading }) {
   const weights = inWords ? betweenWords(tokens, rows, columns) : tokens;
   const rowLabels = inWords ? rows.groupLabels : rows.labels;
   const columnLabels = inWords ? columns.groupLabels : columns.labels;
+  const tags = ({ groups, groupTags }) => (inWords ? groupTags : groups.map((group) => groupTags[group]));
   const width = columnLabels.length;
   const nullRows = rowLabels.map((_, row) => {
     for (let column = 0; column < width; column++) if (weights[row * width + column] !== 0) return false;
@@ -109,7 +113,17 @@ function pictureOf(view, { kind, layer, head, units, reading }) {
     max = Math.max(max, Math.abs(weight));
     negative ||= weight < 0;
   }
-  return { rows: rowLabels, columns: columnLabels, weights, nullRows, max, negative, causal: kind === "decoder" };
+  return {
+    rows: rowLabels,
+    columns: columnLabels,
+    rowTags: tags(rows),
+    columnTags: tags(columns),
+    weights,
+    nullRows,
+    max,
+    negative,
+    causal: kind === "decoder",
+  };
 }
 
 /** Share of the cells that a query may see whose weight is exactly 0. @param {Picture} picture */

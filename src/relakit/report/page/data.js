@@ -1,6 +1,7 @@
 // What the file holds: numbers of the models, and sentences that are unpacked when they are shown.
 
 const KINDS = ["encoder", "decoder", "cross"];
+const READINGS = ["normal", "shifted"];
 const KIND_NAMES = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
 
 const report = JSON.parse(byId("report-data").textContent);
@@ -25,6 +26,8 @@ const views = new Map();
  * @property {string[]|null} tags
  * @property {Object<string, {shape: number[], scales: Float32Array, levels: Uint8Array|Int8Array,
  *   steps: number}>} kinds a weight is level / steps * scale of its head
+ * @property {Int16Array} links [readings * layers * (heads + 1) * target words]: the source word that
+ *   a target word is linked to, from exact weights; -1 for none. The mean of heads is the last head
  */
 
 /** @returns {Promise<View|null>} null where the model has no view of the sentence */
@@ -53,6 +56,9 @@ async function unpack(element) {
     kinds[kind] = { shape, scales: new Float32Array(content, place, heads) };
     place += 4 * heads;
   }
+  const [layers, crossHeads] = header.shapes.cross;
+  const links = new Int16Array(content, place, READINGS.length * layers * (crossHeads + 1) * header.targetWords.length);
+  place += links.byteLength;
   for (const kind of KINDS) {
     const size = kinds[kind].shape.reduce((product, length) => product * length, 1);
     const isSigned = header.signed[kind];
@@ -60,5 +66,5 @@ async function unpack(element) {
     kinds[kind].steps = isSigned ? 127 : 255;
     place += size;
   }
-  return { ...header, kinds };
+  return { ...header, kinds, links };
 }

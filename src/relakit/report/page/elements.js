@@ -16,7 +16,13 @@ function el(tag, properties = {}, ...children) {
 
 /** An SVG element; otherwise as `el`. @returns {SVGElement} */
 function svgEl(tag, properties = {}, ...children) {
-  return fill(document.createElementNS(SVG, tag), properties, children);
+  const allowed = Object.entries(properties).map(([name, value]) => [name, typeof value === "string" ? xmlText(value) : value]);
+  return fill(document.createElementNS(SVG, tag), Object.fromEntries(allowed), children);
+}
+
+/** The text with a replacement character for each that no XML file, such as a saved SVG, may hold. */
+function xmlText(text) {
+  return text.replace(/[\p{Cc}\p{Cs}\uFFFE\uFFFF]/gu, "\uFFFD");
 }
 
 function fill(element, properties, children) {

@@ -137,6 +137,8 @@ function restoreScroll(positions) {
 function showSentenceText(shown, loaded) {
   const { index, source, target } = sentences[state.sentence];
   const entries = [[`Source ${count(index + 1)}`, source], ["Target", target]];
+  const tagged = loaded.find((view) => view?.tags);
+  if (tagged) entries.push(["Tags", tagged.targetWords.map((word, number) => `${word}/${tagged.tags[number]}`).join(" ")]);
   loaded.forEach((view, number) => {
     if (view?.output) entries.push([`${models[shown[number]].name} writes`, view.output]);
   });

@@ -6,9 +6,10 @@ const SORT_NAMES = { number: "Number", null: "Null rate", sparsity: "Sparsity", 
 /** Heads of the layer in the chosen order, the mean of all last. */
 function headOrder(model) {
   const { heads } = models[model].kinds[state.kind];
+  const { layer } = shownHead(model);
   const order = [...Array(heads).keys()];
   if (state.sort !== "number") {
-    const value = (head) => headNumbers(model, state.kind, state.layer, head, state.reading)[state.sort];
+    const value = (head) => headNumbers(model, state.kind, layer, head, state.reading)[state.sort];
     order.sort((a, b) => (value(a) ?? Infinity) - (value(b) ?? Infinity) || a - b);
   }
   return [...order, heads];
@@ -20,8 +21,7 @@ function headOrder(model) {
  * @returns {HTMLElement}
  */
 function headTiles(model, view) {
-  const { kind, reading } = state;
-  const layer = clamp(state.layer, models[model].kinds[kind].layers - 1);
+  const { kind, reading, layer, head: chosen } = shownHead(model);
   const tiles = headOrder(model).map((head) => {
     const picture = pictureOf(view, { kind, layer, head, units: "tokens", reading });
     const numbers = headNumbers(model, kind, layer, head, reading);
@@ -32,9 +32,9 @@ function headTiles(model, view) {
         type: "button",
         class: "tile",
         "data-head": head,
-        "aria-pressed": String(head === state.head),
+        "aria-pressed": String(head === chosen),
         "aria-label": `${headName(kind, model, head)}, ${measure}`,
-        click: () => update({ head }),
+        click: () => chooseHead(model, head),
       },
       tileCanvas(picture),
       el("span", { class: "name", text: name }),

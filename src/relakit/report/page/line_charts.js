@@ -15,7 +15,7 @@ function showFigures() {
   const figures = [
     figure("Sparsity", "Figure 3. Share of weights that are exactly 0, mean over heads.", kindPanels(sparsityLines)),
     figure("Null rate", "Figure 6. Share of queries whose weights are all 0, mean over heads; dashed: shuffled targets, each with the source of another pair.", [...kindPanels(nullLines), gapPanel()].filter(Boolean)),
-    figure("Head diversity", "Figure 5. Generalised Jensen-Shannon divergence of the heads, in nats, at temperature 1.", kindPanels(diversityLines)),
+    figure("Head diversity", `Figure 5. Generalised Jensen-Shannon divergence of the heads, in nats, ${report.diversityTemperatures}.`, kindPanels(diversityLines)),
   ];
   if (models.some(({ alignment }) => alignment)) {
     const panels = READINGS.map((reading) => ({ title: reading === "normal" ? "Normal" : "Shifted", lines: alignmentLines(reading) }));
@@ -54,7 +54,10 @@ function sparsityLines(kind) {
 }
 
 function diversityLines(kind) {
-  return models.map(({ name, kinds }, model) => ({ model, name, values: Object.values(kinds[kind].diversity)[0] }));
+  return models.map(({ name, kinds }, model) => {
+    const { diversity, temperature } = kinds[kind];
+    return { model, name, values: diversity[temperature] ?? [] };
+  });
 }
 
 function nullLines(kind) {

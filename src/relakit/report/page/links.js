@@ -8,10 +8,10 @@ const FAINTEST = 0.02; // share of the largest weight; fainter lines could not b
 /**
  * @param {View} view
  * @param {Picture} picture between words: rows are target words and a special token
- * @param {{title?: string, reading: string}} options
+ * @param {{title?: string, layer: number, head: number, reading: string}} options what the picture is of
  * @returns {SVGSVGElement}
  */
-function drawLinks(view, picture, { title, reading }) {
+function drawLinks(view, picture, { title, layer, head, reading }) {
   const firstRow = reading === "shifted" ? 1 : 0; // the row of the begin token is no word
   const titleHeight = title ? 30 : 0;
   const source = wordPlaces(view.sourceWords);
@@ -36,7 +36,7 @@ function drawLinks(view, picture, { title, reading }) {
   };
   svg.append(svgEl("rect", { width, height, fill: colour("surface") }));
   if (title) svg.append(svgEl("text", { x: 8, y: 20, "font-weight": 600, fill: colour("ink"), text: title }));
-  svg.append(goldLines(view.gold, curve), attentionLines(view, picture, firstRow, curve));
+  svg.append(goldLines(view.gold, curve), attentionLines(view, picture, firstRow, wordLinks(view, layer, head, reading), curve));
   view.sourceWords.forEach((word, number) => svg.append(linkWord(word, 8 + source.middles[number], top - 10, "source", number)));
   view.targetWords.forEach((word, number) => {
     const isNull = picture.nullRows[firstRow + number];
@@ -82,22 +82,30 @@ function goldLines(gold, curve) {
   return group;
 }
 
-/** A line for each weight between words; that of a target word's largest weight is its link. */
-function attentionLines(view, { weights, columns, max }, firstRow, curve) {
+/** @returns {Int16Array} the source word of each target word's link, or -1 */
+function wordLinks(view, layer, head, reading) {
+  const [layers, heads] = view.kinds.cross.shape;
+  const words = view.targetWords.length;
+  const place = (READINGS.indexOf(reading) * layers + layer) * (heads + 1) + head;
+  return view.links.subarray(place * words, (place + 1) * words);
+}
+
+/** A line for each weight between words; that of a target word's link is thick. */
+function attentionLines(view, { weights, columns, max }, firstRow, links, curve) {
   const group = svgEl("g", { class: "weights", fill: "none", stroke: colour("accent") });
   const width = columns.length;
   view.targetWords.forEach((_, target) => {
     const row = Array.from(weights.subarray((firstRow + target) * width, (firstRow + target) * width + view.sourceWords.length));
-    const best = row.indexOf(Math.max(...row));
     row.forEach((weight, source) => {
-      if (weight <= 0 || (weight < FAINTEST * max && source !== best)) return;
+      const isLink = source === links[target];
+      if (!isLink && (weight <= 0 || weight < FAINTEST * max)) return;
       group.append(svgEl("path", {
         d: curve(source, target),
-        "stroke-width": source === best ? 2.2 : 1.2,
+        "stroke-width": isLink ? 2.2 : 1.2,
         "stroke-opacity": Math.max(0.05, weight / max).toFixed(3),
         "data-source": source,
         "data-target": target,
-        "data-best": source === best,
+        "data-best": isLink,
       }));
     });
   });

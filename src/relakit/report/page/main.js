@@ -4,7 +4,7 @@ function showTitle() {
   byId("title").textContent = report.title;
   const { pairs, sourceTokens, targetTokens } = models[0];
   const names = models.flatMap(({ name }, number) => [modelDot(number), `${name}\u2003`]);
-  const size = `${count(pairs)} sentence pairs, ${count(sourceTokens)} source and ${count(targetTokens)} target tokens`;
+  const size = `${count(pairs)} sentence ${pairs === 1 ? "pair" : "pairs"}, ${count(sourceTokens)} source and ${count(targetTokens)} target tokens`;
   byId("summary").replaceChildren(...names, size);
 }
 

@@ -6,10 +6,22 @@ const LARGEST_CELL = 26;
 /** The heat maps that are on the page, for the keyboard. @type {Array<{picture: Picture, svg: SVGSVGElement}>} */
 const shownHeatMaps = [];
 
-/** What is shown of a model, which may have fewer layers or heads than the one it is beside. */
+/**
+ * What is shown of a model, which may have fewer layers or heads than the one it is beside: the
+ * nearest there is. Beside the mean of heads stands the mean of heads.
+ */
 function shownHead(model) {
   const { layers, heads } = models[model].kinds[state.kind];
-  return { ...state, layer: clamp(state.layer, layers - 1), head: clamp(state.head, heads) };
+  const head = isMean(state.kind, state.model, state.head) ? heads : clamp(state.head, heads - 1);
+  return { ...state, layer: clamp(state.layer, layers - 1), head };
+}
+
+/** Show a head, or the mean, that was chosen in a model's pane; the chosen model may lack it. */
+function chooseHead(model, head) {
+  const { heads } = models[state.model].kinds[state.kind];
+  if (isMean(state.kind, model, head)) update({ head: heads });
+  else if (head < heads) update({ head });
+  else update({ model, other: state.model, head });
 }
 
 /** @param {View|null} view @returns {HTMLElement} */
@@ -96,9 +108,10 @@ function lookAt(shown, at, x, y) {
   const tooltip = byId("tooltip");
   tooltip.hidden = !at;
   if (!at) return;
-  const { rows, columns, weights, nullRows } = shown.picture;
+  const { rows, columns, rowTags, columnTags, weights, nullRows } = shown.picture;
   const weight = weights[at.row * columns.length + at.column];
-  const words = `${rows[at.row]} → ${columns[at.column]}`;
+  const tagged = (label, tag) => (tag ? `${label} (${tag})` : label);
+  const words = `${tagged(rows[at.row], rowTags[at.row])} → ${tagged(columns[at.column], columnTags[at.column])}`;
   const note = nullRows[at.row] ? "attends to nothing" : `${percent(Math.abs(weight) / shown.picture.max, 0)} of the largest`;
   tooltip.replaceChildren(el("strong", { text: weightText(weight) }), el("br"), words, el("br"), el("span", { class: "small", text: note }));
   tooltip.dataset.weight = weight;
@@ -126,7 +139,7 @@ function moveCell(rows, columns) {
 
 function linksPart(model, view, shown) {
   const picture = pictureOf(view, { ...shown, units: "words" });
-  const draw = (title) => drawLinks(view, picture, { title, reading: shown.reading });
+  const draw = (title) => drawLinks(view, picture, { ...shown, title });
   const save = saveButtons("links", model, () => draw(pictureTitle(model)));
   return el(
     "div",

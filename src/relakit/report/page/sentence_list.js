@@ -59,7 +59,8 @@ function fillSentenceList() {
     .sort((a, b) => orders[listing.order](a, b) || a - b);
   byId("sentence-list").replaceChildren(...listing.shown.map(sentenceEntry));
   const given = report.givenSentences;
-  const all = sentences.length < given ? `${count(sentences.length)} of ${count(given)} sentences` : `${count(given)} sentences`;
+  const unit = given === 1 ? "sentence" : "sentences";
+  const all = sentences.length < given ? `${count(sentences.length)} of ${count(given)} ${unit}` : `${count(given)} ${unit}`;
   byId("sentence-count").textContent = wanted ? `${count(listing.shown.length)} found in ${all}` : all;
   markSentence();
 }

@@ -13,7 +13,7 @@ function showSettings() {
 }
 
 function modelSettings(model, number) {
-  const { settings, kinds, alignment, shuffled, classes } = model;
+  const { settings, kinds, alignment, shuffled, classes, inputs } = model;
   const entries = [
     ["Attention", KINDS.map((kind) => `${kind} ${kinds[kind].attention}`).join(", ")],
     ["Size", KINDS.map((kind) => `${kind} ${kinds[kind].layers} × ${kinds[kind].heads}`).join(", ") + " (layers × heads)"],
@@ -23,9 +23,14 @@ function modelSettings(model, number) {
     ["Word classes", classes.origin],
     ["BLEU", model.bleuSignature ?? "not measured"],
     ["Alignment", alignment ? `${count(alignment.pairs)} pairs with gold links; weight on the end of the sentence: ${alignment.end}` : "no gold links were given"],
+    ...Object.entries(inputs).map(([name, value]) => [capitalised(name), String(value)]),
   ];
   const list = el("dl", {}, ...entries.flatMap(([name, text]) => [el("dt", { text: name }), el("dd", { text })]));
   return el("div", {}, el("h3", {}, el("br"), modelDot(number), model.name), list);
+}
+
+function capitalised(name) {
+  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 }
 
 function definitions() {
@@ -37,7 +42,7 @@ function definitions() {
     ["AER", "1 − (|A∩S| + |A∩P|) / (|A| + |S|), with found links A, sure S and possible P. A target word links to the source word that it attends to most; it has no link if all its weights are 0."],
     ["Normal and shifted", "Attention of a target word is read in the step that predicts it (normal), or in the next, of which it is the input (shifted)."],
     ["Words and tokens", "Between words, weights are summed over a source word's tokens and averaged over a target word's."],
-    ["Weights on this page", "Kept in 255 steps of each head's largest weight. An empty cell is a weight of exactly 0: smaller weights than a step count as one."],
+    ["Weights on this page", "Kept in 255 steps of each head's largest weight. An empty cell is a weight of exactly 0: smaller weights than a step count as one. Links are found from the exact weights."],
   ];
   const list = el("dl", {}, ...entries.flatMap(([name, text]) => [el("dt", { text: name }), el("dd", { text })]));
   return el("div", {}, el("h3", {}, el("br"), "What the words mean"), list);

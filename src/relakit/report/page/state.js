@@ -2,7 +2,6 @@
 
 const SORTS = ["number", "null", "sparsity", "aer"];
 const UNITS = ["words", "tokens"];
-const READINGS = ["normal", "shifted"];
 
 /** Models and sentences by their place in the lists; layers and heads from 0. */
 const state = {

@@ -28,9 +28,10 @@ function alignmentTable() {
 }
 
 function diversityTable() {
-  const rows = models.flatMap(({ name, kinds }) =>
-    Object.keys(kinds.cross.diversity).map((temperature) => ({ model: name, kinds, temperature })),
-  );
+  const rows = models.flatMap(({ name, kinds }) => {
+    const temperatures = new Set(KINDS.flatMap((kind) => Object.keys(kinds[kind].diversity)));
+    return [...temperatures].sort((a, b) => b - a).map((temperature) => ({ model: name, kinds, temperature }));
+  });
   const columns = KINDS.map((kind) => ({
     name: KIND_NAMES[kind],
     value: ({ kinds, temperature }) => mean(kinds[kind].diversity[temperature] ?? []),
