@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
+from relakit import report
 from relakit.cli.main import app
 
 SMALL = (
@@ -18,6 +20,12 @@ SMALL = (
     "training.batch_tokens=300",
     "training.threads=1",
 )
+
+
+@pytest.fixture(autouse=True)
+def _no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take seconds, and are tested elsewhere."""
+    monkeypatch.setattr(report, "why_no_figures", lambda: "not now")
 
 
 def run(*arguments: str) -> tuple[int, str]:

@@ -74,8 +74,13 @@ WORDS = [f"w{number}" for number in range(2600)]
     ],
 )
 def test_no_sentence_may_be_right_for_a_figure(
-    sample: Sample, tmp_path: Path, lengths: list[int], expected: set[int]
+    sample: Sample,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lengths: list[int],
+    expected: set[int],
 ) -> None:
+    monkeypatch.setattr(figures, "FORMATS", ("svg",))
     views = []
     for index, length in enumerate(lengths):
         text = " ".join(WORDS[:length])
@@ -103,27 +108,33 @@ def test_control_characters_leave_svg_valid(sample: Sample, tmp_path: Path) -> N
 
 
 def test_why_matplotlib_cannot_be_used(tmp_path: Path) -> None:
-    def reason(content: str) -> str:
-        (tmp_path / "matplotlib").mkdir(exist_ok=True)
-        (tmp_path / "matplotlib" / "__init__.py").write_text(content)
-        code = (
-            f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-            "from relakit.report import why_no_figures\n"
-            "from relakit.bench.plot import why_no_plot\n"
-            "print(why_no_figures()); print(why_no_plot())"
-        )
-        command = [sys.executable, "-c", code]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-    broken = reason("raise ImportError('built for\\nanother NumPy')")
-    error = "need matplotlib, which cannot be imported: ImportError: built for another NumPy"
-    assert broken.splitlines() == [f"figures {error}", f"plots {error}"]
-    assert "AttributeError: nothing there" in reason("raise AttributeError('nothing there')")
-    assert "No module named 'cycler'" in reason(
-        "raise ModuleNotFoundError(\"No module named 'cycler'\", name='cycler')"
-    )
-    missing = reason("raise ModuleNotFoundError(name='matplotlib')").splitlines()
-    assert missing == [
-        "figures need matplotlib: pip install 'relakit[report]'",
-        "plots need matplotlib: pip install 'relakit[bench]'",
+    """Packages in its place that fail to import in different ways, in a process of their own."""
+    contents = [
+        "raise ImportError('built for\\nanother NumPy')",
+        "raise AttributeError('nothing there')",
+        "raise ModuleNotFoundError(\"No module named 'cycler'\", name='cycler')",
+        "raise ModuleNotFoundError(name='matplotlib')",
     ]
+    (tmp_path / "matplotlib").mkdir()
+    code = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(tmp_path)!r})
+sys.dont_write_bytecode = True
+from relakit.bench.plot import why_no_plot
+from relakit.report import why_no_figures
+for content in {contents!r}:
+    Path({str(tmp_path / "matplotlib" / "__init__.py")!r}).write_text(content)
+    print(why_no_figures(), why_no_plot(), sep="|")
+"""
+    command = [sys.executable, "-c", code]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    broken, nothing, no_cycler, missing = printed.splitlines()
+    error = "need matplotlib, which cannot be imported: ImportError: built for another NumPy"
+    assert broken == f"figures {error}|plots {error}"
+    assert "AttributeError: nothing there" in nothing
+    assert "No module named 'cycler'" in no_cycler
+    assert missing == (
+        "figures need matplotlib: pip install 'relakit[report]'|"
+        "plots need matplotlib: pip install 'relakit[bench]'"
+    )
