@@ -39,7 +39,7 @@ BatchTokens = Annotated[
 ]
 Threads = Annotated[
     int | None,
-    typer.Option(help="Threads. [default: PyTorch's own choice]", rich_help_panel=COMPUTATION),
+    typer.Option(help="Threads. \\[default: PyTorch's own choice]", rich_help_panel=COMPUTATION),
 ]
 PrecisionName = Annotated[
     str,
