@@ -6,7 +6,8 @@
 #include <string>
 
 #include "decode/parallel_for.h"
-#include "rela/dispatch.h"
+#include "kernel_tables.h"
+#include "norm/run.h"
 
 namespace relakit::decode {
 
@@ -15,29 +16,11 @@ namespace {
 // Rows whose inputs stay in the cache while all weights pass by.
 constexpr std::int64_t kRowBlock = 256;
 
-template <class Table>
-const Table* find(const std::string& name, const std::vector<const Table*>& tables) {
-  for (const Table* table : tables) {
-    if (name == table->name) return table;
-  }
-  throw std::invalid_argument("no kernels '" + name + "' for translation in this build");
-}
-
 }  // namespace
 
 Machine find_machine(const std::string& kernels, int threads) {
-  find_kernels(kernels);  // throws if the machine cannot run them
-  std::vector<const Kernels*> tables{&portable_kernels};
-  std::vector<const norm::Kernels*> norm_tables{&norm::portable_kernels};
-#if defined(RELAKIT_WITH_AVX2)
-  tables.push_back(&avx2_kernels);
-  norm_tables.push_back(&norm::avx2_kernels);
-#endif
-#if defined(RELAKIT_WITH_AVX512)
-  tables.push_back(&avx512_kernels);
-  norm_tables.push_back(&norm::avx512_kernels);
-#endif
-  return {find(kernels, tables), find(kernels, norm_tables), threads};
+  return {&find_table<Kernels>(kernels, {RELAKIT_KERNEL_TABLES}), &norm::kernels_named(kernels),
+          threads};
 }
 
 std::int64_t whole_panels(std::int64_t outputs) { return (outputs + kPanel - 1) / kPanel * kPanel; }

@@ -1,12 +1,11 @@
 #include "norm/run.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <vector>
 
 #include "bfloat16.h"
+#include "kernel_tables.h"
 #include "parallel.h"
-#include "rela/dispatch.h"
 
 namespace relakit::norm {
 
@@ -16,18 +15,6 @@ namespace {
 constexpr std::int64_t kBlockRows = 64;
 // Fewer elements than this are not worth waking a thread for.
 constexpr std::int64_t kElementsPerThread = 32768;
-
-const Kernels& find(const std::string& name) {
-  find_kernels(name);  // throws if the machine cannot run them
-#if defined(RELAKIT_WITH_AVX512)
-  if (name == avx512_kernels.name) return avx512_kernels;
-#endif
-#if defined(RELAKIT_WITH_AVX2)
-  if (name == avx2_kernels.name) return avx2_kernels;
-#endif
-  if (name == portable_kernels.name) return portable_kernels;
-  throw std::invalid_argument("no norm kernels '" + name + "' in this build");
-}
 
 // A parameter in float32: itself, or a copy of it.
 class Floats {
@@ -99,9 +86,13 @@ void add_up(const float* sums, std::int64_t count, std::int64_t stride, std::int
 
 }  // namespace
 
+const Kernels& kernels_named(const std::string& name) {
+  return find_table<Kernels>(name, {RELAKIT_KERNEL_TABLES});
+}
+
 void run_forward(const std::string& name, int threads, const Call& call,
                  const ForwardResult& result) {
-  const Kernels& kernels = find(name);
+  const Kernels& kernels = kernels_named(name);
   Problem p = call.problem;
   const Floats gain(call.gain, features_of(p)), gate(call.gate, features_of(p));
   p.gain = gain.data();
@@ -114,7 +105,7 @@ void run_forward(const std::string& name, int threads, const Call& call,
 void run_backward(const std::string& name, int threads, const Call& call,
                   const BackwardResult& result, const Parameter& grad_gain,
                   const Parameter& grad_gate) {
-  const Kernels& kernels = find(name);
+  const Kernels& kernels = kernels_named(name);
   Problem p = call.problem;
   const std::int64_t features = features_of(p), blocks = block_count(p);
   const Floats gain(call.gain, features), gate(call.gate, features);

@@ -19,6 +19,9 @@ struct Call {
   Parameter gain, gate;
 };
 
+// The kernels of a name; std::invalid_argument for one that is unknown or not usable here.
+const Kernels& kernels_named(const std::string& name);
+
 // `kernels` is a name in usable_kernels(). Results do not depend on the number of threads.
 void run_forward(const std::string& kernels, int threads, const Call& call,
                  const ForwardResult& result);

@@ -13,7 +13,6 @@ from relakit import report
 from relakit.analysis import AlignmentReport
 from relakit.analysis.results import ModelAnalysis
 from relakit.cli import main as cli
-from relakit.cli.analysis_files import spread
 
 SOURCES = ["A small dog runs.", "The old bridge", "A dog runs across.", "It is old."]
 TARGETS = ["Ein kleiner Hund läuft.", "Die alte Brücke", "Ein Hund läuft darüber.", "Es ist alt."]
@@ -291,11 +290,3 @@ def test_a_file_is_no_folder(
     outcome = analyze(model, *arguments)
     assert outcome.status == 1
     assert "is a file; --out has to be a folder" in outcome.err
-
-
-@pytest.mark.parametrize(
-    ("count", "total", "expected"),
-    [(0, 5, []), (5, 3, [0, 1, 2]), (1, 5, [2]), (2, 8, [2, 6]), (3, 3, [0, 1, 2])],
-)
-def test_places_are_spread_evenly(count: int, total: int, expected: list[int]) -> None:
-    assert spread(count, total) == expected

@@ -8,17 +8,25 @@ from relakit.model import ModelConfig, Transformer
 
 
 def random_model(
-    attention: str = "rela-g", *, vocabulary: int = 40, seed: int = 0, norm_first: bool = False
+    attention: str = "rela-g",
+    *,
+    vocabulary: int = 40,
+    seed: int = 0,
+    norm_first: bool = False,
+    dim: int = 32,
+    heads: int = 4,
+    decoder_layers: int = 2,
+    feed_forward: int = 48,
 ) -> Transformer:
     """A model in which no parameter has the value it starts training with."""
     torch.manual_seed(seed)
     config = ModelConfig(
         vocabulary=vocabulary,
-        dim=32,
-        heads=4,
+        dim=dim,
+        heads=heads,
         encoder_layers=2,
-        decoder_layers=2,
-        feed_forward=48,
+        decoder_layers=decoder_layers,
+        feed_forward=feed_forward,
         encoder_attention=attention,
         decoder_attention=attention,
         cross_attention=attention,

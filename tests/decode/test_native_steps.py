@@ -15,7 +15,7 @@ from relakit.decode.candidates import Candidates
 from relakit.decode.native_steps import NativeHypotheses, NativeSteps, why_not_native
 from relakit.decode.selection import choose_steps
 from relakit.decode.steps import PyTorchSteps
-from relakit.model import ModelConfig, Transformer
+from relakit.model import Transformer
 
 try:
     KERNELS = extension.load_extension().kernels()
@@ -42,22 +42,15 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 
 def odd_model(attention: str = "rela-g", *, dim: int = 38, heads: int = 2) -> Transformer:
     """Sizes that are no multiple of any vector, and more outputs than one panel has."""
-    torch.manual_seed(3)
-    config = ModelConfig(
+    return random_model(
+        attention,
         vocabulary=150,
+        seed=3,
         dim=dim,
         heads=heads,
-        encoder_layers=2,
         decoder_layers=1,
         feed_forward=75,
-        encoder_attention=attention,
-        decoder_attention=attention,
-        cross_attention=attention,
     )
-    model = Transformer(config).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, mean=0.1 if parameter.dim() == 1 else 0.0, std=0.3)
-    return model
 
 
 def ended(sources: list[list[int]]) -> list[list[int]]:

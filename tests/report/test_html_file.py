@@ -13,7 +13,7 @@ from report_page import Sample
 from report_samples import make_view, sample_views
 
 from relakit.report import html_file, write_report
-from relakit.report.html_file import SCRIPTS, STYLES, spread_to_fit
+from relakit.report.html_file import SCRIPTS, STYLES, spread, spread_to_fit
 from relakit.report.packing import unpack_view
 
 
@@ -165,3 +165,11 @@ def test_the_same_results_give_the_same_file(report: Path, sample: Sample, tmp_p
     again = tmp_path / "report.html"
     write_report(sample.analyses, sample.views, again, title="Attention <i>& more</i>")
     assert again.read_bytes() == report.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "expected"),
+    [(0, 5, []), (5, 3, [0, 1, 2]), (1, 5, [2]), (2, 8, [2, 6]), (3, 3, [0, 1, 2])],
+)
+def test_places_are_spread_evenly(count: int, total: int, expected: list[int]) -> None:
+    assert spread(count, total) == expected

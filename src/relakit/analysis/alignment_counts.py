@@ -9,12 +9,12 @@ from relakit.analysis.alignment import (
     GoldAlignment,
     Links,
     Reading,
-    best_source_words,
 )
 from relakit.analysis.alignment_report import AlignmentReport, AlignmentSettings, AttentionScores
 from relakit.analysis.analysis_pairs import AnalysisPair
 from relakit.analysis.cross_attention import CrossAttention
-from relakit.analysis.words import NO_WORD, Integers, word_weights
+from relakit.analysis.word_links import word_links
+from relakit.analysis.words import NO_WORD, Integers
 
 
 class AlignmentCounts:
@@ -44,21 +44,18 @@ class AlignmentCounts:
         sources, targets = len(pair.source_words), len(pair.target_words)
         sure = _matrix(gold.sure, targets, sources)
         possible = _matrix(gold.possible, targets, sources)
+        best = word_links(
+            attention.weights,
+            source_token_words,
+            target_token_words,
+            source_count=sources,
+            target_count=targets,
+            end=self.settings.end,
+        )
         rows = np.arange(targets)
-        for number, reading in enumerate(READINGS):
-            weights = word_weights(
-                attention.read(reading),
-                target_token_words,
-                np.append(source_token_words, sources),  # the end of the sentence, as a word here
-                target_count=targets,
-                source_count=sources + 1,
-            )
-            weights = np.concatenate([weights, weights.mean(1, keepdims=True)], axis=1)
-            end = weights[..., -1] if self.settings.end == "competes" else None
-            best = best_source_words(weights[..., :-1], end)  # [layers, heads + 1, target words]
-            self.found[number] += (best != NO_WORD).sum(-1)
-            self.found_sure[number] += sure[rows, best].sum(-1)
-            self.found_possible[number] += possible[rows, best].sum(-1)
+        self.found += (best != NO_WORD).sum(-1)
+        self.found_sure += sure[rows, best].sum(-1)
+        self.found_possible += possible[rows, best].sum(-1)
         self.sure += len(gold.sure)
         self.pairs += 1
 

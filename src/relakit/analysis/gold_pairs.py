@@ -86,8 +86,9 @@ def read_analysis_pairs(
     links: Iterator[tuple[TextPair, GoldAlignment | None]] = ((pair, None) for pair in pairs)
     unit = "line"
     if gold is not None:
-        alignments = read_gold(gold, format=format, first=first)
-        if resolve_format(gold, format) == "naacl":
+        known = resolve_format(gold, format)
+        alignments = read_gold(gold, format=known, first=first)
+        if known == "naacl":
             links, unit = _with_naacl(pairs, files.source, alignments, gold), "sentence"
         else:
             links = _with_lines(pairs, files.source, alignments, gold, "links")

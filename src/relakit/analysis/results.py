@@ -2,7 +2,7 @@
 
 import statistics
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -12,6 +12,7 @@ from relakit.data.whole_files import write_whole
 Kind: TypeAlias = Literal["encoder", "decoder", "cross"]
 """Which attention: the encoder's on itself, the decoder's on itself, the decoder's on the
 encoder."""
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 LayerValues: TypeAlias = tuple[float | None, ...]
 """One for each layer; None where nothing was counted."""
 HeadValues: TypeAlias = tuple[LayerValues, ...]
@@ -145,9 +146,9 @@ class ModelAnalysis(_Result):
 
     @model_validator(mode="after")
     def _check_kinds(self) -> "ModelAnalysis":
-        found = [kind.kind for kind in self.kinds]
-        if found != ["encoder", "decoder", "cross"]:
-            raise ValueError(f"kinds must be encoder, decoder, cross, got {', '.join(found)}")
+        found = tuple(kind.kind for kind in self.kinds)
+        if found != KINDS:
+            raise ValueError(f"kinds must be {', '.join(KINDS)}, got {', '.join(found)}")
         return self
 
     def kind(self, kind: Kind) -> KindResult:

@@ -50,13 +50,6 @@ class Written:
     """Why there are no figures, if so"""
 
 
-def spread(count: int, total: int) -> list[int]:
-    """So many places, evenly over all; all of them if there are not more."""
-    if count >= total:
-        return list(range(total))
-    return [(2 * number + 1) * total // (2 * count) for number in range(count)]
-
-
 def analyse(
     models: Sequence[NamedModel],
     pairs: "Callable[[], Iterable[AnalysisPair]]",
@@ -81,6 +74,7 @@ def analyse(
         console: for the bar.
     """
     from relakit.analysis import analyze_model
+    from relakit.report.html_file import spread
 
     found = []
     with Progress(

@@ -112,12 +112,19 @@ def _packed(
     return packed
 
 
+def spread(count: int, total: int) -> list[int]:
+    """So many places, evenly over all; all of them if there are not more."""
+    if count >= total:
+        return list(range(total))
+    # The middle of each of ``count`` equal stretches.
+    return [(2 * number + 1) * total // (2 * count) for number in range(count)]
+
+
 def spread_to_fit(sizes: Sequence[int], limit: int) -> list[int]:
     """Numbers of as many items as fit together, spread evenly over all of them."""
     count = len(sizes)
     while count:
-        # The middle of each of ``count`` equal stretches; all items if there are as many.
-        kept = [(2 * number + 1) * len(sizes) // (2 * count) for number in range(count)]
+        kept = spread(count, len(sizes))
         total = sum(sizes[number] for number in kept)
         if total <= limit:
             return kept

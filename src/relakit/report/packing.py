@@ -13,12 +13,11 @@ import numpy.typing as npt
 
 from relakit.analysis.alignment import READINGS
 from relakit.analysis.alignment_report import EndWeight
-from relakit.analysis.results import Kind
+from relakit.analysis.results import KINDS, Kind
 from relakit.analysis.views import SentenceView
+from relakit.analysis.word_links import word_links
 from relakit.analysis.words import Span
-from relakit.report.word_links import word_links
 
-KINDS: Final[tuple[Kind, ...]] = ("encoder", "decoder", "cross")
 LEVELS: Final = 255
 """Steps of a head's weights, from 0 to the largest"""
 SIGNED_LEVELS: Final = 127
@@ -62,8 +61,16 @@ def pack_view(view: SentenceView, end: EndWeight = "ignored") -> PackedView:
     header = text.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes an escape
     # Spaces at the end, so that the numbers that follow start at a multiple of four bytes.
     header += b" " * (-len(header) % 4)
-    links = word_links(view, end).astype("<i2").tobytes()
-    content = b"".join([len(header).to_bytes(4, "little"), header, *scales, links, *cells])
+    links = word_links(
+        view.weights["cross"],
+        np.array(view.source_token_words, dtype=np.int64),
+        np.array(view.target_token_words, dtype=np.int64),
+        source_count=len(view.source_words),
+        target_count=len(view.target_words),
+        end=end,
+    )
+    packed_links = links.astype("<i2").tobytes()
+    content = b"".join([len(header).to_bytes(4, "little"), header, *scales, packed_links, *cells])
     return PackedView(
         index=view.index,
         source=view.source,
