@@ -27,6 +27,23 @@ class BackwardTask {
         want_queries_(want_queries),
         want_keys_(want_keys) {}
 
+  // Another key head, which this thread is likely to work on next: its rows are fetched meanwhile, and
+  // those of the first query head that shares it.
+  void fetch_ahead(std::int64_t batch, std::int64_t key_head) {
+    const std::int64_t head = key_head * (p_.heads / p_.key_heads);
+    add_ahead(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
+    add_ahead(row_of<T>(p_.value, batch, key_head, 0), p_.value_dim, p_.value.row, p_.keys);
+    add_ahead(row_of<T>(p_.query, batch, head, 0), p_.dim, p_.query.row, p_.queries);
+    add_ahead(row_of<T>(result_.grad_output, batch, head, 0), p_.value_dim,
+              result_.grad_output.row, p_.queries);
+    const std::int64_t row = (batch * p_.heads + head) * p_.queries;
+    const std::int64_t key_row = (batch * p_.key_heads + key_head) * p_.keys;
+    add_ahead(static_cast<const T*>(result_.grad_query) + row * p_.dim, p_.dim, p_.dim, p_.queries);
+    add_ahead(static_cast<const T*>(result_.grad_key) + key_row * p_.dim, p_.dim, p_.dim, p_.keys);
+    add_ahead(static_cast<const T*>(result_.grad_value) + key_row * p_.value_dim, p_.value_dim,
+              p_.value_dim, p_.keys);
+  }
+
   void run(std::int64_t first_head, std::int64_t last_head) {
     are_keys_finite_ = is_finite(p_.key, key_head_, p_.keys, p_.dim) &&
                        is_finite(p_.value, key_head_, p_.keys, p_.value_dim);
@@ -76,6 +93,11 @@ class BackwardTask {
     Buffer buffer_;
   };
 
+  void add_ahead(const T* rows, std::int64_t size, std::int64_t stride, std::int64_t count) {
+    constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
+    ahead_.add(rows, size * bytes, stride * bytes, count);
+  }
+
   bool is_finite(const View& view, std::int64_t head, std::int64_t rows, std::int64_t size) {
     const std::int64_t padded = round_up(size, kWidth);
     Buffer buffer(kQueryTile * padded);
@@ -92,8 +114,7 @@ class BackwardTask {
     is_finite_ = are_keys_finite_ && is_finite(p_.query, head_index, p_.queries, p_.dim) &&
                  is_finite(result_.grad_output, head_index, p_.queries, p_.value_dim);
     const std::int64_t count = queries_.end - queries_.begin;
-    Scorer<T> scorer(p_, batch_, head_index, queries_.begin, queries_.end,
-                     Scorer<T>::Screening::never);
+    Scorer<T> scorer(p_, batch_, head_index, queries_.begin, queries_.end, {false, true, true}, ahead_);
     const std::int64_t row = scorer.head.row(queries_.begin);
     Sums grad_queries(want_queries_ ? result_.grad_query : nullptr, row, count, p_.dim);
     if (want_queries_ && result_.grad_rows != nullptr) {
@@ -121,7 +142,7 @@ class BackwardTask {
           if (!has_scores) scorer.fill_all(q, rows, tile_);
           add_dense(scorer, place);
         } else {
-          for (int first = 0; first < columns; first += 64) add_sparse(scorer, place, first);
+          add_sparse(scorer, place);
         }
       }
     }
@@ -154,10 +175,9 @@ class BackwardTask {
     return false;
   }
 
-  // From rectified scores to weights as forward used them, and to gradients of the scores. The query
-  // of an entry and its key: first_query + query_step * list[t], first_key + key_step * list[t].
-  void weigh(const Head& head, std::int64_t first_query, int query_step, std::int64_t first_key,
-             int key_step, const std::uint8_t* list, int length, float* weights, float* gradients) {
+  // From rectified scores of a query to weights as forward used them, and to gradients of the scores.
+  void weigh(const Head& head, std::int64_t query, std::int64_t first_key, const std::uint8_t* list,
+             int length, float* weights, float* gradients) {
     if (p_.power == 2) {
       for (int t = 0; t < length; t++) {
         gradients[t] *= 2.0f * weights[t];
@@ -166,8 +186,7 @@ class BackwardTask {
     }
     if (p_.dropout > 0.0f) {
       for (int t = 0; t < length; t++) {
-        const float kept =
-            head.kept(first_query + query_step * list[t], first_key + key_step * list[t]);
+        const float kept = head.kept(query, first_key + list[t]);
         gradients[t] *= kept;
         weights[t] *= kept;
       }
@@ -178,7 +197,8 @@ class BackwardTask {
   void add_dense(Scorer<T>& scorer, const Place& place) {
     if (!has_values_t_) transpose(values_, value_dim_, tile_.columns, values_t_);
     has_values_t_ = true;
-    products(place.grad_output, values_t_, p_.value_dim, 0.0f, tile_.rows, tile_.columns, matrix_);
+    products(place.grad_output, values_t_, p_.value_dim, tile_.rows, tile_.columns, ahead_,
+             matrix_);
     if (!weighs_) {
       tile_.clear_zeros(matrix_);
     } else {
@@ -186,7 +206,7 @@ class BackwardTask {
       for (int i = 0; i < tile_.rows; i++) {
         float* gradients = numbers_ + i * Tile::kNumbersRoom;
         tile_.list_numbers(i, matrix_ + i * kKeyTile, gradients);
-        weigh(scorer.head, place.query + i, 0, place.key, 1, tile_.list(i), tile_.lengths[i],
+        weigh(scorer.head, place.query + i, place.key, tile_.list(i), tile_.lengths[i],
               tile_.weight_row(i), gradients);
       }
       tile_.unlist(tile_.weights, tile_.scores);
@@ -194,7 +214,7 @@ class BackwardTask {
     }
     if (want_queries_) {
       add_products(place.grad_queries, dim_, tile_.rows, matrix_, kKeyTile, 1, scorer.keys(), dim_,
-                   tile_.columns);
+                   tile_.columns, ahead_);
       for (int i = 0; result_.grad_rows != nullptr && i < tile_.rows; i++) {
         float sum = 0.0f;
         for (int j = 0; j < tile_.columns; j++) sum += matrix_[i * kKeyTile + j];
@@ -203,86 +223,108 @@ class BackwardTask {
     }
     if (want_keys_) {
       add_products(value_sums(place.key), value_dim_, tile_.columns, tile_.scores, 1, kKeyTile,
-                   place.grad_output, value_dim_, tile_.rows);
+                   place.grad_output, value_dim_, tile_.rows, ahead_);
       add_products(key_sums(place.key), dim_, tile_.columns, matrix_, 1, kKeyTile, place.queries,
-                   dim_, tile_.rows);
+                   dim_, tile_.rows, ahead_);
     }
   }
 
-  // A tile with few: key by key, with a list of the queries that attend to it, so that the sums of a
-  // key and its value stay in registers. 64 keys from `first` on; in passes, each of which has its
-  // rows in the first cache.
-  void add_sparse(Scorer<T>& scorer, const Place& place, int first) {
-    const int keys = static_cast<int>(least(64, tile_.columns - first));
-    std::uint64_t words[64];
-    for (int i = 0; i < 64; i++) words[i] = i < tile_.rows ? tile_.bits[i].words[first / 64] : 0;
-    transpose_bits(words);
-    int lengths[64];
-    const Rows key_rows = scorer.keys().from(first), value_rows = values_.from(first);
-    for (int j = 0; j < keys; j++) {
-      lengths[j] = append_positions(words[j], 0, tile_.list(j), 0);
-      pad_list(tile_.list(j), lengths[j]);
+  // A tile with few. First query by query, along lists of keys: weights, gradients of the scores, and of
+  // the query. Then key by key: sums over the queries that attend to it. In passes, each of which has
+  // its rows in the first cache; all sums are in registers while they grow.
+  void add_sparse(Scorer<T>& scorer, const Place& place) {
+    const Head& head = scorer.head;
+    tile_.list_positions();
+    for (int i = 0; i < tile_.rows; i++) {
+      ahead_.fetch(2 * kLinesPerRow);
+      score_listed(scorer, place, i);
+    }
+    for (int i = 0; i < tile_.rows; i++) {
+      ahead_.fetch(2 * kLinesPerRow);
+      const int length = tile_.lengths[i];
+      dot_rows(place.grad_output[i], values_, value_dim_, tile_.list(i), length, gradient_row(i));
+      pad_numbers(gradient_row(i), length);
+      if (weighs_) {
+        weigh(head, place.query + i, place.key, tile_.list(i), length, tile_.weight_row(i),
+              gradient_row(i));
+      }
+    }
+    for (int i = 0; want_queries_ && i < tile_.rows; i++) {
+      ahead_.fetch(2 * kLinesPerRow);
+      add_rows(place.grad_queries + i * dim_, scorer.keys().data, scorer.keys().stride, dim_,
+               tile_.list(i), gradient_row(i), tile_.lengths[i]);
+    }
+    for (int i = 0; want_queries_ && result_.grad_rows != nullptr && i < tile_.rows; i++) {
+      float sum = 0.0f;
+      for (int t = 0; t < tile_.lengths[i]; t++) sum += gradient_row(i)[t];
+      result_.grad_rows[head.row(place.query + i)] += sum;
+    }
+    if (want_keys_) add_to_keys(place);
+  }
+
+  // The rectified scores of query i of the tile with the listed keys.
+  void score_listed(Scorer<T>& scorer, const Place& place, int i) {
+    const Head& head = scorer.head;
+    const std::uint8_t* list = tile_.list(i);
+    const int length = tile_.lengths[i];
+    float* weights = tile_.weight_row(i);
+    if (!head.has_bias()) {
+      // Rounded otherwise than in forward, a score may end just below the threshold.
+      score_rows(place.queries[i], scorer.keys(), dim_, list, length, -head.threshold(), weights);
+      return;
+    }
+    dot_rows(place.queries[i], scorer.keys(), dim_, list, length, weights);
+    for (int t = 0; t < length; t++) {
+      head.add_bias(place.query + i, place.key + list[t], 1, weights + t);
+    }
+    rectify_list(weights, length, -head.threshold());
+    pad_numbers(weights, length);
+  }
+
+  // What the listed weights and gradients add to the gradients of keys and values.
+  void add_to_keys(const Place& place) {
+    for (int i = 0; i < tile_.rows; i++) {
+      const std::uint8_t* list = tile_.list(i);
+      const int length = tile_.lengths[i];
+      float pairs[2 * Tile::kNumbersRoom];
+      for (int t = 0; t < length; t += kWidth) {
+        store_pairs(Vector::load(tile_.weight_row(i) + t), Vector::load(gradient_row(i) + t),
+                    pairs + 2 * t);
+      }
+      float* column = pairs_ + 2 * i;
+      for (int t = 0; t < length; t++) {
+        std::memcpy(column + list[t] * (2 * kQueryTile), pairs + 2 * t, 2 * sizeof(float));
+      }
     }
     // A head of the usual 64 features has code of its own.
     const bool usual = dim_ == 4 * kWidth && value_dim_ == 4 * kWidth &&
-                       key_rows.stride == dim_ && value_rows.stride == value_dim_ &&
                        place.grad_output.stride == value_dim_;
-    for (int j = 0; j < keys; j++) {
-      float *weights = tile_.weight_row(j), *gradients = gradient_row(j);
-      if (usual && !scorer.head.has_bias()) {
-        fill_key_lists<4>(key_rows[j], value_rows[j], place.queries.data, place.grad_output.data,
-                          tile_.list(j), lengths[j], -scorer.head.threshold(), weights, gradients);
-      } else {
-        fill_lists(scorer.head, place, first + j, key_rows[j], value_rows[j], tile_.list(j),
-                   lengths[j], weights, gradients);
+    for (int first = 0; first < tile_.columns; first += 64) {
+      std::uint64_t words[64];
+      for (int i = 0; i < 64; i++) words[i] = i < tile_.rows ? tile_.bits[i].words[first / 64] : 0;
+      transpose_bits(words);
+      const int end = static_cast<int>(least(64, tile_.columns - first));
+      for (int j = 0; j < end; j++) {
+        ahead_.fetch(2 * kLinesPerRow);
+        const float* pairs = pairs_ + 2 * (first + j) * kQueryTile;
+        float* value_sum = value_sums(place.key + first + j);
+        float* key_sum = key_sums(place.key + first + j);
+        if (usual) {
+          add_chosen_pairs<4>(value_sum, place.grad_output.data, key_sum, place.queries.data,
+                              words[j], pairs);
+        } else {
+          add_chosen(value_sum, place.grad_output, value_dim_, words[j], pairs);
+          add_chosen(key_sum, place.queries, dim_, words[j], pairs + 1);
+        }
       }
-    }
-    for (int j = 0; j < keys; j++) {
-      float *weights = tile_.weight_row(j), *gradients = gradient_row(j);
-      if (lengths[j] == 0) continue;
-      if (weighs_) {
-        weigh(scorer.head, place.query, 1, place.key + first + j, 0, tile_.list(j), lengths[j],
-              weights, gradients);
-      }
-      if (usual && want_keys_) {
-        add_rows_twice<4>(value_sums(place.key + first + j), place.grad_output.data, weights,
-                          key_sums(place.key + first + j), place.queries.data, gradients,
-                          tile_.list(j), lengths[j]);
-      } else if (want_keys_) {
-        add_lists(place, first + j, tile_.list(j), lengths[j], weights, gradients);
-      }
-    }
-    for (int j = 0; want_queries_ && j < keys; j++) {
-      spread_row(place.grad_queries, key_rows[j], dim_, tile_.list(j), gradient_row(j), lengths[j]);
-    }
-    for (int j = 0; want_queries_ && result_.grad_rows != nullptr && j < keys; j++) {
-      float* sums = result_.grad_rows + scorer.head.row(place.query);
-      for (int t = 0; t < lengths[j]; t++) sums[tile_.list(j)[t]] += gradient_row(j)[t];
     }
   }
 
-  // What fill_key_lists does, for rows of any size.
-  void fill_lists(const Head& head, const Place& place, int j, const float* key, const float* value,
-                  const std::uint8_t* list, int length, float* weights, float* gradients) {
-    dot_rows(key, place.queries, dim_, list, length, weights);
-    dot_rows(value, place.grad_output, value_dim_, list, length, gradients);
-    for (int t = 0; head.has_bias() && t < length; t++) {
-      head.add_bias(place.query + list[t], place.key + j, 1, weights + t);
+  static void add_chosen(float* out, Rows rows, std::int64_t padded, std::uint64_t bits,
+                         const float* numbers) {
+    for (std::int64_t p = 0; p < padded; p += kWidth) {
+      add_chosen_rows<1>(out + p, rows.data + p, rows.stride, bits, numbers, 2);
     }
-    const Vector minus_threshold = Vector::all(-head.threshold());
-    for (int t = 0; t < length; t += kWidth) {
-      Vector::load(weights + t).plus(minus_threshold).at_least_zero().store(weights + t);
-    }
-  }
-
-  // What the listed queries add to the gradients of a key and its value.
-  void add_lists(const Place& place, int j, const std::uint8_t* list, int length, float* weights,
-                 float* gradients) {
-    pad_numbers(weights, length);
-    pad_numbers(gradients, length);
-    add_rows(value_sums(place.key + j), place.grad_output.data, place.grad_output.stride,
-             value_dim_, list, weights, length);
-    add_rows(key_sums(place.key + j), place.queries.data, dim_, dim_, list, gradients, length);
   }
 
   float* gradient_row(int i) { return numbers_ + i * Tile::kNumbersRoom; }
@@ -300,7 +342,9 @@ class BackwardTask {
   Buffer values_buffer_{kKeyTile * value_dim_}, values_t_{value_dim_ * kKeyTile};
   Buffer numbers_{kQueryTile * Tile::kNumbersRoom};  // gradients of the listed scores
   Buffer matrix_{kQueryTile * kKeyTile};             // of all scores, where the work is dense
+  Buffer pairs_{2 * kKeyTile * kQueryTile};          // a weight and a gradient, by key and query
   Rows values_{nullptr, 0};
+  Ahead ahead_;
   bool are_keys_finite_ = false, is_finite_ = false, has_values_t_ = false;
   Tile tile_;
 };
@@ -311,16 +355,21 @@ void backward_all(const Problem& p, const BackwardResult& result, int threads) {
     const Problem& p;
     const BackwardResult& result;
     std::int64_t blocks;
-  } work{p, result, 1};
+    int threads;
+  } work{p, result, 1, threads};
   if (p.batch * p.key_heads >= threads) {
     run_parallel(
         p.batch * p.key_heads, threads,
         [](void* data, std::int64_t task) {
           const Work& w = *static_cast<const Work*>(data);
           const std::int64_t key_head = task % w.p.key_heads, group = w.p.heads / w.p.key_heads;
-          BackwardTask<T>(w.p, w.result, task / w.p.key_heads, key_head, {0, w.p.queries},
-                          {0, w.p.keys}, true, true)
-              .run(key_head * group, (key_head + 1) * group);
+          BackwardTask<T> mine(w.p, w.result, task / w.p.key_heads, key_head, {0, w.p.queries},
+                               {0, w.p.keys}, true, true);
+          const std::int64_t later = task + w.threads;
+          if (is_short<T>(w.p, 2) && later < w.p.batch * w.p.key_heads) {
+            mine.fetch_ahead(later / w.p.key_heads, later % w.p.key_heads);
+          }
+          mine.run(key_head * group, (key_head + 1) * group);
         },
         &work);
     return;

@@ -98,7 +98,8 @@ class DecodeTask {
   void fill(std::int64_t key, int columns, Tile& tile) {
     const int rows = static_cast<int>(p_.queries);
     tile.start(rows, columns);
-    if (!head_.look(0, rows, key, columns, tile.seen)) {
+    const Sight sight = head_.look(0, rows, key, columns, tile.seen);
+    if (sight == Sight::none) {
       for (int i = 0; i < rows; i++) tile.leave_empty(i);
     } else {
       for (int i = 0; i < rows; i++) {
@@ -106,6 +107,7 @@ class DecodeTask {
                      -head_.threshold(), tile.score_row(i));
         if (head_.has_bias()) head_.add_bias(i, key, columns, tile.score_row(i));
         tile.rectify_row(i, columns);
+        tile.finish_row(i, columns, sight == Sight::all);
       }
       if (static_cast<float>(tile.total) <= kPrefetch * static_cast<float>(rows * columns)) {
         prefetch_values(key, tile);

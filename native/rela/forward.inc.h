@@ -1,7 +1,6 @@
 // The output. Part of kernels.inc.h.
 
 #include "parallel.h"
-#include "rela/prefetch.h"
 
 namespace relakit::RELAKIT_ISA {
 namespace {
@@ -62,22 +61,16 @@ void write_bits(const Problem& p, const ForwardResult& result, std::int64_t row,
 }
 
 // Queries in a tile: fewer than backward has, so that scores and values fit into the first cache.
-constexpr int kForwardRows = 32;
+constexpr int kForwardRows = 64;
 static_assert(kForwardRows <= kQueryTile && kQueryTile % kForwardRows == 0, "tiles must fit");
 
 // The output for a block of queries of one head.
 template <class T>
 class ForwardTask {
  public:
-  // Another head, which this thread is likely to work on next.
-  struct Next {
-    std::int64_t batch, head;
-  };
-
   ForwardTask(const Problem& p, const ForwardResult& result, std::int64_t batch,
-              std::int64_t head_index, std::int64_t begin, std::int64_t end, const Next* next)
-      : next_(next),
-        p_(p),
+              std::int64_t head_index, std::int64_t begin, std::int64_t end)
+      : p_(p),
         result_(result),
         batch_(batch),
         begin_(begin),
@@ -87,7 +80,19 @@ class ForwardTask {
         in_place_(sizeof(T) == sizeof(float) && p.value_dim % kWidth == 0),
         buffer_(in_place_ ? 0 : count_ * value_dim_),
         candidates_((count_ + kForwardRows - 1) / kForwardRows),
-        scorer_(p, batch, head_index, begin, end, Scorer<T>::Screening::allowed) {}
+        scorer_(p, batch, head_index, begin, end,
+                {true, !are_weights_scores_, result.bits != nullptr}, ahead_) {}
+
+  // Another head, which this thread is likely to work on next: all of its rows are fetched meanwhile.
+  void fetch_ahead(std::int64_t batch, std::int64_t head) {
+    const std::int64_t key_head = head / (p_.heads / p_.key_heads);
+    add_ahead(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
+    add_ahead(row_of<T>(p_.value, batch, key_head, 0), p_.value_dim, p_.value.row, p_.keys);
+    add_ahead(row_of<T>(p_.query, batch, head, 0), p_.dim, p_.query.row, p_.queries);
+    add_ahead(static_cast<const T*>(result_.output.data) + batch * result_.output.batch +
+                  head * result_.output.head,
+              p_.value_dim, result_.output.row, p_.queries);
+  }
 
   void run() {
     const Head& head = scorer_.head;
@@ -103,7 +108,6 @@ class ForwardTask {
       scorer_.take_keys(key, columns);
       for (std::int64_t q = 0; q < count_; q += kForwardRows) {
         const int rows = static_cast<int>(least(kForwardRows, count_ - q));
-        if (next_ != nullptr && key == 0) prefetch_next(q, rows);
         if (!is_finite) {
           scorer_.fill_all(q, rows, tile_);
         } else if (head.causal_end(begin_ + q + rows - 1) <= key) {
@@ -122,25 +126,9 @@ class ForwardTask {
   }
 
  private:
-  // Ask for as many rows of the next head as are worked on here.
-  void prefetch_next(std::int64_t q, int rows) {
-    const Next& n = *next_;
-    for (std::int64_t i = q; i < q + rows; i++) {
-      prefetch_row(row_of<T>(p_.query, n.batch, n.head, i), p_.dim);
-      prefetch_row(static_cast<const T*>(result_.output.data) + n.batch * result_.output.batch +
-                       n.head * result_.output.head + i * result_.output.row,
-                   p_.value_dim);
-      if (i >= p_.keys) continue;
-      const std::int64_t key_head = n.head / (p_.heads / p_.key_heads);
-      prefetch_row(row_of<T>(p_.key, n.batch, key_head, i), p_.dim);
-      prefetch_row(row_of<T>(p_.value, n.batch, key_head, i), p_.value_dim);
-    }
-  }
-
-  static void prefetch_row(const T* row, std::int64_t size) {
-    for (std::int64_t i = 0; i < size; i += 64 / static_cast<std::int64_t>(sizeof(T))) {
-      prefetch(row + i);
-    }
+  void add_ahead(const T* rows, std::int64_t size, std::int64_t stride, std::int64_t count) {
+    constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
+    ahead_.add(rows, size * bytes, stride * bytes, count);
   }
 
   float* output(std::int64_t i) {
@@ -177,16 +165,16 @@ class ForwardTask {
     if (dense) {
       const std::int64_t stride = in_place_ ? result_.output.row : value_dim_;
       add_products(output(q), stride, tile_.rows, tile_.scores, kKeyTile, 1, values_, value_dim_,
-                   tile_.columns);
+                   tile_.columns, ahead_);
       return;
     }
     for (int i = 0; i < tile_.rows; i++) {
+      ahead_.fetch(kLinesPerRow);
       add_rows(output(q + i), values_.data, values_.stride, value_dim_, tile_.list(i),
                tile_.weight_row(i), tile_.lengths[i]);
     }
   }
 
-  const Next* const next_;
   const Problem& p_;
   const ForwardResult& result_;
   const std::int64_t batch_, begin_, count_;
@@ -199,10 +187,18 @@ class ForwardTask {
   Buffer buffer_, values_buffer_{kKeyTile * value_dim_}, candidates_;
   Rows values_{nullptr, 0};
   Tile tile_;
+  Ahead ahead_;
   Scorer<T> scorer_;
 };
 
 constexpr std::int64_t kMostQueriesPerTask = 1024;
+
+// Whether to read a head, and `times` as much as forward does, takes about as long as to work on it.
+template <class T>
+bool is_short(const Problem& p, int times) {
+  const std::int64_t numbers = (p.queries + p.keys) * (p.dim + p.value_dim) * times;
+  return numbers * static_cast<std::int64_t>(sizeof(T)) <= kMostBytesAhead;
+}
 
 template <class T>
 void forward_blocks(const Problem& p, const ForwardResult& result, int threads) {
@@ -224,15 +220,13 @@ void forward_blocks(const Problem& p, const ForwardResult& result, int threads) 
       [](void* data, std::int64_t task) {
         const Work& w = *static_cast<const Work*>(data);
         const std::int64_t begin = task % w.blocks * w.size, pair = task / w.blocks;
-        // A short head takes no longer to work on than to be fetched from memory.
-        const bool is_short = w.blocks == 1 && w.p.keys <= kKeyTile && w.p.queries <= kKeyTile;
+        ForwardTask<T> mine(w.p, w.result, pair / w.p.heads, pair % w.p.heads, begin,
+                            least(begin + w.size, w.p.queries));
         const std::int64_t later = pair + w.threads;
-        using Next = typename ForwardTask<T>::Next;
-        const Next next{later / w.p.heads, later % w.p.heads};
-        const bool has_next = is_short && later < w.p.batch * w.p.heads;
-        ForwardTask<T>(w.p, w.result, pair / w.p.heads, pair % w.p.heads, begin,
-                       least(begin + w.size, w.p.queries), has_next ? &next : nullptr)
-            .run();
+        if (w.blocks == 1 && is_short<T>(w.p, 1) && later < w.p.batch * w.p.heads) {
+          mine.fetch_ahead(later / w.p.heads, later % w.p.heads);
+        }
+        mine.run();
       },
       &work);
 }

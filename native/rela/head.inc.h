@@ -34,6 +34,9 @@ KeyBits first_keys(std::int64_t count) {
   return keys;
 }
 
+// How many of the scores of a tile are seen. "all": and they are whole vectors.
+enum class Sight { none, some, all };
+
 // Reads a Problem for one pair of batch and head.
 class Head {
  public:
@@ -62,13 +65,13 @@ class Head {
     return problem_.causal ? least(query + 1, problem_.keys) : problem_.keys;
   }
 
-  // The keys of a tile that each query sees. Returns whether any query sees any.
-  bool look(std::int64_t query, int rows, std::int64_t key, int columns, KeyBits* seen) const {
+  // The keys of a tile that each query sees.
+  Sight look(std::int64_t query, int rows, std::int64_t key, int columns, KeyBits* seen) const {
     const Mask& mask = problem_.mask;
     if (mask.kind == Mask::Kind::none && causal_end(query) - key >= columns) {  // all see all
       const KeyBits all = first_keys(columns);
       for (int i = 0; i < rows; i++) seen[i] = all;
-      return columns > 0;
+      return columns == 0 ? Sight::none : columns % kWidth == 0 ? Sight::all : Sight::some;
     }
     bool any = false;
     KeyBits shown;
@@ -80,7 +83,7 @@ class Head {
       }
       any = any || seen[i].any();
     }
-    return any;
+    return any ? Sight::some : Sight::none;
   }
 
   void add_bias(std::int64_t query, std::int64_t key, int columns, float* scores) const {

@@ -10,9 +10,19 @@
 namespace relakit::RELAKIT_ISA {
 namespace {
 
-// R x (C vectors) of a * bt + start; bt: [size][kKeyTile].
-template <int R, int C>
-void product_tile(Rows a, const float* bt, std::int64_t size, float start, float* out) {
+// How many of the rows that are left to take at once, with R at most: a rest of one or two would leave
+// most of the processor idle, so it shares with the block before it.
+template <int R>
+int next_block(int left) {
+  if (left <= R) return left;
+  return left < R + R / 2 ? (left + 1) / 2 : R;
+}
+
+// R x (C vectors) of a * bt + start; bt: [size][kKeyTile]. take(r, x) gets the vectors of row r.
+template <int R, int C, class Take>
+inline void product_tile(Rows a, const float* bt, std::int64_t size, float start, Ahead& ahead,
+                         const Take& take) {
+  const Ahead::Lines lines = ahead.next(size);
   Vector sum[R][C];
   RELAKIT_UNROLL
   for (int r = 0; r < R; r++) {
@@ -20,6 +30,7 @@ void product_tile(Rows a, const float* bt, std::int64_t size, float start, float
     for (int c = 0; c < C; c++) sum[r][c] = Vector::all(start);
   }
   for (std::int64_t p = 0; p < size; p++) {
+    lines.fetch(p);
     Vector b[C];
     RELAKIT_UNROLL
     for (int c = 0; c < C; c++) b[c] = Vector::load(bt + p * kKeyTile + c * kWidth);
@@ -31,49 +42,48 @@ void product_tile(Rows a, const float* bt, std::int64_t size, float start, float
     }
   }
   RELAKIT_UNROLL
-  for (int r = 0; r < R; r++) {
-    RELAKIT_UNROLL
-    for (int c = 0; c < C; c++) sum[r][c].store(out + r * kKeyTile + c * kWidth);
-  }
+  for (int r = 0; r < R; r++) take(r, sum[r]);
 }
 
-// R rows of a * bt + start, all columns up to whole vectors; kKeyTile floats from row to row of out.
-template <int R>
-void product_rows(Rows a, const float* bt, std::int64_t size, float start, int columns, float* out) {
-  int c = 0;
-  const int end = static_cast<int>(round_up(columns, kWidth));
-  for (; c + kColumns * kWidth <= end; c += kColumns * kWidth) {
-    product_tile<R, kColumns>(a, bt + c, size, start, out + c);
-  }
-  for (; c + 2 * kWidth <= end; c += 2 * kWidth) {
-    product_tile<R, 2>(a, bt + c, size, start, out + c);
-  }
-  for (; c < end; c += kWidth) product_tile<R, 1>(a, bt + c, size, start, out + c);
-}
-
-// The rows that are left over once blocks of R are done: half as many at a time, and so on.
-template <int R>
-void product_rest(Rows a, const float* bt, std::int64_t size, float start, int rows, int columns,
-                  float* out) {
-  if (rows >= R) {
-    product_rows<R>(a, bt, size, start, columns, out);
-    a = a.from(R);
-    out += R * kKeyTile;
-    rows -= R;
-  }
+// Rows (R at most) of a * bt + start, all columns up to whole vectors. take.from(j)(i, x) gets the
+// vectors of row i from column j on.
+template <int R, class Take>
+void product_rows(Rows a, const float* bt, std::int64_t size, float start, int rows, int columns,
+                  Ahead& ahead, const Take& take) {
   if constexpr (R > 1) {
-    if (rows > 0) product_rest<R / 2>(a, bt, size, start, rows, columns, out);
+    if (rows < R) return product_rows<R - 1>(a, bt, size, start, rows, columns, ahead, take);
   }
+  int j = 0;
+  const int end = static_cast<int>(round_up(columns, kWidth));
+  for (; j + kColumns * kWidth <= end; j += kColumns * kWidth) {
+    product_tile<R, kColumns>(a, bt + j, size, start, ahead, take.from(j));
+  }
+  for (; j + 2 * kWidth <= end; j += 2 * kWidth) {
+    product_tile<R, 2>(a, bt + j, size, start, ahead, take.from(j));
+  }
+  for (; j < end; j += kWidth) product_tile<R, 1>(a, bt + j, size, start, ahead, take.from(j));
 }
 
-void products(Rows a, const float* bt, std::int64_t size, float start, int rows, int columns,
-              float* out) {
-  int r = 0;
-  for (; r + kRows <= rows; r += kRows) {
-    product_rows<kRows>(a.from(r), bt, size, start, columns, out + r * kKeyTile);
+// Takes products as they are, kKeyTile floats from row to row.
+struct Store {
+  float* out;
+
+  Store from(int column) const { return {out + column}; }
+
+  template <int C>
+  void operator()(int r, const Vector (&x)[C]) const {
+    RELAKIT_UNROLL
+    for (int c = 0; c < C; c++) x[c].store(out + r * kKeyTile + c * kWidth);
   }
-  if (r < rows) {
-    product_rest<4>(a.from(r), bt, size, start, rows - r, columns, out + r * kKeyTile);
+};
+
+// All rows of a * bt, kKeyTile floats from row to row of out.
+void products(Rows a, const float* bt, std::int64_t size, int rows, int columns, Ahead& ahead,
+              float* out) {
+  for (int r = 0, block = 0; r < rows; r += block) {
+    block = next_block<kRows>(rows - r);
+    product_rows<kRows>(a.from(r), bt, size, 0.0f, block, columns, ahead,
+                        Store{out + r * kKeyTile});
   }
 }
 
@@ -127,24 +137,42 @@ inline void add_rows(float* out, const T* rows, std::int64_t stride, std::int64_
   }
 }
 
-// add_rows for two sums over one list, of N vectors each and from row to row: one walk.
+// out += sum over the set bits of number * row, for N vectors of a row; numbers are `step` floats apart.
 template <int N>
-void add_rows_twice(float* out_a, const float* rows_a, const float* numbers_a, float* out_b,
-                    const float* rows_b, const float* numbers_b, const std::uint8_t* list,
-                    int length) {
+void add_chosen_rows(float* out, const float* rows, std::int64_t stride, std::uint64_t bits,
+                     const float* numbers, int step) {
+  Vector sum[N];
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) sum[v] = Vector::load(out + v * kWidth);
+  for (; bits != 0; bits &= bits - 1) {
+    const int i = lowest_bit(bits);
+    const Vector w = Vector::all(numbers[i * step]);
+    const float* x = rows + i * stride;
+    RELAKIT_UNROLL
+    for (int v = 0; v < N; v++) sum[v] = sum[v].plus_product(w, Vector::load(x + v * kWidth));
+  }
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) sum[v].store(out + v * kWidth);
+}
+
+// The same twice, with the same bits and pairs of numbers: one walk. N vectors from row to row.
+template <int N>
+void add_chosen_pairs(float* out_a, const float* rows_a, float* out_b, const float* rows_b,
+                      std::uint64_t bits, const float* pairs) {
   Vector a[N], b[N];
   RELAKIT_UNROLL
   for (int v = 0; v < N; v++) {
     a[v] = Vector::load(out_a + v * kWidth);
     b[v] = Vector::load(out_b + v * kWidth);
   }
-  for (int t = 0; t < length; t++) {
-    const std::int64_t start = list[t] * (N * kWidth);
-    const Vector wa = Vector::all(numbers_a[t]), wb = Vector::all(numbers_b[t]);
+  for (; bits != 0; bits &= bits - 1) {
+    const std::int64_t i = lowest_bit(bits);
+    const Vector wa = Vector::all(pairs[2 * i]), wb = Vector::all(pairs[2 * i + 1]);
+    const float *x = rows_a + i * (N * kWidth), *y = rows_b + i * (N * kWidth);
     RELAKIT_UNROLL
     for (int v = 0; v < N; v++) {
-      a[v] = a[v].plus_product(wa, Vector::load(rows_a + start + v * kWidth));
-      b[v] = b[v].plus_product(wb, Vector::load(rows_b + start + v * kWidth));
+      a[v] = a[v].plus_product(wa, Vector::load(x + v * kWidth));
+      b[v] = b[v].plus_product(wb, Vector::load(y + v * kWidth));
     }
   }
   RELAKIT_UNROLL
@@ -154,43 +182,11 @@ void add_rows_twice(float* out_a, const float* rows_a, const float* numbers_a, f
   }
 }
 
-// out[position] += number * x over the list, for N vectors of a row.
-template <int N>
-void spread_row_of(float* out, const float* x, const std::uint8_t* list, const float* numbers,
-                   int length) {
-  Vector mine[N];
-  RELAKIT_UNROLL
-  for (int v = 0; v < N; v++) mine[v] = Vector::load(x + v * kWidth);
-  for (int t = 0; t < length; t++) {
-    float* to = out + list[t] * (N * kWidth);
-    const Vector w = Vector::all(numbers[t]);
-    RELAKIT_UNROLL
-    for (int v = 0; v < N; v++) {
-      Vector::load(to + v * kWidth).plus_product(w, mine[v]).store(to + v * kWidth);
-    }
-  }
-}
-
-// out[position] += number * x over the list.
-void spread_row(float* out, const float* x, std::int64_t padded, const std::uint8_t* list,
-                const float* numbers, int length) {
-  if (padded == 4 * kWidth) {
-    spread_row_of<4>(out, x, list, numbers, length);
-    return;
-  }
-  for (int t = 0; t < length; t++) {
-    float* to = out + list[t] * padded;
-    const Vector w = Vector::all(numbers[t]);
-    for (std::int64_t p = 0; p < padded; p += kWidth) {
-      Vector::load(to + p).plus_product(w, Vector::load(x + p)).store(to + p);
-    }
-  }
-}
-
 // out[r] += sum over t of weights[r * across + t * along] * row[t], for R rows of N vectors.
 template <int R, int N>
 void add_products_part(float* out, std::int64_t out_stride, const float* weights, int across,
-                       int along, Rows rows, int count) {
+                       int along, Rows rows, int count, Ahead& ahead) {
+  const Ahead::Lines lines = ahead.next(count);
   Vector sum[R][N];
   RELAKIT_UNROLL
   for (int r = 0; r < R; r++) {
@@ -198,6 +194,7 @@ void add_products_part(float* out, std::int64_t out_stride, const float* weights
     for (int v = 0; v < N; v++) sum[r][v] = Vector::load(out + r * out_stride + v * kWidth);
   }
   for (int t = 0; t < count; t++) {
+    lines.fetch(t);
     Vector x[N];
     RELAKIT_UNROLL
     for (int v = 0; v < N; v++) x[v] = Vector::load(rows[t] + v * kWidth);
@@ -217,31 +214,32 @@ void add_products_part(float* out, std::int64_t out_stride, const float* weights
 
 template <int R, int N>
 void add_products_rows(float* out, std::int64_t out_stride, int out_rows, const float* weights,
-                       int across, int along, Rows rows, int count) {
-  int r = 0;
-  for (; r + R <= out_rows; r += R) {
-    add_products_part<R, N>(out + r * out_stride, out_stride, weights + r * across, across, along,
-                            rows, count);
-  }
-  if constexpr (R > 1) {  // the rest: at most half as many at a time, and so on
-    if (r < out_rows) {
-      add_products_rows<(R > 4 ? 4 : R / 2), N>(out + r * out_stride, out_stride, out_rows - r,
-                                                weights + r * across, across, along, rows, count);
+                       int across, int along, Rows rows, int count, Ahead& ahead) {
+  if constexpr (R > 1) {
+    if (out_rows < R) {
+      return add_products_rows<R - 1, N>(out, out_stride, out_rows, weights, across, along, rows,
+                                         count, ahead);
     }
   }
+  add_products_part<R, N>(out, out_stride, weights, across, along, rows, count, ahead);
 }
 
-// The same for rows of any size: all rows take part, as no list says which.
+// The same for any number of rows of any size: all rows take part, as no list says which.
 void add_products(float* out, std::int64_t out_stride, int out_rows, const float* weights,
-                  int across, int along, Rows rows, std::int64_t padded, int count) {
-  std::int64_t p = 0;
-  for (; p + 4 * kWidth <= padded; p += 4 * kWidth) {
-    add_products_rows<Vector::sum_rows, 4>(out + p, out_stride, out_rows, weights, across, along,
-                            {rows.data + p, rows.stride}, count);
-  }
-  for (; p < padded; p += kWidth) {
-    add_products_rows<Vector::sum_rows, 1>(out + p, out_stride, out_rows, weights, across, along,
-                            {rows.data + p, rows.stride}, count);
+                  int across, int along, Rows rows, std::int64_t padded, int count, Ahead& ahead) {
+  constexpr int R = Vector::sum_rows;
+  for (int r = 0, block = 0; r < out_rows; r += block, out += block * out_stride) {
+    block = next_block<R>(out_rows - r);
+    const float* mine = weights + r * across;
+    std::int64_t p = 0;
+    for (; p + 4 * kWidth <= padded; p += 4 * kWidth) {
+      add_products_rows<R, 4>(out + p, out_stride, block, mine, across, along,
+                              {rows.data + p, rows.stride}, count, ahead);
+    }
+    for (; p < padded; p += kWidth) {
+      add_products_rows<R, 1>(out + p, out_stride, block, mine, across, along,
+                              {rows.data + p, rows.stride}, count, ahead);
+    }
   }
 }
 
@@ -287,42 +285,46 @@ void dot_rows(const float* x, Rows rows, std::int64_t padded, const std::uint8_t
   }
 }
 
-// For one key of backward: the rectified scores of the listed queries, and the gradients of their
-// weights. For rows of N vectors throughout; one walk over the list, as lists are short.
+// The rectified scores of one query with the listed keys, for rows of N vectors; see score_rows.
 template <int N>
-void fill_key_lists(const float* key, const float* value, const float* queries,
-                    const float* grad_output, const std::uint8_t* list, int length,
-                    float minus_threshold, float* weights, float* gradients) {
-  Vector k[N], v[N];
+void score_rows_of(const float* query, const float* keys, const std::uint8_t* list, int length,
+                   float minus_threshold, float* weights) {
+  Vector mine[N];
   RELAKIT_UNROLL
-  for (int c = 0; c < N; c++) {
-    k[c] = Vector::load(key + c * kWidth);
-    v[c] = Vector::load(value + c * kWidth);
-  }
+  for (int v = 0; v < N; v++) mine[v] = Vector::load(query + v * kWidth);
   for (int t = 0; t < length; t += kStep) {
-    Vector scores[kStep], products[kStep];
+    Vector scores[kStep];
     RELAKIT_UNROLL
     for (int u = 0; u < kStep; u++) {
-      const float* q = queries + list[t + u] * (N * kWidth);
-      scores[u] = k[0].times(Vector::load(q));
+      const float* y = keys + list[t + u] * (N * kWidth);
+      scores[u] = mine[0].times(Vector::load(y));
       RELAKIT_UNROLL
-      for (int c = 1; c < N; c++) {
-        scores[u] = scores[u].plus_product(k[c], Vector::load(q + c * kWidth));
+      for (int v = 1; v < N; v++) {
+        scores[u] = scores[u].plus_product(mine[v], Vector::load(y + v * kWidth));
       }
     }
-    // Rounded otherwise than in forward, a score may end just below the threshold.
     store_rectified_sums(scores, minus_threshold, weights + t);
-    RELAKIT_UNROLL
-    for (int u = 0; u < kStep; u++) {
-      const float* g = grad_output + list[t + u] * (N * kWidth);
-      products[u] = v[0].times(Vector::load(g));
-      RELAKIT_UNROLL
-      for (int c = 1; c < N; c++) {
-        products[u] = products[u].plus_product(v[c], Vector::load(g + c * kWidth));
-      }
-    }
-    store_sums(products, gradients + t);
   }
+}
+
+// Listed scores: minus the threshold, rectified.
+void rectify_list(float* scores, int length, float minus_threshold) {
+  const Vector shift = Vector::all(minus_threshold);
+  for (int t = 0; t < length; t += kWidth) {
+    Vector::load(scores + t).plus(shift).rectified().store(scores + t);
+  }
+}
+
+// The rectified scores of one query with the listed keys, padded.
+void score_rows(const float* query, Rows keys, std::int64_t padded, const std::uint8_t* list,
+                int length, float minus_threshold, float* weights) {
+  if (padded == 4 * kWidth && keys.stride == padded) {
+    score_rows_of<4>(query, keys.data, list, length, minus_threshold, weights);
+  } else {
+    dot_rows(query, keys, padded, list, length, weights);
+    rectify_list(weights, length, minus_threshold);
+  }
+  pad_numbers(weights, length);
 }
 
 bool all_finite(Rows rows, int count, std::int64_t padded) {

@@ -118,14 +118,11 @@ class Screen {
   // Of listed scores, keep those that are above zero once `shift` is added: weights, list and bits.
   static int keep_positive(const float* scores, float shift, const std::uint8_t* list, int length,
                            float* weights, std::uint8_t* kept_list, KeyBits& bits) {
-    static_assert(kWords <= 2, "the list's bits are kept in two words");
     std::uint64_t kept[2] = {0, 0};
     int count = 0;
     for (int t = 0; t < length; t += 16) {
       const __m512 x = _mm512_add_ps(_mm512_loadu_ps(scores + t), _mm512_set1_ps(shift));
-      const int left = length - t;
-      const auto valid = static_cast<__mmask16>(left >= 16 ? 0xFFFF : (1 << left) - 1);
-      const __mmask16 chosen = _mm512_mask_cmp_ps_mask(valid, x, _mm512_setzero_ps(), _CMP_NLE_UQ);
+      const __mmask16 chosen = positive(x, length - t);
       _mm512_storeu_ps(weights + count, _mm512_maskz_compress_ps(chosen, x));
       const __m128i positions = _mm_loadu_si128(reinterpret_cast<const __m128i*>(list + t));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(kept_list + count),
@@ -133,7 +130,33 @@ class Screen {
       kept[t / 64] |= static_cast<std::uint64_t>(chosen) << (t % 64);
       count += count_bits(chosen);
     }
-    // The bits of the list, put back to where the list's entries came from.
+    put_back(kept, bits);
+    return count;
+  }
+
+  // Of the bits, keep those whose weight in the list is not zero.
+  static void keep_bits(const float* weights, int length, KeyBits& bits) {
+    std::uint64_t kept[2] = {0, 0};
+    for (int t = 0; t < length; t += 16) {
+      const __m512 x = _mm512_loadu_ps(weights + t);
+      kept[t / 64] |= static_cast<std::uint64_t>(positive(x, length - t)) << (t % 64);
+    }
+    put_back(kept, bits);
+  }
+
+ private:
+  static constexpr int kColumnsAtOnce = 64, kFacts = 4;
+  static constexpr float kLeastNorm = 1e-17f;  // squares of less than 1e-19 vanish
+
+  // Which of the first `count` numbers are not <= 0.
+  static __mmask16 positive(__m512 x, int count) {
+    const auto valid = static_cast<__mmask16>(_bzhi_u32(0xFFFF, static_cast<unsigned>(count)));
+    return _mm512_mask_cmp_ps_mask(valid, x, _mm512_setzero_ps(), _CMP_NLE_UQ);
+  }
+
+  // Bits of a list's entries go back to where the entries came from.
+  static void put_back(std::uint64_t (&kept)[2], KeyBits& bits) {
+    static_assert(kWords <= 2, "the list's bits are kept in two words");
     for (int w = 0; w < kWords; w++) {
       const int taken = count_bits(bits.words[w]);
       bits.words[w] = _pdep_u64(kept[0], bits.words[w]);
@@ -141,12 +164,7 @@ class Screen {
       kept[0] = taken == 64 ? kept[1] : kept[0] >> taken | kept[1] << (64 - taken);
       kept[1] = taken == 64 ? 0 : kept[1] >> taken;
     }
-    return count;
   }
-
- private:
-  static constexpr int kColumnsAtOnce = 64, kFacts = 4;
-  static constexpr float kLeastNorm = 1e-17f;  // squares of less than 1e-19 vanish
 
   struct Size {
     float largest, norm;  // norms are never too small

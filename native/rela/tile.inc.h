@@ -17,6 +17,14 @@ constexpr float kMostCandidates = 0.28f;
 constexpr std::int64_t kLeastToScreen = 256;
 constexpr float kUnknown = -1.0f;
 
+// The list of the set bits, padded; returns its length.
+int list_bits(const KeyBits& bits, std::uint8_t* list) {
+  int length = 0;
+  for (int w = 0; w < kWords; w++) length = append_positions(bits.words[w], 64 * w, list, length);
+  pad_list(list, length);
+  return length;
+}
+
 // Rectified scores: which of them are above zero, and the scores themselves, either all of them, or
 // those above zero in lists.
 struct Tile {
@@ -53,31 +61,68 @@ struct Tile {
     lengths[i] = 0;
   }
 
-  // Rectify row i, of which scores are known up to a column, and note what is above zero and seen.
+  // Rectify scores that are in row i already.
   void rectify_row(int i, int known) {
-    float* row = score_row(i);
-    for (int w = 0; w < kWords; w++) {
-      std::uint64_t word = 0;
-      for (int j = 64 * w; j < 64 * (w + 1) && j < columns; j += kWidth) {
-        const Vector x = Vector::load(row + j);
-        const auto visible = static_cast<std::uint32_t>(seen[i].words[w] >> (j % 64));
-        const std::uint32_t part = j < known ? x.not_below_or_zero() & visible : 0;
-        x.where(part).store(row + j);
-        word |= static_cast<std::uint64_t>(part) << (j % 64);
-      }
-      bits[i].words[w] = word;
-      total += count_bits(word);
+    bits[i] = KeyBits{};
+    for (int j = 0; j < known; j += kWidth) {
+      const Vector x[1] = {Vector::load(score_row(i) + j)};
+      taker(i).from(j)(0, x);
     }
   }
 
-  void list_scores() {
-    for (int i = 0; i < rows; i++) {
-      int length = 0;
-      for (int w = 0; w < kWords; w++) {
-        length = append_positions(bits[i].words[w], 64 * w, list(i), length);
+  // Once the scores of row i are rectified: up to a column they are known, and those that are not seen
+  // are still among them.
+  void finish_row(int i, int known, bool all_seen) {
+    float* row = score_row(i);
+    for (int w = 0; w < kWords && !all_seen; w++) {
+      bits[i].words[w] &= seen[i].words[w];
+      for (int j = 64 * w; j < 64 * (w + 1) && j < known; j += kWidth) {
+        const auto part = static_cast<std::uint32_t>(bits[i].words[w] >> (j % 64));
+        Vector::load(row + j).where(part).store(row + j);
       }
+    }
+    for (int j = static_cast<int>(round_up(known, kWidth)); j < columns; j += kWidth) {
+      Vector::all(0.0f).store(row + j);
+    }
+    total += bits[i].count();
+  }
+
+  // Rectifies the scores of some rows as they come.
+  struct Rectify {
+    float* scores;
+    KeyBits* bits;
+    int first;
+
+    Rectify from(int column) const { return {scores + column, bits, column}; }
+
+    template <int C>
+    void operator()(int r, const Vector (&x)[C]) const {
+      std::uint64_t word = 0;
+      RELAKIT_UNROLL
+      for (int c = 0; c < C; c++) {
+        x[c].rectified().store(scores + r * kKeyTile + c * kWidth);
+        const std::uint64_t part = x[c].not_below_or_zero();
+        if constexpr (C * kWidth == 64) {
+          word |= part << (c * kWidth);
+        } else {
+          const int j = first + c * kWidth;
+          bits[r].words[j / 64] |= part << (j % 64);
+        }
+      }
+      if constexpr (C * kWidth == 64) bits[r].words[first / 64] = word;
+    }
+  };
+  Rectify taker(int i) { return {score_row(i), bits + i, 0}; }
+
+  void list_positions() {
+    for (int i = 0; i < rows; i++) lengths[i] = list_bits(bits[i], list(i));
+  }
+
+  void list_scores() {
+    list_positions();
+    for (int i = 0; i < rows; i++) {
       list_numbers(i, score_row(i), weight_row(i));
-      finish_list(i, length);
+      pad_numbers(weight_row(i), lengths[i]);
     }
     has_lists = true;
   }
@@ -122,17 +167,23 @@ struct Tile {
 template <class T>
 class Scorer {
  public:
-  enum class Screening { allowed, never };
+  // What fill is to find besides the scores. Lists are exact, or hold some zeros as well: whoever just
+  // sums up along them need not wait for those to be taken out.
+  struct Wishes {
+    bool screening, exact_lists, bits;
+  };
 
   Scorer(const Problem& p, std::int64_t batch, std::int64_t head_index, std::int64_t begin,
-         std::int64_t end, Screening screening)
+         std::int64_t end, Wishes wishes, Ahead& ahead)
       : head(p, batch, head_index),
         p_(p),
+        ahead_(ahead),
         batch_(batch),
         begin_(begin),
         count_(end - begin),
         packed_(count_ * dim_),
-        may_screen_(Screen::kIsAvailable && screening == Screening::allowed && !head.has_bias() &&
+        wishes_(wishes),
+        may_screen_(Screen::kIsAvailable && wishes.screening && !head.has_bias() &&
                     least(p.queries, p.keys) >= kLeastToScreen),
         screen_(may_screen_ ? count_ : 0, may_screen_ ? dim_ : 0) {
     pack_rows(row_of<T>(p.query, batch, head_index, begin), p.query.row, static_cast<int>(count_),
@@ -160,7 +211,8 @@ class Scorer {
   // queries and keys alone, so that results are the same for any division of the work.
   void fill(std::int64_t i, int rows, float& candidates, Tile& tile) {
     tile.start(rows, columns_);
-    if (!head.look(begin_ + i, rows, key_, columns_, tile.seen)) {
+    const Sight sight = head.look(begin_ + i, rows, key_, columns_, tile.seen);
+    if (sight == Sight::none) {
       for (int r = 0; r < rows; r++) tile.leave_empty(r);
       tile.has_lists = true;
       return;
@@ -173,7 +225,7 @@ class Scorer {
         return;
       }
     }
-    fill_scores(i, tile);
+    fill_scores(i, sight, tile);
     const float share = static_cast<float>(tile.total) / static_cast<float>(rows * columns_);
     candidates = share < kMostCandidates ? kUnknown : share;
   }
@@ -181,24 +233,31 @@ class Scorer {
   // All scores, also of what nobody sees.
   void fill_all(std::int64_t i, int rows, Tile& tile) {
     tile.start(rows, columns_);
-    head.look(begin_ + i, rows, key_, columns_, tile.seen);
-    fill_scores(i, tile);
+    fill_scores(i, head.look(begin_ + i, rows, key_, columns_, tile.seen), tile);
   }
 
  private:
-  void fill_scores(std::int64_t i, Tile& tile) {
+  void fill_scores(std::int64_t i, Sight sight, Tile& tile) {
     if (!has_keys_t_) transpose(keys_, dim_, columns_, keys_t_);
     has_keys_t_ = true;
-    for (int r = 0; r < tile.rows; r += kRows) {
-      const int block = static_cast<int>(least(kRows, tile.rows - r));
+    for (int r = 0; r < tile.rows; r++) tile.bits[r] = KeyBits{};
+    for (int r = 0, block = 0; r < tile.rows; r += block) {
+      block = next_block<kRows>(tile.rows - r);
       const std::int64_t causal_end = head.causal_end(begin_ + i + r + block - 1);
-      const int columns = static_cast<int>(between(0, causal_end - key_, columns_));
-      products(queries(i + r), keys_t_, p_.dim, -head.threshold(), block, columns,
-               tile.score_row(r));
-      for (int u = r; u < r + block; u++) {
-        if (head.has_bias()) head.add_bias(begin_ + i + u, key_, columns, tile.score_row(u));
-        tile.rectify_row(u, columns);
+      const int known = static_cast<int>(between(0, causal_end - key_, columns_));
+      const Rows mine = queries(i + r);
+      if (head.has_bias()) {
+        product_rows<kRows>(mine, keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
+                            Store{tile.score_row(r)});
+        for (int u = r; u < r + block; u++) {
+          head.add_bias(begin_ + i + u, key_, known, tile.score_row(u));
+          tile.rectify_row(u, known);
+        }
+      } else {
+        product_rows<kRows>(mine, keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
+                            tile.taker(r));
       }
+      for (int u = r; u < r + block; u++) tile.finish_row(u, known, sight == Sight::all);
     }
   }
 
@@ -228,17 +287,25 @@ class Scorer {
     return can_screen_;
   }
 
-  // From bits that say which scores may be above the threshold to those that are. In passes, as what
-  // one has just written in small pieces the next could not yet read in large ones.
+  // From bits that say which scores may be above the threshold to lists of those that are. In passes,
+  // as what one has just written in small pieces the next could not yet read in large ones.
   void check_candidates(std::int64_t i, Tile& tile) {
+    tile.has_lists = true;
+    if (!wishes_.exact_lists) {
+      tile.list_positions();
+      for (int r = 0; r < tile.rows; r++) {
+        ahead_.fetch(kLinesPerRow);
+        score_rows(queries(i + r)[0], keys_, dim_, tile.list(r), tile.lengths[r],
+                   -head.threshold(), tile.weight_row(r));
+      }
+      for (int r = 0; wishes_.bits && r < tile.rows; r++) {
+        Screen::keep_bits(tile.weight_row(r), tile.lengths[r], tile.bits[r]);
+      }
+      return;
+    }
     int lengths[kQueryTile];
     for (int r = 0; r < tile.rows; r++) {
-      int length = 0;
-      for (int w = 0; w < kWords; w++) {
-        length = append_positions(tile.bits[r].words[w], 64 * w, candidate_list(r), length);
-      }
-      pad_list(candidate_list(r), length);
-      lengths[r] = length;
+      lengths[r] = list_bits(tile.bits[r], candidate_list(r));
     }
     for (int r = 0; r < tile.rows; r++) {
       dot_rows(queries(i + r)[0], keys_, dim_, candidate_list(r), lengths[r], candidate_row(r));
@@ -250,7 +317,6 @@ class Scorer {
       tile.finish_list(r, kept);
       tile.total += kept;
     }
-    tile.has_lists = true;
   }
 
   float* candidate_row(int i) { return candidates_ + i * Tile::kNumbersRoom; }
@@ -259,16 +325,19 @@ class Scorer {
   }
 
   const Problem& p_;
+  Ahead& ahead_;  // what to fetch on the way
   const std::int64_t batch_, begin_, count_;
   const std::int64_t dim_ = round_up(p_.dim, kWidth);
   Buffer packed_, keys_buffer_{kKeyTile * dim_}, keys_t_{dim_ * kKeyTile};
   Rows keys_{nullptr, 0};
   std::int64_t key_ = 0;
   int columns_ = 0;
+  const Wishes wishes_;
   bool has_keys_t_ = false, has_screen_ = false, may_screen_, can_screen_ = false;
   Screen screen_;
-  Buffer candidates_{may_screen_ ? kQueryTile * Tile::kNumbersRoom : 0};
-  Buffer candidate_lists_{may_screen_ ? kQueryTile * Tile::kPositionsRoom / 4 : 0};
+  Buffer candidates_{may_screen_ && wishes_.exact_lists ? kQueryTile * Tile::kNumbersRoom : 0};
+  Buffer candidate_lists_{
+      may_screen_ && wishes_.exact_lists ? kQueryTile * Tile::kPositionsRoom / 4 : 0};
 };
 
 }  // namespace

@@ -42,7 +42,9 @@ struct Vector {
   }
   Vector plus(const Vector& b) const { return {_mm256_add_ps(v, b.v)}; }
   Vector times(const Vector& b) const { return {_mm256_mul_ps(v, b.v)}; }
-  Vector at_least_zero() const { return {_mm256_max_ps(v, _mm256_setzero_ps())}; }
+  Vector rectified() const {  // NaN stays NaN: of two operands, the second is returned then
+    return {_mm256_max_ps(_mm256_setzero_ps(), v)};
+  }
   std::uint32_t not_below_or_zero() const {
     const __m256 m = _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_NLE_UQ);
     return static_cast<std::uint32_t>(_mm256_movemask_ps(m));
@@ -79,7 +81,14 @@ static inline void store_sums(const Vector (&x)[4], float* out) { _mm_storeu_ps(
 // out[i] = the sum of x[i] plus shift, at least 0.
 static inline void store_rectified_sums(const Vector (&x)[4], float shift, float* out) {
   const __m128 shifted = _mm_add_ps(sums_of(x), _mm_set1_ps(shift));
-  _mm_storeu_ps(out, _mm_max_ps(shifted, _mm_setzero_ps()));
+  _mm_storeu_ps(out, _mm_max_ps(_mm_setzero_ps(), shifted));
+}
+
+// out = a[0], b[0], a[1], b[1] and so on.
+static inline void store_pairs(const Vector& a, const Vector& b, float* out) {
+  const __m256 low = _mm256_unpacklo_ps(a.v, b.v), high = _mm256_unpackhi_ps(a.v, b.v);
+  _mm256_storeu_ps(out, _mm256_permute2f128_ps(low, high, 0x20));
+  _mm256_storeu_ps(out + 8, _mm256_permute2f128_ps(low, high, 0x31));
 }
 
 // One bit per byte of 64: is it not 0?

@@ -27,7 +27,9 @@ struct Vector {
   }
   Vector plus(const Vector& b) const { return {_mm512_add_ps(v, b.v)}; }
   Vector times(const Vector& b) const { return {_mm512_mul_ps(v, b.v)}; }
-  Vector at_least_zero() const { return {_mm512_max_ps(v, _mm512_setzero_ps())}; }
+  Vector rectified() const {  // NaN stays NaN: of two operands, the second is returned then
+    return {_mm512_max_ps(_mm512_setzero_ps(), v)};
+  }
   std::uint32_t not_below_or_zero() const {
     return _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_NLE_UQ);
   }
@@ -70,7 +72,41 @@ static inline void store_sums(const Vector (&x)[4], float* out) { _mm_storeu_ps(
 // out[i] = the sum of x[i] plus shift, at least 0.
 static inline void store_rectified_sums(const Vector (&x)[4], float shift, float* out) {
   const __m128 shifted = _mm_add_ps(sums_of(x), _mm_set1_ps(shift));
-  _mm_storeu_ps(out, _mm_max_ps(shifted, _mm_setzero_ps()));
+  _mm_storeu_ps(out, _mm_max_ps(_mm_setzero_ps(), shifted));
+}
+
+// out = a[0], b[0], a[1], b[1] and so on.
+static inline void store_pairs(const Vector& a, const Vector& b, float* out) {
+  const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+  _mm512_storeu_ps(out, _mm512_permutex2var_ps(a.v, low, b.v));
+  _mm512_storeu_ps(out + 16, _mm512_permutex2var_ps(a.v, high, b.v));
+}
+
+// Transpose a 64 x 64 matrix of bits in place: bit j of word i becomes bit i of word j.
+static inline void transpose_bits(std::uint64_t (&words)[64]) {
+  // Within each eight words: byte b of all of them side by side.
+  const __m512i in_pairs = _mm512_broadcast_i32x4(
+      _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
+  alignas(64) static constexpr std::uint16_t by_byte[32] = {
+      0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27,
+      4, 12, 20, 28, 5, 13, 21, 29, 6, 14, 22, 30, 7, 15, 23, 31};
+  __m512i eights[8];
+  for (int a = 0; a < 8; a++) {
+    const __m512i rows = _mm512_loadu_si512(words + 8 * a);
+    eights[a] = _mm512_permutexvar_epi16(_mm512_load_si512(by_byte),
+                                         _mm512_shuffle_epi8(rows, in_pairs));
+  }
+  // Byte b of all 64 words side by side; then one bit after the other.
+  const __m512i every_eighth = _mm512_setr_epi64(0, 8, 16, 24, 32, 40, 48, 56);
+  alignas(64) std::uint64_t bytes[64];
+  for (int a = 0; a < 8; a++) _mm512_store_si512(bytes + 8 * a, eights[a]);
+  for (int b = 0; b < 8; b++) {
+    const __m512i column = _mm512_i64gather_epi64(every_eighth, bytes + b, 8);
+    for (int k = 0; k < 8; k++) {
+      words[8 * b + k] = _mm512_test_epi8_mask(column, _mm512_set1_epi8(static_cast<char>(1 << k)));
+    }
+  }
 }
 
 // One bit per byte of 64: is it not 0?

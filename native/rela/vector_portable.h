@@ -51,9 +51,10 @@ struct Vector {
     for (int i = 0; i < width; i++) r.v[i] = v[i] * b.v[i];
     return r;
   }
-  Vector at_least_zero() const {
+  // At least 0; NaN stays NaN.
+  Vector rectified() const {
     Vector r;
-    for (int i = 0; i < width; i++) r.v[i] = v[i] > 0.0f ? v[i] : 0.0f;
+    for (int i = 0; i < width; i++) r.v[i] = v[i] <= 0.0f ? 0.0f : v[i];
     return r;
   }
   // One bit per entry: is it not <= 0? True for NaN, which must not vanish.
@@ -95,7 +96,15 @@ static inline void store_sums(const Vector (&x)[4], float* out) {
 static inline void store_rectified_sums(const Vector (&x)[4], float shift, float* out) {
   for (int i = 0; i < 4; i++) {
     const float sum = x[i].sum() + shift;
-    out[i] = sum > 0.0f ? sum : 0.0f;
+    out[i] = sum <= 0.0f ? 0.0f : sum;
+  }
+}
+
+// out = a[0], b[0], a[1], b[1] and so on.
+static inline void store_pairs(const Vector& a, const Vector& b, float* out) {
+  for (int i = 0; i < Vector::width; i++) {
+    out[2 * i] = a.v[i];
+    out[2 * i + 1] = b.v[i];
   }
 }
 
