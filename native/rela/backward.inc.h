@@ -5,6 +5,9 @@
 namespace relakit::RELAKIT_ISA {
 namespace {
 
+// The share of non-zeros in a tile above which dense work is the faster.
+constexpr float kDenseBackward = 0.37f;
+
 constexpr std::int64_t kBackwardBlock = 1024;  // queries or keys of a task, where heads are few
 
 // The gradients of a range of queries, or of keys and values, or of both, of one key head: for all
@@ -138,7 +141,7 @@ class BackwardTask {
                           grad_queries.rows() + q * dim_};
         const bool has_scores = find_bits(scorer, q, rows, key, columns);
         if (is_finite_ && tile_.total == 0) continue;
-        if (!is_finite_ || tile_.is_dense()) {
+        if (!is_finite_ || tile_.has_more_than(kDenseBackward)) {
           if (!has_scores) scorer.fill_all(q, rows, tile_);
           add_dense(scorer, place);
         } else {

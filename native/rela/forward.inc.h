@@ -60,9 +60,9 @@ void write_bits(const Problem& p, const ForwardResult& result, std::int64_t row,
   for (int w = 0; 64 * w < columns; w++) words[w] = bits.words[w];
 }
 
-// Queries in a tile: fewer than backward has, so that scores and values fit into the first cache.
-constexpr int kForwardRows = 64;
-static_assert(kForwardRows <= kQueryTile && kQueryTile % kForwardRows == 0, "tiles must fit");
+// The share of non-zeros in a tile above which dense work is the faster.
+constexpr float kDenseForward = 0.3f;
+
 
 // The output for a block of queries of one head.
 template <class T>
@@ -79,7 +79,7 @@ class ForwardTask {
                  head_index * result.output.head + begin * result.output.row),
         in_place_(sizeof(T) == sizeof(float) && p.value_dim % kWidth == 0),
         buffer_(in_place_ ? 0 : count_ * value_dim_),
-        candidates_((count_ + kForwardRows - 1) / kForwardRows),
+        candidates_((count_ + kQueryTile - 1) / kQueryTile),
         scorer_(p, batch, head_index, begin, end,
                 {true, !are_weights_scores_, result.bits != nullptr}, ahead_) {}
 
@@ -97,7 +97,7 @@ class ForwardTask {
   void run() {
     const Head& head = scorer_.head;
     start();
-    for (std::int64_t i = 0; i * kForwardRows < count_; i++) candidates_[i] = kUnknown;
+    for (std::int64_t i = 0; i * kQueryTile < count_; i++) candidates_[i] = kUnknown;
     for (std::int64_t key = 0; key < p_.keys; key += kKeyTile) {
       const int columns = static_cast<int>(least(kKeyTile, p_.keys - key));
       values_ = packed_rows(row_of<T>(p_.value, batch_, head.key_head(), key), p_.value.row,
@@ -106,14 +106,14 @@ class ForwardTask {
       const bool is_finite = all_finite(values_, columns, value_dim_);
       if (is_finite && head.causal_end(begin_ + count_ - 1) <= key) continue;
       scorer_.take_keys(key, columns);
-      for (std::int64_t q = 0; q < count_; q += kForwardRows) {
-        const int rows = static_cast<int>(least(kForwardRows, count_ - q));
+      for (std::int64_t q = 0; q < count_; q += kQueryTile) {
+        const int rows = static_cast<int>(least(kQueryTile, count_ - q));
         if (!is_finite) {
           scorer_.fill_all(q, rows, tile_);
         } else if (head.causal_end(begin_ + q + rows - 1) <= key) {
           continue;
         } else {
-          scorer_.fill(q, rows, candidates_[q / kForwardRows], tile_);
+          scorer_.fill(q, rows, candidates_[q / kQueryTile], tile_);
         }
         add_tile(q, key, is_finite);
       }
@@ -151,7 +151,7 @@ class ForwardTask {
     for (int i = 0; i < tile_.rows; i++) {
       write_bits(p_, result_, head.row(begin_ + q + i), key, tile_.columns, tile_.bits[i]);
     }
-    const bool dense = !is_finite || (!tile_.has_lists && tile_.is_dense());
+    const bool dense = !is_finite || (!tile_.has_lists && tile_.has_more_than(kDenseForward));
     if (!dense || !are_weights_scores_) {
       if (!tile_.has_lists) tile_.list_scores();
       for (int i = 0; !are_weights_scores_ && i < tile_.rows; i++) {

@@ -38,7 +38,8 @@ class Screen {
         slack_(1e-5f + 2.4e-7f * static_cast<float>(dim)),
         // Blocks may reach beyond the queries that were taken, and find what nobody asks for.
         queries_((most_queries + kBlock) * dim / 4, Start::zero),
-        facts_((most_queries + kBlock) * kFacts, Start::zero),
+        most_(round_up(most_queries, 16) + 16),
+        facts_(kFacts * most_, Start::zero),
         rounded_(kKeyTile * dim / 4),
         keys_(kKeyTile * dim / 4) {}
 
@@ -46,39 +47,41 @@ class Screen {
   bool take_queries(Rows rows, std::int64_t first, int count, float threshold) {
     if (!(fabsf(threshold) < HUGE_VALF)) return false;
     auto* out = reinterpret_cast<std::int8_t*>(queries_.data());
-    for (std::int64_t i = first; i < first + count; i++) {
-      const float* row = rows[i - first];
-      const Size size = measure(row);
-      if (!(size.norm < HUGE_VALF)) return false;
-      const float scale = scale_for(size.largest);
-      const Rest rest = round_row(row, scale, 0, out + i * dim_);
-      const float rest_norm = rest.norm + slack_ * size.norm;
-      float* facts = facts_ + i * kFacts;
-      facts[0] = (threshold - 1e-5f * fabsf(threshold)) / scale;
-      facts[1] = rest_norm / scale;
-      facts[2] = (size.norm + rest_norm) / scale;
+    const float limit = threshold - 1e-5f * fabsf(threshold);
+    for (int i = 0; i < count; i += 4) {
+      const FourRows four(rows, i, count);
+      const Sizes sizes = measure(four);
+      if (!are_finite(sizes.norms)) return false;
+      const __m128 scales = scales_for(sizes.largest);
+      const Rests rests = round_rows(four, scales, 0, out + first * dim_);
+      const __m128 rest_norms = _mm_fmadd_ps(sizes.norms, _mm_set1_ps(slack_), rests.norms);
       // Keys are stored with 128 added, as the instruction wants them unsigned.
-      facts[3] = 128.0f * static_cast<float>(rest.sum);
+      const __m128 facts[kFacts] = {
+          _mm_div_ps(_mm_set1_ps(limit), scales), _mm_div_ps(rest_norms, scales),
+          _mm_div_ps(_mm_add_ps(sizes.norms, rest_norms), scales),
+          _mm_mul_ps(rests.sums, _mm_set1_ps(128.0f))};
+      for (int f = 0; f < kFacts; f++) store(facts[f], four, facts_ + f * most_ + first);
     }
     return true;
   }
 
   bool take_keys(Rows rows, int columns) {
-    float largest = 0.0f, norm = 0.0f, rest_norm = 0.0f;
-    for (int j = 0; j < columns; j++) {
-      const Size size = measure(rows[j]);
-      if (!(size.norm < HUGE_VALF)) return false;
-      if (size.largest > largest) largest = size.largest;
-      if (size.norm > norm) norm = size.norm;
+    __m128 largest = _mm_setzero_ps(), norms = largest, rest_norms = largest;
+    for (int j = 0; j < columns; j += 4) {
+      const Sizes sizes = measure(FourRows(rows, j, columns));
+      largest = _mm_max_ps(largest, sizes.largest);
+      norms = _mm_max_ps(norms, sizes.norms);
+      if (!are_finite(sizes.norms)) return false;
     }
     auto* out = reinterpret_cast<std::int8_t*>(rounded_.data());
-    key_scale_ = scale_for(largest);
-    for (int j = 0; j < columns; j++) {
-      const Rest rest = round_row(rows[j], key_scale_, 128, out + j * dim_);
-      if (rest.norm > rest_norm) rest_norm = rest.norm;
+    const __m128 scales = scales_for(_mm_set1_ps(most_of(largest)));
+    for (int j = 0; j < columns; j += 4) {
+      const Rests rests = round_rows(FourRows(rows, j, columns), scales, 128, out);
+      rest_norms = _mm_max_ps(rest_norms, rests.norms);
     }
-    key_norm_ = norm;
-    key_rest_ = rest_norm + slack_ * norm;
+    key_scale_ = _mm_cvtss_f32(scales);
+    key_norm_ = most_of(norms);
+    key_rest_ = most_of(rest_norms) + slack_ * key_norm_;
     const int end = static_cast<int>(round_up(columns, kColumnsAtOnce));
     std::memset(out + columns * dim_, 0, static_cast<std::size_t>((end - columns) * dim_));
     // Four bytes travel together, like a float.
@@ -100,11 +103,11 @@ class Screen {
   // Which of the seen keys may be above the threshold. Returns how many.
   int find(std::int64_t first, int rows, int columns, const KeyBits* seen, KeyBits* found) {
     int total = 0;
+    std::int32_t limits[kQueryTile + 16];
+    for (int r = 0; r < rows; r += 16) find_limits(first + r, limits + r);
     for (int r = 0; r < rows; r += kBlock) {
       KeyBits block[kBlock] = {};
-      std::int32_t limits[kBlock];
-      for (int u = 0; u < kBlock; u++) limits[u] = limit(first + r + u);
-      for (int c = 0; c < columns; c += kColumnsAtOnce) find_block(first + r, c, limits, block);
+      for (int c = 0; c < columns; c += kColumnsAtOnce) find_block(first + r, c, limits + r, block);
       for (int u = 0; u < kBlock && r + u < rows; u++) {
         for (int w = 0; w < kWords; w++) {
           found[r + u].words[w] = block[u].words[w] & seen[r + u].words[w];
@@ -166,51 +169,112 @@ class Screen {
     }
   }
 
-  struct Size {
-    float largest, norm;  // norms are never too small
+  // Rows at once: sums over a row take as long for four as for one. Where there are fewer, the last is
+  // there several times.
+  struct FourRows {
+    FourRows(Rows rows, std::int64_t first, std::int64_t count) {
+      for (int u = 0; u < 4; u++) {
+        place[u] = least(first + u, count - 1);
+        row[u] = rows[place[u]];
+      }
+    }
+    const float* row[4];
+    std::int64_t place[4];
   };
-  struct Rest {
-    float norm;  // of what rounding takes away
-    int sum;     // of the integers
+  struct Sizes {
+    __m128 largest, norms;  // norms are never too small
   };
+  struct Rests {
+    __m128 norms;  // of what rounding takes away
+    __m128 sums;   // of the integers: whole numbers
+  };
+
+  static void store(__m128 x, const FourRows& four, float* out) {
+    float numbers[4];
+    _mm_storeu_ps(numbers, x);
+    for (int u = 0; u < 4; u++) out[four.place[u]] = numbers[u];
+  }
+
+  static bool are_finite(__m128 norms) {
+    return _mm_cmp_ps_mask(norms, _mm_set1_ps(HUGE_VALF), _CMP_NLT_UQ) == 0;
+  }
+
+  static float most_of(__m128 x) {
+    const __m128 pairs = _mm_max_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_max_ss(pairs, _mm_movehdup_ps(pairs)));
+  }
 
   // Where the largest entry is tiny or 0, any scale does.
-  static float scale_for(float largest) { return largest > 1e-30f ? largest / 127.0f : 1e-30f; }
-
-  Size measure(const float* x) const {
-    __m512 most = _mm512_setzero_ps(), squares = _mm512_setzero_ps();
-    for (std::int64_t p = 0; p < dim_; p += 16) {
-      const __m512 v = _mm512_loadu_ps(x + p);
-      most = _mm512_max_ps(most, _mm512_abs_ps(v));
-      squares = _mm512_fmadd_ps(v, v, squares);
-    }
-    return {_mm512_reduce_max_ps(most), sqrtf(_mm512_reduce_add_ps(squares)) * 1.0001f + kLeastNorm};
+  static __m128 scales_for(__m128 largest) {
+    const __m128 least_scale = _mm_set1_ps(1e-30f);
+    const __mmask8 is_large = _mm_cmp_ps_mask(largest, least_scale, _CMP_GT_OQ);
+    return _mm_mask_div_ps(least_scale, is_large, largest, _mm_set1_ps(127.0f));
   }
 
-  Rest round_row(const float* x, float scale, int shift, std::int8_t* out) const {
-    const __m512 inverse = _mm512_set1_ps(1.0f / scale), back = _mm512_set1_ps(-scale);
-    __m512 rests = _mm512_setzero_ps();
-    __m512i sum = _mm512_setzero_si512();
-    for (std::int64_t p = 0; p < dim_; p += 16) {
-      const __m512 v = _mm512_loadu_ps(x + p);
-      const __m512i n = _mm512_cvtps_epi32(_mm512_mul_ps(v, inverse));
-      const __m512 rest = _mm512_fmadd_ps(_mm512_cvtepi32_ps(n), back, v);
-      rests = _mm512_fmadd_ps(rest, rest, rests);
-      sum = _mm512_add_epi32(sum, n);
-      const __m512i shifted = _mm512_add_epi32(n, _mm512_set1_epi32(shift));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + p), _mm512_cvtepi32_epi8(shifted));
-    }
-    const float norm = sqrtf(_mm512_reduce_add_ps(rests)) * 1.0001f + kLeastNorm;
-    return {norm, _mm512_reduce_add_epi32(sum)};
+  static __m128 norms_of(const Vector (&squares)[4]) {
+    return _mm_fmadd_ps(_mm_sqrt_ps(sums_of(squares)), _mm_set1_ps(1.0001f),
+                        _mm_set1_ps(kLeastNorm));
   }
 
-  // The product of integers must be above it.
-  std::int32_t limit(std::int64_t i) {
-    const float* facts = facts_ + i * kFacts;
-    const float margin = facts[1] * key_norm_ + facts[2] * key_rest_;
-    // Products are whole numbers below 2^24, and so are 128 times sums. Beyond that, all or none.
-    const float x = (facts[0] - margin) / key_scale_ + facts[3];
-    return static_cast<std::int32_t>(floorf(x < -2e7f ? -2e7f : x > 2e7f ? 2e7f : x)) - 1;
+  Sizes measure(const FourRows& four) const {
+    Vector squares[4];
+    __m128 largest = _mm_setzero_ps();
+    RELAKIT_UNROLL
+    for (int u = 0; u < 4; u++) {
+      __m512 most = _mm512_setzero_ps();
+      squares[u] = Vector::all(0.0f);
+      for (std::int64_t p = 0; p < dim_; p += 16) {
+        const Vector x = Vector::load(four.row[u] + p);
+        most = _mm512_max_ps(most, _mm512_abs_ps(x.v));
+        squares[u] = squares[u].plus_product(x, x);
+      }
+      largest = _mm_mask_mov_ps(largest, static_cast<__mmask8>(1 << u),
+                                _mm_set1_ps(_mm512_reduce_max_ps(most)));
+    }
+    return {largest, norms_of(squares)};
+  }
+
+  // Row u goes to its place in out.
+  Rests round_rows(const FourRows& four, __m128 scales, int shift, std::int8_t* out) const {
+    float scale[4], inverse[4];
+    _mm_storeu_ps(scale, scales);
+    _mm_storeu_ps(inverse, _mm_div_ps(_mm_set1_ps(1.0f), scales));
+    Vector rests[4], sums[4];
+    RELAKIT_UNROLL
+    for (int u = 0; u < 4; u++) {
+      rests[u] = sums[u] = Vector::all(0.0f);
+      const __m512 by = _mm512_set1_ps(inverse[u]);
+      const Vector back = Vector::all(-scale[u]);
+      std::int8_t* bytes = out + four.place[u] * dim_;
+      for (std::int64_t p = 0; p < dim_; p += 16) {
+        const Vector x = Vector::load(four.row[u] + p);
+        const __m512i n = _mm512_cvtps_epi32(_mm512_mul_ps(x.v, by));
+        const Vector whole{_mm512_cvtepi32_ps(n)};
+        const Vector rest = x.plus_product(whole, back);
+        rests[u] = rests[u].plus_product(rest, rest);
+        sums[u] = sums[u].plus(whole);
+        const __m512i shifted = _mm512_add_epi32(n, _mm512_set1_epi32(shift));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + p), _mm512_cvtepi32_epi8(shifted));
+      }
+    }
+    return {norms_of(rests), sums_of(sums)};
+  }
+
+  // For 16 queries: the product of integers must be above it.
+  void find_limits(std::int64_t i, std::int32_t* limits) {
+    const auto fact = [&](int f) { return _mm512_loadu_ps(facts_ + f * most_ + i); };
+    const __m512 margins =
+        _mm512_fmadd_ps(fact(1), _mm512_set1_ps(key_norm_),
+                        _mm512_mul_ps(fact(2), _mm512_set1_ps(key_rest_)));
+    const __m512 x = _mm512_add_ps(
+        _mm512_div_ps(_mm512_sub_ps(fact(0), margins), _mm512_set1_ps(key_scale_)), fact(3));
+    // Products are whole numbers below 2^24, and so are 128 times sums. Beyond that, all or none; all
+    // if x is NaN, as then the second operand is returned.
+    const __m512 at_least = _mm512_max_ps(x, _mm512_set1_ps(-2e7f));
+    const __m512 within = _mm512_min_ps(at_least, _mm512_set1_ps(2e7f));
+    const __m512i floors =
+        _mm512_cvt_roundps_epi32(within, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    _mm512_storeu_si512(limits, _mm512_sub_epi32(floors, _mm512_set1_epi32(1)));
   }
 
   void find_block(std::int64_t first, int column, const std::int32_t* limits, KeyBits* found) {
@@ -249,7 +313,10 @@ class Screen {
 
   const std::int64_t dim_;
   const float slack_;
-  Buffer queries_, facts_, rounded_, keys_;
+  Buffer queries_;
+  const std::int64_t most_;  // queries, and room for 16 more
+  Buffer facts_;             // one array of most_ numbers after the other
+  Buffer rounded_, keys_;
   float key_scale_ = 1.0f, key_norm_ = 0.0f, key_rest_ = 0.0f;
 };
 

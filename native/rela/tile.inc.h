@@ -8,12 +8,9 @@
 namespace relakit::RELAKIT_ISA {
 namespace {
 
-// The share of non-zeros in a tile above which dense work is the faster.
-constexpr float kDense = 0.4f;
-
 // Screening finds out in low precision which scores can be above the threshold, and computes those
 // alone. It pays while they are few, and where many queries and keys share the cost of rounding them.
-constexpr float kMostCandidates = 0.28f;
+constexpr float kMostCandidates = 0.24f;
 constexpr std::int64_t kLeastToScreen = 256;
 constexpr float kUnknown = -1.0f;
 
@@ -45,8 +42,9 @@ struct Tile {
   std::uint8_t* list(int i) {
     return reinterpret_cast<std::uint8_t*>(positions.data()) + i * kPositionsRoom;
   }
-  bool is_dense() const {
-    return static_cast<float>(total) > kDense * static_cast<float>(rows * columns);
+  // Whether more than a share of the scores is above zero.
+  bool has_more_than(float share) const {
+    return static_cast<float>(total) > share * static_cast<float>(rows * columns);
   }
 
   void start(int new_rows, int new_columns) {
