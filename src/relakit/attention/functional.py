@@ -1,6 +1,5 @@
 """The attention function."""
 
-import os
 from typing import Literal, overload
 
 from torch import Tensor
@@ -8,10 +7,9 @@ from torch.compiler import is_compiling
 
 from relakit.attention.backends import choose_backend
 from relakit.attention.call import AttentionCall, AttentionResult, check_call, check_tensor
-from relakit.attention.extension import BACKEND_VARIABLE
-from relakit.attention.native import usual_attention
 from relakit.attention.precision import follow_autocast
 from relakit.attention.recorder import is_recording, report
+from relakit.attention.usual import usual_attention
 
 
 @overload
@@ -140,9 +138,11 @@ def attention(
         and dropout_p == 0
         and length_exponent == 0
         and not (enable_gqa or need_weights or is_recording())
-        and (backend == "native" or (backend is None and not os.environ.get(BACKEND_VARIABLE)))
+        and (backend is None or backend == "native")
     ):
-        output = usual_attention(query, key, value, attn_mask, is_causal, scale, threshold, power)
+        output = usual_attention(
+            query, key, value, attn_mask, is_causal, scale, threshold, power, backend
+        )
         if output is not None:
             return output
     query, key, value = follow_autocast(query, key, value)
