@@ -1,5 +1,6 @@
 """The C++ extension's own way to the tensors of Python, where torch offers it."""
 
+import sys
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
@@ -14,10 +15,12 @@ from relakit.attention.kernel_calls import empty_output
 
 def direct_calls() -> Any:
     """The extension, if it can read tensors; None where torch is older than 2.10, say."""
-    try:
-        extension = load_extension()
-    except ImportError:
-        return None
+    extension = sys.modules.get("relakit._native")
+    if extension is None:
+        try:
+            extension = load_extension()
+        except ImportError:
+            return None
     return extension if _connect(extension) else None
 
 

@@ -3,7 +3,7 @@
 from typing import Literal, overload
 
 from torch import Tensor
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 
 from relakit.attention.backends import choose_backend
 from relakit.attention.call import AttentionCall, AttentionResult, check_call, check_tensor
@@ -129,11 +129,8 @@ def attention(
         ValueError: arguments that do not fit together, an option that has no meaning for the
             activation, or a backend that cannot serve the call.
     """
-    check_tensor("query", query)
-    check_tensor("key", key)
-    check_tensor("value", value)
     if (
-        not is_compiling()
+        not is_dynamo_compiling()  # it could not look into the extension
         and activation == "relu"
         and dropout_p == 0
         and length_exponent == 0
@@ -145,6 +142,9 @@ def attention(
         )
         if output is not None:
             return output
+    check_tensor("query", query)
+    check_tensor("key", key)
+    check_tensor("value", value)
     query, key, value = follow_autocast(query, key, value)
     call = AttentionCall(
         query=query,

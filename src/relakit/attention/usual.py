@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 
 from relakit.attention import kernel_calls
 from relakit.attention.direct import direct_calls
@@ -41,11 +41,13 @@ def usual_attention(
     if extension is None:
         if backend is None and os.environ.get(BACKEND_VARIABLE):
             return None
+        if not all(isinstance(x, Tensor) for x in (query, key, value)):
+            return None
         return _usual_in_python(query, key, value, mask, is_causal, scale, threshold, power)
     options = (is_causal, scale, threshold, power)
     result: Any = extension.direct_forward(query, key, value, mask, *options, backend)
     if type(result) is tuple:
-        result = _record(query, key, value, (mask, *result, options, extension))
+        result = _record(query, key, value, mask, result, (options, extension.direct_backward))
     output: Tensor | None = result
     return output
 
@@ -54,28 +56,32 @@ class _UsualAttention(torch.autograd.Function):
     """Records what `direct_forward` has computed."""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, call: Any) -> Tensor:
-        mask, output, bits, ctx.options, ctx.extension = call
-        ctx.few_bits = bits if type(bits) is bytes else None
-        ctx.save_for_backward(query, key, value, mask, None if ctx.few_bits else bits)
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, computed: Any, call: Any
+    ) -> Tensor:
+        output, bits = computed
+        few_bits = bits if type(bits) is bytes else None
+        ctx.call = (few_bits, *call)
+        ctx.save_for_backward(query, key, value, mask, None if few_bits else bits)
         return output  # type: ignore[no-any-return]
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, mask, bits = ctx.saved_tensors
+        few_bits, options, direct_backward = ctx.call
         gradients = None
-        if not is_compiling():
-            gradients = ctx.extension.direct_backward(
-                grad_output, query, key, value, mask, ctx.few_bits or bits, *ctx.options
+        if not is_dynamo_compiling():  # whatever else compiles, the extension notices
+            gradients = direct_backward(
+                grad_output, query, key, value, mask, few_bits or bits, *options
             )
         if gradients is None:
-            is_causal, scale, threshold, power = ctx.options
+            is_causal, scale, threshold, power = options
             thresholds = None
             if threshold != 0:
                 thresholds = query.new_full((query.size(1),), threshold, dtype=torch.float32)
             arguments = _arguments(query, key, value, mask, is_causal, scale, thresholds, power)
             gradients = any_backward(grad_output, bits, arguments)
-        return *gradients[:3], None
+        return *gradients[:3], None, None, None
 
 
 # Not Function.apply, which looks for transforms of torch.func and what they have left behind: here
