@@ -16,7 +16,6 @@ struct Names {
   PyObject* level = name("_current_level");
   PyObject* requires_grad = name("requires_grad");
   PyObject* new_empty = name("new_empty");
-  PyObject* cpu = name("cpu");
   PyObject* for_dtype = Py_BuildValue("(s)", "dtype");
   PyObject* for_memory_format = Py_BuildValue("(s)", "memory_format");
 };
@@ -115,11 +114,6 @@ std::optional<dlpack::Tensor> Torch::view(nb::handle object) const {
 
 bool Torch::is_true(const nb::object& function) {
   return checked(PyObject_CallNoArgs(function.ptr())).is(nb::handle(Py_True));
-}
-
-bool Torch::is_autocast_enabled() const {
-  return !checked(PyObject_CallOneArg(is_autocast_enabled_.ptr(), names().cpu))
-              .is(nb::handle(Py_False));
 }
 
 int Torch::threads() const {

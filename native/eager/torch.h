@@ -32,7 +32,7 @@ class Torch {
   std::optional<dlpack::Tensor> view(nanobind::handle tensor) const;
 
   bool is_grad_enabled() const { return is_true(is_grad_enabled_); }
-  bool is_autocast_enabled() const;
+  bool is_autocast_enabled() const { return is_true(is_autocast_enabled_); }  // on any device
   int threads() const;
   static bool requires_grad(nanobind::handle tensor);
 

@@ -1,9 +1,8 @@
 """The C++ extension's own way to the tensors of Python, where torch offers it."""
 
-import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -12,16 +11,20 @@ from relakit.attention.eager import parts_for_extensions
 from relakit.attention.extension import load_extension
 from relakit.attention.kernel_calls import empty_output
 
+CONNECTED: Final[set[ModuleType | None]] = set()
+"""Extensions that can read tensors: one, but for tests."""
+
 
 def direct_calls() -> Any:
     """The extension, if it can read tensors; None where torch is older than 2.10, say."""
-    extension = sys.modules.get("relakit._native")
-    if extension is None:
-        try:
-            extension = load_extension()
-        except ImportError:
-            return None
-    return extension if _connect(extension) else None
+    try:
+        extension = load_extension()
+    except ImportError:
+        return None
+    if _connect(extension):
+        CONNECTED.add(extension)
+        return extension
+    return None
 
 
 @lru_cache(maxsize=4)
@@ -36,7 +39,9 @@ def connection_parts() -> dict[str, Any]:
         **parts_for_extensions(),
         "exchange": getattr(Tensor, "__dlpack_c_exchange_api__", None),
         "is_grad_enabled": torch.is_grad_enabled,
-        "is_autocast_enabled": torch.is_autocast_enabled,
+        "is_autocast_enabled": getattr(
+            torch._C, "is_any_autocast_enabled", partial(torch.is_autocast_enabled, "cpu")
+        ),
         "get_num_threads": torch.get_num_threads,
         "empty_like": torch.empty_like,
         "contiguous_format": torch.contiguous_format,

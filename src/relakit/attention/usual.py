@@ -6,6 +6,7 @@ it should be. The rest is left to the long way, which also has the messages.
 
 import math
 import os
+import sys
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
 from relakit.attention import kernel_calls
-from relakit.attention.direct import direct_calls
+from relakit.attention.direct import CONNECTED, direct_calls
 from relakit.attention.eager import is_plain_eager
 from relakit.attention.extension import BACKEND_VARIABLE, DTYPES, why_unavailable
 from relakit.attention.kernel_calls import Arguments
@@ -37,17 +38,21 @@ def usual_attention(
 
     The backend is "native", or None: if the environment names none, either.
     """
-    extension = direct_calls()
+    extension = sys.modules.get("relakit._native")  # found without a call, as it mostly is
+    if extension not in CONNECTED:
+        extension = direct_calls()
     if extension is None:
         if backend is None and os.environ.get(BACKEND_VARIABLE):
             return None
         if not all(isinstance(x, Tensor) for x in (query, key, value)):
             return None
         return _usual_in_python(query, key, value, mask, is_causal, scale, threshold, power)
-    options = (is_causal, scale, threshold, power)
-    result: Any = extension.direct_forward(query, key, value, mask, *options, backend)
+    result: Any = extension.direct_forward(
+        query, key, value, mask, is_causal, scale, threshold, power, backend
+    )
     if type(result) is tuple:
-        result = _record(query, key, value, mask, result, (options, extension.direct_backward))
+        call = ((is_causal, scale, threshold, power), extension.direct_backward)
+        result = _record(query, key, value, mask, result, call)
     output: Tensor | None = result
     return output
 
@@ -62,7 +67,7 @@ class _UsualAttention(torch.autograd.Function):
         output, bits = computed
         few_bits = bits if type(bits) is bytes else None
         ctx.call = (few_bits, *call)
-        ctx.save_for_backward(query, key, value, mask, None if few_bits else bits)
+        ctx.save_for_backward(query, key, value, mask, bits if few_bits is None else None)
         return output  # type: ignore[no-any-return]
 
     @staticmethod
@@ -71,9 +76,8 @@ class _UsualAttention(torch.autograd.Function):
         few_bits, options, direct_backward = ctx.call
         gradients = None
         if not is_dynamo_compiling():  # whatever else compiles, the extension notices
-            gradients = direct_backward(
-                grad_output, query, key, value, mask, few_bits or bits, *options
-            )
+            any_bits = bits if few_bits is None else few_bits
+            gradients = direct_backward(grad_output, query, key, value, mask, any_bits, *options)
         if gradients is None:
             is_causal, scale, threshold, power = options
             thresholds = None
