@@ -36,11 +36,12 @@ std::vector<nb::object> items(const nb::handle& sequence) {
   return all;
 }
 
-// The function that reads tensors; null where the standard's version is one that we do not know.
+// The function that reads tensors; null where there is none, or of a version that we do not know.
 decltype(dlpack::Exchange::view_of_object) find_reader(const nb::object& capsule) {
-  const void* pointer = PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api");
-  if (pointer == nullptr) nb::raise_python_error();
-  auto* header = static_cast<const dlpack::Exchange::Header*>(pointer);
+  constexpr const char* kName = "dlpack_exchange_api";
+  if (!PyCapsule_IsValid(capsule.ptr(), kName)) return nullptr;
+  auto* header =
+      static_cast<const dlpack::Exchange::Header*>(PyCapsule_GetPointer(capsule.ptr(), kName));
   while (header != nullptr && header->version.major != dlpack::kMajorVersion) {
     header = header->version.major > dlpack::kMajorVersion ? header->previous : nullptr;
   }

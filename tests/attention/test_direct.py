@@ -291,7 +291,7 @@ class TestVersionsOfTheInterface:
         assert forward(*tensors()) is not None
 
     def test_what_is_no_capsule(self) -> None:
-        with pytest.raises((TypeError, ValueError)):
-            self.connect(None)
+        assert not self.connect(None)
+        assert not self.connect(1)
         with pytest.raises(KeyError):
             native.connect_torch({})

@@ -29,8 +29,7 @@ def direct_calls() -> Any:
 
 @lru_cache(maxsize=4)
 def _connect(extension: ModuleType) -> bool:
-    parts = connection_parts()
-    return parts["exchange"] is not None and bool(extension.connect_torch(parts))
+    return bool(extension.connect_torch(connection_parts()))
 
 
 def connection_parts() -> dict[str, Any]:
