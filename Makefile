@@ -73,6 +73,7 @@ $(PEERS)/.installed: benchmarks/peers/requirements.txt
 # Without pytest's capture of stderr: the report comes with the end of the process.
 SANITIZED := build/sanitize
 SANITIZED_TESTS := tests/attention/test_native.py tests/attention/test_native_results.py \
+	tests/attention/test_direct.py tests/attention/test_usual.py \
 	tests/attention/test_native_norm.py tests/attention/test_native_norm_operators.py \
 	tests/decode/test_native_steps.py
 SANITIZERS = $(foreach name,asan ubsan,$(shell $(CXX) -print-file-name=lib$(name).so))

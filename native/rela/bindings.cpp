@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "rela/direct.h"
 #include "rela/dispatch.h"
 #include "rela/problem.h"
 #include "rela/sinks.h"
@@ -132,6 +133,7 @@ void bind_attention(nb::module_& m) {
   m.def("rela_forward", &forward, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
         nb::arg(), nb::arg(), nb::arg().none());
   m.def("rela_backward", &backward);
+  bind_direct_calls(m);
 }
 
 }  // namespace relakit

@@ -1,4 +1,7 @@
 from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
 
 def compiler() -> str:
     """The compiler that built this extension, such as "GCC 12.2.0"."""
@@ -101,6 +104,45 @@ def rela_backward(
     `bits` is what forward wrote, or 0. `grad_rows` takes, unless it is 0, one float32 per row: the
     sum of the gradients of its scores.
     """
+
+def connect_torch(parts: dict[str, Any], /) -> bool:
+    """Learn how to read torch's tensors; False if DLPack's exchange interface is not a known one.
+
+    The parts are those of `relakit.attention.direct.connection_parts`.
+    """
+
+def direct_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+    threshold: float | Tensor,
+    power: float,
+    backend: str | None,
+    /,
+) -> Tensor | tuple[Tensor, Tensor | bytes | None] | None:
+    """Attention for a call as it usually is; None where anything is not.
+
+    Where autograd is to record the call, output and, unless they take much memory, bits: one per
+    score, for backward. In bytes where there are few, else as int64 with the shape of the scores.
+    """
+
+def direct_backward(
+    grad_output: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    bits: Tensor | bytes | None,
+    is_causal: bool,
+    scale: float | None,
+    threshold: float | Tensor,
+    power: float,
+    /,
+) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Gradients of query, key and value; None where anything is unusual."""
 
 class NormCall:
     """RMSNorm of ``outer * rows`` rows, each of ``pieces`` pieces of ``size`` contiguous features.

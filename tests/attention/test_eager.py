@@ -8,27 +8,9 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.autograd import forward_ad
-from torch.fx.experimental.proxy_tensor import make_fx
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch_states import OTHER_PLACES, OTHER_TENSORS, TRANSFORMS
 
 from relakit.attention.eager import is_plain_eager
-
-
-class _Watching(TorchDispatchMode):
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None):
-        return function(*args, **(kwargs or {}))
-
-
-class _Overriding(TorchFunctionMode):
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None):
-        return function(*args, **(kwargs or {}))
-
-
-class _Subclass(Tensor):
-    pass
 
 
 @contextmanager
@@ -54,15 +36,6 @@ def test_yes(place: str) -> None:
         assert is_plain_eager(x, None, nn.Parameter(x), x.mT, x.bfloat16(), x[:0])
 
 
-OTHER_PLACES = {
-    "fake": FakeTensorMode,
-    "dispatch mode": _Watching,
-    "function mode": _Overriding,
-    "device": lambda: torch.device("cpu"),
-    "forward derivatives": forward_ad.dual_level,
-}
-
-
 @pytest.mark.parametrize("place", OTHER_PLACES)
 def test_no_inside_of(place: str) -> None:
     x = torch.randn(3)
@@ -72,34 +45,16 @@ def test_no_inside_of(place: str) -> None:
     assert is_plain_eager(x)
 
 
-def _nested() -> Tensor:
-    return torch.nested.nested_tensor([torch.zeros(2, 3), torch.zeros(1, 3)])
-
-
-OTHER_TENSORS: dict[str, Callable[[], Tensor]] = {
-    "subclass": lambda: torch.zeros(3).as_subclass(_Subclass),
-    "fake": lambda: FakeTensorMode().from_tensor(torch.zeros(3)),
-    "meta": lambda: torch.zeros(3, device="meta"),
-    "sparse": lambda: torch.zeros(3).to_sparse(),
-    "nested": _nested,
-    "sparse parameter": lambda: nn.Parameter(torch.zeros(3).to_sparse()),
-    "nested parameter": lambda: nn.Parameter(_nested()),
-    "meta parameter": lambda: nn.Parameter(torch.zeros(3, device="meta")),
-    "negative parameter": lambda: nn.Parameter(torch._neg_view(torch.ones(3))),
-    "negative view": lambda: torch.complex(torch.ones(3), torch.ones(3)).conj().imag,
-    "zeros without memory": lambda: torch._efficientzerotensor(3),
-}
-
-
 @pytest.mark.parametrize("kind", OTHER_TENSORS)
 def test_no_for_a_tensor_that_is(kind: str) -> None:
-    other, x = OTHER_TENSORS[kind](), torch.zeros(3)
+    x = torch.zeros(3)
+    other = OTHER_TENSORS[kind](x)
     assert not is_plain_eager(other)
     assert not is_plain_eager(x, None, other)
     assert is_plain_eager(x)
 
 
-def _answers(transform: Callable[[Callable[[Tensor], Tensor]], Any]) -> list[bool]:
+def _answers(transform: Callable[[Any, Tensor], Any]) -> list[bool]:
     """What the check says inside of a function that is transformed, and run on three numbers."""
     answers = []
 
@@ -107,19 +62,8 @@ def _answers(transform: Callable[[Callable[[Tensor], Tensor]], Any]) -> list[boo
         answers.append(is_plain_eager(x))
         return x.sin().sum()
 
-    transform(ask)
+    transform(ask, torch.zeros(3))
     return answers
-
-
-TRANSFORMS: dict[str, Callable[[Any], Any]] = {
-    "vmap": lambda f: torch.func.vmap(f)(torch.zeros(2, 3)),
-    "grad": lambda f: torch.func.grad(f)(torch.zeros(3)),
-    "jvp": lambda f: torch.func.jvp(f, (torch.zeros(3),), (torch.ones(3),)),
-    "functionalize": lambda f: torch.func.functionalize(f)(torch.zeros(3)),
-    "trace": lambda f: torch.jit.trace(f, torch.zeros(3), check_trace=False),
-    "make_fx": lambda f: make_fx(f)(torch.zeros(3)),
-    "make_fx before dispatch": lambda f: make_fx(f, pre_dispatch=True)(torch.zeros(3)),
-}
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 import relakit
-from relakit.attention import extension, functional, kernel_calls
+from relakit.attention import extension, kernel_calls
 from relakit.attention.kernel_calls import Arguments
 
 try:
@@ -281,64 +281,6 @@ def test_output_follows_the_layout_of_the_query() -> None:
     assert relakit.attention(x, x, x, backend="native").transpose(1, 2).is_contiguous()
     y = x.contiguous()
     assert relakit.attention(y, y, y, backend="native").is_contiguous()
-
-
-class TestTheUsualCall:
-    """Calls without special options go to the kernels directly, past checks and backends."""
-
-    @pytest.fixture
-    def direct(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-        """For each call, whether it went there."""
-        answers: list[bool] = []
-        original = functional.usual_attention
-
-        def usual_attention(*arguments: object) -> Tensor | None:
-            output = original(*arguments)
-            answers.append(output is not None)
-            return output
-
-        monkeypatch.setattr(functional, "usual_attention", usual_attention)
-        return answers
-
-    def test_equals_the_reference(self, direct: list[bool]) -> None:
-        tensors = inputs(40, 70)
-        for options in ({}, {"is_causal": True}, {"threshold": 0.53, "power": 2.0, "scale": 0.25}):
-            actual = with_gradients(tensors, "native", **options)
-            expected = with_gradients(tensors, "reference", **options)
-            for x, y in zip(actual, expected, strict=True):
-                torch.testing.assert_close(x, y, atol=1e-5 * float(y.abs().max() + 1), rtol=0)
-        assert direct == [True] * 3
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            lambda q, k, v: (q[0], k[0], v[0]),
-            lambda q, k, v: (q, k[:1], v[:1]),
-            lambda q, k, v: (q.double(), k.double(), v.double()),
-            lambda q, k, v: (q.mT.contiguous().mT, k, v),
-            lambda q, k, v: (torch.nn.functional.pad(x, (0, 300)) for x in (q, k, v)),
-        ],
-    )
-    def test_the_unusual_goes_the_long_way(self, direct: list[bool], change: Any) -> None:
-        tensors = tuple(change(*inputs(5, 7)))
-        output = relakit.attention(*tensors)
-        torch.testing.assert_close(output, relakit.attention(*tensors, backend="reference"))
-        assert direct == [False]
-
-    def test_errors_are_those_of_the_long_way(self, direct: list[bool]) -> None:
-        q, k, v = inputs(5, 7)
-        with pytest.raises(ValueError, match="same number of positions"):
-            relakit.attention(q, k, v[:, :, :6])
-        with pytest.raises(ValueError, match="threshold must be a finite number"):
-            relakit.attention(q, k, v, threshold=float("nan"))
-        assert direct == [False, False]
-
-    def test_modes_see_the_call(self, direct: list[bool]) -> None:
-        q, k, v = inputs(5, 7)
-        with relakit.capture(torch.nn.Module()), torch.autocast("cpu", torch.bfloat16):
-            assert relakit.attention(q, k, v).dtype == torch.bfloat16
-        assert torch.func.vmap(relakit.attention)(q, k, v).shape == (2, 2, 5, 24)
-        assert not any(direct)
 
 
 class TestWatchedCalls:

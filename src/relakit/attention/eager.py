@@ -7,11 +7,12 @@ be called directly, on the addresses of tensors.
 
 # Functions are imported by name: the way to them through modules would take as long as they do.
 
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 from torch._C import (
+    DispatchKeySet,
     _dispatch_keys,
     _get_tracing_state,
     _len_torch_dispatch_stack,
@@ -33,6 +34,23 @@ def _ordinary_keys() -> frozenset[int]:
 
 _ORDINARY_KEYS: Final = _ordinary_keys()
 _ORDINARY_TYPES: Final = frozenset((Tensor, nn.Parameter))
+
+
+def parts_for_extensions() -> dict[str, Any]:
+    """What `is_plain_eager` is made of, for the same check in C++: all but the one for compilers.
+
+    ``counters`` give 0, and ``states`` None, where nothing is at work.
+    """
+    return {
+        "counters": (_len_torch_dispatch_stack, _len_torch_function_stack),
+        "states": (peek_interpreter_stack, _get_tracing_state),
+        "forward_ad": vars(forward_ad),
+        "tensor_type": Tensor,
+        "parameter_type": nn.Parameter,
+        "dispatch_keys": _dispatch_keys,
+        "number_of_keys": DispatchKeySet.raw_repr,
+        "ordinary_keys": _ORDINARY_KEYS,
+    }
 
 
 def is_plain_eager(*tensors: Tensor | None) -> bool:

@@ -1,17 +1,15 @@
 """The attention function."""
 
-import os
 from typing import Literal, overload
 
 from torch import Tensor
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 
 from relakit.attention.backends import choose_backend
 from relakit.attention.call import AttentionCall, AttentionResult, check_call, check_tensor
-from relakit.attention.extension import BACKEND_VARIABLE
-from relakit.attention.native import usual_attention
 from relakit.attention.precision import follow_autocast
 from relakit.attention.recorder import is_recording, report
+from relakit.attention.usual import usual_attention
 
 
 @overload
@@ -131,20 +129,22 @@ def attention(
         ValueError: arguments that do not fit together, an option that has no meaning for the
             activation, or a backend that cannot serve the call.
     """
-    check_tensor("query", query)
-    check_tensor("key", key)
-    check_tensor("value", value)
     if (
-        not is_compiling()
+        not is_dynamo_compiling()  # it could not look into the extension
         and activation == "relu"
         and dropout_p == 0
         and length_exponent == 0
         and not (enable_gqa or need_weights or is_recording())
-        and (backend == "native" or (backend is None and not os.environ.get(BACKEND_VARIABLE)))
+        and (backend is None or backend == "native")
     ):
-        output = usual_attention(query, key, value, attn_mask, is_causal, scale, threshold, power)
+        output = usual_attention(
+            query, key, value, attn_mask, is_causal, scale, threshold, power, backend
+        )
         if output is not None:
             return output
+    check_tensor("query", query)
+    check_tensor("key", key)
+    check_tensor("value", value)
     query, key, value = follow_autocast(query, key, value)
     call = AttentionCall(
         query=query,

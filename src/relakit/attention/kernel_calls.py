@@ -31,10 +31,9 @@ class Arguments(NamedTuple):
     dropout_p: float
 
 
-def empty_output(arguments: Arguments) -> Tensor:
+def empty_output(query: Tensor, value: Tensor) -> Tensor:
     """Memory for the output, with heads inside positions where the query has them so."""
-    query = arguments.query
-    size = arguments.value.size(3)
+    size = value.size(3)
     if query.size(3) == size:
         return torch.empty_like(query)
     batch, heads, queries, _ = query.shape
@@ -88,7 +87,7 @@ def forward(
     sink: Any = None,
 ) -> Tensor:
     """The output. Bits, statistics and a sink for the weights are filled if they are given."""
-    output = empty_output(arguments)
+    output = empty_output(arguments.query, arguments.value)
     threshold = _contiguous(arguments.threshold)
     load_extension().rela_forward(
         choose_kernels(),
@@ -113,6 +112,7 @@ def backward(
     grad_rows = query.new_empty(query.shape[:3], dtype=torch.float32) if for_threshold else None
     if grad_output.stride(-1) != 1:
         grad_output = grad_output.contiguous()
+    bits = _contiguous(bits)  # hooks for saved tensors may have changed it
     threshold = _contiguous(arguments.threshold)
     load_extension().rela_backward(
         choose_kernels(),
@@ -153,8 +153,8 @@ def sparse_weights(sink: Any, arguments: Arguments) -> Tensor:
     return torch.sparse_csr_tensor(starts, columns, values, (rows, keys), check_invariants=False)
 
 
-def _contiguous(threshold: Tensor | None) -> Tensor | None:
-    return None if threshold is None else threshold.contiguous()
+def _contiguous(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.contiguous()
 
 
 def _problem(arguments: Arguments, threshold: Tensor | None) -> Any:

@@ -1,7 +1,6 @@
 """Attention on the C++ kernels, for the calls that `backends.NativeBackend` does not refuse."""
 
 import math
-from functools import lru_cache
 from typing import Any, Final
 
 import torch
@@ -10,7 +9,6 @@ from torch import Tensor
 from relakit.attention import kernel_calls
 from relakit.attention.call import AttentionCall, AttentionResult, RowStatistics
 from relakit.attention.eager import is_plain_eager
-from relakit.attention.extension import DTYPES, why_unavailable
 from relakit.attention.kernel_calls import Arguments
 from relakit.attention.operators import any_backward
 
@@ -32,84 +30,6 @@ def needs_gradients(call: AttentionCall) -> bool:
         or call.value.requires_grad
         or (isinstance(call.threshold, Tensor) and call.threshold.requires_grad)
     )
-
-
-def usual_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    is_causal: bool,
-    scale: float | None,
-    threshold: float | Tensor,
-    power: float,
-) -> Tensor | None:
-    """Attention for calls as they usually are, or None where anything is unusual or wrong.
-
-    Choosing a backend and checking a call take longer than attention over a few dozen positions.
-    This does neither: it looks whether all is as it should be, and leaves the rest to the long way,
-    which also has the messages.
-    """
-    if not (
-        query.dim() == key.dim() == value.dim() == 4
-        and query.dtype in DTYPES
-        and query.dtype == key.dtype == value.dtype
-        and (power == 1 or power == 2)
-        and (scale is None or type(scale) is float)
-        and type(threshold) is float
-        and -math.inf < threshold < math.inf
-    ):
-        return None
-    batch, heads, queries, dim = query.shape
-    key_batch, key_heads, keys, key_dim = key.shape
-    value_batch, value_heads, values, value_dim = value.shape
-    if not (
-        batch == key_batch == value_batch
-        and heads == key_heads == value_heads
-        and keys == values
-        and dim == key_dim
-        and 0 < dim <= LARGEST_DIM
-        and value_dim <= LARGEST_DIM
-        and query.stride(3) == key.stride(3) == value.stride(3) == 1
-        and not torch.is_autocast_enabled("cpu")
-        and is_plain_eager(query, key, value, mask)
-        and not why_unavailable()
-    ):
-        return None
-    if mask is not None:
-        if is_causal or mask.requires_grad or mask.dtype not in (torch.bool, *DTYPES):
-            return None
-        if mask.dtype == torch.bfloat16 != query.dtype or mask.dim() > 4:
-            return None
-        while mask.dim() < 4:
-            mask = mask[None]
-        for size, full in zip(mask.shape, (batch, heads, queries, keys), strict=True):
-            if size != full and size != 1:
-                return None
-    arguments = Arguments(
-        query,
-        key,
-        value,
-        mask,
-        None if threshold == 0 else _same_threshold(heads, threshold),
-        None,
-        dim**-0.5 if scale is None else scale,
-        int(power),
-        bool(is_causal),
-        0.0,
-    )
-    if torch.is_grad_enabled() and (
-        query.requires_grad or key.requires_grad or value.requires_grad
-    ):
-        output: Tensor = _EagerAttention.apply(*arguments, None)  # type: ignore[no-untyped-call]
-        return output
-    return kernel_calls.forward(arguments)
-
-
-@lru_cache(maxsize=64)  # called where tensors are plain, so what is kept is, too
-def _same_threshold(heads: int, threshold: float) -> Tensor:
-    with torch.inference_mode(False):
-        return torch.full((heads,), threshold, dtype=torch.float32, device="cpu")
 
 
 def native_attention(call: AttentionCall) -> AttentionResult:
@@ -141,7 +61,7 @@ def _run(call: AttentionCall, arguments: Arguments) -> AttentionResult:
         return AttentionResult(output)
     statistics = _empty_statistics(arguments) if call.need_statistics else None
     if with_gradients:
-        output = _EagerAttention.apply(*arguments, statistics)  # type: ignore[no-untyped-call]
+        output = EagerAttention.apply(*arguments, statistics)  # type: ignore[no-untyped-call]
         return AttentionResult(output, None, statistics)
     if not call.need_weights:
         return AttentionResult(
@@ -157,7 +77,7 @@ def _run(call: AttentionCall, arguments: Arguments) -> AttentionResult:
     return AttentionResult(output, weights, statistics)
 
 
-class _EagerAttention(torch.autograd.Function):
+class EagerAttention(torch.autograd.Function):
     """The kernels without the operators around them."""
 
     @staticmethod

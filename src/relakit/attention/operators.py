@@ -49,7 +49,7 @@ def _(*inputs: Any) -> tuple[Tensor, Tensor]:
         if keep_bits
         else arguments.query.new_empty((0,), dtype=torch.int64)
     )
-    return kernel_calls.empty_output(arguments), bits
+    return kernel_calls.empty_output(arguments.query, arguments.value), bits
 
 
 @torch.library.custom_op("relakit::rela_backward", mutates_args=(), device_types="cpu")

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+// The part of the DLPack standard, major version 1, that reads a tensor: dlpack's own header is not
+// needed for it, nor are torch's. Names are ours; the layout is the standard's.
+
+namespace relakit::dlpack {
+
+constexpr std::uint32_t kMajorVersion = 1;
+constexpr std::int32_t kCpu = 1;
+constexpr std::uint8_t kInt = 0, kFloat = 2, kBfloat = 4, kBool = 6;
+
+struct Version {
+  std::uint32_t major, minor;
+};
+
+struct Device {
+  std::int32_t type, index;
+};
+
+struct DataType {
+  std::uint8_t code, bits;
+  std::uint16_t lanes;
+};
+
+struct Tensor {
+  void* data;
+  Device device;
+  std::int32_t dims;
+  DataType dtype;
+  std::int64_t* shape;
+  std::int64_t* strides;  // in elements
+  std::uint64_t byte_offset;
+};
+
+// What the capsule `__dlpack_c_exchange_api__` of a tensor's class points to.
+struct Exchange {
+  struct Header {
+    Version version;
+    const Header* previous;  // the same for an older major version, or null
+  } header;
+  void (*allocate)();
+  void (*managed_from_object)();
+  void (*managed_to_object)();
+  // Fill in a view of a Python object, which must outlive it; 0, or -1 with Python's error set. May
+  // be null.
+  int (*view_of_object)(void* object, Tensor* view);
+  void (*current_stream)();
+};
+
+}  // namespace relakit::dlpack
