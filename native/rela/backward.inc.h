@@ -7,6 +7,8 @@ namespace {
 
 // The share of non-zeros in a tile above which dense work is the faster.
 constexpr float kDenseBackward = 0.37f;
+// For so few queries it never is, as values are transposed for it.
+constexpr int kFewQueries = 4;
 
 constexpr std::int64_t kBackwardBlock = 1024;  // queries or keys of a task, where heads are few
 
@@ -141,7 +143,7 @@ class BackwardTask {
                           grad_queries.rows() + q * dim_};
         const bool has_scores = find_bits(scorer, q, rows, key, columns);
         if (is_finite_ && tile_.total == 0) continue;
-        if (!is_finite_ || tile_.has_more_than(kDenseBackward)) {
+        if (!is_finite_ || (rows > kFewQueries && tile_.has_more_than(kDenseBackward))) {
           if (!has_scores) scorer.fill_all(q, rows, tile_);
           add_dense(scorer, place);
         } else {
@@ -200,11 +202,12 @@ class BackwardTask {
   void add_dense(Scorer<T>& scorer, const Place& place) {
     if (!has_values_t_) transpose(values_, value_dim_, tile_.columns, values_t_);
     has_values_t_ = true;
-    products(place.grad_output, values_t_, p_.value_dim, tile_.rows, tile_.columns, ahead_,
-             matrix_);
-    if (!weighs_) {
-      tile_.clear_zeros(matrix_);
-    } else {
+    for (int r = 0, block = 0; r < tile_.rows; r += block) {
+      block = next_block<kRows>(tile_.rows - r);
+      product_rows<kRows>(place.grad_output.from(r), values_t_, p_.value_dim, 0.0f, block,
+                          tile_.columns, ahead_, tile_.choose(r, matrix_));
+    }
+    if (weighs_) {
       tile_.list_scores();
       for (int i = 0; i < tile_.rows; i++) {
         float* gradients = numbers_ + i * Tile::kNumbersRoom;

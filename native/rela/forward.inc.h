@@ -191,7 +191,7 @@ class ForwardTask {
   Scorer<T> scorer_;
 };
 
-constexpr std::int64_t kMostQueriesPerTask = 1024;
+constexpr std::int64_t kMostQueriesPerTask = 2048;
 
 // Whether to read a head, and `times` as much as forward does, takes about as long as to work on it.
 template <class T>

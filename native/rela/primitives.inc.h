@@ -77,16 +77,6 @@ struct Store {
   }
 };
 
-// All rows of a * bt, kKeyTile floats from row to row of out.
-void products(Rows a, const float* bt, std::int64_t size, int rows, int columns, Ahead& ahead,
-              float* out) {
-  for (int r = 0, block = 0; r < rows; r += block) {
-    block = next_block<kRows>(rows - r);
-    product_rows<kRows>(a.from(r), bt, size, 0.0f, block, columns, ahead,
-                        Store{out + r * kKeyTile});
-  }
-}
-
 // Pad a list, and the numbers beside one. Both need room for kStep more.
 void pad_list(std::uint8_t* list, int length) {
   std::memset(list + length, length > 0 ? list[length - 1] : 0, kStep);
@@ -106,13 +96,14 @@ void add_rows_part(float* out, const T* rows, std::int64_t stride, const std::ui
     sum[1][v] = Vector::all(0.0f);
   }
   for (int t = 0; t < length; t += kStep) {
+    Vector w[kStep];
+    load_each(numbers + t, w);
     RELAKIT_UNROLL
     for (int u = 0; u < kStep; u++) {
-      const Vector w = Vector::all(numbers[t + u]);
       const T* x = rows + list[t + u] * stride;
       RELAKIT_UNROLL
       for (int v = 0; v < N; v++) {
-        sum[u % 2][v] = sum[u % 2][v].plus_product(w, Vector::load(x + v * kWidth));
+        sum[u % 2][v] = sum[u % 2][v].plus_product(w[u], Vector::load(x + v * kWidth));
       }
     }
   }
@@ -167,7 +158,8 @@ void add_chosen_pairs(float* out_a, const float* rows_a, float* out_b, const flo
   }
   for (; bits != 0; bits &= bits - 1) {
     const std::int64_t i = lowest_bit(bits);
-    const Vector wa = Vector::all(pairs[2 * i]), wb = Vector::all(pairs[2 * i + 1]);
+    Vector wa, wb;
+    load_pair(pairs + 2 * i, wa, wb);
     const float *x = rows_a + i * (N * kWidth), *y = rows_b + i * (N * kWidth);
     RELAKIT_UNROLL
     for (int v = 0; v < N; v++) {

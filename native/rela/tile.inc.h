@@ -64,7 +64,7 @@ struct Tile {
     bits[i] = KeyBits{};
     for (int j = 0; j < known; j += kWidth) {
       const Vector x[1] = {Vector::load(score_row(i) + j)};
-      taker(i).from(j)(0, x);
+      rectify(i).from(j)(0, x);
     }
   }
 
@@ -110,7 +110,27 @@ struct Tile {
       if constexpr (C * kWidth == 64) bits[r].words[first / 64] = word;
     }
   };
-  Rectify taker(int i) { return {score_row(i), bits + i, 0}; }
+  Rectify rectify(int i) { return {score_row(i), bits + i, 0}; }
+
+  // Takes products for rows of a matrix: 0 where the score is not above zero.
+  struct Choose {
+    float* out;
+    const KeyBits* bits;
+    int first;
+
+    Choose from(int column) const { return {out + column, bits, column}; }
+
+    template <int C>
+    void operator()(int r, const Vector (&x)[C]) const {
+      RELAKIT_UNROLL
+      for (int c = 0; c < C; c++) {
+        const int j = first + c * kWidth;
+        const auto part = static_cast<std::uint32_t>(bits[r].words[j / 64] >> (j % 64));
+        x[c].where(part).store(out + r * kKeyTile + c * kWidth);
+      }
+    }
+  };
+  Choose choose(int i, float* matrix) const { return {matrix + i * kKeyTile, bits + i, 0}; }
 
   void list_positions() {
     for (int i = 0; i < rows; i++) lengths[i] = list_bits(bits[i], list(i));
@@ -140,17 +160,7 @@ struct Tile {
     }
   }
 
-  // 0 where the score is not above zero.
-  void clear_zeros(float* matrix) const {
-    for (int i = 0; i < rows; i++, matrix += kKeyTile) {
-      for (int j = 0; j < columns; j += kWidth) {
-        const auto part = static_cast<std::uint32_t>(bits[i].words[j / 64] >> (j % 64));
-        Vector::load(matrix + j).where(part).store(matrix + j);
-      }
-    }
-  }
-
-  // The same where the listed numbers are no longer those of the matrix.
+  // A matrix of the listed numbers; 0 elsewhere.
   void unlist(const float* numbers, float* matrix) {
     set_to_zero(matrix, sizeof(float) * static_cast<std::size_t>(rows) * kKeyTile);
     for (int i = 0; i < rows; i++) {
@@ -253,7 +263,7 @@ class Scorer {
         }
       } else {
         product_rows<kRows>(mine, keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
-                            tile.taker(r));
+                            tile.rectify(r));
       }
       for (int u = r; u < r + block; u++) tile.finish_row(u, known, sight == Sight::all);
     }

@@ -75,6 +75,11 @@ static inline __m128 sums_of(const Vector (&x)[4]) {
   return _mm_add_ps(_mm256_castps256_ps128(quads), _mm256_extractf128_ps(quads, 1));
 }
 
+// The four floats at p, each in all entries of a vector.
+static inline void load_each(const float* p, Vector (&out)[4]) {
+  for (int i = 0; i < 4; i++) out[i] = Vector::all(p[i]);
+}
+
 // out[i] = sum of x[i], for four vectors.
 static inline void store_sums(const Vector (&x)[4], float* out) { _mm_storeu_ps(out, sums_of(x)); }
 
@@ -82,6 +87,12 @@ static inline void store_sums(const Vector (&x)[4], float* out) { _mm_storeu_ps(
 static inline void store_rectified_sums(const Vector (&x)[4], float shift, float* out) {
   const __m128 shifted = _mm_add_ps(sums_of(x), _mm_set1_ps(shift));
   _mm_storeu_ps(out, _mm_max_ps(_mm_setzero_ps(), shifted));
+}
+
+// The two floats at p, each in all entries of a vector.
+static inline void load_pair(const float* p, Vector& first, Vector& second) {
+  first = Vector::all(p[0]);
+  second = Vector::all(p[1]);
 }
 
 // out = a[0], b[0], a[1], b[1] and so on.

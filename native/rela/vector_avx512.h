@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "bits.h"
 #include "transpose_avx.h"
@@ -53,6 +54,15 @@ struct Vector {
   }
 };
 
+// The four floats at p, each in all entries of a vector. One load, as loads are what is scarce.
+static inline void load_each(const float* p, Vector (&out)[4]) {
+  const __m512 four = _mm512_broadcast_f32x4(_mm_loadu_ps(p));
+  out[0].v = _mm512_permute_ps(four, 0x00);
+  out[1].v = _mm512_permute_ps(four, 0x55);
+  out[2].v = _mm512_permute_ps(four, 0xAA);
+  out[3].v = _mm512_permute_ps(four, 0xFF);
+}
+
 static inline __m512 add_pairs(__m512 a, __m512 b) {
   return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
 }
@@ -73,6 +83,15 @@ static inline void store_sums(const Vector (&x)[4], float* out) { _mm_storeu_ps(
 static inline void store_rectified_sums(const Vector (&x)[4], float shift, float* out) {
   const __m128 shifted = _mm_add_ps(sums_of(x), _mm_set1_ps(shift));
   _mm_storeu_ps(out, _mm_max_ps(_mm_setzero_ps(), shifted));
+}
+
+// The two floats at p, each in all entries of a vector: one load again.
+static inline void load_pair(const float* p, Vector& first, Vector& second) {
+  double both;
+  std::memcpy(&both, p, sizeof both);
+  const __m512 pairs = _mm512_castpd_ps(_mm512_set1_pd(both));
+  first.v = _mm512_moveldup_ps(pairs);
+  second.v = _mm512_movehdup_ps(pairs);
 }
 
 // out = a[0], b[0], a[1], b[1] and so on.

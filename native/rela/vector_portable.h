@@ -87,6 +87,11 @@ struct Vector {
   }
 };
 
+// The four floats at p, each in all entries of a vector.
+static inline void load_each(const float* p, Vector (&out)[4]) {
+  for (int i = 0; i < 4; i++) out[i] = Vector::all(p[i]);
+}
+
 // out[i] = sum of x[i], for four vectors.
 static inline void store_sums(const Vector (&x)[4], float* out) {
   for (int i = 0; i < 4; i++) out[i] = x[i].sum();
@@ -98,6 +103,12 @@ static inline void store_rectified_sums(const Vector (&x)[4], float shift, float
     const float sum = x[i].sum() + shift;
     out[i] = sum <= 0.0f ? 0.0f : sum;
   }
+}
+
+// The two floats at p, each in all entries of a vector.
+static inline void load_pair(const float* p, Vector& first, Vector& second) {
+  first = Vector::all(p[0]);
+  second = Vector::all(p[1]);
 }
 
 // out = a[0], b[0], a[1], b[1] and so on.
