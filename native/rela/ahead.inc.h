@@ -13,7 +13,8 @@ class Ahead {
  public:
   // Rows of so many bytes.
   void add(const void* start, std::int64_t bytes, std::int64_t stride, std::int64_t rows) {
-    if (count_ == kMost || rows <= 0) return;
+    if (current_ == count_) current_ = count_ = 0;
+    if (count_ == kMost || rows <= 0 || bytes <= 0) return;
     const auto* first = static_cast<const char*>(start);
     const std::int64_t lines = (bytes + kLine - 1) / kLine;
     ranges_[count_++] = bytes == stride ? Range{first, kLine, 1, (rows * bytes + kLine - 1) / kLine}

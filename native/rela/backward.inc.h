@@ -138,6 +138,7 @@ class BackwardTask {
       has_values_t_ = false;
       for (std::int64_t q = 0; q < count; q += kQueryTile) {
         const int rows = static_cast<int>(least(kQueryTile, count - q));
+        scorer.fetch_next_mask(q, rows);
         if (is_finite_ && scorer.head.causal_end(queries_.begin + q + rows - 1) <= key) continue;
         const Place place{queries_.begin + q, key, scorer.queries(q), grad_output.from(q),
                           grad_queries.rows() + q * dim_};

@@ -237,7 +237,7 @@ nb::object DirectCalls::forward(nb::handle query, nb::handle key, nb::handle val
   const Problem& p = usual.problem;
   const nb::object output = empty_output(tensors, p);
   const auto target = torch_.view(output);
-  if (!target) return nb::none();
+  if (!target || !has_rows(*target)) return nb::none();
   ForwardResult result;
   result.output = place<Target>(*target);
   const bool is_recorded = needs_gradients(tensors);

@@ -108,6 +108,7 @@ class ForwardTask {
       scorer_.take_keys(key, columns);
       for (std::int64_t q = 0; q < count_; q += kQueryTile) {
         const int rows = static_cast<int>(least(kQueryTile, count_ - q));
+        scorer_.fetch_next_mask(q, rows);
         if (!is_finite) {
           scorer_.fill_all(q, rows, tile_);
         } else if (head.causal_end(begin_ + q + rows - 1) <= key) {

@@ -13,11 +13,6 @@ namespace {
 struct KeyBits {
   std::uint64_t words[kWords];
 
-  bool any() const {
-    std::uint64_t all = 0;
-    for (std::uint64_t word : words) all |= word;
-    return all != 0;
-  }
   int count() const {
     int count = 0;
     for (std::uint64_t word : words) count += count_bits(word);
@@ -73,7 +68,7 @@ class Head {
       for (int i = 0; i < rows; i++) seen[i] = all;
       return columns == 0 ? Sight::none : columns % kWidth == 0 ? Sight::all : Sight::some;
     }
-    bool any = false;
+    int total = 0;
     KeyBits shown;
     for (int i = 0; i < rows; i++) {
       seen[i] = first_keys(least(causal_end(query + i) - key, columns));
@@ -81,10 +76,33 @@ class Head {
         if (i == 0 || mask.row != 0) shown = shown_keys(query + i, key, columns);
         for (int w = 0; w < kWords; w++) seen[i].words[w] &= shown.words[w];
       }
-      any = any || seen[i].any();
+      total += seen[i].count();
     }
-    return any ? Sight::some : Sight::none;
+    if (total == 0) return Sight::none;
+    return total == rows * columns && columns % kWidth == 0 ? Sight::all : Sight::some;
   }
+
+  // Have the mask of a tile fetched, which is to be looked at soon. From row to row of a large mask no
+  // processor fetches ahead by itself.
+  void fetch_mask(std::int64_t query, std::int64_t rows, std::int64_t key, std::int64_t columns,
+                  Ahead& ahead) const {
+    const Mask& mask = problem_.mask;
+    if (mask.kind == Mask::Kind::none || mask.row == 0 || mask.column != 1) return;
+    const std::int64_t size = mask.kind == Mask::Kind::boolean    ? 1
+                              : mask.kind == Mask::Kind::additive ? 4
+                                                                  : 2;
+    ahead.add(static_cast<const char*>(mask.data) + size * offset(query, key), size * columns,
+              size * mask.row, rows);
+  }
+
+  // The bias of a query and the keys from one on, where it is of type T and lies side by side.
+  template <class T>
+  const T* bias(std::int64_t query, std::int64_t key) const {
+    return static_cast<const T*>(problem_.mask.data) + offset(query, key);
+  }
+  bool is_bias_contiguous() const { return problem_.mask.column == 1; }
+  bool is_bias_bfloat16() const { return problem_.mask.kind == Mask::Kind::additive_bf16; }
+  std::int64_t bias_row_stride() const { return problem_.mask.row; }
 
   void add_bias(std::int64_t query, std::int64_t key, int columns, float* scores) const {
     if (problem_.mask.kind == Mask::Kind::additive_bf16) {

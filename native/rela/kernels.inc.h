@@ -9,8 +9,8 @@
 // for each of its rows. docs/kernels.md explains the whole.
 
 #include "rela/packing.inc.h"
-#include "rela/head.inc.h"
 #include "rela/ahead.inc.h"
+#include "rela/head.inc.h"
 #include "rela/primitives.inc.h"
 #if defined(RELAKIT_SCREENS)
 #include "rela/screen_avx512.inc.h"

@@ -1,6 +1,7 @@
 #include "rela/scratch.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <vector>
 
@@ -9,6 +10,8 @@ namespace relakit {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
+
+#if !defined(RELAKIT_SEPARATE_SCRATCH)
 
 std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -75,6 +78,24 @@ class Stack {
 };
 
 thread_local Stack stack;
+
+#else
+
+// For tools that watch memory: each buffer stands alone, and is full of NaN.
+class SeparateBlocks {
+ public:
+  static void* take(std::size_t bytes) {
+    if (bytes == 0) return nullptr;
+    void* block = nullptr;
+    if (posix_memalign(&block, kAlignment, bytes) != 0) throw std::bad_alloc();
+    std::memset(block, 0xFF, bytes);
+    return block;
+  }
+  static void give_back(void* memory, std::size_t) { std::free(memory); }
+};
+SeparateBlocks stack;
+
+#endif
 
 }  // namespace
 

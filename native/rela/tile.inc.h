@@ -112,6 +112,24 @@ struct Tile {
   };
   Rectify rectify(int i) { return {score_row(i), bits + i, 0}; }
 
+  // The same once a bias is added, for whole vectors of it.
+  template <class B>
+  struct RectifyBiased {
+    Rectify rectify;
+    const B* bias;
+    std::int64_t stride;
+
+    RectifyBiased from(int column) const { return {rectify.from(column), bias + column, stride}; }
+
+    template <int C>
+    void operator()(int r, const Vector (&x)[C]) const {
+      Vector sum[C];
+      RELAKIT_UNROLL
+      for (int c = 0; c < C; c++) sum[c] = x[c].plus(Vector::load(bias + r * stride + c * kWidth));
+      rectify(r, sum);
+    }
+  };
+
   // Takes products for rows of a matrix: 0 where the score is not above zero.
   struct Choose {
     float* out;
@@ -213,6 +231,15 @@ class Scorer {
     can_screen_ = may_screen_;
   }
 
+  // Have the mask fetched for the tile that follows the one of so many queries.
+  void fetch_next_mask(std::int64_t i, int rows) {
+    const std::int64_t next = i + rows < count_ ? i + rows : 0;
+    const std::int64_t key = next == 0 ? key_ + kKeyTile : key_;
+    if (key >= p_.keys) return;
+    head.fetch_mask(begin_ + next, least(kQueryTile, count_ - next), key,
+                    least(kKeyTile, p_.keys - key), ahead_);
+  }
+
   // Fill the tile of `rows` queries from one of the block on, with lists alone where screening pays,
   // else with all scores. `candidates` is the share of scores that screening let through for these
   // queries in the tile before, kUnknown at first; it is brought up to date. All choices depend on the
@@ -254,19 +281,31 @@ class Scorer {
       const std::int64_t causal_end = head.causal_end(begin_ + i + r + block - 1);
       const int known = static_cast<int>(between(0, causal_end - key_, columns_));
       const Rows mine = queries(i + r);
-      if (head.has_bias()) {
+      if (!head.has_bias()) {
+        product_rows<kRows>(mine, keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
+                            tile.rectify(r));
+      } else if (!head.is_bias_contiguous() || known % kWidth != 0) {
         product_rows<kRows>(mine, keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
                             Store{tile.score_row(r)});
         for (int u = r; u < r + block; u++) {
           head.add_bias(begin_ + i + u, key_, known, tile.score_row(u));
           tile.rectify_row(u, known);
         }
+      } else if (head.is_bias_bfloat16()) {
+        fill_biased<std::uint16_t>(i, r, block, known, tile);
       } else {
-        product_rows<kRows>(mine, keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
-                            tile.rectify(r));
+        fill_biased<float>(i, r, block, known, tile);
       }
       for (int u = r; u < r + block; u++) tile.finish_row(u, known, sight == Sight::all);
     }
+  }
+
+  template <class B>
+  void fill_biased(std::int64_t i, int r, int block, int known, Tile& tile) {
+    const Tile::RectifyBiased<B> take{tile.rectify(r), head.template bias<B>(begin_ + i + r, key_),
+                                      head.bias_row_stride()};
+    product_rows<kRows>(queries(i + r), keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
+                        take);
   }
 
   // The share of scores that screening lets through.

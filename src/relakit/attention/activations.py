@@ -91,6 +91,8 @@ def relu(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Tensor:
     if options.power == 1.0:
         return _finish(F.relu(shifted), valid, options)
     kept = ~(shifted <= 0)  # and not "> 0": NaN must not vanish
+    if valid is not None:
+        kept = kept & valid  # a hidden NaN would come back in the gradient, as 0 times NaN
     # The base is 1 where nothing is to be raised: for powers below 1 the derivative at 0 is
     # infinite, and infinity times a zero gradient would be NaN.
     raised = torch.where(kept, shifted, 1.0).pow(options.power)
