@@ -244,16 +244,16 @@ class BackwardTask {
     tile_.list_positions();
     for (int i = 0; i < tile_.rows; i++) {
       ahead_.fetch(2 * kLinesPerRow);
-      score_listed(scorer, place, i);
-    }
-    for (int i = 0; i < tile_.rows; i++) {
-      ahead_.fetch(2 * kLinesPerRow);
       const int length = tile_.lengths[i];
       dot_rows(place.grad_output[i], values_, value_dim_, tile_.list(i), length, gradient_row(i));
       pad_numbers(gradient_row(i), length);
+    }
+    for (int i = 0; i < tile_.rows; i++) {  // keys are still there in the pass that follows
+      ahead_.fetch(2 * kLinesPerRow);
+      score_listed(scorer, place, i);
       if (weighs_) {
-        weigh(head, place.query + i, place.key, tile_.list(i), length, tile_.weight_row(i),
-              gradient_row(i));
+        weigh(head, place.query + i, place.key, tile_.list(i), tile_.lengths[i],
+              tile_.weight_row(i), gradient_row(i));
       }
     }
     for (int i = 0; want_queries_ && i < tile_.rows; i++) {
