@@ -21,6 +21,13 @@ class Ahead {
                                         : Range{first, stride, lines, rows};
   }
 
+  // Rows of so many numbers.
+  template <class T>
+  void add_rows(const T* rows, std::int64_t size, std::int64_t stride, std::int64_t count) {
+    constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
+    add(rows, size * bytes, stride * bytes, count);
+  }
+
   // Lines of memory, as many as were asked for; those beyond the rows do no harm.
   struct Lines {
     const char* first;

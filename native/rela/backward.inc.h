@@ -36,17 +36,19 @@ class BackwardTask {
   // those of the first query head that shares it.
   void fetch_ahead(std::int64_t batch, std::int64_t key_head) {
     const std::int64_t head = key_head * (p_.heads / p_.key_heads);
-    add_ahead(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
-    add_ahead(row_of<T>(p_.value, batch, key_head, 0), p_.value_dim, p_.value.row, p_.keys);
-    add_ahead(row_of<T>(p_.query, batch, head, 0), p_.dim, p_.query.row, p_.queries);
-    add_ahead(row_of<T>(result_.grad_output, batch, head, 0), p_.value_dim,
-              result_.grad_output.row, p_.queries);
+    ahead_.add_rows(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
+    ahead_.add_rows(row_of<T>(p_.value, batch, key_head, 0), p_.value_dim, p_.value.row, p_.keys);
+    ahead_.add_rows(row_of<T>(p_.query, batch, head, 0), p_.dim, p_.query.row, p_.queries);
+    ahead_.add_rows(row_of<T>(result_.grad_output, batch, head, 0), p_.value_dim,
+                    result_.grad_output.row, p_.queries);
     const std::int64_t row = (batch * p_.heads + head) * p_.queries;
     const std::int64_t key_row = (batch * p_.key_heads + key_head) * p_.keys;
-    add_ahead(static_cast<const T*>(result_.grad_query) + row * p_.dim, p_.dim, p_.dim, p_.queries);
-    add_ahead(static_cast<const T*>(result_.grad_key) + key_row * p_.dim, p_.dim, p_.dim, p_.keys);
-    add_ahead(static_cast<const T*>(result_.grad_value) + key_row * p_.value_dim, p_.value_dim,
-              p_.value_dim, p_.keys);
+    const auto* grad_query = static_cast<const T*>(result_.grad_query) + row * p_.dim;
+    const auto* grad_key = static_cast<const T*>(result_.grad_key) + key_row * p_.dim;
+    const auto* grad_value = static_cast<const T*>(result_.grad_value) + key_row * p_.value_dim;
+    ahead_.add_rows(grad_query, p_.dim, p_.dim, p_.queries);
+    ahead_.add_rows(grad_key, p_.dim, p_.dim, p_.keys);
+    ahead_.add_rows(grad_value, p_.value_dim, p_.value_dim, p_.keys);
   }
 
   void run(std::int64_t first_head, std::int64_t last_head) {
@@ -97,11 +99,6 @@ class BackwardTask {
     bool in_place_;
     Buffer buffer_;
   };
-
-  void add_ahead(const T* rows, std::int64_t size, std::int64_t stride, std::int64_t count) {
-    constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
-    ahead_.add(rows, size * bytes, stride * bytes, count);
-  }
 
   bool is_finite(const View& view, std::int64_t head, std::int64_t rows, std::int64_t size) {
     const std::int64_t padded = round_up(size, kWidth);

@@ -86,12 +86,12 @@ class ForwardTask {
   // Another head, which this thread is likely to work on next: all of its rows are fetched meanwhile.
   void fetch_ahead(std::int64_t batch, std::int64_t head) {
     const std::int64_t key_head = head / (p_.heads / p_.key_heads);
-    add_ahead(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
-    add_ahead(row_of<T>(p_.value, batch, key_head, 0), p_.value_dim, p_.value.row, p_.keys);
-    add_ahead(row_of<T>(p_.query, batch, head, 0), p_.dim, p_.query.row, p_.queries);
-    add_ahead(static_cast<const T*>(result_.output.data) + batch * result_.output.batch +
-                  head * result_.output.head,
-              p_.value_dim, result_.output.row, p_.queries);
+    ahead_.add_rows(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
+    ahead_.add_rows(row_of<T>(p_.value, batch, key_head, 0), p_.value_dim, p_.value.row, p_.keys);
+    ahead_.add_rows(row_of<T>(p_.query, batch, head, 0), p_.dim, p_.query.row, p_.queries);
+    const auto* output = static_cast<const T*>(result_.output.data) +
+                         batch * result_.output.batch + head * result_.output.head;
+    ahead_.add_rows(output, p_.value_dim, result_.output.row, p_.queries);
   }
 
   void run() {
@@ -127,11 +127,6 @@ class ForwardTask {
   }
 
  private:
-  void add_ahead(const T* rows, std::int64_t size, std::int64_t stride, std::int64_t count) {
-    constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
-    ahead_.add(rows, size * bytes, stride * bytes, count);
-  }
-
   float* output(std::int64_t i) {
     // T is float where in_place_ holds.
     return in_place_ ? reinterpret_cast<float*>(written_) + i * result_.output.row
