@@ -10,7 +10,9 @@ namespace {
 
 // Screening finds out in low precision which scores can be above the threshold, and computes those
 // alone. It pays while they are few, and where many queries and keys share the cost of rounding them.
-constexpr float kMostCandidates = 0.24f;
+constexpr float kMostCandidates = 0.2f;
+// What screening lets through besides what is above the threshold, at least.
+constexpr float kFalseCandidates = 0.02f;
 constexpr std::int64_t kLeastToScreen = 256;
 constexpr float kUnknown = -1.0f;
 
@@ -262,7 +264,7 @@ class Scorer {
     }
     fill_scores(i, sight, tile);
     const float share = static_cast<float>(tile.total) / static_cast<float>(rows * columns_);
-    candidates = share < kMostCandidates ? kUnknown : share;
+    candidates = share + kFalseCandidates < kMostCandidates ? kUnknown : 1.0f;
   }
 
   // All scores, also of what nobody sees.
