@@ -9,6 +9,8 @@ namespace {
 constexpr float kDenseBackward = 0.37f;
 // For so few queries it never is, as values are transposed for it.
 constexpr int kFewQueries = 4;
+// More than in forward, as there are gradients to fetch, too.
+constexpr int kLinesPerRowBackward = 2 * kLinesPerRow;
 
 constexpr std::int64_t kBackwardBlock = 1024;  // queries or keys of a task, where heads are few
 
@@ -208,7 +210,7 @@ class BackwardTask {
     if (weighs_) {
       tile_.list_scores();
       for (int i = 0; i < tile_.rows; i++) {
-        float* gradients = numbers_ + i * Tile::kNumbersRoom;
+        float* gradients = gradient_row(i);
         tile_.list_numbers(i, matrix_ + i * kKeyTile, gradients);
         weigh(scorer.head, place.query + i, place.key, tile_.list(i), tile_.lengths[i],
               tile_.weight_row(i), gradients);
@@ -240,13 +242,13 @@ class BackwardTask {
     const Head& head = scorer.head;
     tile_.list_positions();
     for (int i = 0; i < tile_.rows; i++) {
-      ahead_.fetch(2 * kLinesPerRow);
+      ahead_.fetch(kLinesPerRowBackward);
       const int length = tile_.lengths[i];
       dot_rows(place.grad_output[i], values_, value_dim_, tile_.list(i), length, gradient_row(i));
       pad_numbers(gradient_row(i), length);
     }
     for (int i = 0; i < tile_.rows; i++) {  // keys are still there in the pass that follows
-      ahead_.fetch(2 * kLinesPerRow);
+      ahead_.fetch(kLinesPerRowBackward);
       score_listed(scorer, place, i);
       if (weighs_) {
         weigh(head, place.query + i, place.key, tile_.list(i), tile_.lengths[i],
@@ -254,7 +256,7 @@ class BackwardTask {
       }
     }
     for (int i = 0; want_queries_ && i < tile_.rows; i++) {
-      ahead_.fetch(2 * kLinesPerRow);
+      ahead_.fetch(kLinesPerRowBackward);
       add_rows(place.grad_queries + i * dim_, scorer.keys().data, scorer.keys().stride, dim_,
                tile_.list(i), gradient_row(i), tile_.lengths[i]);
     }
@@ -309,7 +311,7 @@ class BackwardTask {
       transpose_bits(words);
       const int end = static_cast<int>(least(64, tile_.columns - first));
       for (int j = 0; j < end; j++) {
-        ahead_.fetch(2 * kLinesPerRow);
+        ahead_.fetch(kLinesPerRowBackward);
         const float* pairs = pairs_ + 2 * (first + j) * kQueryTile;
         float* value_sum = value_sums(place.key + first + j);
         float* key_sum = key_sums(place.key + first + j);
@@ -317,17 +319,10 @@ class BackwardTask {
           add_chosen_pairs<4>(value_sum, place.grad_output.data, key_sum, place.queries.data,
                               words[j], pairs);
         } else {
-          add_chosen(value_sum, place.grad_output, value_dim_, words[j], pairs);
-          add_chosen(key_sum, place.queries, dim_, words[j], pairs + 1);
+          add_chosen_rows(value_sum, place.grad_output, value_dim_, words[j], pairs);
+          add_chosen_rows(key_sum, place.queries, dim_, words[j], pairs + 1);
         }
       }
-    }
-  }
-
-  static void add_chosen(float* out, Rows rows, std::int64_t padded, std::uint64_t bits,
-                         const float* numbers) {
-    for (std::int64_t p = 0; p < padded; p += kWidth) {
-      add_chosen_rows<1>(out + p, rows.data + p, rows.stride, bits, numbers, 2);
     }
   }
 

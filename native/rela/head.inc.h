@@ -105,7 +105,7 @@ class Head {
   std::int64_t bias_row_stride() const { return problem_.mask.row; }
 
   void add_bias(std::int64_t query, std::int64_t key, int columns, float* scores) const {
-    if (problem_.mask.kind == Mask::Kind::additive_bf16) {
+    if (is_bias_bfloat16()) {
       add_bias_of<std::uint16_t>(offset(query, key), columns, scores);
     } else {
       add_bias_of<float>(offset(query, key), columns, scores);

@@ -128,25 +128,35 @@ inline void add_rows(float* out, const T* rows, std::int64_t stride, std::int64_
   }
 }
 
-// out += sum over the set bits of number * row, for N vectors of a row; numbers are `step` floats apart.
+// out += sum over the set bits of number * row, for N vectors of a row; numbers are two floats apart.
 template <int N>
-void add_chosen_rows(float* out, const float* rows, std::int64_t stride, std::uint64_t bits,
-                     const float* numbers, int step) {
+void add_chosen_part(float* out, Rows rows, std::uint64_t bits, const float* numbers) {
   Vector sum[N];
   RELAKIT_UNROLL
   for (int v = 0; v < N; v++) sum[v] = Vector::load(out + v * kWidth);
   for (; bits != 0; bits &= bits - 1) {
     const int i = lowest_bit(bits);
-    const Vector w = Vector::all(numbers[i * step]);
-    const float* x = rows + i * stride;
+    const Vector w = Vector::all(numbers[2 * i]);
     RELAKIT_UNROLL
-    for (int v = 0; v < N; v++) sum[v] = sum[v].plus_product(w, Vector::load(x + v * kWidth));
+    for (int v = 0; v < N; v++) sum[v] = sum[v].plus_product(w, Vector::load(rows[i] + v * kWidth));
   }
   RELAKIT_UNROLL
   for (int v = 0; v < N; v++) sum[v].store(out + v * kWidth);
 }
 
-// The same twice, with the same bits and pairs of numbers: one walk. N vectors from row to row.
+// The same for rows of any size.
+void add_chosen_rows(float* out, Rows rows, std::int64_t padded, std::uint64_t bits,
+                     const float* numbers) {
+  std::int64_t p = 0;
+  for (; p + 4 * kWidth <= padded; p += 4 * kWidth) {
+    add_chosen_part<4>(out + p, {rows.data + p, rows.stride}, bits, numbers);
+  }
+  for (; p < padded; p += kWidth) {
+    add_chosen_part<1>(out + p, {rows.data + p, rows.stride}, bits, numbers);
+  }
+}
+
+// add_chosen_part for both numbers of the pairs: one walk. N vectors from row to row.
 template <int N>
 void add_chosen_pairs(float* out_a, const float* rows_a, float* out_b, const float* rows_b,
                       std::uint64_t bits, const float* pairs) {

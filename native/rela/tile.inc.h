@@ -131,6 +131,10 @@ struct Tile {
       rectify(r, sum);
     }
   };
+  template <class B>
+  RectifyBiased<B> rectify_biased(int i, const B* bias, std::int64_t stride) {
+    return {rectify(i), bias, stride};
+  }
 
   // Takes products for rows of a matrix: 0 where the score is not above zero.
   struct Choose {
@@ -282,32 +286,27 @@ class Scorer {
       block = next_block<kRows>(tile.rows - r);
       const std::int64_t causal_end = head.causal_end(begin_ + i + r + block - 1);
       const int known = static_cast<int>(between(0, causal_end - key_, columns_));
-      const Rows mine = queries(i + r);
+      const auto score = [&](const auto& take) {
+        product_rows<kRows>(queries(i + r), keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
+                            take);
+      };
+      const std::int64_t query = begin_ + i + r;
       if (!head.has_bias()) {
-        product_rows<kRows>(mine, keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
-                            tile.rectify(r));
+        score(tile.rectify(r));
       } else if (!head.is_bias_contiguous() || known % kWidth != 0) {
-        product_rows<kRows>(mine, keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
-                            Store{tile.score_row(r)});
-        for (int u = r; u < r + block; u++) {
-          head.add_bias(begin_ + i + u, key_, known, tile.score_row(u));
-          tile.rectify_row(u, known);
+        score(Store{tile.score_row(r)});
+        for (int u = 0; u < block; u++) {
+          head.add_bias(query + u, key_, known, tile.score_row(r + u));
+          tile.rectify_row(r + u, known);
         }
       } else if (head.is_bias_bfloat16()) {
-        fill_biased<std::uint16_t>(i, r, block, known, tile);
+        score(tile.rectify_biased(r, head.template bias<std::uint16_t>(query, key_),
+                                  head.bias_row_stride()));
       } else {
-        fill_biased<float>(i, r, block, known, tile);
+        score(tile.rectify_biased(r, head.template bias<float>(query, key_), head.bias_row_stride()));
       }
       for (int u = r; u < r + block; u++) tile.finish_row(u, known, sight == Sight::all);
     }
-  }
-
-  template <class B>
-  void fill_biased(std::int64_t i, int r, int block, int known, Tile& tile) {
-    const Tile::RectifyBiased<B> take{tile.rectify(r), head.template bias<B>(begin_ + i + r, key_),
-                                      head.bias_row_stride()};
-    product_rows<kRows>(queries(i + r), keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
-                        take);
   }
 
   // The share of scores that screening lets through.

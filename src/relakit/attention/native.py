@@ -120,7 +120,7 @@ def _arguments(call: AttentionCall) -> Arguments:
         key,
         value,
         None if mask is None else _mask_as_4d(mask, call),
-        _threshold_per_head(call.threshold, query),
+        threshold_per_head(call.threshold, query),
         seed,
         call.score_scale,
         int(call.power),
@@ -129,7 +129,8 @@ def _arguments(call: AttentionCall) -> Arguments:
     )
 
 
-def _threshold_per_head(threshold: float | Tensor, query: Tensor) -> Tensor | None:
+def threshold_per_head(threshold: float | Tensor, query: Tensor) -> Tensor | None:
+    """One float32 for each head of the query; None if all are 0."""
     heads = query.size(1)
     if isinstance(threshold, Tensor):
         return threshold.to(torch.float32).expand(heads)

@@ -19,7 +19,7 @@ from relakit.attention.direct import CONNECTED, direct_calls
 from relakit.attention.eager import is_plain_eager
 from relakit.attention.extension import BACKEND_VARIABLE, DTYPES, why_unavailable
 from relakit.attention.kernel_calls import Arguments
-from relakit.attention.native import LARGEST_DIM, EagerAttention
+from relakit.attention.native import LARGEST_DIM, EagerAttention, threshold_per_head
 from relakit.attention.operators import any_backward
 
 
@@ -80,9 +80,7 @@ class _UsualAttention(torch.autograd.Function):
             gradients = direct_backward(grad_output, query, key, value, mask, any_bits, *options)
         if gradients is None:
             is_causal, scale, threshold, power = options
-            thresholds = None
-            if threshold != 0:
-                thresholds = query.new_full((query.size(1),), threshold, dtype=torch.float32)
+            thresholds = threshold_per_head(threshold, query)
             arguments = _arguments(query, key, value, mask, is_causal, scale, thresholds, power)
             gradients = any_backward(grad_output, bits, arguments)
         return *gradients[:3], None, None, None
