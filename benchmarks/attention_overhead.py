@@ -10,13 +10,13 @@ import argparse
 import statistics
 import time
 
-import torch
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from torch import nn
 
 import relakit
+import torch
+from torch import nn
 
 EMBED, HEADS = 512, 8
 

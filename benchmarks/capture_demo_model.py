@@ -10,16 +10,16 @@ import argparse
 import sys
 from pathlib import Path
 
-import torch
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from safetensors.torch import save
-from torch import Tensor, nn
 
 import relakit
-from relakit.attention.call import AttentionCall
-from relakit.attention.recorder import add_listener, remove_listener
+import torch
 from relakit.bench.inputs import DEMO_FILE
 from relakit.bench.results import write_whole
+from relakit.ops.call import AttentionCall
+from relakit.ops.listeners import add_listener, remove_listener
+from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from sequence_task import PAD, Batch, Reverser, make_batch, train

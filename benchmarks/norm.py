@@ -13,12 +13,12 @@ import statistics
 import time
 from collections.abc import Callable
 
-import torch
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
 
 import relakit
+import torch
+from torch import Tensor
 
 SHAPES = [(8, 128, 512), (32, 64, 512), (1, 4, 64)]  # batch, positions, features
 HEADS = 8

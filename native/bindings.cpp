@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "cpu_features.h"
-#include "decode/bindings.h"
+#include "cpu/features.h"
+#include "translate/bindings.h"
 #include "norm/bindings.h"
-#include "rela/bindings.h"
+#include "attention/bindings.h"
 
 namespace nb = nanobind;
 

@@ -3,8 +3,9 @@
 import os
 
 import pytest
-import torch
 from hypothesis import settings
+
+import torch
 
 # Torch decides how fast an example is, and it is slow the first time: no deadline. In CI a failure
 # has to come back when the run is repeated.

@@ -41,11 +41,12 @@ def test_the_contracts_are_kept() -> None:
 @pytest.mark.parametrize(
     ("module", "forbidden"),
     [
-        ("attention/intruder.py", "import numpy"),
-        ("attention/intruder.py", "from rich.table import Table"),
-        ("attention/intruder.py", "import relakit.analysis"),
-        ("attention/intruder.py", "from relakit.cli.main import app"),
-        ("attention/intruder.py", "import relakit.bench.cases"),
+        ("ops/intruder.py", "import numpy"),
+        ("ops/intruder.py", "from rich.table import Table"),
+        ("ops/intruder.py", "import relakit.nn.norms"),
+        ("nn/intruder.py", "import relakit.analysis"),
+        ("ops/intruder.py", "from relakit.cli.main import app"),
+        ("ops/intruder.py", "import relakit.bench.cases"),
         ("analysis/intruder.py", "import relakit.cli.doctor"),
         ("analysis/intruder.py", "import relakit.bench.cases"),
         ("bench/intruder.py", "import relakit.cli.bench"),
@@ -72,7 +73,9 @@ def test_the_contracts_catch_an_intruder(module: str, forbidden: str, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "path", sorted((PACKAGE / "attention").rglob("*.py")), ids=lambda p: p.stem
+    "path",
+    [path for room in ("ops", "nn") for path in sorted((PACKAGE / room).rglob("*.py"))],
+    ids=lambda path: f"{path.parent.name}-{path.stem}",
 )
 def test_attention_imports_torch_only(path: Path) -> None:
     """The contract names the packages that are forbidden; this names those that are allowed."""

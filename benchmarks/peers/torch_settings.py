@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy.typing as npt
+
 import torch
 from torch import Tensor
 

@@ -13,7 +13,7 @@ namespace relakit::norm {
 
 namespace {
 
-using Address = std::uintptr_t;  // Tensor.data_ptr(); relakit.attention.native_norm keeps it alive
+using Address = std::uintptr_t;  // Tensor.data_ptr(); relakit.ops.native.norm keeps it alive
 using Size = std::int64_t;
 
 void* pointer(Address address) { return reinterpret_cast<void*>(address); }

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "lanes/exponential.inc.h"
+#include "cpu/lanes_exponential.inc.h"
 #include "norm/problem.h"
 
 namespace relakit::norm::RELAKIT_ISA {

@@ -1,4 +1,4 @@
-#include "lanes/avx2.h"
+#include "cpu/lanes_avx2.h"
 
 #define RELAKIT_ISA avx2
 #include "norm/kernels.inc.h"

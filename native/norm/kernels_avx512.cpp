@@ -1,4 +1,4 @@
-#include "lanes/avx512.h"
+#include "cpu/lanes_avx512.h"
 
 #define RELAKIT_ISA avx512
 #include "norm/kernels.inc.h"

@@ -1,4 +1,4 @@
-#include "lanes/portable.h"
+#include "cpu/lanes_portable.h"
 
 #define RELAKIT_ISA portable
 #include "norm/kernels.inc.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "bfloat16.h"
-#include "kernel_tables.h"
-#include "parallel.h"
+#include "cpu/bfloat16.h"
+#include "cpu/kernel_tables.h"
+#include "cpu/threads.h"
 
 namespace relakit::norm {
 

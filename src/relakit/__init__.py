@@ -1,35 +1,21 @@
-"""relakit: Rectified Linear Attention (ReLA) for PyTorch.
+"""relakit: Rectified Linear Attention (ReLA) for PyTorch, and a translation toolkit built on it."""
 
-``relakit.attention`` is the attention function. The package of the same name that holds the
-library is reached by ``from relakit.attention import ...``.
-"""
-
-import sys
 from importlib import import_module
 from importlib.metadata import version
 from os import PathLike
-from types import ModuleType
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from relakit import analysis
-    from relakit.attention import (
-        ATTENTIONS,
-        AttentionRecord,
-        AttentionResult,
-        AttentionSpec,
-        GatedLayerNorm,
-        GatedRMSNorm,
-        LayerNorm,
-        MultiheadAttention,
-        RMSNorm,
-        RowStatistics,
-        attention,
-        attention_details,
-        capture,
-        convert_attention,
-    )
     from relakit.decode.translator import Precision, Translator
+    from relakit.nn.capture import AttentionRecord, capture
+    from relakit.nn.convert import convert_attention
+    from relakit.nn.multihead import MultiheadAttention
+    from relakit.nn.norms import GatedLayerNorm, GatedRMSNorm, LayerNorm, RMSNorm
+    from relakit.nn.variants import ATTENTIONS, AttentionSpec
+    from relakit.ops.attention import attention, attention_details
+    from relakit.ops.call import AttentionResult, RowStatistics
 
 __version__ = version("relakit")
 
@@ -53,6 +39,26 @@ __all__ = [
     "load",
 ]
 
+_HOMES: Final = MappingProxyType(
+    {
+        "ATTENTIONS": "nn.variants",
+        "AttentionRecord": "nn.capture",
+        "AttentionResult": "ops.call",
+        "AttentionSpec": "nn.variants",
+        "GatedLayerNorm": "nn.norms",
+        "GatedRMSNorm": "nn.norms",
+        "LayerNorm": "nn.norms",
+        "MultiheadAttention": "nn.multihead",
+        "RMSNorm": "nn.norms",
+        "RowStatistics": "ops.call",
+        "attention": "ops.attention",
+        "attention_details": "ops.attention",
+        "capture": "nn.capture",
+        "convert_attention": "nn.convert",
+    }
+)
+"""Where each public name is loaded from on first use: `relakit --version` needs no torch."""
+
 
 def load(
     folder: str | PathLike[str], *, device: str = "cpu", precision: "Precision" = "fp32"
@@ -69,28 +75,15 @@ def load(
     return Translator.load(folder, device=device, precision=precision)
 
 
-class _LazyPackage(ModuleType):
-    """Loads the library, and with it torch, on first use: `relakit --version` needs neither."""
-
-    def __getattr__(self, name: str) -> object:
-        if name == "analysis":
-            return import_module("relakit.analysis")
-        if name not in __all__:
-            raise AttributeError(f"module 'relakit' has no attribute {name!r}")
-        library = import_module("relakit.attention")
-        for public in __all__:
-            if public not in ("__version__", "analysis", "load"):
-                setattr(self, public, getattr(library, public))
-        return getattr(library, name)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        # The import system would bind the package relakit.attention over the function.
-        if name == "attention" and isinstance(value, ModuleType):
-            return
-        super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *__all__})
+def __getattr__(name: str) -> object:
+    if name == "analysis":
+        return import_module("relakit.analysis")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'relakit' has no attribute {name!r}")
+    value: object = getattr(import_module(f"relakit.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
-sys.modules[__name__].__class__ = _LazyPackage
+def __dir__() -> list[str]:
+    return sorted(__all__)

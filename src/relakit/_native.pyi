@@ -108,7 +108,7 @@ def rela_backward(
 def connect_torch(parts: dict[str, Any], /) -> bool:
     """Learn how to read torch's tensors; False if DLPack's exchange interface is not a known one.
 
-    The parts are those of `relakit.attention.direct.connection_parts`.
+    The parts are those of `relakit.ops.native.direct.connection_parts`.
     """
 
 def direct_forward(

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import slow_numbers
-import torch
 
+import torch
 from relakit.analysis import (
     NO_WORD,
     AnalysisPair,
@@ -26,10 +26,10 @@ from relakit.analysis import (
     words_of_tokens,
 )
 from relakit.analysis.pair_batches import wrong_sources
-from relakit.attention import capture
 from relakit.data.generated import generate_pairs
 from relakit.data.tokenizer import BEGIN, END, Tokenizer
 from relakit.model import ATTENTION_KINDS, Transformer
+from relakit.nn.capture import capture
 
 ModelMaker = Callable[[str], Transformer]
 PAIRS = [generated_gold_pair(pair) for pair in generate_pairs(9, split="test")]

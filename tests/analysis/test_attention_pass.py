@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-import torch
 
+import torch
 from relakit.analysis import AttentionBatch, attention_batches
 from relakit.analysis.pair_batches import wrong_sources
-from relakit.attention import capture
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import ATTENTION_KINDS, Transformer
+from relakit.nn.capture import capture
 
 ModelMaker = Callable[[str], Transformer]
 Pair = tuple[list[int], list[int]]

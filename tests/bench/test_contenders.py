@@ -1,11 +1,9 @@
 """The contenders compute what their names say: they are compared with other people's code."""
 
 import pytest
-import torch
 import torch.nn.functional as F
 
-from relakit.attention import attention
-from relakit.attention.backends import BACKENDS
+import torch
 from relakit.bench import contenders
 from relakit.bench.cases import MODES, Case
 from relakit.bench.contenders import (
@@ -18,6 +16,8 @@ from relakit.bench.contenders import (
 )
 from relakit.bench.inputs import Inputs, make_inputs
 from relakit.cli.bench import CONTENDER_NAMES
+from relakit.ops.attention import attention
+from relakit.ops.backends import BACKENDS
 
 CASES = [
     *(Case(mode=mode, length=37, zeros=70.0, heads=3, dim=16, batch=2) for mode in MODES),

@@ -1,12 +1,12 @@
 """The tensors of a case: shapes, zeros as wanted, the same every time."""
 
 import pytest
-import torch
 
-from relakit.attention import attention
+import torch
 from relakit.bench import inputs as bench_inputs
 from relakit.bench.cases import MODES, Case, make_case
 from relakit.bench.inputs import DEMO_FILE, Inputs, make_inputs, measure_zeros
+from relakit.ops.attention import attention
 
 
 @pytest.mark.parametrize("mode", MODES)

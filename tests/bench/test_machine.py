@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-import torch
 
-from relakit.attention.backends import BACKENDS
+import torch
 from relakit.bench import machine
+from relakit.ops.backends import BACKENDS
 
 
 def test_describes_this_machine() -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from relakit.attention.backends import BACKENDS
 from relakit.bench import memory
 from relakit.bench.cases import Case
 from relakit.bench.memory import measure_peak_mib, why_no_memory
+from relakit.ops.backends import BACKENDS
 
 pytestmark = pytest.mark.skipif(why_no_memory() is not None, reason=str(why_no_memory()))
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
+import torch
 from relakit.bench.peer_weights import peer_arrays, why_no_peer_has_it, write_peer_weights
 from relakit.data.tokenizer import BEGIN, END, PAD
 from relakit.model import ModelConfig, Transformer
+from torch import nn
 
 PEERS = Path(__file__).parents[2] / "benchmarks" / "peers"
 

@@ -1,15 +1,15 @@
 """Running a case: all contenders, honest notes, and no speed for a wrong result."""
 
 import pytest
-import torch
 
-from relakit.attention.backends import BACKENDS, ReferenceBackend
-from relakit.attention.call import AttentionCall, AttentionResult
+import torch
 from relakit.bench.cases import MODES, Case, make_case
 from relakit.bench.contenders import CONTENDERS
 from relakit.bench.presets import Job
 from relakit.bench.results import Settings
 from relakit.bench.runner import run_case, run_jobs
+from relakit.ops.backends import BACKENDS, ReferenceBackend
+from relakit.ops.call import AttentionCall, AttentionResult
 
 SETTINGS = Settings(rounds=2, memory=False)
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from relakit.attention import backends as attention_backends
-from relakit.attention.backends import BACKENDS, NativeBackend
 from relakit.bench import runner
 from relakit.bench.cases import make_case
 from relakit.bench.presets import PRESETS, Job
 from relakit.cli.main import app
+from relakit.ops import backends as attention_backends
+from relakit.ops.backends import BACKENDS, NativeBackend
 
 SMALL = (
     "--mode", "forward", "--mode", "decode", "--length", "32", "--zeros", "90", "--contender",

@@ -5,17 +5,18 @@ import math
 from collections.abc import Iterator
 
 import pytest
-import torch
 from random_models import padded, random_model, random_sources
-from torch import Tensor, nn
 
-from relakit.attention import ATTENTIONS, extension
+import torch
 from relakit.data.tokenizer import BEGIN, END, PAD
 from relakit.decode.candidates import Candidates
 from relakit.decode.native_steps import NativeHypotheses, NativeSteps, why_not_native
 from relakit.decode.selection import choose_steps
 from relakit.decode.steps import PyTorchSteps
 from relakit.model import Transformer
+from relakit.nn.variants import ATTENTIONS
+from relakit.ops.native import extension
+from torch import Tensor, nn
 
 try:
     KERNELS = extension.load_extension().kernels()

@@ -4,9 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
-from torch import nn
 
+import torch
 from relakit.train.checkpoint import (
     Checkpoint,
     average_weights,
@@ -15,6 +14,7 @@ from relakit.train.checkpoint import (
     restore,
     save_checkpoint,
 )
+from torch import nn
 
 
 def trained(seed: int, steps: int = 3) -> tuple[nn.Module, torch.optim.Adam]:

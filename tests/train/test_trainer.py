@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from safetensors.torch import load_file
 
+import torch
 from relakit.data.corpus import ParallelFiles
 from relakit.data.prepare import prepare
 from relakit.data.prepared import PreparedCorpus

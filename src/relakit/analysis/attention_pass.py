@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import torch
-from torch import Tensor
-
 from relakit.analysis.pair_batches import (
     BATCH_TOKENS,
     WINDOW,
@@ -16,10 +14,11 @@ from relakit.analysis.pair_batches import (
     read_windows,
     wrong_sources,
 )
-from relakit.attention import Records, capture
 from relakit.data.batches import pad_batch
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import ATTENTION_KINDS, AttentionKind, Memory, Transformer
+from relakit.nn.capture import Records, capture
+from torch import Tensor
 
 BATCH_WEIGHTS: Final = 1 << 24
 """Most attention weights that are recorded at once (64 MiB), unless one pair has more."""

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
-from torch import Tensor
-
 from relakit.analysis.attention_pass import AttentionBatch
 from relakit.analysis.kind_totals import layer_values
 from relakit.analysis.results import ClassNullRates
 from relakit.analysis.sparsity import null_queries
 from relakit.model import ModelConfig
+from torch import Tensor
 
 
 class ClassTotals:

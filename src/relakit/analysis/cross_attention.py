@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
+import torch
 from relakit.analysis.alignment import READINGS, Reading
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches
 from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair

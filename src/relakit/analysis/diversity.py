@@ -3,10 +3,9 @@
 from typing import Final
 
 import torch
-from torch import Tensor
-
 from relakit.analysis.shares import Share
 from relakit.analysis.sparsity import by_head, null_queries
+from torch import Tensor
 
 SUM_TO_ONE: Final = frozenset({"softmax", "sparsemax", "entmax15"})
 """Activations whose weights are a distribution over keys as they are."""

@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
-
 from relakit.analysis.attention_pass import AttentionBatch
 from relakit.analysis.diversity import SUM_TO_ONE, diversity_share
 from relakit.analysis.results import HeadValues, Kind, KindResult, LayerValues
 from relakit.analysis.shares import ShareTotal
 from relakit.analysis.sinks import end_key_share, first_key_share
 from relakit.analysis.sparsity import layer_null_share, null_share, zero_share
-from relakit.attention import resolve_attention
 from relakit.model import ModelConfig
+from relakit.nn.variants import resolve_attention
+from torch import Tensor
 
 
 class KindTotals:

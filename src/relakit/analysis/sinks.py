@@ -1,10 +1,9 @@
 """How much attention lies on tokens that say little: the first one, and the end of the sentence."""
 
 import torch
-from torch import Tensor
-
 from relakit.analysis.shares import Share
 from relakit.analysis.sparsity import by_head
+from torch import Tensor
 
 
 def first_sink_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:

@@ -1,9 +1,8 @@
 """How much of the attention is exactly zero."""
 
 import torch
-from torch import Tensor
-
 from relakit.analysis.shares import Share
+from torch import Tensor
 
 
 def sparsity_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:

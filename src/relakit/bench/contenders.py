@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
-import torch
 import torch.nn.functional as F
-from torch import Tensor
 
-from relakit.attention.backends import BACKENDS, choose_backend
-from relakit.attention.call import AttentionCall
-from relakit.attention.functional import attention
+import torch
 from relakit.bench.cases import Case
 from relakit.bench.inputs import Inputs
+from relakit.ops.attention import attention
+from relakit.ops.backends import BACKENDS, choose_backend
+from relakit.ops.call import AttentionCall
+from torch import Tensor
 
 RELA: Final = "rela"
 

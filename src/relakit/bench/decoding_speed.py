@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-
 from relakit.bench.decoding_work import DecodingBatch, DecodingCase, Sentences, decoding_cases
 from relakit.bench.peer_weights import why_no_peer_has_it, write_peer_weights
 from relakit.bench.peers import Peer, PeerPlace, Peers, number_of

@@ -23,8 +23,7 @@ class Machine:
 def describe_machine() -> Machine:
     """This machine."""
     import torch
-
-    from relakit.attention.extension import choose_kernels, why_unavailable
+    from relakit.ops.native.extension import choose_kernels, why_unavailable
 
     return Machine(
         cpu=cpu_name(Path("/proc/cpuinfo")),

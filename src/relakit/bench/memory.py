@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 import torch
-
 from relakit.bench.cases import Case
 from relakit.bench.contenders import make_step
 from relakit.bench.inputs import make_inputs

@@ -4,9 +4,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
-
-from relakit.attention.call import AttentionCall
-from relakit.attention.reference import reference_attention
 from relakit.bench.cases import Case
 from relakit.bench.contenders import (
     CONTENDERS,
@@ -21,6 +18,8 @@ from relakit.bench.memory import measure_peak_mib, why_no_memory
 from relakit.bench.presets import Job
 from relakit.bench.results import CaseResult, Measurement, Settings
 from relakit.bench.timing import ratios, spread, time_interleaved
+from relakit.ops.call import AttentionCall
+from relakit.ops.reference import reference_attention
 
 CHECKED_QUERIES = 8
 

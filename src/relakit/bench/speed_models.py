@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Literal, cast
 
 import torch
-
-from relakit.attention import ATTENTIONS
 from relakit.bench.speed_settings import GENERATED, SpeedSettings
 from relakit.data.prepared import PreparedCorpus
 from relakit.model import SIZES, ModelConfig, Transformer
+from relakit.nn.variants import ATTENTIONS
 from relakit.train.corpus import open_corpus
 from relakit.train.recipe import DataSection, GeneratedData, ModelSection
 

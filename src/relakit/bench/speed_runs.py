@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-
 from relakit.bench.decoding_speed import decoding_field
 from relakit.bench.peers import PeerPlace
 from relakit.bench.speed_results import SpeedReport

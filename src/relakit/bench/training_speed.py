@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import torch
 from safetensors.numpy import save_file
 
+import torch
 from relakit.bench.peers import OWN_BATCHES, Peer, PeerPlace, Peers, number_of
 from relakit.bench.speed_models import (
     bench_corpus,

@@ -182,9 +182,9 @@ def attention(
         names = tuple(contender or CONTENDER_NAMES)
         jobs = [Job(case, names) for case in dict.fromkeys(made)]
 
-    from relakit.attention.backends import check_backend_name
     from relakit.bench.contenders import check_contenders
     from relakit.bench.results import Settings
+    from relakit.ops.backends import check_backend_name
 
     check_backend_name(backend)
     check_contenders([name for job in jobs for name in job.contenders])

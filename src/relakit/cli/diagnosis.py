@@ -159,7 +159,7 @@ def examine_torch() -> Torch:
 
 
 def examine_backends() -> list[BackendStatus]:
-    from relakit.attention.backends import BACKENDS
+    from relakit.ops.backends import BACKENDS
 
     return [
         BackendStatus(
@@ -179,8 +179,8 @@ def examine_backends() -> list[BackendStatus]:
 
 def examine_environment() -> list[Setting]:
     """The variables that choose a backend and its kernels, where they are set."""
-    from relakit.attention.backends import backend_from_environment
-    from relakit.attention.extension import BACKEND_VARIABLE, ISA_VARIABLE, choose_kernels
+    from relakit.ops.backends import backend_from_environment
+    from relakit.ops.native.extension import BACKEND_VARIABLE, ISA_VARIABLE, choose_kernels
 
     settings = []
     checks = {BACKEND_VARIABLE: backend_from_environment, ISA_VARIABLE: choose_kernels}
@@ -201,7 +201,7 @@ def examine_environment() -> list[Setting]:
 
 def examine_translation() -> str:
     """What translates with a model that either could serve."""
-    from relakit.attention.extension import BACKEND_VARIABLE, choose_kernels, why_unavailable
+    from relakit.ops.native.extension import BACKEND_VARIABLE, choose_kernels, why_unavailable
 
     reasons = list(why_unavailable())
     if os.environ.get(BACKEND_VARIABLE) == "reference":
@@ -213,9 +213,9 @@ def examine_translation() -> str:
 
 def examine_choice(activation: str) -> Choice:
     """Which backend serves a plain call with this activation."""
-    from relakit.attention.backends import BACKENDS, choose_backend
-    from relakit.attention.call import AttentionCall
-    from relakit.attention.extension import BACKEND_VARIABLE
+    from relakit.ops.backends import BACKENDS, choose_backend
+    from relakit.ops.call import AttentionCall
+    from relakit.ops.native.extension import BACKEND_VARIABLE
 
     query, key, value = _trial_inputs()
     call = AttentionCall(query=query, key=key, value=value, activation=activation)
@@ -236,8 +236,7 @@ def examine_choice(activation: str) -> Choice:
 def try_out(activation: str, backend: str | None) -> list[str]:
     """Run a small attention call; the reasons why it fails or differs from the reference."""
     import torch
-
-    from relakit.attention.functional import attention
+    from relakit.ops.attention import attention
 
     query, key, value = _trial_inputs()
     try:

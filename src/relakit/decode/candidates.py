@@ -8,8 +8,9 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import torch
 import torch.nn.functional as F
+
+import torch
 from torch import Tensor
 
 CHUNK: Final = 64

@@ -5,10 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-
-from relakit.attention import resolve_attention
-from relakit.attention.extension import choose_kernels, load_extension, why_unavailable
 from relakit.data.tokenizer import END
 from relakit.decode.candidates import Candidates
 from relakit.decode.steps import NOT_FINITE
@@ -22,6 +18,9 @@ from relakit.model.transformer import (
     Residual,
     sinusoids,
 )
+from relakit.nn.variants import resolve_attention
+from relakit.ops.native.extension import choose_kernels, load_extension, why_unavailable
+from torch import Tensor, nn
 
 
 def why_not_native(model: Transformer) -> list[str]:

@@ -2,11 +2,11 @@
 
 import logging
 
-from relakit.attention.backends import backend_from_environment
-from relakit.attention.extension import BACKEND_VARIABLE, why_unavailable
 from relakit.decode.native_steps import NativeSteps, why_not_native
 from relakit.decode.steps import DecoderSteps, PyTorchSteps
 from relakit.model import Transformer
+from relakit.ops.backends import backend_from_environment
+from relakit.ops.native.extension import BACKEND_VARIABLE, why_unavailable
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 import torch
-
 from relakit.data.tokenizer import END, Tokenizer
 from relakit.decode.beam import Ended, SearchSettings, beam_search
 from relakit.decode.selection import choose_steps

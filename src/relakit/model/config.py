@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from relakit.attention import ATTENTIONS
+from relakit.nn.variants import ATTENTIONS
 
 AttentionKind = Literal["encoder", "decoder", "cross"]
 ATTENTION_KINDS: Final[tuple[AttentionKind, ...]] = get_args(AttentionKind)

@@ -8,13 +8,13 @@ one embedding matrix for source, target and output. Shapes in comments: ``batch`
 import math
 from typing import NamedTuple
 
-import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
 
-from relakit.attention import attention as attend
-from relakit.attention import build_norm, resolve_attention
+import torch
 from relakit.model.config import AttentionKind, ModelConfig
+from relakit.nn.variants import build_norm, resolve_attention
+from relakit.ops.attention import attention as attend
+from torch import Tensor, nn
 
 PADDING = 0
 """The id that fills up shorter sentences."""

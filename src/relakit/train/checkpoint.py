@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import torch
 from safetensors.torch import save_file
-from torch import Tensor, nn
 
+import torch
 from relakit.model.directory import read_weights
+from torch import Tensor, nn
 
 _NAME: Final = re.compile(r"(update|interrupted)-(\d{7,})")
 WEIGHTS: Final = "weights.safetensors"

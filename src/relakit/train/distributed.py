@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-import torch
 import torch.distributed as dist
+
+import torch
 
 PATIENCE: Final = timedelta(days=2)
 """How long processes wait for each other: the main one prepares the corpus and scores alone."""

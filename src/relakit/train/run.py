@@ -19,9 +19,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-import torch
 from rich.console import Console
 
+import torch
 from relakit.data.prepare import Progress
 from relakit.data.prepared import PreparedCorpus
 from relakit.data.whole_files import write_whole

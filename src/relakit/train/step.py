@@ -4,10 +4,9 @@ import math
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
-import torch
-from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+import torch
 from relakit.data.batches import collate
 from relakit.data.prepared import EncodedSplit
 from relakit.data.tokenizer import PAD
@@ -17,6 +16,7 @@ from relakit.train.loss import smoothed_loss
 from relakit.train.plan import Update
 from relakit.train.recipe import TrainingSection
 from relakit.train.schedule import learning_rate
+from torch import Tensor, nn
 
 SEED_PRIME = 1_000_003
 

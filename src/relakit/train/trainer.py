@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-
 from relakit.data.prepared import PreparedCorpus
 from relakit.decode.translator import choose_dtype
 from relakit.model import Transformer

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
+import torch
 from relakit.data.batches import collate, make_batches
 from relakit.data.prepared import EncodedSplit
 from relakit.data.tokenizer import END, PAD, Tokenizer

@@ -1,0 +1,405 @@
+// The gradients. Part of kernels.inc.h.
+
+#include "cpu/threads.h"
+
+namespace relakit::RELAKIT_ISA {
+namespace {
+
+// The share of non-zeros in a tile above which dense work is the faster.
+constexpr float kDenseBackward = 0.37f;
+// For so few queries it never is, as values are transposed for it.
+constexpr int kFewQueries = 4;
+// More than in forward, as there are gradients to fetch, too.
+constexpr int kLinesPerRowBackward = 2 * kLinesPerRow;
+
+constexpr std::int64_t kBackwardBlock = 1024;  // queries or keys of a task, where heads are few
+
+// The gradients of a range of queries, or of keys and values, or of both, of one key head: for all
+// query heads that share it, one after the other.
+template <class T>
+class BackwardTask {
+ public:
+  struct Range {
+    std::int64_t begin, end;
+  };
+
+  BackwardTask(const Problem& p, const BackwardResult& result, std::int64_t batch,
+               std::int64_t key_head, Range queries, Range keys, bool want_queries, bool want_keys)
+      : p_(p),
+        result_(result),
+        batch_(batch),
+        key_head_(key_head),
+        queries_(queries),
+        keys_(keys),
+        want_queries_(want_queries),
+        want_keys_(want_keys) {}
+
+  // Another key head, which this thread is likely to work on next: its rows are fetched meanwhile, and
+  // those of the first query head that shares it.
+  void fetch_ahead(std::int64_t batch, std::int64_t key_head) {
+    const std::int64_t head = key_head * (p_.heads / p_.key_heads);
+    ahead_.add_rows(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
+    ahead_.add_rows(row_of<T>(p_.value, batch, key_head, 0), p_.value_dim, p_.value.row, p_.keys);
+    ahead_.add_rows(row_of<T>(p_.query, batch, head, 0), p_.dim, p_.query.row, p_.queries);
+    ahead_.add_rows(row_of<T>(result_.grad_output, batch, head, 0), p_.value_dim,
+                    result_.grad_output.row, p_.queries);
+    const std::int64_t row = (batch * p_.heads + head) * p_.queries;
+    const std::int64_t key_row = (batch * p_.key_heads + key_head) * p_.keys;
+    const auto* grad_query = static_cast<const T*>(result_.grad_query) + row * p_.dim;
+    const auto* grad_key = static_cast<const T*>(result_.grad_key) + key_row * p_.dim;
+    const auto* grad_value = static_cast<const T*>(result_.grad_value) + key_row * p_.value_dim;
+    ahead_.add_rows(grad_query, p_.dim, p_.dim, p_.queries);
+    ahead_.add_rows(grad_key, p_.dim, p_.dim, p_.keys);
+    ahead_.add_rows(grad_value, p_.value_dim, p_.value_dim, p_.keys);
+  }
+
+  void run(std::int64_t first_head, std::int64_t last_head) {
+    are_keys_finite_ = is_finite(p_.key, key_head_, p_.keys, p_.dim) &&
+                       is_finite(p_.value, key_head_, p_.keys, p_.value_dim);
+    const std::int64_t row = (batch_ * p_.key_heads + key_head_) * p_.keys + keys_.begin;
+    Sums grad_keys(want_keys_ ? result_.grad_key : nullptr, row, keys_.end - keys_.begin, p_.dim);
+    Sums grad_values(want_keys_ ? result_.grad_value : nullptr, row, keys_.end - keys_.begin,
+                     p_.value_dim);
+    grad_keys_ = grad_keys.rows();
+    grad_values_ = grad_values.rows();
+    for (std::int64_t h = first_head; h < last_head; h++) run_head(h);
+    grad_keys.write(1.0f);
+    grad_values.write(1.0f);
+  }
+
+ private:
+  // Rows of a gradient while they are summed up: in the result itself where it has float32 and whole
+  // vectors, else in scratch memory.
+  class Sums {
+   public:
+    Sums(void* result, std::int64_t row, std::int64_t count, std::int64_t size)
+        : result_(result == nullptr ? nullptr : static_cast<T*>(result) + row * size),
+          count_(result == nullptr ? 0 : count),
+          size_(size),
+          padded_(round_up(size, kWidth)),
+          in_place_(is_packed<T>(size, size)),
+          buffer_(in_place_ ? 0 : count_ * padded_) {
+      set_to_zero(rows(), sizeof(float) * static_cast<std::size_t>(count_ * padded_));
+    }
+
+    float* rows() { return in_place_ ? reinterpret_cast<float*>(result_) : buffer_.data(); }
+
+    void write(float factor) {
+      if (!in_place_) {
+        unpack_rows(rows(), padded_, count_, size_, factor, result_);
+      } else if (factor != 1.0f) {
+        const Vector f = Vector::all(factor);
+        for (std::int64_t i = 0; i < count_ * padded_; i += kWidth) {
+          Vector::load(rows() + i).times(f).store(rows() + i);
+        }
+      }
+    }
+
+   private:
+    T* result_;
+    std::int64_t count_, size_, padded_;
+    bool in_place_;
+    Buffer buffer_;
+  };
+
+  bool is_finite(const View& view, std::int64_t head, std::int64_t rows, std::int64_t size) {
+    const std::int64_t padded = round_up(size, kWidth);
+    Buffer buffer(kQueryTile * padded);
+    for (std::int64_t i = 0; i < rows; i += kQueryTile) {
+      const int count = static_cast<int>(least(kQueryTile, rows - i));
+      const T* in = row_of<T>(view, batch_, head, i);
+      if (!all_finite(packed_rows(in, view.row, count, size, buffer), count, padded)) return false;
+    }
+    return true;
+  }
+
+  void run_head(std::int64_t head_index) {
+    // What is not finite makes NaN of a zero, as in the plain formula, so nothing may be skipped.
+    is_finite_ = are_keys_finite_ && is_finite(p_.query, head_index, p_.queries, p_.dim) &&
+                 is_finite(result_.grad_output, head_index, p_.queries, p_.value_dim);
+    const std::int64_t count = queries_.end - queries_.begin;
+    Scorer<T> scorer(p_, batch_, head_index, queries_.begin, queries_.end, {false, true, true}, ahead_);
+    const std::int64_t row = scorer.head.row(queries_.begin);
+    Sums grad_queries(want_queries_ ? result_.grad_query : nullptr, row, count, p_.dim);
+    if (want_queries_ && result_.grad_rows != nullptr) {
+      set_to_zero(result_.grad_rows + row, sizeof(float) * static_cast<std::size_t>(count));
+    }
+    const T* upstream = row_of<T>(result_.grad_output, batch_, head_index, queries_.begin);
+    Buffer upstream_buffer(
+        is_packed<T>(result_.grad_output.row, p_.value_dim) ? 0 : count * value_dim_);
+    const Rows grad_output = packed_rows(upstream, result_.grad_output.row, static_cast<int>(count),
+                                         p_.value_dim, upstream_buffer);
+    for (std::int64_t key = keys_.begin; key < keys_.end; key += kKeyTile) {
+      const int columns = static_cast<int>(least(kKeyTile, keys_.end - key));
+      scorer.take_keys(key, columns);
+      values_ = packed_rows(row_of<T>(p_.value, batch_, key_head_, key), p_.value.row, columns,
+                            p_.value_dim, values_buffer_);
+      has_values_t_ = false;
+      for (std::int64_t q = 0; q < count; q += kQueryTile) {
+        const int rows = static_cast<int>(least(kQueryTile, count - q));
+        scorer.fetch_next_mask(q, rows);
+        if (is_finite_ && scorer.head.causal_end(queries_.begin + q + rows - 1) <= key) continue;
+        const Place place{queries_.begin + q, key, scorer.queries(q), grad_output.from(q),
+                          grad_queries.rows() + q * dim_};
+        const bool has_scores = find_bits(scorer, q, rows, key, columns);
+        if (is_finite_ && tile_.total == 0) continue;
+        if (!is_finite_ || (rows > kFewQueries && tile_.has_more_than(kDenseBackward))) {
+          if (!has_scores) scorer.fill_all(q, rows, tile_);
+          add_dense(scorer, place);
+        } else {
+          add_sparse(scorer, place);
+        }
+      }
+    }
+    grad_queries.write(p_.scale);
+  }
+
+  // Where a tile is: its first query and key, rows of queries and of their gradients.
+  struct Place {
+    std::int64_t query, key;
+    Rows queries, grad_output;
+    float* grad_queries;
+  };
+
+  // Which scores of a tile are above the threshold. Returns whether the scores are there, too.
+  bool find_bits(Scorer<T>& scorer, std::int64_t q, int rows, std::int64_t key, int columns) {
+    if (result_.bits == nullptr || !is_finite_) {
+      scorer.fill_all(q, rows, tile_);
+      return true;
+    }
+    tile_.start(rows, columns);
+    const std::int64_t stride = words_per_row(p_);
+    const std::uint64_t* words =
+        result_.bits + scorer.head.row(queries_.begin + q) * stride + key / 64;
+    for (int i = 0; i < rows; i++, words += stride) {
+      for (int w = 0; w < kWords; w++) {
+        tile_.bits[i].words[w] = 64 * w < columns ? words[w] : 0;
+        tile_.total += count_bits(tile_.bits[i].words[w]);
+      }
+    }
+    return false;
+  }
+
+  // From rectified scores of a query to weights as forward used them, and to gradients of the scores.
+  void weigh(const Head& head, std::int64_t query, std::int64_t first_key, const std::uint8_t* list,
+             int length, float* weights, float* gradients) {
+    if (p_.power == 2) {
+      for (int t = 0; t < length; t++) {
+        gradients[t] *= 2.0f * weights[t];
+        weights[t] *= weights[t];
+      }
+    }
+    if (p_.dropout > 0.0f) {
+      for (int t = 0; t < length; t++) {
+        const float kept = head.kept(query, first_key + list[t]);
+        gradients[t] *= kept;
+        weights[t] *= kept;
+      }
+    }
+  }
+
+  // A tile with many non-zeros: products of matrices.
+  void add_dense(Scorer<T>& scorer, const Place& place) {
+    if (!has_values_t_) transpose(values_, value_dim_, tile_.columns, values_t_);
+    has_values_t_ = true;
+    for (int r = 0, block = 0; r < tile_.rows; r += block) {
+      block = next_block<kRows>(tile_.rows - r);
+      product_rows<kRows>(place.grad_output.from(r), values_t_, p_.value_dim, 0.0f, block,
+                          tile_.columns, ahead_, tile_.choose(r, matrix_));
+    }
+    if (weighs_) {
+      tile_.list_scores();
+      for (int i = 0; i < tile_.rows; i++) {
+        float* gradients = gradient_row(i);
+        tile_.list_numbers(i, matrix_ + i * kKeyTile, gradients);
+        weigh(scorer.head, place.query + i, place.key, tile_.list(i), tile_.lengths[i],
+              tile_.weight_row(i), gradients);
+      }
+      tile_.unlist(tile_.weights, tile_.scores);
+      tile_.unlist(numbers_, matrix_);
+    }
+    if (want_queries_) {
+      add_products(place.grad_queries, dim_, tile_.rows, matrix_, kKeyTile, 1, scorer.keys(), dim_,
+                   tile_.columns, ahead_);
+      for (int i = 0; result_.grad_rows != nullptr && i < tile_.rows; i++) {
+        float sum = 0.0f;
+        for (int j = 0; j < tile_.columns; j++) sum += matrix_[i * kKeyTile + j];
+        result_.grad_rows[scorer.head.row(place.query + i)] += sum;
+      }
+    }
+    if (want_keys_) {
+      add_products(value_sums(place.key), value_dim_, tile_.columns, tile_.scores, 1, kKeyTile,
+                   place.grad_output, value_dim_, tile_.rows, ahead_);
+      add_products(key_sums(place.key), dim_, tile_.columns, matrix_, 1, kKeyTile, place.queries,
+                   dim_, tile_.rows, ahead_);
+    }
+  }
+
+  // A tile with few. First query by query, along lists of keys: weights, gradients of the scores, and of
+  // the query. Then key by key: sums over the queries that attend to it. In passes, each of which has
+  // its rows in the first cache; all sums are in registers while they grow.
+  void add_sparse(Scorer<T>& scorer, const Place& place) {
+    const Head& head = scorer.head;
+    tile_.list_positions();
+    for (int i = 0; i < tile_.rows; i++) {
+      ahead_.fetch(kLinesPerRowBackward);
+      const int length = tile_.lengths[i];
+      dot_rows(place.grad_output[i], values_, value_dim_, tile_.list(i), length, gradient_row(i));
+      pad_numbers(gradient_row(i), length);
+    }
+    for (int i = 0; i < tile_.rows; i++) {  // keys are still there in the pass that follows
+      ahead_.fetch(kLinesPerRowBackward);
+      score_listed(scorer, place, i);
+      if (weighs_) {
+        weigh(head, place.query + i, place.key, tile_.list(i), tile_.lengths[i],
+              tile_.weight_row(i), gradient_row(i));
+      }
+    }
+    for (int i = 0; want_queries_ && i < tile_.rows; i++) {
+      ahead_.fetch(kLinesPerRowBackward);
+      add_rows(place.grad_queries + i * dim_, scorer.keys().data, scorer.keys().stride, dim_,
+               tile_.list(i), gradient_row(i), tile_.lengths[i]);
+    }
+    for (int i = 0; want_queries_ && result_.grad_rows != nullptr && i < tile_.rows; i++) {
+      float sum = 0.0f;
+      for (int t = 0; t < tile_.lengths[i]; t++) sum += gradient_row(i)[t];
+      result_.grad_rows[head.row(place.query + i)] += sum;
+    }
+    if (want_keys_) add_to_keys(place);
+  }
+
+  // The rectified scores of query i of the tile with the listed keys.
+  void score_listed(Scorer<T>& scorer, const Place& place, int i) {
+    const Head& head = scorer.head;
+    const std::uint8_t* list = tile_.list(i);
+    const int length = tile_.lengths[i];
+    float* weights = tile_.weight_row(i);
+    if (!head.has_bias()) {
+      // Rounded otherwise than in forward, a score may end just below the threshold.
+      score_rows(place.queries[i], scorer.keys(), dim_, list, length, -head.threshold(), weights);
+      return;
+    }
+    dot_rows(place.queries[i], scorer.keys(), dim_, list, length, weights);
+    for (int t = 0; t < length; t++) {
+      head.add_bias(place.query + i, place.key + list[t], 1, weights + t);
+    }
+    rectify_list(weights, length, -head.threshold());
+    pad_numbers(weights, length);
+  }
+
+  // What the listed weights and gradients add to the gradients of keys and values.
+  void add_to_keys(const Place& place) {
+    for (int i = 0; i < tile_.rows; i++) {
+      const std::uint8_t* list = tile_.list(i);
+      const int length = tile_.lengths[i];
+      float pairs[2 * Tile::kNumbersRoom];
+      for (int t = 0; t < length; t += kWidth) {
+        store_pairs(Vector::load(tile_.weight_row(i) + t), Vector::load(gradient_row(i) + t),
+                    pairs + 2 * t);
+      }
+      float* column = pairs_ + 2 * i;
+      for (int t = 0; t < length; t++) {
+        std::memcpy(column + list[t] * (2 * kQueryTile), pairs + 2 * t, 2 * sizeof(float));
+      }
+    }
+    // A head of the usual 64 features has code of its own.
+    const bool usual = dim_ == 4 * kWidth && value_dim_ == 4 * kWidth &&
+                       place.grad_output.stride == value_dim_;
+    for (int first = 0; first < tile_.columns; first += 64) {
+      std::uint64_t words[64];
+      for (int i = 0; i < 64; i++) words[i] = i < tile_.rows ? tile_.bits[i].words[first / 64] : 0;
+      transpose_bits(words);
+      const int end = static_cast<int>(least(64, tile_.columns - first));
+      for (int j = 0; j < end; j++) {
+        ahead_.fetch(kLinesPerRowBackward);
+        const float* pairs = pairs_ + 2 * (first + j) * kQueryTile;
+        float* value_sum = value_sums(place.key + first + j);
+        float* key_sum = key_sums(place.key + first + j);
+        if (usual) {
+          add_chosen_pairs<4>(value_sum, place.grad_output.data, key_sum, place.queries.data,
+                              words[j], pairs);
+        } else {
+          add_chosen_rows(value_sum, place.grad_output, value_dim_, words[j], pairs);
+          add_chosen_rows(key_sum, place.queries, dim_, words[j], pairs + 1);
+        }
+      }
+    }
+  }
+
+  float* gradient_row(int i) { return numbers_ + i * Tile::kNumbersRoom; }
+  float* key_sums(std::int64_t key) { return grad_keys_ + (key - keys_.begin) * dim_; }
+  float* value_sums(std::int64_t key) { return grad_values_ + (key - keys_.begin) * value_dim_; }
+
+  const Problem& p_;
+  const BackwardResult& result_;
+  const std::int64_t batch_, key_head_;
+  const Range queries_, keys_;
+  const bool want_queries_, want_keys_;
+  const bool weighs_ = p_.power != 1 || p_.dropout > 0.0f;  // a weight is not the rectified score
+  const std::int64_t dim_ = round_up(p_.dim, kWidth), value_dim_ = round_up(p_.value_dim, kWidth);
+  float *grad_keys_ = nullptr, *grad_values_ = nullptr;
+  Buffer values_buffer_{kKeyTile * value_dim_}, values_t_{value_dim_ * kKeyTile};
+  Buffer numbers_{kQueryTile * Tile::kNumbersRoom};  // gradients of the listed scores
+  Buffer matrix_{kQueryTile * kKeyTile};             // of all scores, where the work is dense
+  Buffer pairs_{2 * kKeyTile * kQueryTile};          // a weight and a gradient, by key and query
+  Rows values_{nullptr, 0};
+  Ahead ahead_;
+  bool are_keys_finite_ = false, is_finite_ = false, has_values_t_ = false;
+  Tile tile_;
+};
+
+template <class T>
+void backward_all(const Problem& p, const BackwardResult& result, int threads) {
+  struct Work {
+    const Problem& p;
+    const BackwardResult& result;
+    std::int64_t blocks;
+    int threads;
+  } work{p, result, 1, threads};
+  if (p.batch * p.key_heads >= threads) {
+    run_parallel(
+        p.batch * p.key_heads, threads,
+        [](void* data, std::int64_t task) {
+          const Work& w = *static_cast<const Work*>(data);
+          const std::int64_t key_head = task % w.p.key_heads, group = w.p.heads / w.p.key_heads;
+          BackwardTask<T> mine(w.p, w.result, task / w.p.key_heads, key_head, {0, w.p.queries},
+                               {0, w.p.keys}, true, true);
+          const std::int64_t later = task + w.threads;
+          if (is_short<T>(w.p, 2) && later < w.p.batch * w.p.key_heads) {
+            mine.fetch_ahead(later / w.p.key_heads, later % w.p.key_heads);
+          }
+          mine.run(key_head * group, (key_head + 1) * group);
+        },
+        &work);
+    return;
+  }
+  // Fewer heads than threads: blocks of queries first, then blocks of keys. Scores are computed for
+  // both, but all threads have work.
+  work.blocks = (p.queries + kBackwardBlock - 1) / kBackwardBlock;
+  run_parallel(
+      p.batch * p.heads * work.blocks, threads,
+      [](void* data, std::int64_t task) {
+        const Work& w = *static_cast<const Work*>(data);
+        const std::int64_t begin = task % w.blocks * kBackwardBlock, pair = task / w.blocks;
+        const std::int64_t head = pair % w.p.heads;
+        BackwardTask<T>(w.p, w.result, pair / w.p.heads, head / (w.p.heads / w.p.key_heads),
+                        {begin, least(begin + kBackwardBlock, w.p.queries)}, {0, w.p.keys}, true, false)
+            .run(head, head + 1);
+      },
+      &work);
+  work.blocks = (p.keys + kBackwardBlock - 1) / kBackwardBlock;
+  run_parallel(
+      p.batch * p.key_heads * work.blocks, threads,
+      [](void* data, std::int64_t task) {
+        const Work& w = *static_cast<const Work*>(data);
+        const std::int64_t begin = task % w.blocks * kBackwardBlock, pair = task / w.blocks;
+        const std::int64_t key_head = pair % w.p.key_heads, group = w.p.heads / w.p.key_heads;
+        BackwardTask<T>(w.p, w.result, pair / w.p.key_heads, key_head, {0, w.p.queries},
+                        {begin, least(begin + kBackwardBlock, w.p.keys)}, false, true)
+            .run(key_head * group, (key_head + 1) * group);
+      },
+      &work);
+}
+
+}  // namespace
+}  // namespace relakit::RELAKIT_ISA

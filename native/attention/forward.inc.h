@@ -1,0 +1,231 @@
+// The output. Part of kernels.inc.h.
+
+#include "cpu/threads.h"
+
+namespace relakit::RELAKIT_ISA {
+namespace {
+
+// Weights of listed scores: the power, and dropout.
+void weigh_list(const Problem& p, const Head& head, std::int64_t query, std::int64_t key,
+                const std::uint8_t* list, int length, float* weights) {
+  if (p.power == 2) {
+    for (int t = 0; t < length; t += kWidth) {
+      const Vector x = Vector::load(weights + t);
+      x.times(x).store(weights + t);
+    }
+    pad_numbers(weights, length);
+  }
+  if (p.dropout > 0.0f) {
+    for (int t = 0; t < length; t++) weights[t] *= head.kept(query, key + list[t]);
+  }
+}
+
+bool reports_rows(const ForwardResult& result) {
+  return result.row_counts != nullptr || result.row_sums != nullptr || result.sink != nullptr;
+}
+
+// What is wanted besides the output, of one row of a tile.
+void report_row(const ForwardResult& result, std::int64_t row, std::int64_t key,
+                const std::uint8_t* list, int length, const float* weights) {
+  if (result.row_counts != nullptr || result.row_sums != nullptr) {
+    float sum = 0.0f;
+    int count = 0;
+    for (int t = 0; t < length; t++) {
+      sum += weights[t];
+      count += static_cast<int>(weights[t] != 0.0f);
+    }
+    if (result.row_counts != nullptr) result.row_counts[row] += count;
+    if (result.row_sums != nullptr) result.row_sums[row] += sum;
+  }
+  if (result.sink != nullptr) result.sink->add(row, key, list, weights, length);
+}
+
+// Rows of what is summed up over tiles of keys, and of bits, which tiles may leave out.
+void start_rows(const Problem& p, const ForwardResult& result, std::int64_t row,
+                std::int64_t count) {
+  const auto rows = static_cast<std::size_t>(count);
+  if (result.row_counts != nullptr) set_to_zero(result.row_counts + row, rows * 4);
+  if (result.row_sums != nullptr) set_to_zero(result.row_sums + row, rows * 4);
+  if (result.bits != nullptr) {
+    const std::int64_t words = words_per_row(p);
+    set_to_zero(result.bits + row * words, rows * static_cast<std::size_t>(words) * 8);
+  }
+}
+
+// The bits of one row of a tile, where they are wanted.
+void write_bits(const Problem& p, const ForwardResult& result, std::int64_t row, std::int64_t key,
+                int columns, const KeyBits& bits) {
+  if (result.bits == nullptr) return;
+  std::uint64_t* words = result.bits + row * words_per_row(p) + key / 64;
+  for (int w = 0; 64 * w < columns; w++) words[w] = bits.words[w];
+}
+
+// The share of non-zeros in a tile above which dense work is the faster.
+constexpr float kDenseForward = 0.3f;
+
+
+// The output for a block of queries of one head.
+template <class T>
+class ForwardTask {
+ public:
+  ForwardTask(const Problem& p, const ForwardResult& result, std::int64_t batch,
+              std::int64_t head_index, std::int64_t begin, std::int64_t end)
+      : p_(p),
+        result_(result),
+        batch_(batch),
+        begin_(begin),
+        count_(end - begin),
+        written_(static_cast<T*>(result.output.data) + batch * result.output.batch +
+                 head_index * result.output.head + begin * result.output.row),
+        in_place_(sizeof(T) == sizeof(float) && p.value_dim % kWidth == 0),
+        buffer_(in_place_ ? 0 : count_ * value_dim_),
+        candidates_((count_ + kQueryTile - 1) / kQueryTile),
+        scorer_(p, batch, head_index, begin, end,
+                {true, !are_weights_scores_, result.bits != nullptr}, ahead_) {}
+
+  // Another head, which this thread is likely to work on next: all of its rows are fetched meanwhile.
+  void fetch_ahead(std::int64_t batch, std::int64_t head) {
+    const std::int64_t key_head = head / (p_.heads / p_.key_heads);
+    ahead_.add_rows(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
+    ahead_.add_rows(row_of<T>(p_.value, batch, key_head, 0), p_.value_dim, p_.value.row, p_.keys);
+    ahead_.add_rows(row_of<T>(p_.query, batch, head, 0), p_.dim, p_.query.row, p_.queries);
+    const auto* output = static_cast<const T*>(result_.output.data) +
+                         batch * result_.output.batch + head * result_.output.head;
+    ahead_.add_rows(output, p_.value_dim, result_.output.row, p_.queries);
+  }
+
+  void run() {
+    const Head& head = scorer_.head;
+    start();
+    for (std::int64_t i = 0; i * kQueryTile < count_; i++) candidates_[i] = kUnknown;
+    for (std::int64_t key = 0; key < p_.keys; key += kKeyTile) {
+      const int columns = static_cast<int>(least(kKeyTile, p_.keys - key));
+      values_ = packed_rows(row_of<T>(p_.value, batch_, head.key_head(), key), p_.value.row,
+                            columns, p_.value_dim, values_buffer_);
+      // Values that are not finite make NaN of a zero weight, as in the plain formula.
+      const bool is_finite = all_finite(values_, columns, value_dim_);
+      if (is_finite && head.causal_end(begin_ + count_ - 1) <= key) continue;
+      scorer_.take_keys(key, columns);
+      for (std::int64_t q = 0; q < count_; q += kQueryTile) {
+        const int rows = static_cast<int>(least(kQueryTile, count_ - q));
+        scorer_.fetch_next_mask(q, rows);
+        if (!is_finite) {
+          scorer_.fill_all(q, rows, tile_);
+        } else if (head.causal_end(begin_ + q + rows - 1) <= key) {
+          continue;
+        } else {
+          scorer_.fill(q, rows, candidates_[q / kQueryTile], tile_);
+        }
+        add_tile(q, key, is_finite);
+      }
+    }
+    if (!in_place_) {
+      for (std::int64_t i = 0; i < count_; i++) {
+        unpack_rows(output(i), value_dim_, 1, p_.value_dim, 1.0f, written_ + i * result_.output.row);
+      }
+    }
+  }
+
+ private:
+  float* output(std::int64_t i) {
+    // T is float where in_place_ holds.
+    return in_place_ ? reinterpret_cast<float*>(written_) + i * result_.output.row
+                     : buffer_ + i * value_dim_;
+  }
+
+  void start() {
+    const std::size_t row_bytes = static_cast<std::size_t>(value_dim_) * sizeof(float);
+    const bool is_one_piece = !in_place_ || result_.output.row == value_dim_;
+    const std::int64_t pieces = is_one_piece ? 1 : count_;
+    const std::size_t bytes = is_one_piece ? static_cast<std::size_t>(count_) * row_bytes : row_bytes;
+    for (std::int64_t i = 0; i < pieces; i++) set_to_zero(output(i), bytes);
+    start_rows(p_, result_, scorer_.head.row(begin_), count_);
+  }
+
+  void add_tile(std::int64_t q, std::int64_t key, bool is_finite) {
+    const Head& head = scorer_.head;
+    for (int i = 0; i < tile_.rows; i++) {
+      write_bits(p_, result_, head.row(begin_ + q + i), key, tile_.columns, tile_.bits[i]);
+    }
+    const bool dense = !is_finite || (!tile_.has_lists && tile_.has_more_than(kDenseForward));
+    if (!dense || !are_weights_scores_) {
+      if (!tile_.has_lists) tile_.list_scores();
+      for (int i = 0; !are_weights_scores_ && i < tile_.rows; i++) {
+        weigh_list(p_, head, begin_ + q + i, key, tile_.list(i), tile_.lengths[i],
+                   tile_.weight_row(i));
+        report_row(result_, head.row(begin_ + q + i), key, tile_.list(i), tile_.lengths[i],
+                   tile_.weight_row(i));
+      }
+      if (dense) tile_.unlist(tile_.weights, tile_.scores);
+    }
+    if (dense) {
+      const std::int64_t stride = in_place_ ? result_.output.row : value_dim_;
+      add_products(output(q), stride, tile_.rows, tile_.scores, kKeyTile, 1, values_, value_dim_,
+                   tile_.columns, ahead_);
+      return;
+    }
+    for (int i = 0; i < tile_.rows; i++) {
+      ahead_.fetch(kLinesPerRow);
+      add_rows(output(q + i), values_.data, values_.stride, value_dim_, tile_.list(i),
+               tile_.weight_row(i), tile_.lengths[i]);
+    }
+  }
+
+  const Problem& p_;
+  const ForwardResult& result_;
+  const std::int64_t batch_, begin_, count_;
+  const std::int64_t value_dim_ = round_up(p_.value_dim, kWidth);
+  T* const written_;
+  const bool in_place_;
+  // Whether a weight is the rectified score, and nobody wants to know each of them.
+  const bool are_weights_scores_ =
+      p_.power == 1 && p_.dropout == 0.0f && !reports_rows(result_);
+  Buffer buffer_, values_buffer_{kKeyTile * value_dim_}, candidates_;
+  Rows values_{nullptr, 0};
+  Tile tile_;
+  Ahead ahead_;
+  Scorer<T> scorer_;
+};
+
+constexpr std::int64_t kMostQueriesPerTask = 2048;
+
+// Whether to read a head, and `times` as much as forward does, takes about as long as to work on it.
+template <class T>
+bool is_short(const Problem& p, int times) {
+  const std::int64_t numbers = (p.queries + p.keys) * (p.dim + p.value_dim) * times;
+  return numbers * static_cast<std::int64_t>(sizeof(T)) <= kMostBytesAhead;
+}
+
+template <class T>
+void forward_blocks(const Problem& p, const ForwardResult& result, int threads) {
+  // Large blocks of queries pack the keys less often; small ones keep all threads busy. A row's
+  // result does not depend on its block.
+  const std::int64_t heads = p.batch * p.heads;
+  const std::int64_t fair =
+      round_up((p.queries * heads + 4 * threads - 1) / (4 * threads), kQueryTile);
+  const std::int64_t size = between(kQueryTile, fair, kMostQueriesPerTask);
+  const std::int64_t blocks = (p.queries + size - 1) / size;
+  struct Work {
+    const Problem& p;
+    const ForwardResult& result;
+    std::int64_t size, blocks;
+    int threads;
+  } work{p, result, size, blocks, threads};
+  run_parallel(
+      heads * blocks, threads,
+      [](void* data, std::int64_t task) {
+        const Work& w = *static_cast<const Work*>(data);
+        const std::int64_t begin = task % w.blocks * w.size, pair = task / w.blocks;
+        ForwardTask<T> mine(w.p, w.result, pair / w.p.heads, pair % w.p.heads, begin,
+                            least(begin + w.size, w.p.queries));
+        const std::int64_t later = pair + w.threads;
+        if (w.blocks == 1 && is_short<T>(w.p, 1) && later < w.p.batch * w.p.heads) {
+          mine.fetch_ahead(later / w.p.heads, later % w.p.heads);
+        }
+        mine.run();
+      },
+      &work);
+}
+
+}  // namespace
+}  // namespace relakit::RELAKIT_ISA

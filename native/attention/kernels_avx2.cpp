@@ -1,0 +1,8 @@
+#include "attention/vector_avx2.h"
+
+#define RELAKIT_ISA avx2
+#include "attention/kernels.inc.h"
+
+namespace relakit {
+const Kernels avx2_kernels{"avx2", avx2::forward, avx2::backward};
+}

@@ -1,0 +1,9 @@
+#include "attention/vector_avx512.h"
+
+#define RELAKIT_ISA avx512
+#define RELAKIT_SCREENS
+#include "attention/kernels.inc.h"
+
+namespace relakit {
+const Kernels avx512_kernels{"avx512", avx512::forward, avx512::backward};
+}

@@ -1,0 +1,8 @@
+#include "attention/vector_portable.h"
+
+#define RELAKIT_ISA portable
+#include "attention/kernels.inc.h"
+
+namespace relakit {
+const Kernels portable_kernels{"portable", portable::forward, portable::backward};
+}

@@ -1,0 +1,122 @@
+// Sizes of tiles, scratch memory, and packing: to float32, contiguous, padded. Part of kernels.inc.h.
+
+#include <cstring>
+
+#include "cpu/bfloat16.h"
+#include "attention/problem.h"
+#include "attention/scratch.h"
+
+namespace relakit::RELAKIT_ISA {
+namespace {
+
+constexpr int kWidth = Vector::width;
+constexpr int kRows = Vector::rows, kColumns = Vector::columns;
+constexpr int kKeyTile = 128;    // keys in a tile; positions fit into a byte
+constexpr int kQueryTile = 64;   // queries in a tile; one bit each in a key's word
+constexpr int kWords = kKeyTile / 64;
+constexpr int kStep = 4;         // lists are padded to a multiple of it
+
+std::int64_t round_up(std::int64_t n, std::int64_t step) { return (n + step - 1) / step * step; }
+
+std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+std::int64_t between(std::int64_t low, std::int64_t n, std::int64_t high) {
+  return n < low ? low : n > high ? high : n;
+}
+
+// memset that may be asked to do nothing, at no address.
+void set_to_zero(void* data, std::size_t bytes) {
+  if (bytes > 0) std::memset(data, 0, bytes);
+}
+
+enum class Start { undefined, zero };
+
+// Scratch memory for floats.
+class Buffer {
+ public:
+  explicit Buffer(std::int64_t size, Start start = Start::undefined)
+      : bytes_(static_cast<std::size_t>(size) * sizeof(float)),
+        data_(static_cast<float*>(take_scratch(bytes_))) {
+    if (start == Start::zero) set_to_zero(data_, bytes_);
+  }
+  ~Buffer() { give_back_scratch(data_, bytes_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  float* data() { return data_; }
+  operator float*() { return data_; }
+
+ private:
+  std::size_t bytes_;
+  float* data_;
+};
+
+template <class T>
+const T* row_of(const View& view, std::int64_t batch, std::int64_t head, std::int64_t row) {
+  return static_cast<const T*>(view.data) + batch * view.batch + head * view.head + row * view.row;
+}
+
+// Rows to rows: out[i][p] = factor * in[i][p], with `padded` floats from one row of out to the next.
+template <class T>
+void pack_rows(const T* in, std::int64_t stride, int rows, std::int64_t size, std::int64_t padded,
+               float factor, float* out) {
+  for (int i = 0; i < rows; i++, in += stride, out += padded) {
+    for (std::int64_t p = 0; p < size; p++) out[p] = factor * to_float(in[p]);
+    for (std::int64_t p = size; p < padded; p++) out[p] = 0.0f;
+  }
+}
+
+template <class T>
+void unpack_rows(const float* in, std::int64_t padded, std::int64_t rows, std::int64_t size,
+                 float factor, T* out) {
+  for (std::int64_t i = 0; i < rows; i++, in += padded, out += size) {
+    for (std::int64_t p = 0; p < size; p++) from_float(factor * in[p], out[p]);
+  }
+}
+
+// Rows that arithmetic can use: float32, padded to whole vectors.
+struct Rows {
+  const float* data;
+  std::int64_t stride;
+
+  const float* operator[](std::int64_t i) const { return data + i * stride; }
+  Rows from(std::int64_t i) const { return {data + i * stride, stride}; }
+};
+
+// Whether rows can be used where they are. Rows that lie apart are better packed: at strides such as
+// 2 KiB they would share a few places of the cache among them all.
+template <class T>
+bool is_packed(std::int64_t stride, std::int64_t size) {
+  return sizeof(T) == sizeof(float) && stride == size && size % kWidth == 0;
+}
+
+// Rows of a tensor as they are, or packed into a buffer.
+template <class T>
+Rows packed_rows(const T* in, std::int64_t stride, int rows, std::int64_t size, float* buffer) {
+  if (is_packed<T>(stride, size)) return {reinterpret_cast<const float*>(in), stride};
+  const std::int64_t padded = round_up(size, kWidth);
+  pack_rows(in, stride, rows, size, padded, 1.0f, buffer);
+  return {buffer, padded};
+}
+
+// Packed rows to columns: out[p][j] = in[j][p], kKeyTile floats from one row of out to the next.
+// Columns from `rows` on to the next whole vector become 0.
+void transpose(Rows in, std::int64_t padded, int rows, float* out) {
+  constexpr int block = 8;
+  static_assert(kWidth % block == 0 && kKeyTile % block == 0, "blocks must not cross a border");
+  int j = 0;
+  for (; j + block <= rows; j += block) {
+    for (std::int64_t p = 0; p < padded; p += block) {
+      transpose_8x8(in[j] + p, in.stride, out + p * kKeyTile + j, kKeyTile);
+    }
+  }
+  for (; j < rows; j++) {
+    for (std::int64_t p = 0; p < padded; p++) out[p * kKeyTile + j] = in[j][p];
+  }
+  const int end = static_cast<int>(round_up(rows, kWidth));
+  for (std::int64_t p = 0; rows < end && p < padded; p++) {
+    for (j = rows; j < end; j++) out[p * kKeyTile + j] = 0.0f;
+  }
+}
+
+}  // namespace
+}  // namespace relakit::RELAKIT_ISA

@@ -1,0 +1,106 @@
+#include "attention/scratch.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <vector>
+
+namespace relakit {
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+#if !defined(RELAKIT_SEPARATE_SCRATCH)
+
+std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// A stack of memory. What does not fit is taken from the system, and the stack grows to the size
+// that would have been enough as soon as it is empty again.
+class Stack {
+ public:
+  ~Stack() { std::free(memory_); }
+
+  void* take(std::size_t bytes) {
+    if (bytes == 0) return nullptr;
+    bytes = round_up(bytes);
+    needed_ += bytes;
+    if (needed_ > most_needed_) most_needed_ = needed_;
+    if (used_ == 0 && most_needed_ > capacity_) grow();
+    if (used_ + bytes <= capacity_) {
+      char* taken = base_ + used_;
+      used_ += bytes;
+      return taken;
+    }
+    return take_from_system(bytes);
+  }
+
+  void give_back(void* memory, std::size_t bytes) {
+    if (bytes == 0) return;
+    bytes = round_up(bytes);
+    needed_ -= bytes;
+    auto* start = static_cast<char*>(memory);
+    if (start >= base_ && start < base_ + capacity_) {
+      used_ -= bytes;
+    } else {
+      std::free(blocks_.back());
+      blocks_.pop_back();
+    }
+  }
+
+ private:
+  static char* align(void* memory) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    return reinterpret_cast<char*>((address + kAlignment - 1) / kAlignment * kAlignment);
+  }
+
+  void grow() {
+    std::free(memory_);
+    memory_ = std::malloc(most_needed_ + kAlignment);
+    capacity_ = memory_ == nullptr ? 0 : most_needed_;
+    base_ = align(memory_);
+  }
+
+  void* take_from_system(std::size_t bytes) {
+    void* block = std::malloc(bytes + kAlignment);
+    if (block == nullptr) {
+      needed_ -= bytes;
+      throw std::bad_alloc();
+    }
+    blocks_.push_back(block);
+    return align(block);
+  }
+
+  void* memory_ = nullptr;
+  char* base_ = nullptr;
+  std::size_t capacity_ = 0, used_ = 0, needed_ = 0, most_needed_ = 0;
+  std::vector<void*> blocks_;
+};
+
+thread_local Stack stack;
+
+#else
+
+// For tools that watch memory: each buffer stands alone, and is full of NaN.
+class SeparateBlocks {
+ public:
+  static void* take(std::size_t bytes) {
+    if (bytes == 0) return nullptr;
+    void* block = nullptr;
+    if (posix_memalign(&block, kAlignment, bytes) != 0) throw std::bad_alloc();
+    std::memset(block, 0xFF, bytes);
+    return block;
+  }
+  static void give_back(void* memory, std::size_t) { std::free(memory); }
+};
+SeparateBlocks stack;
+
+#endif
+
+}  // namespace
+
+void* take_scratch(std::size_t bytes) { return stack.take(bytes); }
+
+void give_back_scratch(void* memory, std::size_t bytes) { stack.give_back(memory, bytes); }
+
+}  // namespace relakit

@@ -1,0 +1,112 @@
+#include "cpu/threads.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
+
+namespace relakit {
+
+namespace {
+
+// Worker threads that sleep between calls. Not OpenMP: torch brings a runtime of its own, and two of
+// them in one process take each other's cores.
+class Pool {
+ public:
+  void run(std::int64_t count, int threads, const std::function<void(std::int64_t)>& task) {
+    std::unique_lock<std::mutex> turn(one_caller_);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      while (static_cast<int>(workers_.size()) < threads - 1) {
+        const int index = static_cast<int>(workers_.size());
+        workers_.emplace_back([this, index, seen = round_] { serve(index, seen); });
+      }
+      task_ = &task;
+      count_ = count;
+      next_ = 0;
+      helpers_ = threads - 1;
+      running_ = threads - 1;
+      round_++;
+    }
+    wake_.notify_all();
+    work(task, count);
+    std::unique_lock<std::mutex> lock(mutex_);
+    done_.wait(lock, [this] { return running_ == 0; });
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+
+ private:
+  // An exception (no memory is left, say) ends the work of all; the caller gets the first one.
+  void work(const std::function<void(std::int64_t)>& task, std::int64_t count) {
+    try {
+      for (std::int64_t i = next_++; i < count; i = next_++) task(i);
+    } catch (...) {
+      next_ = count;
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+
+  void serve(int index, std::uint64_t seen) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [&] { return round_ != seen && index < helpers_; });
+      seen = round_;
+      const auto* task = task_;
+      const std::int64_t count = count_;
+      lock.unlock();
+      work(*task, count);
+      lock.lock();
+      if (--running_ == 0) done_.notify_one();
+    }
+  }
+
+  std::mutex one_caller_, mutex_;
+  std::condition_variable wake_, done_;
+  std::vector<std::thread> workers_;
+  const std::function<void(std::int64_t)>* task_ = nullptr;
+  std::int64_t count_ = 0;
+  std::atomic<std::int64_t> next_{0};
+  int helpers_ = 0, running_ = 0;
+  std::exception_ptr failure_;
+  std::uint64_t round_ = 0;
+};
+
+// Never destroyed: at exit the workers may already be gone, and joining them would wait for ever.
+Pool* pool = nullptr;
+std::once_flag prepared;
+
+Pool& current_pool() {
+  std::call_once(prepared, [] {
+    pool = new Pool;
+#if !defined(_WIN32)
+    // A forked process has none of its parent's threads: it starts a pool of its own.
+    pthread_atfork(nullptr, nullptr, [] { pool = new Pool; });
+#endif
+  });
+  return *pool;
+}
+
+}  // namespace
+
+void run_parallel(std::int64_t count, int threads, void (*function)(void*, std::int64_t),
+                  void* data) {
+  const auto task = [=](std::int64_t index) { function(data, index); };
+  threads = static_cast<int>(std::min<std::int64_t>(threads, count));
+  if (threads <= 1) {
+    for (std::int64_t i = 0; i < count; i++) task(i);
+    return;
+  }
+  current_pool().run(count, threads, task);
+}
+
+}  // namespace relakit

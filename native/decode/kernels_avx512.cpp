@@ -1,9 +1,0 @@
-#include "lanes/bytes_avx512.h"
-
-#define RELAKIT_ISA avx512
-#include "decode/kernels.inc.h"
-
-namespace relakit::decode {
-const Kernels avx512_kernels{"avx512", avx512::linear, avx512::quantise, avx512::layer_norm, avx512::attend,
-                             avx512::add_exponentials};
-}

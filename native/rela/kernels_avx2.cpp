@@ -1,8 +1,0 @@
-#include "rela/vector_avx2.h"
-
-#define RELAKIT_ISA avx2
-#include "rela/kernels.inc.h"
-
-namespace relakit {
-const Kernels avx2_kernels{"avx2", avx2::forward, avx2::backward};
-}

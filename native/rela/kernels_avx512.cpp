@@ -1,9 +1,0 @@
-#include "rela/vector_avx512.h"
-
-#define RELAKIT_ISA avx512
-#define RELAKIT_SCREENS
-#include "rela/kernels.inc.h"
-
-namespace relakit {
-const Kernels avx512_kernels{"avx512", avx512::forward, avx512::backward};
-}

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "translate/search.h"
+
+namespace relakit::decode {
+
+// The best tokens of every row, and the normaliser of its probabilities, found panel by panel: the
+// logits of a panel are looked at while they are in the cache, and then forgotten.
+class BestTokens {
+ public:
+  BestTokens(const Choice& choice, std::int64_t rows, std::int64_t panels, int threads);
+
+  // `call` computes the logits, but for where to write them.
+  void look(const Machine& machine, const LinearCall& call);
+  // log(sum(exp(logits))) of each row.
+  std::vector<float> log_normalisers() const;
+  // The best of all beams of a sentence.
+  void merge(std::int64_t sentence, std::int64_t beams, const float* scores,
+             const std::vector<float>& normalisers, const Candidates& best) const;
+
+ private:
+  struct Found {
+    float logit;
+    std::int64_t token;
+  };
+  struct Sum {
+    float largest, sum;
+  };
+
+  void look_at_group(const Machine& machine, const LinearCall& call, std::int64_t part,
+                     std::int64_t group, std::vector<float>& logits);
+  void look_at_row(float* logits, std::int64_t panel, float largest, Found* found) const;
+  Found* found_in(std::int64_t part, std::int64_t row) {
+    return found_.data() + (part * rows_ + row) * choice_.count;
+  }
+
+  const Choice& choice_;
+  std::int64_t rows_, panels_, groups_, parts_;
+  std::vector<Sum> sums_;          // [groups, rows]: the same for any number of threads
+  std::vector<Found> found_;       // [parts, rows, count], best first
+  std::vector<float> end_logits_;  // [rows]
+};
+
+}  // namespace relakit::decode

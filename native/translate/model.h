@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "translate/packed_linear.h"
+
+// The weights of a Transformer, in float32 or in bytes, as translation reads them.
+
+namespace relakit::decode {
+
+using Linear = std::shared_ptr<const PackedLinear>;
+
+struct LayerNorm {
+  std::vector<float> gain, bias;
+  float eps = 0.0f;
+};
+
+// RMSNorm of attention's output, with a gate or without; an empty gain: no norm.
+struct AttentionNorm {
+  std::vector<float> gain, gate;
+  float eps = 0.0f;
+};
+
+struct AttentionLayer {
+  Linear input;   // query, key and value in self-attention, the query in cross-attention
+  Linear memory;  // key and value in cross-attention
+  Linear output;
+  AttentionNorm norm;
+  LayerNorm residual_norm;
+  bool is_softmax = false;  // or else relu
+};
+
+struct FeedForward {
+  Linear inner, outer;
+  LayerNorm residual_norm;
+};
+
+struct EncoderLayer {
+  AttentionLayer attention;
+  FeedForward feed_forward;
+};
+
+struct DecoderLayer {
+  AttentionLayer target, source;
+  FeedForward feed_forward;
+};
+
+struct Model {
+  std::int64_t dim = 0, heads = 0;
+  bool norm_first = false;
+  std::vector<EncoderLayer> encoder;
+  std::vector<DecoderLayer> decoder;
+  LayerNorm encoder_norm, decoder_norm;  // an empty gain: none
+  Linear output;                         // from states to logits
+  const float* embeddings = nullptr;     // [vocabulary, dim]
+  float embedding_scale = 0.0f;
+};
+
+}  // namespace relakit::decode

@@ -1,0 +1,175 @@
+#include "translate/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "translate/best_tokens.h"
+#include "translate/parallel_for.h"
+
+namespace relakit::decode {
+
+namespace {
+
+constexpr std::int64_t kFirstCapacity = 32;  // steps; it doubles when they are used up
+
+}  // namespace
+
+Search::Search(std::shared_ptr<const Model> model, Memory memory, std::int64_t beams)
+    : model_(std::move(model)),
+      memory_(std::move(memory)),
+      sublayers_(*model_),
+      beams_(beams),
+      sources_(memory_.starts.size() - 1),
+      row_slots_(sources_.size()),
+      rows_(model_->decoder.size()) {
+  std::iota(sources_.begin(), sources_.end(), 0);
+  std::iota(row_slots_.begin(), row_slots_.end(), 0);
+  for (std::size_t i = 1; i < memory_.starts.size(); i++) {
+    longest_source_ = std::max(longest_source_, memory_.starts[i] - memory_.starts[i - 1]);
+  }
+  all_places_.resize(as_index(longest_source_));
+  std::iota(all_places_.begin(), all_places_.end(), 0);
+}
+
+// Room for more steps of the sentences that are left.
+void Search::grow() {
+  const std::int64_t larger = capacity_ == 0 ? kFirstCapacity : 2 * capacity_;
+  const std::int64_t width = 2 * model_->dim;
+  for (auto& rows : rows_) {
+    std::vector<float> moved(as_index(batch() * larger * beams_ * width));
+    for (std::int64_t sentence = 0; sentence < batch(); sentence++) {
+      const auto from = rows.begin() + row_slots_[as_index(sentence)] * capacity_ * beams_ * width;
+      std::copy(from, from + steps_ * beams_ * width,
+                moved.begin() + sentence * larger * beams_ * width);
+    }
+    rows = std::move(moved);
+  }
+  std::iota(row_slots_.begin(), row_slots_.end(), 0);
+  std::vector<std::int32_t> moved(as_index(batch() * beams_ * larger));
+  for (std::int64_t row = 0; row < batch() * beams_; row++) {
+    const auto from = ancestors_.begin() + row * capacity_;
+    std::copy(from, from + steps_, moved.begin() + row * larger);
+  }
+  ancestors_ = std::move(moved);
+  chosen_.resize(ancestors_.size());
+  capacity_ = larger;
+}
+
+void Search::attend_to_target(const Machine& machine, std::size_t number) {
+  const AttentionLayer& layer = model_->decoder[number].target;
+  const float* projected = sublayers_.project(machine, layer.input, layer.residual_norm);
+  const std::int64_t dim = model_->dim, stride = whole_panels(3 * dim), width = 2 * dim;
+  const std::int64_t room = 2 * (steps_ + kPanel);
+  make_room(scratch_, batch() * room);
+  parallel_for(batch(), machine.threads, kWorkPerThread / (beams_ * steps_ * width),
+               [&](std::int64_t sentence) {
+    float* rows =
+        rows_[number].data() + row_slots_[as_index(sentence)] * capacity_ * beams_ * width;
+    AttendCall call = attend_call(*model_, layer);
+    call.rows = rows;
+    call.row_stride = width;
+    call.count = steps_;
+    call.scratch = scratch_.data() + sentence * room;
+    for (std::int64_t beam = 0; beam < beams_; beam++) {
+      const float* joined = projected + (sentence * beams_ + beam) * stride;
+      std::copy(joined + dim, joined + 3 * dim, rows + ((steps_ - 1) * beams_ + beam) * width);
+    }
+    for (std::int64_t row = sentence * beams_; row < (sentence + 1) * beams_; row++) {
+      call.query = projected + row * stride;
+      call.places = ancestors_.data() + row * capacity_;
+      call.output = sublayers_.mixed(row);
+      machine.kernels->attend(call);
+    }
+  });
+  sublayers_.finish_attention(machine, layer);
+}
+
+void Search::attend_to_source(const Machine& machine, std::size_t number) {
+  const AttentionLayer& layer = model_->decoder[number].source;
+  const float* projected = sublayers_.project(machine, layer.input, layer.residual_norm);
+  const std::int64_t room = 2 * (longest_source_ + kPanel);
+  make_room(scratch_, batch() * room);
+  parallel_for(batch(), machine.threads,
+               kWorkPerThread / (beams_ * longest_source_ * memory_.stride),
+               [&](std::int64_t sentence) {
+    const std::int64_t* start = memory_.starts.data() + sources_[as_index(sentence)];
+    AttendCall call = attend_call(*model_, layer);
+    call.rows = memory_.rows[number].data() + start[0] * memory_.stride;
+    call.row_stride = memory_.stride;
+    call.places = all_places_.data();
+    call.count = start[1] - start[0];
+    call.scratch = scratch_.data() + sentence * room;
+    for (std::int64_t row = sentence * beams_; row < (sentence + 1) * beams_; row++) {
+      call.query = projected + row * sublayers_.stride();
+      call.output = sublayers_.mixed(row);
+      machine.kernels->attend(call);
+    }
+  });
+  sublayers_.finish_attention(machine, layer);
+}
+
+void Search::step(const Machine& machine, const std::int64_t* tokens, const float* position) {
+  const std::int64_t rows = batch() * beams_;
+  if (rows == 0) return;
+  if (steps_ == capacity_) grow();
+  for (std::int64_t row = 0; row < rows; row++) {
+    ancestors_[as_index(row * capacity_ + steps_)] =
+        static_cast<std::int32_t>(steps_ * beams_ + row % beams_);
+  }
+  steps_++;
+  const std::vector<const float*> positions(as_index(rows), position);
+  sublayers_.embed(machine, tokens, positions.data(), rows);
+  for (std::size_t number = 0; number < model_->decoder.size(); number++) {
+    attend_to_target(machine, number);
+    attend_to_source(machine, number);
+    sublayers_.feed_forward(machine, model_->decoder[number].feed_forward);
+  }
+  sublayers_.normalise_last(machine, model_->decoder_norm);
+}
+
+void Search::copy_states(float* states) const {
+  for (std::int64_t row = 0; row < sublayers_.rows(); row++) {
+    const float* x = sublayers_.x() + row * sublayers_.stride();
+    std::copy(x, x + model_->dim, states + row * model_->dim);
+  }
+}
+
+bool Search::choose(const Machine& machine, const Choice& choice, const float* scores,
+                    const Candidates& best) {
+  if (batch() == 0) return true;
+  const PackedLinear& output = *model_->output;
+  const LinearCall call =
+      sublayers_.prepare(machine, output, sublayers_.x(), sublayers_.stride());
+  BestTokens found(choice, call.rows, output.panels(), machine.threads);
+  found.look(machine, call);
+  const std::vector<float> normalisers = found.log_normalisers();
+  for (std::int64_t sentence = 0; sentence < batch(); sentence++) {
+    found.merge(sentence, beams_, scores, normalisers, best);
+  }
+  return std::all_of(normalisers.begin(), normalisers.end(),
+                     [](float x) { return std::isfinite(x); });
+}
+
+void Search::reorder(const std::int64_t* parents) {
+  for (std::int64_t row = 0; row < batch() * beams_; row++) {
+    const std::int64_t parent = row / beams_ * beams_ + parents[row];
+    const auto from = ancestors_.begin() + parent * capacity_;
+    std::copy(from, from + steps_, chosen_.begin() + row * capacity_);
+  }
+  std::swap(ancestors_, chosen_);
+}
+
+void Search::keep(const std::vector<std::int64_t>& sentences) {
+  for (std::size_t i = 0; i < sentences.size(); i++) {
+    sources_[i] = sources_[as_index(sentences[i])];
+    row_slots_[i] = row_slots_[as_index(sentences[i])];
+    const auto from = ancestors_.begin() + sentences[i] * beams_ * capacity_;
+    std::copy(from, from + beams_ * capacity_,
+              ancestors_.begin() + static_cast<std::int64_t>(i) * beams_ * capacity_);
+  }
+  sources_.resize(sentences.size());
+  row_slots_.resize(sentences.size());
+}
+
+}  // namespace relakit::decode

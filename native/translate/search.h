@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "translate/encoder.h"
+#include "translate/sublayers.h"
+
+namespace relakit::decode {
+
+// What is wanted of a step.
+struct Choice {
+  std::int64_t count = 0;  // candidates of each sentence
+  std::vector<std::int64_t> forbidden;  // tokens without a chance
+  const bool* must_end = nullptr;  // [batch]: only the end token has a chance; null: nowhere
+  std::int64_t end = 0;            // the end token
+};
+
+// The best ways of going on, best first: [batch, count] each.
+struct Candidates {
+  float* scores = nullptr;
+  std::int64_t* beams = nullptr;
+  std::int64_t* tokens = nullptr;
+};
+
+// The running hypotheses of some sentences: `beams` of each, and the keys and values of their tokens.
+class Search {
+ public:
+  Search(std::shared_ptr<const Model> model, Memory memory, std::int64_t beams);
+
+  // Read another token of every beam, [batch, beams], at the position whose vector is given.
+  void step(const Machine& machine, const std::int64_t* tokens, const float* position);
+  // After a step: [batch * beams, dim].
+  void copy_states(float* states) const;
+  // After a step: the best continuations of each sentence by scores[batch, beams] plus
+  // log-probability. Returns false if the model's scores are not finite.
+  bool choose(const Machine& machine, const Choice& choice, const float* scores,
+              const Candidates& best);
+
+  // Let every beam go on from where another one of its sentence is: [batch, beams].
+  void reorder(const std::int64_t* parents);
+  // Drop all sentences but those at these places, which rise.
+  void keep(const std::vector<std::int64_t>& sentences);
+
+ private:
+  std::int64_t batch() const { return static_cast<std::int64_t>(sources_.size()); }
+  void grow();
+  void attend_to_target(const Machine& machine, std::size_t layer);
+  void attend_to_source(const Machine& machine, std::size_t layer);
+
+  std::shared_ptr<const Model> model_;
+  Memory memory_;
+  Sublayers sublayers_;
+  std::int64_t beams_, longest_source_ = 0, capacity_ = 0, steps_ = 0;
+  std::vector<std::int64_t> sources_;    // which sentence of the memory each is
+  std::vector<std::int64_t> row_slots_;  // where its part of rows_ is
+  std::vector<std::int32_t> all_places_;          // 0, 1, 2 ...: nothing of a source is left out
+  std::vector<std::vector<float>> rows_;          // by layer: [slots, capacity * beams, 2 * dim]
+  std::vector<std::int32_t> ancestors_, chosen_;  // [batch, beams, capacity]: the row of each step
+  std::vector<float> scratch_;
+};
+
+}  // namespace relakit::decode

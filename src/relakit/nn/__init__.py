@@ -1,0 +1,1 @@
+"""What has parameters: the attention module, its norms and variants, conversion and capture."""

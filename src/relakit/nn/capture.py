@@ -1,0 +1,169 @@
+"""`capture`: collect the attention weights of a model while it runs."""
+
+import inspect
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from relakit.nn.convert import is_pytorchs_own
+from relakit.nn.module_names import (
+    Where,
+    check_patterns,
+    is_selected,
+    names_of_modules,
+)
+from relakit.nn.projection import project_heads
+from relakit.ops.call import AttentionCall
+from relakit.ops.listeners import add_listener, remove_listener
+from relakit.ops.reference import reference_weights
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class AttentionRecord:
+    """The attention of one module in one forward pass, without dropout and without gradient."""
+
+    weights: Tensor
+    """``[batch, heads, queries, keys]`` (for `relakit.attention`: whatever its input had before
+    ``queries``). float32 for half-precision models."""
+    valid: Tensor | None
+    """True where a key was not masked, of the same shape; None where nothing was masked."""
+
+
+Records = Mapping[str, list[AttentionRecord]]
+"""Records by module name, one for each call of the module, in order."""
+
+
+@contextmanager
+def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
+    """Collect every attention's weights by module name, while the model runs in the block.
+
+    ::
+
+        with relakit.capture(model) as records:
+            model(source, target)
+        records["decoder.layers.0.multihead_attn"][0].weights  # [batch, heads, queries, keys]
+
+    Covered are `relakit.MultiheadAttention`, PyTorch's own `nn.MultiheadAttention`, and every
+    module that calls `relakit.attention` itself. Not covered are calls from outside of any module
+    of the model, modules that are added inside the block, ``forward`` called directly instead of
+    the module, and subclasses of `nn.MultiheadAttention` with a forward of their own.
+
+    Weights are computed a second time for the record, without dropout, whatever backend ran. A
+    compiled model runs uncompiled inside the block, and PyTorch's fused encoder layers are off.
+    Every record is kept, on the model's device: for a large corpus, capture batch by batch. With
+    activation checkpointing a module runs again in the backward pass, and is recorded again:
+    leave ``backward`` out of the block.
+
+    Args:
+        model: the model whose attention to record.
+        where: which modules, as in `relakit.convert_attention`; None for all.
+
+    Yields:
+        A mapping from module name to a list with one `AttentionRecord` per call. A module appears
+        with its first call, a shared one under its first name. The model itself has the name
+        ``""``.
+    """
+    names = names_of_modules(model)
+    attentions = [n for m, ns in names.items() if isinstance(m, nn.MultiheadAttention) for n in ns]
+    all_names = [name for several in names.values() for name in several]
+    check_patterns(where, all_names, shown=attentions or all_names)
+    session = _Session({m: ns for m, ns in names.items() if is_selected(where, ns, m)})
+    with ExitStack() as stack:
+        # Compiled code would bypass the hooks below; so would PyTorch's fused encoder layers.
+        stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.callback(torch.backends.mha.set_fastpath_enabled, _fastpath_enabled())
+        torch.backends.mha.set_fastpath_enabled(False)
+        for module in names:
+            for handle in session.watch(module):
+                stack.callback(handle.remove)
+        add_listener(session.on_call)
+        stack.callback(remove_listener, session.on_call)
+        yield session.records
+
+
+class _Session:
+    """One capture: knows which module is running and keeps the records."""
+
+    def __init__(self, selected: dict[nn.Module, list[str]]) -> None:
+        self.records: dict[str, list[AttentionRecord]] = {}
+        self._selected = selected
+        self._adding = threading.Lock()
+        self._thread = threading.local()  # each thread has its own stack of running modules
+
+    @property
+    def _running(self) -> list[nn.Module]:
+        if not hasattr(self._thread, "running"):
+            self._thread.running = []
+        running: list[nn.Module] = self._thread.running
+        return running
+
+    def watch(self, module: nn.Module) -> list[torch.utils.hooks.RemovableHandle]:
+        def enter(module: nn.Module, args: Any) -> None:
+            self._running.append(module)
+
+        def leave(module: nn.Module, args: Any, output: Any) -> None:
+            self._running.pop()
+
+        handles = [
+            module.register_forward_pre_hook(enter, prepend=True),
+            module.register_forward_hook(leave, always_call=True),
+        ]
+        if is_pytorchs_own(module) and module in self._selected:
+            handles.append(
+                module.register_forward_hook(self._on_torch_module, with_kwargs=True, prepend=True)
+            )
+        return handles
+
+    def on_call(self, call: AttentionCall) -> None:
+        """`relakit.attention` was called."""
+        if not self._running or self._running[-1] not in self._selected:
+            return
+        name = self._selected[self._running[-1]][0]
+        with torch.no_grad():
+            record = AttentionRecord(*reference_weights(call))
+        with self._adding:
+            self.records.setdefault(name, []).append(record)
+
+    def _on_torch_module(
+        self,
+        module: nn.MultiheadAttention,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,
+    ) -> None:
+        """PyTorch's own module ran: it is softmax attention, so its weights can be told."""
+        given = _TORCH_FORWARD.bind(module, *args, **kwargs)
+        given.apply_defaults()
+        arguments = given.arguments
+        with torch.no_grad():
+            heads = project_heads(
+                module,
+                arguments["query"],
+                arguments["key"],
+                arguments["value"],
+                key_padding_mask=arguments["key_padding_mask"],
+                need_weights=arguments["need_weights"],
+                attn_mask=arguments["attn_mask"],
+                is_causal=arguments["is_causal"],
+            )
+        self.on_call(
+            AttentionCall(
+                query=heads.query,
+                key=heads.key,
+                value=heads.value,
+                attn_mask=heads.attn_mask,
+                is_causal=heads.is_causal,
+                activation="softmax",
+            )
+        )
+
+
+_TORCH_FORWARD: Final = inspect.signature(nn.MultiheadAttention.forward)
+
+
+def _fastpath_enabled() -> bool:
+    return bool(torch.backends.mha.get_fastpath_enabled())

@@ -1,0 +1,111 @@
+"""`convert_attention`: swap the attention of a model that exists."""
+
+from relakit.nn.module_names import (
+    Where,
+    check_patterns,
+    is_selected,
+    names_of_modules,
+    plain_name,
+)
+from relakit.nn.multihead import MultiheadAttention
+from relakit.nn.variants import AttentionSpec, resolve_attention
+from torch import nn
+
+
+def convert_attention(
+    model: nn.Module,
+    attention: str | AttentionSpec = "rela-g",
+    where: Where = None,
+) -> list[str]:
+    """Replace every `torch.nn.MultiheadAttention` in the model, in place.
+
+    Those inside `torch.nn.Transformer` and its layers are found too. The projections keep their
+    weights, as the same parameter objects; the parameters that the attention adds (its norm's gain
+    and gate, a learned threshold) are new, so an optimizer that exists already must be told of
+    them. A module that has this attention already is left as it is; one that was converted to
+    another is converted again, and keeps its norm where both attentions have the same. A module
+    that is shared under several names is converted under all of them.
+
+    Args:
+        model: the model that contains the modules.
+        attention: a name in `relakit.ATTENTIONS` or an `AttentionSpec`.
+        where: which modules: None for all; a name or a pattern such as ``"decoder.*"``, or several;
+            or a function of the name and the module.
+
+    Returns:
+        The names of the replaced modules, in the model's order. Empty if there was nothing to do.
+
+    Raises:
+        ValueError: unknown attention, a pattern without a match, a model that is itself an
+            attention module (use `relakit.MultiheadAttention.from_torch`), or a subclass of
+            PyTorch's module with a forward of its own.
+    """
+    spec = resolve_attention(attention)
+    if isinstance(model, nn.MultiheadAttention):
+        raise ValueError(
+            "the model is itself an attention module and cannot be replaced in place; use "
+            "relakit.MultiheadAttention.from_torch(module, attention)"
+        )
+    found = {
+        module: names
+        for module, names in names_of_modules(model).items()
+        if isinstance(module, nn.MultiheadAttention)
+    }
+    all_names = [name for names in found.values() for name in names]
+    check_patterns(where, all_names, shown=all_names)
+    chosen = [
+        (module, names)
+        for module, names in found.items()
+        if is_selected(where, names, module) and getattr(module, "attention", None) != spec
+    ]
+    for module, names in chosen:
+        _check_convertible(names[0], module)
+    replacements = {module: MultiheadAttention.from_torch(module, spec) for module, _ in chosen}
+    changed = []
+    for name, module in list(model.named_modules(remove_duplicate=False)):
+        if module in replacements:
+            parent, _, attribute = name.rpartition(".")
+            setattr(model.get_submodule(parent), attribute, replacements[module])
+            changed.append(plain_name(name))
+    if changed:
+        _stop_nested_tensors(model)
+    return changed
+
+
+def is_pytorchs_own(module: nn.Module) -> bool:
+    """Whether the module computes what `nn.MultiheadAttention` computes, subclass or not."""
+    return (
+        isinstance(module, nn.MultiheadAttention)
+        and type(module).forward is nn.MultiheadAttention.forward
+    )
+
+
+def _check_convertible(name: str, module: nn.MultiheadAttention) -> None:
+    if type(module) is MultiheadAttention:
+        return
+    if not is_pytorchs_own(module):
+        raise ValueError(
+            f"{name} is a {type(module).__qualname__}, a subclass of MultiheadAttention "
+            "with a forward of its own, which conversion would drop; leave it out with "
+            "where=lambda name, module: ..."
+        )
+    for attribute in ("attention", "backend", "norm", "threshold"):
+        if hasattr(module, attribute):
+            raise ValueError(
+                f"{name} is a {type(module).__qualname__} with an attribute {attribute!r} of its "
+                "own, which conversion would replace; leave it out with "
+                "where=lambda name, module: ..."
+            )
+
+
+def _stop_nested_tensors(model: nn.Module) -> None:
+    """Keep encoders with a converted layer from handing nested tensors to it.
+
+    In eval mode `nn.TransformerEncoder` packs padded input into a nested tensor, which only its
+    fused softmax layers understand. Whether it does so it asks of its first layer alone.
+    """
+    for module in model.modules():
+        if isinstance(module, nn.TransformerEncoder) and any(
+            isinstance(part, MultiheadAttention) for part in module.modules()
+        ):
+            module.use_nested_tensor = False

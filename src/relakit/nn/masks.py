@@ -1,0 +1,62 @@
+"""Masks: from the conventions of `nn.MultiheadAttention` to those of SDPA, here and nowhere else.
+
+In a boolean mask of `nn.MultiheadAttention` True means "do not attend"; for SDPA and
+`relakit.attention` it means "attend". Floating-point masks are added to the scores in both.
+"""
+
+import math
+
+import torch.nn.functional as F
+
+import torch
+from torch import Tensor
+
+
+def merge_masks(
+    attn_mask: Tensor | None,
+    key_padding_mask: Tensor | None,
+    *,
+    batch: int,
+    heads: int,
+    dtype: torch.dtype,
+    extra_keys: int = 0,
+) -> Tensor | None:
+    """Both masks of `nn.MultiheadAttention` as one mask for SDPA.
+
+    Args:
+        attn_mask: ``[queries, keys]`` or ``[batch * heads, queries, keys]``.
+        key_padding_mask: ``[batch, keys]``.
+        batch: number of sequences.
+        heads: number of attention heads.
+        dtype: the query's dtype.
+        extra_keys: keys that were appended to the sequence and that every query sees.
+
+    Returns:
+        A mask that broadcasts to ``[batch, heads, queries, keys + extra_keys]``; None for no mask.
+        It is boolean where both masks are, otherwise float32, or float64 for a float64 query.
+    """
+    parts = []
+    if attn_mask is not None:
+        is_per_head = attn_mask.dim() == 3
+        parts.append(
+            attn_mask.reshape(batch, heads, *attn_mask.shape[1:]) if is_per_head else attn_mask
+        )
+    if key_padding_mask is not None:
+        parts.append(key_padding_mask[:, None, None, :])
+    if not parts:
+        return None
+    if all(part.dtype == torch.bool for part in parts):
+        merged = parts[0] if len(parts) == 1 else parts[0] | parts[1]
+        return F.pad(~merged, (0, extra_keys), value=True)
+    # Not in half precision: float32 goes with every query, and with what is computed from it.
+    bias_dtype = torch.float64 if dtype == torch.float64 else torch.float32
+    biases = [_as_bias(part, bias_dtype) for part in parts]
+    merged = biases[0] if len(biases) == 1 else biases[0] + biases[1]
+    return F.pad(merged, (0, extra_keys), value=0.0)
+
+
+def _as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    if mask.dtype == torch.bool:
+        zeros = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
+        return zeros.masked_fill(mask, -math.inf)
+    return mask.to(dtype)

@@ -1,0 +1,298 @@
+"""`MultiheadAttention`: PyTorch's module with a choice of attention."""
+
+import torch
+from relakit.nn.norms import RMSNorm
+from relakit.nn.projection import ProjectedHeads, project_heads
+from relakit.nn.variants import AttentionSpec, build_norm, resolve_attention
+from relakit.ops.attention import run_attention
+from relakit.ops.backends import check_backend_name
+from relakit.ops.call import AttentionCall
+from relakit.ops.precision import without_autocast
+from torch import Tensor, nn
+
+
+class MultiheadAttention(nn.MultiheadAttention):
+    """`torch.nn.MultiheadAttention` with ReLA or another attention in place of softmax.
+
+    Arguments, `forward` and the names in the state dict are those of
+    `torch.nn.MultiheadAttention`; with ``attention="softmax"`` so are the results. What an
+    attention adds is named ``norm.weight``, ``norm.gate``, ``norm.bias`` and ``threshold``.
+
+    The norm works on the concatenated heads, before the output projection.
+
+    Two differences from PyTorch's module: a query whose keys are all masked gets zeros, never NaN;
+    and wrong arguments raise ValueError.
+
+    Args:
+        embed_dim: the model's dimension.
+        num_heads: number of heads; divides ``embed_dim``.
+        dropout: probability of dropping an attention weight in training.
+        bias: whether the projections have a bias.
+        add_bias_kv: append a learned key and value to every sequence.
+        add_zero_attn: append a key and value of zeros.
+        kdim: features of the keys; ``embed_dim`` if None.
+        vdim: features of the values; ``embed_dim`` if None.
+        batch_first: input and output are ``[batch, positions, features]`` instead of
+            ``[positions, batch, features]``.
+        device: where the parameters are.
+        dtype: their type.
+        attention: a name in `relakit.ATTENTIONS` or an `AttentionSpec`.
+        backend: as for `relakit.attention`.
+    """
+
+    attention: AttentionSpec
+    backend: str | None
+    norm: RMSNorm | None
+    threshold: nn.Parameter | None
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        attention: str | AttentionSpec = "rela-g",
+        backend: str | None = None,
+    ) -> None:
+        spec = resolve_attention(attention)
+        check_backend_name(backend)
+        _check_sizes(embed_dim, num_heads, kdim, vdim, dropout)
+        super().__init__(
+            embed_dim,
+            num_heads,
+            dropout,
+            bias,
+            add_bias_kv,
+            add_zero_attn,
+            kdim,
+            vdim,
+            batch_first,
+            device,
+            dtype,
+        )
+        self._install(spec, backend, device=device, dtype=dtype)
+
+    @classmethod
+    def from_torch(
+        cls,
+        module: nn.MultiheadAttention,
+        attention: str | AttentionSpec = "rela-g",
+        *,
+        backend: str | None = None,
+    ) -> "MultiheadAttention":
+        """A module that takes over everything of a `torch.nn.MultiheadAttention`.
+
+        The projections are shared, not copied: the parameters stay the same objects, so that an
+        optimizer that holds them goes on working. Hooks, mode and settings are kept too; so are
+        norm, threshold and backend of a module of ours where the new attention has the same ones.
+        """
+        if not isinstance(module, nn.MultiheadAttention):
+            raise TypeError(
+                f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}"
+            )
+        spec = resolve_attention(attention)
+        check_backend_name(backend)
+        if nn.utils.parametrize.is_parametrized(module):
+            raise ValueError(
+                "the attention module has parametrized weights, which cannot be taken over; remove "
+                "them with torch.nn.utils.parametrize.remove_parametrizations first"
+            )
+        new = cls.__new__(cls)
+        new.__dict__.update(module.__dict__)
+        # What gets new entries must not be the old module's. Hooks stay shared: a handle that was
+        # returned for one removes it from the dictionary that it knows.
+        for name in ("_parameters", "_buffers", "_modules"):
+            new.__dict__[name] = dict(module.__dict__[name])
+        if isinstance(module, MultiheadAttention) and backend is None:
+            backend = module.backend
+        some = next(module.parameters())
+        new._install(spec, backend, device=some.device, dtype=some.dtype)
+        return new
+
+    def _install(
+        self,
+        spec: AttentionSpec,
+        backend: str | None,
+        *,
+        device: torch.device | str | None,
+        dtype: torch.dtype | None,
+    ) -> None:
+        """Add what the attention needs to the projections."""
+        old = self.__dict__.get("attention")  # of a module that is converted a second time
+        self.attention = spec
+        self.backend = backend
+        # nn.TransformerEncoderLayer and nn.TransformerEncoder look at this attribute, and where it
+        # is True they replace the module by a fused softmax kernel in eval mode. Which projection
+        # weights there are is read from in_proj_weight instead.
+        self._qkv_same_embed_dim = False
+        if old is None or not old.has_norm_of(spec):
+            norm = build_norm(spec, self.embed_dim, self.head_dim, device=device, dtype=dtype)
+            self.register_module("norm", norm)
+        if spec.threshold != "learned":
+            self.register_parameter("threshold", None)
+        elif old is None or old.threshold != "learned":
+            zeros = torch.zeros(self.num_heads, device=device, dtype=dtype)
+            self.register_parameter("threshold", nn.Parameter(zeros))
+
+    def _reset_parameters(self) -> None:
+        # The parent's version asks this attribute which projections there are.
+        self._qkv_same_embed_dim = self.in_proj_weight is not None
+        super()._reset_parameters()
+        self._qkv_same_embed_dim = False
+        # Neither is there yet when the parent's constructor comes by.
+        norm, threshold = getattr(self, "norm", None), getattr(self, "threshold", None)
+        if norm is not None:
+            norm.reset_parameters()
+        if threshold is not None:
+            nn.init.zeros_(threshold)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend, with the arguments and results of `torch.nn.MultiheadAttention.forward`.
+
+        Args:
+            query: ``[queries, batch, embed_dim]``; ``[batch, queries, embed_dim]`` with
+                ``batch_first``; ``[queries, embed_dim]`` unbatched.
+            key: likewise with ``keys`` and ``kdim``.
+            value: likewise with ``keys`` and ``vdim``.
+            key_padding_mask: ``[batch, keys]``, unbatched ``[keys]``. Boolean: True = ignore the
+                key. Floating point: added to the key's scores.
+            need_weights: return the weights too.
+            attn_mask: ``[queries, keys]`` or ``[batch * heads, queries, keys]``. Boolean: True = do
+                not attend. Floating point: added to the scores.
+            average_attn_weights: return the mean of the weights over heads.
+            is_causal: a hint that ``attn_mask``, which must be given, is the causal mask. As in
+                PyTorch the hint replaces the mask where neither weights are needed nor
+                ``key_padding_mask`` is given.
+
+        Returns:
+            The output, shaped like ``query``, and the weights or None: ``[batch, queries, keys]``
+            if averaged, else ``[batch, heads, queries, keys]``; unbatched without ``batch``.
+        """
+        if query.is_nested:
+            return self._forward_nested(query, key, value, need_weights, average_attn_weights)
+        heads = project_heads(
+            self,
+            query,
+            key,
+            value,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            is_causal=is_causal,
+        )
+        # The projections follow autocast; what is between them has chosen its precision itself.
+        with without_autocast(query):
+            mixed, weights = self._attend(heads, need_weights)
+        output: Tensor = self.out_proj(mixed)
+        if weights is not None and average_attn_weights:
+            weights = weights.mean(dim=1)
+        if query.dim() == 2:
+            output = output.squeeze(0)
+            weights = None if weights is None else weights.squeeze(0)
+        return output, weights
+
+    def _forward_nested(
+        self, query: Tensor, key: Tensor, value: Tensor, need_weights: bool, average: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Self-attention over a nested tensor, by way of a padded one.
+
+        `nn.TransformerEncoder` hands these on in eval mode, unless `convert_attention` has met it.
+        """
+        if not (query is key and key is value and self.batch_first):
+            raise ValueError(
+                "nested tensors are supported for self-attention with batch_first=True alone; pad "
+                "them and pass key_padding_mask"
+            )
+        lengths = [sequence.size(0) for sequence in query.unbind()]
+        padded = query.to_padded_tensor(0.0)
+        positions = torch.arange(padded.size(1), device=padded.device)
+        padding = positions >= torch.tensor(lengths, device=padded.device)[:, None]
+        output, weights = self.forward(
+            padded,
+            padded,
+            padded,
+            key_padding_mask=padding,
+            need_weights=need_weights,
+            average_attn_weights=average,
+        )
+        sequences = [x[:length] for x, length in zip(output, lengths, strict=True)]
+        return torch.nested.as_nested_tensor(sequences), weights
+
+    def _attend(self, heads: ProjectedHeads, need_weights: bool) -> tuple[Tensor, Tensor | None]:
+        """Attention and norm: ``[..., embed_dim]`` in the input's layout, and the weights."""
+        spec, dtype = self.attention, heads.query.dtype
+        query, key, value = heads.query, heads.key, heads.value
+        if self.norm is not None and dtype == torch.float16:
+            # For a nearly null row the norm's gradient is 1e4 times its input's, and ReLU weights
+            # have no upper bound: neither fits between attention and norm in float16.
+            query, key, value = query.float(), key.float(), value.float()
+        call = AttentionCall(
+            query=query,
+            key=key,
+            value=value,
+            attn_mask=heads.attn_mask,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=heads.is_causal,
+            activation=spec.activation,
+            threshold=self._threshold(),
+            power=spec.power,
+            length_exponent=spec.length_exponent,
+            need_weights=need_weights,
+        )
+        output, weights, _ = run_attention(call, self.backend)
+        mixed = _concatenate_and_normalise(heads.arrange(output), self.norm)
+        return mixed.to(dtype), None if weights is None else weights.to(dtype)
+
+    def _threshold(self) -> float | Tensor:
+        if self.threshold is not None:
+            return self.threshold
+        assert not isinstance(self.attention.threshold, str)  # "learned" is the parameter above
+        return self.attention.threshold
+
+    def extra_repr(self) -> str:
+        """Shown by ``repr``."""
+        return f"{self.embed_dim}, num_heads={self.num_heads}, attention={self.attention}"
+
+
+def _concatenate_and_normalise(heads: Tensor, norm: nn.Module | None) -> Tensor:
+    """``[..., heads, head dim]`` to ``[..., embed_dim]``."""
+    if isinstance(norm, RMSNorm):  # ours read heads where they are, without a copy in between
+        normalised: Tensor = norm(heads, heads_apart=True)
+        return normalised
+    mixed = heads.flatten(-2)
+    return mixed if norm is None else norm(mixed)
+
+
+def _check_sizes(
+    embed_dim: int, num_heads: int, kdim: int | None, vdim: int | None, dropout: float
+) -> None:
+    sizes = {"embed_dim": embed_dim, "num_heads": num_heads, "kdim": kdim, "vdim": vdim}
+    for name, size in sizes.items():
+        if size is not None and size < 1:
+            raise ValueError(f"{name} must be at least 1, got {size}")
+    if embed_dim % num_heads != 0:
+        divisors = [n for n in range(1, embed_dim + 1) if embed_dim % n == 0]
+        raise ValueError(
+            f"num_heads must divide embed_dim, got num_heads={num_heads} and "
+            f"embed_dim={embed_dim}; choose one of {', '.join(map(str, divisors))}"
+        )
+    if not 0.0 <= dropout <= 1.0:
+        raise ValueError(f"dropout must be between 0 and 1, got {dropout}")

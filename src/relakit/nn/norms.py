@@ -1,0 +1,192 @@
+"""Normalisation of the attention output: eq. 4 and 5 of the paper, and their LayerNorm variants.
+
+The functions compute, the modules hold the parameters. Half-precision input is normalised in
+float32 and returned in its own dtype.
+"""
+
+import math
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
+
+import torch
+from relakit.ops.native.norm import eager_kernels, fused_rms_norm
+from relakit.ops.precision import wide
+from torch import Tensor, nn
+
+GainInit: TypeAlias = Literal["ones", "xavier"]
+GAIN_INITS: Final[tuple[str, ...]] = get_args(GainInit)
+
+DEFAULT_EPS: Final = 1e-8
+"""Added to the mean square inside the root, as in the authors' code."""
+
+
+def rms_norm(z: Tensor, gain: Tensor, *, eps: float = DEFAULT_EPS) -> Tensor:
+    """Eq. 4: ``z / RMS(z) * gain`` over the last dimension. A zero vector stays zero."""
+    z_wide = wide(z)
+    scale = torch.rsqrt(z_wide.square().mean(-1, keepdim=True) + eps)
+    return (z_wide * scale * gain).to(z.dtype)
+
+
+def layer_norm(z: Tensor, gain: Tensor, bias: Tensor, *, eps: float = DEFAULT_EPS) -> Tensor:
+    """``(z - mean(z)) / std(z) * gain + bias`` over the last dimension (Ba et al., 2016)."""
+    z_wide = wide(z)
+    centred = z_wide - z_wide.mean(-1, keepdim=True)
+    scale = torch.rsqrt(centred.square().mean(-1, keepdim=True) + eps)
+    return (centred * scale * gain + bias).to(z.dtype)
+
+
+def gated(z: Tensor, normalised: Tensor, gate: Tensor) -> Tensor:
+    """Eq. 5: ``sigmoid(gate * z) * normalised``, where ``normalised`` is the norm of ``z``."""
+    return (torch.sigmoid(wide(z) * gate) * normalised).to(z.dtype)
+
+
+class RMSNorm(nn.Module):
+    """RMSNorm (eq. 4) over the last dimension.
+
+    Args:
+        dim: size of the last dimension; in multi-head attention that of all heads together.
+        eps: added to the mean square inside the root.
+        init: how the gain starts: at ``"ones"``, or ``"xavier"``, uniform in
+            ``±sqrt(3 / fan)``, which is what makes a ReLA-i of RMSNorm.
+        fan: for ``"xavier"``; ``dim`` if None. Pass the head dimension for the paper's formula to
+            the letter, which is written for a single head.
+    """
+
+    _has_kernels: ClassVar[bool] = True
+    """Whether the formula, with or without a gate, is that of `fused_rms_norm`."""
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        eps: float = DEFAULT_EPS,
+        init: GainInit = "ones",
+        fan: int | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if dim < 1:
+            raise ValueError(f"dim must be at least 1, got {dim}")
+        if not 0 <= eps < math.inf:
+            raise ValueError(f"eps must be a finite number that is not negative, got {eps}")
+        if init not in GAIN_INITS:
+            raise ValueError(f"unknown init {init!r}; choose one of {', '.join(GAIN_INITS)}")
+        if fan is not None and fan < 1:
+            raise ValueError(f"fan must be at least 1, got {fan}")
+        self.dim = dim
+        self.eps = eps
+        self.init = init
+        self.fan = dim if fan is None else fan
+        self.weight = nn.Parameter(torch.empty(dim, device=device, dtype=dtype))
+        self._add_parameters(device, dtype)
+        self.reset_parameters()
+
+    def _add_parameters(self, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
+        """Parameters besides the gain; for subclasses."""
+
+    def reset_parameters(self) -> None:
+        """Set every parameter to its starting value."""
+        if self.init == "ones":
+            nn.init.ones_(self.weight)
+        else:
+            _xavier_uniform_(self.weight, self.fan)
+
+    def forward(self, z: Tensor, *, heads_apart: bool = False) -> Tensor:
+        """Normalise ``z``, in one pass over memory where the C++ extension can do so.
+
+        Args:
+            z: ``[..., dim]``; with ``heads_apart`` ``[..., heads, dim / heads]``. Heads may be
+                strided: that of ``[batch, heads, positions, dim / heads]``, transposed, needs no
+                copy.
+            heads_apart: the features of all heads are one vector, to be normalised together.
+
+        Returns:
+            ``[..., dim]``, in the dtype of ``z``.
+        """
+        if heads_apart:
+            if z.dim() < 2 or z.size(-2) * z.size(-1) != self.dim:
+                raise ValueError(
+                    f"the last two dimensions must have {self.dim} features together, got shape "
+                    f"{tuple(z.shape)}"
+                )
+        elif z.dim() == 0 or z.size(-1) != self.dim:  # a last dimension of 1 would broadcast
+            raise ValueError(
+                f"the last dimension must have size {self.dim}, got shape {tuple(z.shape)}"
+            )
+        if self._has_kernels:
+            gate: Tensor | None = getattr(self, "gate", None)
+            kernels = eager_kernels(z, self.weight, gate)
+            if kernels is not None:
+                return fused_rms_norm(
+                    z,
+                    self.weight,
+                    gate,
+                    eps=self.eps,
+                    feature_dims=2 if heads_apart else 1,
+                    kernels=kernels,
+                )
+        return self._normalise(z.flatten(-2) if heads_apart else z)
+
+    def _normalise(self, z: Tensor) -> Tensor:
+        return rms_norm(z, self.weight, eps=self.eps)
+
+    def extra_repr(self) -> str:
+        """Shown by ``repr``."""
+        fan = "" if self.init == "ones" else f", fan={self.fan}"
+        return f"{self.dim}, eps={self.eps:g}, init={self.init!r}{fan}"
+
+
+class LayerNorm(RMSNorm):
+    """LayerNorm, with the arguments of `RMSNorm` and a bias that starts at 0."""
+
+    _has_kernels = False
+    bias: nn.Parameter
+
+    def _add_parameters(self, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
+        super()._add_parameters(device, dtype)
+        self.bias = nn.Parameter(torch.empty(self.dim, device=device, dtype=dtype))
+
+    def reset_parameters(self) -> None:
+        """Set every parameter to its starting value."""
+        super().reset_parameters()
+        nn.init.zeros_(self.bias)
+
+    def _normalise(self, z: Tensor) -> Tensor:
+        return layer_norm(z, self.weight, self.bias, eps=self.eps)
+
+
+class _Gated(RMSNorm):
+    """Adds the gate of eq. 5 to the norm that comes next in the method resolution order."""
+
+    gate: nn.Parameter
+
+    def _add_parameters(self, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
+        super()._add_parameters(device, dtype)
+        self.gate = nn.Parameter(torch.empty(self.dim, device=device, dtype=dtype))
+
+    def reset_parameters(self) -> None:
+        """Set every parameter to its starting value."""
+        super().reset_parameters()
+        # As in the authors' code: small, so that the sigmoid starts near 0.5.
+        _xavier_uniform_(self.gate, self.dim)
+
+    def _normalise(self, z: Tensor) -> Tensor:
+        z_wide = wide(z)
+        return gated(z_wide, super()._normalise(z_wide), self.gate).to(z.dtype)
+
+
+class GatedRMSNorm(_Gated, RMSNorm):
+    """The norm of ReLA-g (eq. 5): ``sigmoid(gate * z) * RMSNorm(z)``.
+
+    Arguments as for `RMSNorm`. The gate starts uniform in ``±sqrt(3 / dim)``.
+    """
+
+
+class GatedLayerNorm(_Gated, LayerNorm):
+    """Row 8 of Table 1: ``sigmoid(gate * z) * LayerNorm(z)``, arguments as for `RMSNorm`."""
+
+
+def _xavier_uniform_(tensor: Tensor, fan: int) -> None:
+    """Xavier's uniform initialisation with fan in = fan out = ``fan``."""
+    bound = math.sqrt(3 / fan)
+    nn.init.uniform_(tensor, -bound, bound)

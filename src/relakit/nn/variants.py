@@ -1,0 +1,140 @@
+"""What kinds of attention there are: `AttentionSpec`, and a name for each row of Table 1."""
+
+import math
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal, get_args
+
+import torch
+from relakit.nn.norms import (
+    DEFAULT_EPS,
+    GatedLayerNorm,
+    GatedRMSNorm,
+    LayerNorm,
+    RMSNorm,
+)
+from relakit.ops.activations import check_options
+
+Norm = Literal["none", "rms", "layer"]
+GainStart = Literal["ones", "xavier", "xavier-head"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionSpec:
+    """A kind of multi-head attention. The defaults are those of ReLA-g, its norm included."""
+
+    activation: str = "relu"
+    """From scores to weights: a name in `relakit.attention`'s list of activations."""
+    norm: Norm = "rms"
+    """Normalisation of the concatenated heads: ``"none"``, ``"rms"`` (eq. 4) or ``"layer"``."""
+    gate: bool | None = None
+    """Multiply the norm by sigmoid(gate * z) (eq. 5). None: if there is a norm."""
+    gain_init: GainStart = "ones"
+    """Start of the norm's gain: ``"ones"``, or uniform in ±sqrt(3 / fan) as in ReLA-i, with fan =
+    the model's dimension (``"xavier"``) or the head's (``"xavier-head"``)."""
+    norm_eps: float = DEFAULT_EPS
+    """Added inside the norm's root."""
+    threshold: float | Literal["learned"] = 0.0
+    """Subtracted from the scores; ``"learned"``: a parameter per head that starts at 0."""
+    power: float = 1.0
+    """The rectified score is raised to this power."""
+    length_exponent: float = 0.0
+    """Weights are divided by (number of valid keys) to this power."""
+
+    def has_norm_of(self, other: "AttentionSpec") -> bool:
+        """Whether both describe the same norm, so that one may keep the other's parameters."""
+        return (self.norm, self.gate, self.gain_init, self.norm_eps) == (
+            other.norm,
+            other.gate,
+            other.gain_init,
+            other.norm_eps,
+        )
+
+    def __post_init__(self) -> None:
+        check_options(
+            self.activation,
+            threshold=self.threshold,
+            power=self.power,
+            length_exponent=self.length_exponent,
+        )
+        _check_choice("norm", self.norm, get_args(Norm))
+        _check_choice("gain_init", self.gain_init, get_args(GainStart))
+        if self.threshold != "learned" and not isinstance(self.threshold, (int, float)):
+            raise ValueError(f"threshold must be a number or 'learned', got {self.threshold!r}")
+        if not isinstance(self.norm_eps, (int, float)) or not 0 <= self.norm_eps < math.inf:
+            raise ValueError(f"norm_eps must be a number from 0 on, got {self.norm_eps!r}")
+        if self.gate not in (None, True, False):
+            raise ValueError(f"gate must be True, False or None, got {self.gate!r}")
+        if self.gate is None:
+            object.__setattr__(self, "gate", self.norm != "none")  # frozen, but not yet finished
+        if self.norm == "none" and self.gate:
+            raise ValueError("gate=True needs a norm to gate: norm='rms' or 'layer', got 'none'")
+        if self.norm == "none" and self.gain_init != "ones":
+            raise ValueError(
+                f"gain_init={self.gain_init!r} needs a norm: norm='rms' or 'layer', got 'none'"
+            )
+
+
+def _check_choice(field: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"unknown {field} {value!r}; choose one of {', '.join(choices)}")
+
+
+def _plain(activation: str) -> AttentionSpec:
+    return AttentionSpec(activation=activation, norm="none")
+
+
+ATTENTIONS: Final = MappingProxyType(
+    {
+        "softmax": _plain("softmax"),
+        "sparsemax": _plain("sparsemax"),
+        "entmax15": _plain("entmax15"),
+        "relu": _plain("relu"),
+        "relu-rms": AttentionSpec(gate=False),
+        "rela-i": AttentionSpec(gate=False, gain_init="xavier"),
+        "rela-g": AttentionSpec(),
+        "rela-g-layernorm": AttentionSpec(norm="layer"),
+        "rela-g-gelu": AttentionSpec(activation="gelu"),
+        "rela-g-leaky": AttentionSpec(activation="leaky_relu"),
+    }
+)
+"""Rows 1 to 10 of the paper's Table 1, in its order."""
+
+
+def resolve_attention(attention: str | AttentionSpec) -> AttentionSpec:
+    """The spec of a name in ATTENTIONS; a spec is returned as it is."""
+    if isinstance(attention, AttentionSpec):
+        return attention
+    if not isinstance(attention, str) or attention not in ATTENTIONS:
+        raise ValueError(
+            f"unknown attention {attention!r}; choose one of {', '.join(ATTENTIONS)}, or pass an "
+            "AttentionSpec"
+        )
+    return ATTENTIONS[attention]
+
+
+def build_norm(
+    spec: AttentionSpec,
+    dim: int,
+    head_dim: int,
+    *,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+) -> RMSNorm | None:
+    """The norm over the ``dim`` features of all heads together; None if the spec has none."""
+    if spec.norm == "none":
+        return None
+    norms: dict[tuple[str, bool], type[RMSNorm]] = {
+        ("rms", False): RMSNorm,
+        ("rms", True): GatedRMSNorm,
+        ("layer", False): LayerNorm,
+        ("layer", True): GatedLayerNorm,
+    }
+    return norms[spec.norm, bool(spec.gate)](
+        dim,
+        eps=spec.norm_eps,
+        init="ones" if spec.gain_init == "ones" else "xavier",
+        fan=head_dim if spec.gain_init == "xavier-head" else None,
+        device=device,
+        dtype=dtype,
+    )

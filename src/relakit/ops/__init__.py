@@ -1,0 +1,1 @@
+"""Functions on tensors: attention, its activations, and the backends that compute it."""

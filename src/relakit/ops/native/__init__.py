@@ -1,0 +1,1 @@
+"""The C++ extension: attention and norm on the CPU."""

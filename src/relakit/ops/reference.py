@@ -1,0 +1,81 @@
+"""The reference: attention in plain PyTorch, written to be read and never optimised.
+
+It is the ground truth that every other backend is compared with.
+"""
+
+import math
+
+import torch.nn.functional as F
+
+import torch
+from relakit.ops.activations import ACTIVATIONS, ScoreOptions
+from relakit.ops.call import AttentionCall
+from relakit.ops.precision import wide, without_autocast
+from torch import Tensor
+
+
+def reference_attention(call: AttentionCall) -> tuple[Tensor, Tensor]:
+    """Output ``[..., heads, queries, value dim]`` and weights ``[..., heads, queries, keys]``.
+
+    The weights are those that met the values, that is after dropout, as in PyTorch's modules.
+    """
+    weights, _ = reference_weights(call)
+    with without_autocast(call.query):
+        weights = F.dropout(weights, call.dropout_p)
+        value = wide(call.value)
+        if call.enable_gqa:
+            value = _repeat_heads(value, call.query)
+        output = weights @ value  # [..., heads, queries, value dim]
+    return output.to(call.query.dtype), weights.to(call.query.dtype)
+
+
+def reference_weights(call: AttentionCall) -> tuple[Tensor, Tensor | None]:
+    """Weights without dropout, and which keys were valid (None: all of them).
+
+    Both have the shape ``[..., heads, queries, keys]``, the second possibly as a broadcast view.
+    For half-precision input the weights are float32.
+    """
+    with without_autocast(call.query):
+        key = wide(call.key)
+        if call.enable_gqa:
+            key = _repeat_heads(key, call.query)
+        # Scaled before the product, as the authors do.
+        scores = (wide(call.query) * call.score_scale) @ key.mT  # [..., heads, queries, keys]
+        bias, valid = _bias_and_valid(call)
+        if bias is not None:
+            scores = scores + bias.to(scores.dtype)
+        options = ScoreOptions(
+            threshold=_threshold_per_head(call.threshold, scores),
+            power=call.power,
+            length_exponent=call.length_exponent,
+        )
+        weights = ACTIVATIONS[call.activation].weights(scores, valid, options)
+    return weights, None if valid is None else valid.expand_as(weights)
+
+
+def _bias_and_valid(call: AttentionCall) -> tuple[Tensor | None, Tensor | None]:
+    """What to add to the scores, and which keys a query may see: SDPA's masks taken apart."""
+    if call.is_causal:
+        # Aligned top left when there are more keys than queries, as in SDPA.
+        ones = torch.ones(
+            call.query.size(-2), call.key.size(-2), dtype=torch.bool, device=call.query.device
+        )
+        return None, ones.tril()
+    mask = call.attn_mask
+    if mask is None:
+        return None, None
+    if mask.dtype == torch.bool:
+        return None, mask
+    return mask, mask != -math.inf
+
+
+def _threshold_per_head(threshold: float | Tensor, scores: Tensor) -> float | Tensor:
+    if not isinstance(threshold, Tensor):
+        return threshold
+    threshold = threshold.to(scores.dtype)
+    return threshold if threshold.dim() == 0 else threshold[:, None, None]
+
+
+def _repeat_heads(tensor: Tensor, query: Tensor) -> Tensor:
+    """Grouped-query attention: neighbouring query heads share one key or value head."""
+    return tensor.repeat_interleave(query.size(-3) // tensor.size(-3), dim=-3)

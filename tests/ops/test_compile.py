@@ -1,0 +1,123 @@
+"""torch.compile and torch.export, with dynamic shapes and masks."""
+
+import pytest
+
+import relakit
+import torch
+from relakit.ops.activations import ACTIVATIONS
+from torch import Tensor, nn
+
+EMBED, HEADS = 16, 4
+
+
+@pytest.fixture(autouse=True)
+def _fresh_compiler() -> None:
+    torch._dynamo.reset()
+
+
+def compile_strictly(function: object) -> object:
+    """Without a C++ compiler run, so that the test tells about our code alone and is quick."""
+    return torch.compile(function, fullgraph=True, dynamic=True, backend="aot_eager")
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_function_compiles(activation: str) -> None:
+    def both(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        causal = relakit.attention(q, k, v, is_causal=True, activation=activation)
+        biased = relakit.attention(q, k, v, mask, activation=activation, need_weights=True)
+        return causal, *biased
+
+    compiled = compile_strictly(both)
+    for length in (5, 8):
+        inputs = [torch.randn(2, HEADS, length, 8, requires_grad=True) for _ in range(3)]
+        mask = torch.rand(length, length) < 0.5
+        results, expected = compiled(*inputs, mask), both(*inputs, mask)
+        torch.testing.assert_close(results, expected)
+        torch.testing.assert_close(
+            torch.autograd.grad(results[0].square().sum(), inputs),
+            torch.autograd.grad(expected[0].square().sum(), inputs),
+        )
+
+
+def test_function_options_compile() -> None:
+    def call(q: Tensor, k: Tensor, v: Tensor, threshold: Tensor) -> Tensor:
+        grouped = relakit.attention(q, k[:, :2], v[:, :2], enable_gqa=True, power=2.0, scale=0.5)
+        shifted = relakit.attention(q, k, v, threshold=threshold, length_exponent=1.0)
+        return grouped + shifted
+
+    compiled = compile_strictly(call)
+    for length in (5, 8):
+        q, k, v = (torch.randn(2, HEADS, length, 8) for _ in range(3))
+        threshold = torch.randn(HEADS)
+        torch.testing.assert_close(compiled(q, k, v, threshold), call(q, k, v, threshold))
+
+
+@pytest.mark.parametrize("name", relakit.ATTENTIONS)
+def test_module_compiles(name: str) -> None:
+    module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True, attention=name)
+    compiled = compile_strictly(module)
+    for length in (5, 8):
+        x = torch.randn(3, length, EMBED)
+        padding = torch.zeros(3, length, dtype=torch.bool)
+        padding[1, 3:] = True
+        output, weights = compiled(x, x, x, key_padding_mask=padding)
+        torch.testing.assert_close((output, weights), module(x, x, x, key_padding_mask=padding))
+        output.sum().backward()
+        assert module.in_proj_weight.grad.isfinite().all()
+
+
+def test_module_with_every_addition_compiles() -> None:
+    spec = relakit.AttentionSpec(threshold="learned", power=2.0, length_exponent=1.0)
+    module = relakit.MultiheadAttention(
+        EMBED, HEADS, kdim=6, vdim=7, add_bias_kv=True, add_zero_attn=True, attention=spec
+    )
+    compiled = compile_strictly(module)
+    for length in (5, 8):
+        inputs = [torch.randn(length, 3, size) for size in (EMBED, 6, 7)]
+        mask = torch.randn(length, length)
+        torch.testing.assert_close(
+            compiled(*inputs, attn_mask=mask), module(*inputs, attn_mask=mask)
+        )
+
+
+@pytest.mark.slow
+def test_rela_g_compiles_to_native_code() -> None:
+    module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True)
+    compiled = torch.compile(module, fullgraph=True, dynamic=True)
+    for length in (5, 8):
+        x = torch.randn(3, length, EMBED, requires_grad=True)
+        output, expected = compiled(x, x, x)[0], module(x, x, x)[0]
+        torch.testing.assert_close(output, expected)
+        torch.testing.assert_close(
+            torch.autograd.grad(output.square().sum(), x),
+            torch.autograd.grad(expected.square().sum(), x),
+        )
+
+
+def test_converted_transformer_compiles() -> None:
+    model = nn.Transformer(EMBED, HEADS, 1, 1, 32, dropout=0.0, batch_first=True)
+    relakit.convert_attention(model)
+    compiled = compile_strictly(model)
+    for length in (5, 8):
+        source, target = torch.randn(2, length, EMBED), torch.randn(2, length + 1, EMBED)
+        torch.testing.assert_close(compiled(source, target), model(source, target))
+
+
+@pytest.mark.parametrize("name", relakit.ATTENTIONS)
+def test_module_exports_with_dynamic_length(name: str) -> None:
+    module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True, attention=name).eval()
+    length = torch.export.Dim("length")
+    x = torch.randn(2, 6, EMBED)
+    exported = torch.export.export(module, (x, x, x), dynamic_shapes=({1: length},) * 3)
+    x = torch.randn(2, 11, EMBED)
+    torch.testing.assert_close(exported.module()(x, x, x), module(x, x, x))
+
+
+def test_autocast_compiles() -> None:
+    module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True)
+    compiled = compile_strictly(module)
+    x = torch.randn(3, 5, EMBED)
+    with torch.autocast("cpu", torch.bfloat16):
+        output, expected = compiled(x, x, x)[0], module(x, x, x)[0]
+    assert output.dtype == torch.bfloat16
+    torch.testing.assert_close(output, expected)

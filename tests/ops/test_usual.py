@@ -1,0 +1,279 @@
+"""Calls without special options, which go to the kernels past checks and backends."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from torch._dynamo import compiled_autograd
+
+import relakit
+import torch
+from relakit.ops import attention as functional
+from relakit.ops.native import extension, usual
+from torch import Tensor
+
+if extension.why_unavailable():
+    pytest.skip("the C++ extension is not there", allow_module_level=True)
+
+
+def grid(seed: int, *shape: int) -> Tensor:
+    """Multiples of 1/4 between -1 and 1: scores are exact, whatever the order of their sums."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(-4, 5, shape, generator=generator) / 4
+
+
+def inputs(queries: int, keys: int, dim: int = 16, value_dim: int = 24) -> tuple[Tensor, ...]:
+    shapes = ((2, 2, queries, dim), (2, 2, keys, dim), (2, 2, keys, value_dim))
+    return tuple(grid(i, *shape) for i, shape in enumerate(shapes))
+
+
+def with_gradients(tensors: tuple[Tensor, ...], **options: Any) -> list[Tensor]:
+    leaves = [x.detach().requires_grad_() for x in tensors]
+    output = relakit.attention(*leaves, **options)
+    upstream = grid(9, *output.shape).to(output.dtype)
+    return [output.detach(), *torch.autograd.grad(output, leaves, upstream)]
+
+
+def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where torch is too old for the extension to read its tensors."""
+    monkeypatch.setattr(usual, "direct_calls", lambda: None)
+    monkeypatch.setattr(usual, "CONNECTED", set())
+
+
+@pytest.fixture(params=["C++", "Python"])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "Python":
+        in_python(monkeypatch)
+    elif usual.direct_calls() is None:
+        pytest.skip("the extension cannot read this torch's tensors")
+
+
+@pytest.fixture
+def direct(either: None, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each call, whether it went to the kernels directly."""
+    answers: list[bool] = []
+    original = functional.usual_attention
+
+    def usual_attention(*arguments: Any) -> Tensor | None:
+        output = original(*arguments)
+        answers.append(output is not None)
+        return output
+
+    monkeypatch.setattr(functional, "usual_attention", usual_attention)
+    return answers
+
+
+MASKS: dict[str, Callable[[], dict[str, Any]]] = {
+    "none": dict,
+    "causal": lambda: {"is_causal": True},
+    "padding": lambda: {"attn_mask": (torch.arange(70) < 50)[None, None, None]},
+    "keys": lambda: {"attn_mask": torch.arange(70) % 3 > 0},
+    "rows": lambda: {"attn_mask": torch.arange(40)[:, None] % 3 > 0},
+    "heads": lambda: {"attn_mask": grid(5, 2, 1, 70) > 0},
+    "everything": lambda: {"attn_mask": grid(5, 2, 2, 40, 70) > 0},
+    "transposed": lambda: {"attn_mask": (grid(5, 70, 40) > 0).mT},
+    "bias": lambda: {"attn_mask": torch.where(torch.arange(70) < 50, 0.25, -torch.inf)},
+    "one for all": lambda: {"attn_mask": torch.tensor(0.25)},
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_equals_the_reference(direct: list[bool], mask: str) -> None:
+    for options in ({}, {"threshold": 0.53, "power": 2.0, "scale": 0.25}):
+        everything = {**MASKS[mask](), **options}
+        actual = with_gradients(inputs(40, 70), backend="native", **everything)
+        expected = with_gradients(inputs(40, 70), backend="reference", **everything)
+        for x, y in zip(actual, expected, strict=True):
+            torch.testing.assert_close(x, y, atol=1e-5 * float(y.abs().max() + 1), rtol=0)
+    assert direct == [True] * 2
+
+
+@pytest.mark.parametrize(
+    "sizes", [(0, 7), (5, 0), (0, 0)], ids=["no queries", "no keys", "nothing"]
+)
+def test_nothing_to_do(direct: list[bool], sizes: tuple[int, int]) -> None:
+    for options in ({}, {"threshold": 0.53}, {"attn_mask": torch.ones(sizes, dtype=torch.bool)}):
+        output, *grads = with_gradients(inputs(*sizes), **options)
+        assert output.shape == (2, 2, sizes[0], 24)
+        for grad, x in zip(grads, inputs(*sizes), strict=True):
+            assert grad.shape == x.shape
+        assert not any(x.any() for x in (output, *grads))
+    assert direct == [True] * 3
+
+
+def _heads_inside(x: Tensor) -> Tensor:
+    return x.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "contiguous": lambda x: x,
+    "heads inside": _heads_inside,
+    "every other row": lambda x: x.repeat_interleave(2, 2)[:, :, ::2],
+    "one sequence for all": lambda x: x[:1].expand_as(x),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("value_dim", [16, 24])
+def test_both_ways_give_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, layout: str, value_dim: int
+) -> None:
+    tensors = tuple(
+        LAYOUTS[layout](torch.randn_like(x).to(dtype)) for x in inputs(40, 70, value_dim=value_dim)
+    )
+    cases = [MASKS[name]() for name in MASKS] + [{"threshold": 0.3}, {"power": 2}, {"scale": 0.7}]
+    if dtype == torch.bfloat16:
+        cases.append({"attn_mask": grid(3, 40, 70).bfloat16()})
+    results = [with_gradients(tensors, **options) for options in cases]
+    in_python(monkeypatch)
+    for options, result in zip(cases, results, strict=True):
+        for x, y in zip(with_gradients(tensors, **options), result, strict=True):
+            assert torch.equal(x, y)
+            assert x.stride() == y.stride()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda q, k, v: (q[0], k[0], v[0]),
+        lambda q, k, v: (q, k[:1], v[:1]),
+        lambda q, k, v: (q.double(), k.double(), v.double()),
+        lambda q, k, v: (q.mT.contiguous().mT, k, v),
+        lambda q, k, v: (torch.nn.functional.pad(x, (0, 300)) for x in (q, k, v)),
+    ],
+)
+def test_the_unusual_goes_the_long_way(direct: list[bool], change: Any) -> None:
+    tensors = tuple(change(*inputs(5, 7)))
+    output = relakit.attention(*tensors)
+    torch.testing.assert_close(output, relakit.attention(*tensors, backend="reference"))
+    assert direct == [False]
+
+
+def test_errors_are_those_of_the_long_way(direct: list[bool]) -> None:
+    q, k, v = inputs(5, 7)
+    with pytest.raises(ValueError, match="same number of positions"):
+        relakit.attention(q, k, v[:, :, :6])
+    with pytest.raises(ValueError, match="threshold must be a finite number"):
+        relakit.attention(q, k, v, threshold=float("nan"))
+    assert direct == [False, False]
+    with pytest.raises(TypeError, match=r"key must be a torch\.Tensor, got list"):
+        relakit.attention(q, k.tolist(), v)
+
+
+def test_modes_see_the_call(direct: list[bool]) -> None:
+    q, k, v = inputs(5, 7)
+    with relakit.capture(torch.nn.Module()), torch.autocast("cpu", torch.bfloat16):
+        assert relakit.attention(q, k, v).dtype == torch.bfloat16
+    with torch.autocast("cpu", torch.bfloat16):
+        assert relakit.attention(q, k, v).dtype == torch.bfloat16
+    assert torch.func.vmap(relakit.attention)(q, k, v).shape == (2, 2, 5, 24)
+    assert not any(direct)
+
+
+def test_the_environment_chooses(direct: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(extension.BACKEND_VARIABLE, "reference")
+    relakit.attention(*inputs(5, 7))
+    relakit.attention(*inputs(5, 7), backend="native")
+    assert direct == [False, True]
+    monkeypatch.setenv(extension.ISA_VARIABLE, "abacus")
+    with pytest.raises(ValueError, match="'abacus' is not usable here"):
+        relakit.attention(*inputs(5, 7), backend="native")
+
+
+class TestBackward:
+    """What may stand between a call and its backward."""
+
+    @pytest.fixture(params=[(5, 7), (300, 300)], ids=["few bits", "many bits"])
+    def tensors(self, request: pytest.FixtureRequest) -> tuple[Tensor, ...]:
+        return inputs(*request.param)
+
+    def leaves(self, tensors: tuple[Tensor, ...]) -> list[Tensor]:
+        return [x.clone().requires_grad_() for x in tensors]
+
+    def expected(self, tensors: tuple[Tensor, ...], **options: Any) -> tuple[Tensor, ...]:
+        leaves = self.leaves(tensors)
+        output = relakit.attention(*leaves, backend="reference", **options)
+        return torch.autograd.grad(output.sum(), leaves)
+
+    def assert_right(self, actual: Any, tensors: tuple[Tensor, ...], **options: Any) -> None:
+        for x, y in zip(actual, self.expected(tensors, **options), strict=True):
+            torch.testing.assert_close(x, y, atol=1e-5 * float(y.abs().max() + 1), rtol=0)
+
+    @pytest.mark.parametrize("threshold", [0.0, 0.53])
+    def test_twice(self, either: None, tensors: tuple[Tensor, ...], threshold: float) -> None:
+        leaves = self.leaves(tensors)
+        total = relakit.attention(*leaves, threshold=threshold).sum()
+        first = torch.autograd.grad(total, leaves, retain_graph=True)
+        for x, y in zip(first, torch.autograd.grad(total, leaves), strict=True):
+            assert torch.equal(x, y)
+        self.assert_right(first, tensors, threshold=threshold)
+        with pytest.raises(RuntimeError, match="second time"):
+            torch.autograd.grad(total, leaves)
+
+    def test_saved_tensors_come_back_changed(
+        self, either: None, tensors: tuple[Tensor, ...]
+    ) -> None:
+        """With equal numbers, but not ordinary: to be negated, or with gaps."""
+
+        def unpack(x: Tensor) -> Tensor:
+            if x.is_floating_point():
+                return torch._neg_view(-x)
+            return x.repeat_interleave(2, -1)[..., ::2]
+
+        leaves = self.leaves(tensors)
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: x.detach().clone(), unpack):
+            total = relakit.attention(*leaves).sum()
+        self.assert_right(torch.autograd.grad(total, leaves), tensors)
+
+    def test_an_input_changed_in_place_is_noticed(
+        self, either: None, tensors: tuple[Tensor, ...]
+    ) -> None:
+        leaves = self.leaves(tensors)
+        output = relakit.attention(*leaves)
+        with torch.no_grad():
+            leaves[1].mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            output.sum().backward()
+
+    def test_only_some_want_gradients(self, either: None, tensors: tuple[Tensor, ...]) -> None:
+        expected = self.expected(tensors)
+        for position in range(3):
+            given = [x.clone() for x in tensors]
+            given[position].requires_grad_()
+            relakit.attention(*given).sum().backward()
+            for i, x in enumerate(given):
+                assert (x.grad is not None) == (i == position)
+            torch.testing.assert_close(
+                given[position].grad, expected[position], atol=1e-4, rtol=1e-5
+            )
+
+    @pytest.mark.parametrize("threshold", [0.0, 0.53])
+    def test_second_derivatives(self, either: None, threshold: float) -> None:
+        leaves = [x.double().float().requires_grad_() for x in inputs(3, 4)]
+        results = []
+        for backend in ("native", "reference"):
+            output = relakit.attention(*leaves, threshold=threshold, backend=backend)
+            grads = torch.autograd.grad(output.square().sum(), leaves, create_graph=True)
+            total = sum((g.square().sum() for g in grads), torch.zeros(()))
+            results.append(torch.autograd.grad(total, leaves))
+        for x, y in zip(*results, strict=True):
+            torch.testing.assert_close(x, y, atol=1e-3, rtol=1e-4)
+
+    def test_a_compiler_for_backward(self, either: None, tensors: tuple[Tensor, ...]) -> None:
+        leaves = self.leaves(tensors)
+        total = relakit.attention(*leaves, threshold=0.53).sum()
+        torch._dynamo.reset()
+        with compiled_autograd._enable(torch.compile(backend="eager")):
+            grads = torch.autograd.grad(total, leaves)
+        self.assert_right(grads, tensors, threshold=0.53)
+
+
+def test_a_sliding_window_over_few_queries() -> None:
+    """torch.empty_like of rows that overlap has features that lie apart."""
+    query = torch.randn(1, 2, 10 + 16 - 1).unfold(-1, 16, 1)
+    key, value = torch.randn(2, 1, 2, 30, 16)
+    assert torch.empty_like(query).stride(3) != 1
+    expected = relakit.attention(query, key, value, backend="reference")
+    torch.testing.assert_close(relakit.attention(query, key, value), expected)
+    torch.testing.assert_close(relakit.attention_details(query, key, value).output, expected)
