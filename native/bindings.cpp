@@ -1,12 +1,18 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <memory>
+#include <stdexcept>
 #include <string>
 
-#include "cpu/features.h"
-#include "translate/bindings.h"
-#include "norm/bindings.h"
 #include "attention/bindings.h"
+#include "attention/entry.h"
+#include "cpu/dispatch.h"
+#include "cpu/features.h"
+#include "norm/bindings.h"
+#include "norm/entry.h"
+#include "translate/bindings.h"
 
 namespace nb = nanobind;
 
@@ -34,12 +40,50 @@ nb::dict cpu_features() {
   return features;
 }
 
+// RELAKIT_CPU_ISA's choice, or the best instruction set.
+std::string isa() {
+  const std::string* chosen = relakit::chosen_isa();
+  if (chosen != nullptr) return *chosen;
+  std::string choices;
+  for (const std::string& name : relakit::usable_kernels()) {
+    choices += (choices.empty() ? "" : ", ") + name;
+  }
+  throw std::invalid_argument("RELAKIT_CPU_ISA='" +
+                              std::string(relakit::environment("RELAKIT_CPU_ISA")) +
+                              "' is not usable here; choose one of " + choices);
+}
+
+// Never destroyed, nor objects of Python's: they refer to much of torch, and so, in a circle that
+// Python's collector cannot see, to whatever would hold them.
+const relakit::AttentionEntry* attention_entry = nullptr;
+
+bool connect(const nb::dict& parts) {
+  auto attention = std::make_unique<relakit::AttentionEntry>(parts);
+  if (!attention->torch().can_read()) return false;
+  attention_entry = attention.release();
+  relakit::connect_attention(attention_entry);
+  relakit::norm::connect(new relakit::norm::NormEntry(attention_entry->torch(), parts));
+  return true;
+}
+
+bool is_plain(const nb::args& tensors) {
+  if (attention_entry == nullptr || !attention_entry->torch().is_plain()) return false;
+  for (nb::handle tensor : tensors) {
+    if (!tensor.is_none() && !attention_entry->torch().is_ordinary(tensor)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // Signatures for type checkers, and the documentation, are in src/relakit/_native.pyi.
 NB_MODULE(_native, m) {
   m.def("compiler", &compiler);
   m.def("cpu_features", &cpu_features);
+  m.def("kernels", &relakit::usable_kernels);
+  m.def("chosen_isa", &isa);
+  m.def("connect", &connect);
+  m.def("is_plain", &is_plain);
   relakit::bind_attention(m);
   relakit::norm::bind(m);
   relakit::decode::bind(m);

@@ -43,23 +43,22 @@ class BackwardTask {
     ahead_.add_rows(row_of<T>(p_.query, batch, head, 0), p_.dim, p_.query.row, p_.queries);
     ahead_.add_rows(row_of<T>(result_.grad_output, batch, head, 0), p_.value_dim,
                     result_.grad_output.row, p_.queries);
-    const std::int64_t row = (batch * p_.heads + head) * p_.queries;
-    const std::int64_t key_row = (batch * p_.key_heads + key_head) * p_.keys;
-    const auto* grad_query = static_cast<const T*>(result_.grad_query) + row * p_.dim;
-    const auto* grad_key = static_cast<const T*>(result_.grad_key) + key_row * p_.dim;
-    const auto* grad_value = static_cast<const T*>(result_.grad_value) + key_row * p_.value_dim;
-    ahead_.add_rows(grad_query, p_.dim, p_.dim, p_.queries);
-    ahead_.add_rows(grad_key, p_.dim, p_.dim, p_.keys);
-    ahead_.add_rows(grad_value, p_.value_dim, p_.value_dim, p_.keys);
+    ahead_.add_rows(row_of<T>(result_.grad_query, batch, head, 0), p_.dim, result_.grad_query.row,
+                    p_.queries);
+    ahead_.add_rows(row_of<T>(result_.grad_key, batch, key_head, 0), p_.dim, result_.grad_key.row,
+                    p_.keys);
+    ahead_.add_rows(row_of<T>(result_.grad_value, batch, key_head, 0), p_.value_dim,
+                    result_.grad_value.row, p_.keys);
   }
 
   void run(std::int64_t first_head, std::int64_t last_head) {
     are_keys_finite_ = is_finite(p_.key, key_head_, p_.keys, p_.dim) &&
                        is_finite(p_.value, key_head_, p_.keys, p_.value_dim);
-    const std::int64_t row = (batch_ * p_.key_heads + key_head_) * p_.keys + keys_.begin;
-    Sums grad_keys(want_keys_ ? result_.grad_key : nullptr, row, keys_.end - keys_.begin, p_.dim);
-    Sums grad_values(want_keys_ ? result_.grad_value : nullptr, row, keys_.end - keys_.begin,
-                     p_.value_dim);
+    const std::int64_t count = want_keys_ ? keys_.end - keys_.begin : 0;
+    Sums grad_keys(row_of<T>(result_.grad_key, batch_, key_head_, keys_.begin),
+                   result_.grad_key.row, count, p_.dim);
+    Sums grad_values(row_of<T>(result_.grad_value, batch_, key_head_, keys_.begin),
+                     result_.grad_value.row, count, p_.value_dim);
     grad_keys_ = grad_keys.rows();
     grad_values_ = grad_values.rows();
     for (std::int64_t h = first_head; h < last_head; h++) run_head(h);
@@ -68,16 +67,17 @@ class BackwardTask {
   }
 
  private:
-  // Rows of a gradient while they are summed up: in the result itself where it has float32 and whole
-  // vectors, else in scratch memory.
+  // Rows of a gradient while they are summed up: in the result itself where its rows are packed, else
+  // in scratch memory.
   class Sums {
    public:
-    Sums(void* result, std::int64_t row, std::int64_t count, std::int64_t size)
-        : result_(result == nullptr ? nullptr : static_cast<T*>(result) + row * size),
-          count_(result == nullptr ? 0 : count),
+    Sums(T* result, std::int64_t stride, std::int64_t count, std::int64_t size)
+        : result_(result),
+          stride_(stride),
+          count_(count),
           size_(size),
           padded_(round_up(size, kWidth)),
-          in_place_(is_packed<T>(size, size)),
+          in_place_(is_packed<T>(stride, size)),
           buffer_(in_place_ ? 0 : count_ * padded_) {
       set_to_zero(rows(), sizeof(float) * static_cast<std::size_t>(count_ * padded_));
     }
@@ -86,7 +86,7 @@ class BackwardTask {
 
     void write(float factor) {
       if (!in_place_) {
-        unpack_rows(rows(), padded_, count_, size_, factor, result_);
+        unpack_rows(rows(), padded_, count_, size_, factor, result_, stride_);
       } else if (factor != 1.0f) {
         const Vector f = Vector::all(factor);
         for (std::int64_t i = 0; i < count_ * padded_; i += kWidth) {
@@ -97,7 +97,7 @@ class BackwardTask {
 
    private:
     T* result_;
-    std::int64_t count_, size_, padded_;
+    std::int64_t stride_, count_, size_, padded_;
     bool in_place_;
     Buffer buffer_;
   };
@@ -120,7 +120,8 @@ class BackwardTask {
     const std::int64_t count = queries_.end - queries_.begin;
     Scorer<T> scorer(p_, batch_, head_index, queries_.begin, queries_.end, {false, true, true}, ahead_);
     const std::int64_t row = scorer.head.row(queries_.begin);
-    Sums grad_queries(want_queries_ ? result_.grad_query : nullptr, row, count, p_.dim);
+    Sums grad_queries(row_of<T>(result_.grad_query, batch_, head_index, queries_.begin),
+                      result_.grad_query.row, want_queries_ ? count : 0, p_.dim);
     if (want_queries_ && result_.grad_rows != nullptr) {
       set_to_zero(result_.grad_rows + row, sizeof(float) * static_cast<std::size_t>(count));
     }

@@ -1,16 +1,8 @@
 #include "attention/bindings.h"
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 
-#include "attention/direct.h"
-#include "cpu/dispatch.h"
-#include "attention/problem.h"
-#include "attention/sinks.h"
+#include "attention/entry.h"
 
 namespace nb = nanobind;
 
@@ -18,122 +10,114 @@ namespace relakit {
 
 namespace {
 
-// Tensors come as addresses (Tensor.data_ptr), so that no torch header is needed and one build
-// serves every version of torch. relakit.attention keeps them alive and checks their shapes.
-using Address = std::uintptr_t;
+const AttentionEntry* entry = nullptr;
 
-template <class T>
-T* pointer(Address address) {
-  return reinterpret_cast<T*>(address);
+// Arguments are positional only: there are many, and looking up names would take as long as a short
+// call does. Each may be None or anything else: the entry looks at it.
+using Any = nb::handle;
+
+nb::object attention(Any query, Any key, Any value, Any mask, Any dropout, Any is_causal, Any scale,
+                     Any enable_gqa, Any threshold, Any power, Any weights, Any statistics,
+                     Any backend, Any keep_bits) {
+  if (entry == nullptr) return nb::none();
+  CallArguments arguments;
+  arguments.tensors[0] = query;
+  arguments.tensors[1] = key;
+  arguments.tensors[2] = value;
+  arguments.mask = mask;
+  arguments.threshold = threshold;
+  arguments.is_causal = is_causal;
+  arguments.scale = scale;
+  arguments.power = power;
+  arguments.dropout = dropout;
+  arguments.is_grouped = enable_gqa.ptr() == Py_True;
+  arguments.is_trusted = !keep_bits.is_none();
+  AttentionEntry::Wishes wishes;
+  wishes.weights = weights;
+  wishes.statistics = statistics;
+  wishes.backend = backend;
+  wishes.keep_bits = keep_bits.ptr() == Py_True;
+  return entry->forward(arguments, wishes);
 }
 
-std::int64_t item(const nb::tuple& numbers, std::size_t index) {
-  return nb::cast<std::int64_t>(numbers[index]);
+// A tuple of one to three tensors; false for anything else.
+bool take_tensors(Any tensors, CallArguments& arguments) {
+  if (!PyTuple_CheckExact(tensors.ptr())) return false;
+  const Py_ssize_t count = PyTuple_GET_SIZE(tensors.ptr());
+  if (count < 1 || count > 3) return false;
+  arguments.count = static_cast<int>(count);
+  for (Py_ssize_t i = 0; i < count; i++) {
+    arguments.tensors[i] = PyTuple_GET_ITEM(tensors.ptr(), i);
+  }
+  return true;
 }
 
-// Strides [batch, head, row, feature] of a tensor whose features are contiguous.
-template <class Place, class Pointer>
-Place place(Pointer data, const nb::tuple& strides) {
-  return {data, item(strides, 0), item(strides, 1), item(strides, 2)};
+nb::object multihead_attention(Any projections, std::int64_t heads, int positions, Any mask,
+                               Any dropout, Any is_causal, Any threshold, Any power, Any weights,
+                               Any backend, Any gain, Any gate, double eps) {
+  CallArguments arguments;
+  if (entry == nullptr || heads < 1 || !take_tensors(projections, arguments)) return nb::none();
+  arguments.layout = {heads, positions};
+  arguments.mask = mask;
+  arguments.threshold = threshold;
+  arguments.is_causal = is_causal;
+  arguments.scale = Py_None;
+  arguments.power = power;
+  arguments.dropout = dropout;
+  AttentionEntry::Wishes wishes;
+  wishes.weights = weights;
+  wishes.backend = backend;
+  wishes.gain = gain;
+  wishes.gate = gate;
+  wishes.eps = eps;
+  return entry->forward(arguments, wishes);
 }
 
-void make_problem(Problem* self, bool is_bfloat16, Address query, const nb::tuple& query_shape,
-                  const nb::tuple& query_strides, Address key, const nb::tuple& key_strides,
-                  Address value, const nb::tuple& value_shape, const nb::tuple& value_strides,
-                  double scale, int power, bool causal) {
-  Problem p;
-  p.batch = item(query_shape, 0);
-  p.heads = item(query_shape, 1);
-  p.queries = item(query_shape, 2);
-  p.dim = item(query_shape, 3);
-  p.key_heads = item(value_shape, 1);
-  p.keys = item(value_shape, 2);
-  p.value_dim = item(value_shape, 3);
-  p.dtype = is_bfloat16 ? DType::bf16 : DType::f32;
-  p.query = place<View>(pointer<const void>(query), query_strides);
-  p.key = place<View>(pointer<const void>(key), key_strides);
-  p.value = place<View>(pointer<const void>(value), value_strides);
-  p.scale = static_cast<float>(scale);
-  p.power = power;
-  p.causal = causal;
-  new (self) Problem(p);
+// The options are relakit.ops.native.attention.Options, which forward made for autograd.
+nb::object attention_backward(Any grad_output, Any mixed, Any inverse_rms, Any bits, Any options,
+                              Any mask, Any threshold, Any gain, Any gate, Any tensors,
+                              bool threshold_gradient, bool is_trusted) {
+  CallArguments arguments;
+  if (entry == nullptr || !take_tensors(tensors, arguments)) return nb::none();
+  const auto option = [&](Py_ssize_t i) {
+    PyObject* item = PyTuple_GetItem(options.ptr(), i);
+    if (item == nullptr) nb::raise_python_error();
+    return nb::handle(item);
+  };
+  const nb::object dropout = nb::make_tuple(option(3), option(4));
+  arguments.layout = {nb::cast<std::int64_t>(option(5)), nb::cast<int>(option(6))};
+  arguments.mask = mask;
+  arguments.threshold = threshold;
+  arguments.is_causal = option(0);
+  arguments.scale = option(1);
+  arguments.power = option(2);
+  arguments.dropout = dropout;
+  arguments.is_grouped = true;
+  arguments.is_trusted = is_trusted;
+  AttentionEntry::Wishes wishes;
+  wishes.gain = gain;
+  wishes.gate = gate;
+  wishes.eps = nb::cast<double>(option(7));
+  wishes.threshold_gradient = threshold_gradient;
+  return entry->backward(arguments, grad_output, {mixed, inverse_rms, bits}, wishes);
 }
 
-void set_mask(Problem& p, Address data, bool is_boolean, bool is_bfloat16,
-              const nb::tuple& strides) {
-  const auto kind = is_boolean    ? Mask::Kind::boolean
-                    : is_bfloat16 ? Mask::Kind::additive_bf16
-                                  : Mask::Kind::additive;
-  p.mask = {kind,
-            pointer<const void>(data),
-            item(strides, 0),
-            item(strides, 1),
-            item(strides, 2),
-            item(strides, 3)};
-}
-
-void set_dropout(Problem& p, double probability, std::uint64_t seed) {
-  p.dropout = static_cast<float>(probability);
-  p.seed = seed;
-}
-
-void forward(const std::string& kernels, int threads, const Problem& problem, Address output,
-             const nb::tuple& output_strides, Address bits, Address row_counts, Address row_sums,
-             WeightsSink* sink) {
-  ForwardResult result;
-  result.output = place<Target>(pointer<void>(output), output_strides);
-  result.bits = pointer<std::uint64_t>(bits);
-  result.row_counts = pointer<std::int32_t>(row_counts);
-  result.row_sums = pointer<float>(row_sums);
-  result.sink = sink;
-  const Kernels& chosen = find_kernels(kernels);
-  nb::gil_scoped_release unlocked;
-  chosen.forward(problem, result, threads);
-}
-
-void backward(const std::string& kernels, int threads, const Problem& problem, Address grad_output,
-              const nb::tuple& grad_output_strides, Address bits, Address grad_query,
-              Address grad_key, Address grad_value, Address grad_rows) {
-  BackwardResult result;
-  result.grad_output = place<View>(pointer<const void>(grad_output), grad_output_strides);
-  result.bits = pointer<const std::uint64_t>(bits);
-  result.grad_query = pointer<void>(grad_query);
-  result.grad_key = pointer<void>(grad_key);
-  result.grad_value = pointer<void>(grad_value);
-  result.grad_rows = pointer<float>(grad_rows);
-  const Kernels& chosen = find_kernels(kernels);
-  nb::gil_scoped_release unlocked;
-  chosen.backward(problem, result, threads);
+// A function of Python's whose arguments may all be None.
+template <class... Arguments>
+void define(nb::module_& m, const char* name, nb::object (*function)(Arguments...)) {
+  m.def(name, function, (static_cast<void>(sizeof(Arguments)), nb::arg().none())...);
 }
 
 }  // namespace
 
-// Signatures for type checkers, and the documentation, are in src/relakit/_native.pyi. Arguments are
-// positional only: there are many, and looking up names would take as long as a short call does.
+void connect_attention(const AttentionEntry* connected) { entry = connected; }
+
+// Signatures for type checkers, and the documentation, are in src/relakit/_native.pyi.
 void bind_attention(nb::module_& m) {
-  nb::class_<Problem>(m, "Problem")
-      .def("__init__", &make_problem)
-      .def("set_mask", &set_mask)
-      .def("set_threshold",
-           [](Problem& p, Address data) { p.threshold = pointer<const float>(data); })
-      .def("set_dropout", &set_dropout);
-  nb::class_<WeightsSink>(m, "WeightsSink");
-  nb::class_<DenseWeights, WeightsSink>(m, "DenseWeights")
-      .def("__init__", [](DenseWeights* self, Address data, bool is_bfloat16, std::int64_t keys) {
-        new (self) DenseWeights(pointer<void>(data), is_bfloat16 ? DType::bf16 : DType::f32, keys);
-      });
-  nb::class_<SparseWeights, WeightsSink>(m, "SparseWeights")
-      .def(nb::init<std::int64_t>())
-      .def("size", &SparseWeights::size)
-      .def("write", [](const SparseWeights& self, Address starts, Address columns, Address weights) {
-        self.write(pointer<std::int64_t>(starts), pointer<std::int64_t>(columns),
-                   pointer<float>(weights));
-      });
-  m.def("kernels", &usable_kernels);
-  m.def("rela_forward", &forward, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-        nb::arg(), nb::arg(), nb::arg().none());
-  m.def("rela_backward", &backward);
-  bind_direct_calls(m);
+  m.attr("LARGEST_DIM") = kLargestDim;
+  define(m, "attention", &attention);
+  define(m, "multihead_attention", &multihead_attention);
+  define(m, "attention_backward", &attention_backward);
 }
 
 }  // namespace relakit

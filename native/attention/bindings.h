@@ -4,7 +4,10 @@
 
 namespace relakit {
 
-// Put the kernels for attention into the module.
+class AttentionEntry;
+
+// Put the functions for attention into the module. They return None until they are connected.
 void bind_attention(nanobind::module_& m);
+void connect_attention(const AttentionEntry* entry);
 
 }  // namespace relakit

@@ -182,10 +182,7 @@ void decode_all(const Problem& p, const ForwardResult& result, int threads) {
     }
     T* output = static_cast<T*>(result.output.data) + pair / p.heads * result.output.batch +
                 pair % p.heads * result.output.head;
-    for (std::int64_t i = 0; i < p.queries; i++) {
-      unpack_rows(sum + i * p.value_dim, p.value_dim, 1, p.value_dim, 1.0f,
-                  output + i * result.output.row);
-    }
+    unpack_rows(sum, p.value_dim, p.queries, p.value_dim, 1.0f, output, result.output.row);
   }
 }
 

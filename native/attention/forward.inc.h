@@ -21,7 +21,7 @@ void weigh_list(const Problem& p, const Head& head, std::int64_t query, std::int
 }
 
 bool reports_rows(const ForwardResult& result) {
-  return result.row_counts != nullptr || result.row_sums != nullptr || result.sink != nullptr;
+  return result.row_counts != nullptr || result.row_sums != nullptr || result.writer != nullptr;
 }
 
 // What is wanted besides the output, of one row of a tile.
@@ -37,7 +37,7 @@ void report_row(const ForwardResult& result, std::int64_t row, std::int64_t key,
     if (result.row_counts != nullptr) result.row_counts[row] += count;
     if (result.row_sums != nullptr) result.row_sums[row] += sum;
   }
-  if (result.sink != nullptr) result.sink->add(row, key, list, weights, length);
+  if (result.writer != nullptr) result.writer->add(row, key, list, weights, length);
 }
 
 // Rows of what is summed up over tiles of keys, and of bits, which tiles may leave out.
@@ -121,7 +121,7 @@ class ForwardTask {
     }
     if (!in_place_) {
       for (std::int64_t i = 0; i < count_; i++) {
-        unpack_rows(output(i), value_dim_, 1, p_.value_dim, 1.0f, written_ + i * result_.output.row);
+        unpack_rows(output(i), value_dim_, 1, p_.value_dim, 1.0f, written_ + i * result_.output.row, 0);
       }
     }
   }

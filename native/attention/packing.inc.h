@@ -54,6 +54,11 @@ template <class T>
 const T* row_of(const View& view, std::int64_t batch, std::int64_t head, std::int64_t row) {
   return static_cast<const T*>(view.data) + batch * view.batch + head * view.head + row * view.row;
 }
+template <class T>
+T* row_of(const Target& target, std::int64_t batch, std::int64_t head, std::int64_t row) {
+  return static_cast<T*>(target.data) + batch * target.batch + head * target.head +
+         row * target.row;
+}
 
 // Rows to rows: out[i][p] = factor * in[i][p], with `padded` floats from one row of out to the next.
 template <class T>
@@ -67,8 +72,8 @@ void pack_rows(const T* in, std::int64_t stride, int rows, std::int64_t size, st
 
 template <class T>
 void unpack_rows(const float* in, std::int64_t padded, std::int64_t rows, std::int64_t size,
-                 float factor, T* out) {
-  for (std::int64_t i = 0; i < rows; i++, in += padded, out += size) {
+                 float factor, T* out, std::int64_t stride) {
+  for (std::int64_t i = 0; i < rows; i++, in += padded, out += stride) {
     for (std::int64_t p = 0; p < size; p++) from_float(factor * in[p], out[p]);
   }
 }

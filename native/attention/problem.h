@@ -42,9 +42,9 @@ struct Problem {
 static inline std::int64_t words_per_row(const Problem& p) { return (p.keys + 63) / 64; }
 
 // Takes the weights that are not zero, as they are found: for one row, in ascending order of keys.
-class WeightsSink {
+class WeightsWriter {
  public:
-  virtual ~WeightsSink();
+  virtual ~WeightsWriter();
   // row: of all [batch, heads, queries] rows. Threads call it for rows of their own.
   virtual void add(std::int64_t row, std::int64_t first_key, const std::uint8_t* positions,
                    const float* weights, int count) = 0;
@@ -56,16 +56,16 @@ struct ForwardResult {
   std::uint64_t* bits = nullptr;      // [rows, words_per_row]
   float* row_sums = nullptr;          // [rows]
   std::int32_t* row_counts = nullptr; // [rows]: how many weights are not zero
-  WeightsSink* sink = nullptr;
+  WeightsWriter* writer = nullptr;
 };
 
-// Contiguous results in the problem's dtype, but for the threshold.
+// Results are in the problem's dtype, but for those of rows.
 struct BackwardResult {
   View grad_output;
   const std::uint64_t* bits = nullptr;  // what forward wrote, or null: found again
-  void* grad_query = nullptr;           // [batch, heads, queries, dim]
-  void* grad_key = nullptr;             // [batch, key_heads, keys, dim]
-  void* grad_value = nullptr;           // [batch, key_heads, keys, value_dim]
+  Target grad_query;                    // [batch, heads, queries, dim]
+  Target grad_key;                      // [batch, key_heads, keys, dim]
+  Target grad_value;                    // [batch, key_heads, keys, value_dim]
   float* grad_rows = nullptr;           // [rows]: sums over keys of the scores' gradients, or null
 };
 

@@ -1,6 +1,7 @@
 #include "cpu/dispatch.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
 #include "cpu/features.h"
@@ -44,6 +45,21 @@ std::vector<std::string> usable_kernels() {
   std::vector<std::string> names;
   for (const auto* kernels : usable()) names.emplace_back(kernels->name);
   return names;
+}
+
+const char* environment(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text == nullptr || *text == '\0' ? nullptr : text;
+}
+
+const std::string* chosen_isa() {
+  static const std::vector<std::string> isas = usable_kernels();
+  const char* wanted = environment("RELAKIT_CPU_ISA");
+  if (wanted == nullptr) return &isas.front();
+  for (const std::string& isa : isas) {
+    if (isa == wanted) return &isa;
+  }
+  return nullptr;
 }
 
 const Kernels& find_kernels(const std::string& name) {

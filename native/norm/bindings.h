@@ -4,7 +4,10 @@
 
 namespace relakit::norm {
 
-// Add the norm's functions to the extension.
+class NormEntry;
+
+// Put the functions for the norm into the module. They return None until they are connected.
 void bind(nanobind::module_& m);
+void connect(const NormEntry* entry);
 
 }  // namespace relakit::norm

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 // The part of the DLPack standard, major version 1, that reads a tensor: dlpack's own header is not
 // needed for it, nor are torch's. Names are ours; the layout is the standard's.
@@ -48,5 +49,29 @@ struct Exchange {
   int (*view_of_object)(void* object, Tensor* view);
   void (*current_stream)();
 };
+
+inline bool has_dtype(const Tensor& tensor, std::uint8_t code, int bits) {
+  return tensor.dtype.code == code && tensor.dtype.bits == bits;
+}
+inline bool is_float32(const Tensor& tensor) { return has_dtype(tensor, kFloat, 32); }
+inline bool is_bfloat16(const Tensor& tensor) { return has_dtype(tensor, kBfloat, 16); }
+
+inline bool has_shape(const Tensor& tensor, std::initializer_list<std::int64_t> shape) {
+  if (tensor.dims != static_cast<std::int32_t>(shape.size())) return false;
+  const std::int64_t* size = tensor.shape;
+  for (const std::int64_t expected : shape) {
+    if (*size++ != expected) return false;
+  }
+  return true;
+}
+
+inline bool is_contiguous(const Tensor& tensor) {
+  std::int64_t stride = 1;
+  for (int i = tensor.dims - 1; i >= 0; i--) {
+    if (tensor.strides[i] != stride && tensor.shape[i] != 1) return false;
+    stride *= tensor.shape[i];
+  }
+  return true;
+}
 
 }  // namespace relakit::dlpack

@@ -1,6 +1,7 @@
 #include "torch/torch.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace nb = nanobind;
 
@@ -16,6 +17,7 @@ struct Names {
   PyObject* level = name("_current_level");
   PyObject* requires_grad = name("requires_grad");
   PyObject* new_empty = name("new_empty");
+  PyObject* new_zeros = name("new_zeros");
   PyObject* for_dtype = Py_BuildValue("(s)", "dtype");
   PyObject* for_memory_format = Py_BuildValue("(s)", "memory_format");
 };
@@ -64,7 +66,10 @@ Torch::Torch(const nb::dict& parts)
       get_num_threads_(parts["get_num_threads"]),
       empty_like_(parts["empty_like"]),
       contiguous_format_(parts["contiguous_format"]),
+      float32_(parts["float32"]),
+      int32_(parts["int32"]),
       int64_(parts["int64"]),
+      draw_seed_(parts["draw_seed"]),
       view_of_object_(find_reader(parts["exchange"])) {
   for (nb::handle key : nb::object(parts["ordinary_keys"])) {
     ordinary_keys_.push_back(nb::cast<std::uint64_t>(key));
@@ -84,17 +89,18 @@ bool Torch::is_plain() const {
   return PyLong_AsLong(level) < 0;
 }
 
-std::optional<dlpack::Tensor> Torch::read(nb::handle object) const {
+bool Torch::is_ordinary(nb::handle object) const {
   const auto* type = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()));
-  if (type != tensor_type_.ptr() && type != parameter_type_.ptr()) return std::nullopt;
+  if (type != tensor_type_.ptr() && type != parameter_type_.ptr()) return false;
   const nb::object keys = checked(PyObject_CallOneArg(dispatch_keys_.ptr(), object.ptr()));
   const nb::object number = checked(PyObject_CallOneArg(number_of_keys_.ptr(), keys.ptr()));
   const std::uint64_t bits = PyLong_AsUnsignedLongLong(number.ptr());
-  if (std::find(ordinary_keys_.begin(), ordinary_keys_.end(), bits) == ordinary_keys_.end()) {
-    if (PyErr_Occurred()) nb::raise_python_error();
-    return std::nullopt;
-  }
-  return view(object);
+  if (PyErr_Occurred()) nb::raise_python_error();
+  return std::find(ordinary_keys_.begin(), ordinary_keys_.end(), bits) != ordinary_keys_.end();
+}
+
+std::optional<dlpack::Tensor> Torch::read(nb::handle object) const {
+  return is_ordinary(object) ? view(object) : std::nullopt;
 }
 
 std::optional<dlpack::Tensor> Torch::view(nb::handle object) const {
@@ -134,13 +140,45 @@ nb::object Torch::contiguous_empty_like(nb::handle tensor) const {
   return checked(PyObject_Vectorcall(empty_like_.ptr(), arguments, 1, names().for_memory_format));
 }
 
-nb::object Torch::empty_words(nb::handle like, const std::int64_t (&shape)[4]) const {
-  const nb::object sizes = checked(Py_BuildValue("(LLLL)", static_cast<long long>(shape[0]),
-                                                 static_cast<long long>(shape[1]),
-                                                 static_cast<long long>(shape[2]),
-                                                 static_cast<long long>(shape[3])));
-  PyObject* arguments[] = {like.ptr(), sizes.ptr(), int64_.ptr()};
-  return checked(PyObject_VectorcallMethod(names().new_empty, arguments, 2, names().for_dtype));
+namespace {
+
+nb::object tuple_of(Torch::Shape shape) {
+  nb::object sizes = checked(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  Py_ssize_t i = 0;
+  for (const std::int64_t size : shape) {
+    PyObject* number = PyLong_FromLongLong(size);
+    if (number == nullptr) nb::raise_python_error();
+    PyTuple_SET_ITEM(sizes.ptr(), i++, number);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+nb::object Torch::empty(nb::handle like, Shape shape, Content content) const {
+  return empty(like, tuple_of(shape), content);
+}
+
+nb::object Torch::empty(nb::handle like, const nb::object& sizes, Content content) const {
+  const nb::object& dtype = content == Content::float32 ? float32_
+                            : content == Content::int32 ? int32_
+                                                        : int64_;
+  PyObject* arguments[] = {like.ptr(), sizes.ptr(), dtype.ptr()};
+  return checked(PyObject_VectorcallMethod(
+      names().new_empty, arguments, 2, content == Content::as_given ? nullptr : names().for_dtype));
+}
+
+nb::object Torch::zeros(nb::handle like, Shape shape) const {
+  const nb::object sizes = tuple_of(shape);
+  PyObject* arguments[] = {like.ptr(), sizes.ptr()};
+  return checked(PyObject_VectorcallMethod(names().new_zeros, arguments, 2, nullptr));
+}
+
+std::uint64_t Torch::draw_seed() const {
+  const nb::object drawn = checked(PyObject_CallNoArgs(draw_seed_.ptr()));
+  const auto number = view(drawn);
+  if (!number) throw std::runtime_error("torch drew a seed outside of this machine's memory");
+  return *static_cast<const std::uint64_t*>(number->data);
 }
 
 }  // namespace relakit

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -13,11 +14,11 @@
 
 namespace relakit {
 
-// Answers relakit.ops.native.eager.is_plain_eager, and reads and makes tensors where it is true.
-// Python's lock must be held.
+// Reads and makes tensors, and tells whether torch does nothing but run operations. Python's lock must
+// be held.
 class Torch {
  public:
-  // `parts` are those of relakit.ops.native.direct.connection_parts; KeyError without one of them.
+  // `parts` come from relakit.ops.native.torch_private; KeyError if one is missing.
   explicit Torch(const nanobind::dict& parts);
 
   // Whether DLPack's interface is one that this build knows.
@@ -25,11 +26,13 @@ class Torch {
 
   // Whether nothing watches or transforms operations.
   bool is_plain() const;
+  // Whether it is a tensor of ordinary type and dispatch keys.
+  bool is_ordinary(nanobind::handle object) const;
 
-  // A tensor of ordinary type and dispatch keys, on a CPU; nothing for any other object.
-  std::optional<dlpack::Tensor> read(nanobind::handle object) const;
-  // The same without a look at type and dispatch keys, for a tensor that torch has just made here.
+  // A tensor in this machine's memory; nothing for one elsewhere.
   std::optional<dlpack::Tensor> view(nanobind::handle tensor) const;
+  // The same for any object; nothing if it is no ordinary tensor.
+  std::optional<dlpack::Tensor> read(nanobind::handle object) const;
 
   bool is_grad_enabled() const { return is_true(is_grad_enabled_); }
   bool is_autocast_enabled() const { return is_true(is_autocast_enabled_); }  // on any device
@@ -38,20 +41,28 @@ class Torch {
 
   nanobind::object empty_like(nanobind::handle tensor) const;
   nanobind::object contiguous_empty_like(nanobind::handle tensor) const;
-  // Uninitialised int64.
-  nanobind::object empty_words(nanobind::handle like, const std::int64_t (&shape)[4]) const;
+
+  enum class Content { float32, int32, int64, as_given };
+  using Shape = std::initializer_list<std::int64_t>;
+  // Uninitialised memory, in the dtype of `like` or another.
+  nanobind::object empty(nanobind::handle like, Shape shape, Content content) const;
+  nanobind::object empty(nanobind::handle like, const nanobind::object& shape, Content content) const;
+  nanobind::object zeros(nanobind::handle like, Shape shape) const;
+
+  // A random number of 62 bits from torch's generator, so that torch.manual_seed repeats it.
+  std::uint64_t draw_seed() const;
 
  private:
   static bool is_true(const nanobind::object& function);
 
   nanobind::object tensor_type_, parameter_type_;
-  std::vector<nanobind::object> counters_;  // functions that give 0 where nothing is at work
-  std::vector<nanobind::object> states_;    // and those that give None
+  std::vector<nanobind::object> counters_;  // functions that return 0 where nothing is at work
+  std::vector<nanobind::object> states_;    // and those that return None
   nanobind::dict forward_ad_;               // variables of torch.autograd.forward_ad
   nanobind::object dispatch_keys_, number_of_keys_;
   std::vector<std::uint64_t> ordinary_keys_;
   nanobind::object is_grad_enabled_, is_autocast_enabled_, get_num_threads_;
-  nanobind::object empty_like_, contiguous_format_, int64_;
+  nanobind::object empty_like_, contiguous_format_, float32_, int32_, int64_, draw_seed_;
   decltype(dlpack::Exchange::view_of_object) view_of_object_ = nullptr;
 };
 

@@ -19,7 +19,7 @@ from relakit.model.transformer import (
     sinusoids,
 )
 from relakit.nn.variants import resolve_attention
-from relakit.ops.native.extension import choose_kernels, load_extension, why_unavailable
+from relakit.ops.native.extension import choose_isa, load_extension, why_unavailable
 from torch import Tensor, nn
 
 
@@ -140,7 +140,7 @@ class NativeSteps:
         return self._embeddings.device
 
     def start(self, sources: Sequence[Sequence[int]], beams: int) -> "NativeHypotheses":
-        kernels, threads = choose_kernels(), torch.get_num_threads()
+        kernels, threads = choose_isa(), torch.get_num_threads()
         lengths = [len(source) for source in sources]
         positions = self.positions(max(lengths, default=0))
         search = self._extension.Search(

@@ -15,7 +15,7 @@ from relakit.nn.module_names import (
     is_selected,
     names_of_modules,
 )
-from relakit.nn.projection import project_heads
+from relakit.nn.projection import project
 from relakit.ops.call import AttentionCall
 from relakit.ops.listeners import add_listener, remove_listener
 from relakit.ops.reference import reference_weights
@@ -140,7 +140,7 @@ class _Session:
         given.apply_defaults()
         arguments = given.arguments
         with torch.no_grad():
-            heads = project_heads(
+            projections = project(
                 module,
                 arguments["query"],
                 arguments["key"],
@@ -150,13 +150,14 @@ class _Session:
                 attn_mask=arguments["attn_mask"],
                 is_causal=arguments["is_causal"],
             )
+            query, key, value = projections.apart()
         self.on_call(
             AttentionCall(
-                query=heads.query,
-                key=heads.key,
-                value=heads.value,
-                attn_mask=heads.attn_mask,
-                is_causal=heads.is_causal,
+                query=query,
+                key=key,
+                value=value,
+                attn_mask=projections.attn_mask,
+                is_causal=projections.is_causal,
                 activation="softmax",
             )
         )

@@ -8,13 +8,13 @@ from relakit.nn.module_names import (
     plain_name,
 )
 from relakit.nn.multihead import MultiheadAttention
-from relakit.nn.variants import AttentionSpec, resolve_attention
+from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
 from torch import nn
 
 
 def convert_attention(
     model: nn.Module,
-    attention: str | AttentionSpec = "rela-g",
+    attention: AttentionName | AttentionSpec = "rela-g",
     where: Where = None,
 ) -> list[str]:
     """Replace every `torch.nn.MultiheadAttention` in the model, in place.

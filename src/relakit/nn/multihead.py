@@ -1,12 +1,12 @@
 """`MultiheadAttention`: PyTorch's module with a choice of attention."""
 
 import torch
+from relakit.nn.fused import multihead_in_extension, normalise_heads
 from relakit.nn.norms import RMSNorm
-from relakit.nn.projection import ProjectedHeads, project_heads
-from relakit.nn.variants import AttentionSpec, build_norm, resolve_attention
-from relakit.ops.attention import run_attention
-from relakit.ops.backends import check_backend_name
-from relakit.ops.call import AttentionCall
+from relakit.nn.projection import Projections, project
+from relakit.nn.variants import AttentionName, AttentionSpec, build_norm, resolve_attention
+from relakit.ops.attention import attention as attend
+from relakit.ops.backends import BackendName, check_backend_name
 from relakit.ops.precision import without_autocast
 from torch import Tensor, nn
 
@@ -41,7 +41,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     """
 
     attention: AttentionSpec
-    backend: str | None
+    backend: BackendName | None
     norm: RMSNorm | None
     threshold: nn.Parameter | None
 
@@ -59,8 +59,8 @@ class MultiheadAttention(nn.MultiheadAttention):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         *,
-        attention: str | AttentionSpec = "rela-g",
-        backend: str | None = None,
+        attention: AttentionName | AttentionSpec = "rela-g",
+        backend: BackendName | None = None,
     ) -> None:
         spec = resolve_attention(attention)
         check_backend_name(backend)
@@ -84,9 +84,9 @@ class MultiheadAttention(nn.MultiheadAttention):
     def from_torch(
         cls,
         module: nn.MultiheadAttention,
-        attention: str | AttentionSpec = "rela-g",
+        attention: AttentionName | AttentionSpec = "rela-g",
         *,
-        backend: str | None = None,
+        backend: BackendName | None = None,
     ) -> "MultiheadAttention":
         """A module that takes over everything of a `torch.nn.MultiheadAttention`.
 
@@ -120,7 +120,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     def _install(
         self,
         spec: AttentionSpec,
-        backend: str | None,
+        backend: BackendName | None,
         *,
         device: torch.device | str | None,
         dtype: torch.dtype | None,
@@ -147,7 +147,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         self._qkv_same_embed_dim = self.in_proj_weight is not None
         super()._reset_parameters()
         self._qkv_same_embed_dim = False
-        # Neither is there yet when the parent's constructor comes by.
+        # The parent's constructor calls this before there is either.
         norm, threshold = getattr(self, "norm", None), getattr(self, "threshold", None)
         if norm is not None:
             norm.reset_parameters()
@@ -188,7 +188,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         """
         if query.is_nested:
             return self._forward_nested(query, key, value, need_weights, average_attn_weights)
-        heads = project_heads(
+        projections = project(
             self,
             query,
             key,
@@ -200,7 +200,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         )
         # The projections follow autocast; what is between them has chosen its precision itself.
         with without_autocast(query):
-            mixed, weights = self._attend(heads, need_weights)
+            mixed, weights = self._attend(projections, need_weights)
         output: Tensor = self.out_proj(mixed)
         if weights is not None and average_attn_weights:
             weights = weights.mean(dim=1)
@@ -236,29 +236,52 @@ class MultiheadAttention(nn.MultiheadAttention):
         sequences = [x[:length] for x, length in zip(output, lengths, strict=True)]
         return torch.nested.as_nested_tensor(sequences), weights
 
-    def _attend(self, heads: ProjectedHeads, need_weights: bool) -> tuple[Tensor, Tensor | None]:
+    def _attend(self, projections: Projections, need_weights: bool) -> tuple[Tensor, Tensor | None]:
         """Attention and norm: ``[..., embed_dim]`` in the input's layout, and the weights."""
-        spec, dtype = self.attention, heads.query.dtype
-        query, key, value = heads.query, heads.key, heads.value
+        dropout = self.dropout if self.training else 0.0
+        result = multihead_in_extension(
+            projections.tensors,
+            heads=projections.heads,
+            positions=projections.positions,
+            attn_mask=projections.attn_mask,
+            dropout_p=dropout,
+            is_causal=projections.is_causal,
+            spec=self.attention,
+            threshold=self._threshold(),
+            norm=self.norm,
+            need_weights=need_weights,
+            backend=self.backend,
+        )
+        if result is not None:
+            return result
+        return self._attend_in_steps(projections, dropout, need_weights)
+
+    def _attend_in_steps(
+        self, projections: Projections, dropout: float, need_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        spec = self.attention
+        query, key, value = projections.apart()
+        dtype = query.dtype
         if self.norm is not None and dtype == torch.float16:
             # For a nearly null row the norm's gradient is 1e4 times its input's, and ReLU weights
             # have no upper bound: neither fits between attention and norm in float16.
             query, key, value = query.float(), key.float(), value.float()
-        call = AttentionCall(
-            query=query,
-            key=key,
-            value=value,
-            attn_mask=heads.attn_mask,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=heads.is_causal,
+        result = attend(
+            query,
+            key,
+            value,
+            projections.attn_mask,
+            dropout,
+            projections.is_causal,
             activation=spec.activation,
             threshold=self._threshold(),
             power=spec.power,
             length_exponent=spec.length_exponent,
             need_weights=need_weights,
+            backend=self.backend,
         )
-        output, weights, _ = run_attention(call, self.backend)
-        mixed = _concatenate_and_normalise(heads.arrange(output), self.norm)
+        output, weights = result if isinstance(result, tuple) else (result, None)
+        mixed = normalise_heads(projections.arrange(output), self.norm)
         return mixed.to(dtype), None if weights is None else weights.to(dtype)
 
     def _threshold(self) -> float | Tensor:
@@ -270,15 +293,6 @@ class MultiheadAttention(nn.MultiheadAttention):
     def extra_repr(self) -> str:
         """Shown by ``repr``."""
         return f"{self.embed_dim}, num_heads={self.num_heads}, attention={self.attention}"
-
-
-def _concatenate_and_normalise(heads: Tensor, norm: nn.Module | None) -> Tensor:
-    """``[..., heads, head dim]`` to ``[..., embed_dim]``."""
-    if isinstance(norm, RMSNorm):  # ours read heads where they are, without a copy in between
-        normalised: Tensor = norm(heads, heads_apart=True)
-        return normalised
-    mixed = heads.flatten(-2)
-    return mixed if norm is None else norm(mixed)
 
 
 def _check_sizes(

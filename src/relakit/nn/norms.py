@@ -1,42 +1,21 @@
-"""Normalisation of the attention output: eq. 4 and 5 of the paper, and their LayerNorm variants.
+"""Norms of the attention output as modules: equations 4 and 5 of the paper, and LayerNorm.
 
-The functions compute, the modules hold the parameters. Half-precision input is normalised in
-float32 and returned in its own dtype.
+They hold the parameters; the formulas are in `relakit.ops.norms`.
 """
 
 import math
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
+from torch.compiler import is_dynamo_compiling
+
 import torch
-from relakit.ops.native.norm import eager_kernels, fused_rms_norm
+from relakit.ops.native.connection import connected_extension
+from relakit.ops.norms import DEFAULT_EPS, gated, layer_norm, rms_norm
 from relakit.ops.precision import wide
 from torch import Tensor, nn
 
 GainInit: TypeAlias = Literal["ones", "xavier"]
 GAIN_INITS: Final[tuple[str, ...]] = get_args(GainInit)
-
-DEFAULT_EPS: Final = 1e-8
-"""Added to the mean square inside the root, as in the authors' code."""
-
-
-def rms_norm(z: Tensor, gain: Tensor, *, eps: float = DEFAULT_EPS) -> Tensor:
-    """Eq. 4: ``z / RMS(z) * gain`` over the last dimension. A zero vector stays zero."""
-    z_wide = wide(z)
-    scale = torch.rsqrt(z_wide.square().mean(-1, keepdim=True) + eps)
-    return (z_wide * scale * gain).to(z.dtype)
-
-
-def layer_norm(z: Tensor, gain: Tensor, bias: Tensor, *, eps: float = DEFAULT_EPS) -> Tensor:
-    """``(z - mean(z)) / std(z) * gain + bias`` over the last dimension (Ba et al., 2016)."""
-    z_wide = wide(z)
-    centred = z_wide - z_wide.mean(-1, keepdim=True)
-    scale = torch.rsqrt(centred.square().mean(-1, keepdim=True) + eps)
-    return (centred * scale * gain + bias).to(z.dtype)
-
-
-def gated(z: Tensor, normalised: Tensor, gate: Tensor) -> Tensor:
-    """Eq. 5: ``sigmoid(gate * z) * normalised``, where ``normalised`` is the norm of ``z``."""
-    return (torch.sigmoid(wide(z) * gate) * normalised).to(z.dtype)
 
 
 class RMSNorm(nn.Module):
@@ -52,7 +31,7 @@ class RMSNorm(nn.Module):
     """
 
     _has_kernels: ClassVar[bool] = True
-    """Whether the formula, with or without a gate, is that of `fused_rms_norm`."""
+    """Whether the C++ extension computes the formula, with or without a gate."""
 
     def __init__(
         self,
@@ -113,18 +92,14 @@ class RMSNorm(nn.Module):
             raise ValueError(
                 f"the last dimension must have size {self.dim}, got shape {tuple(z.shape)}"
             )
-        if self._has_kernels:
-            gate: Tensor | None = getattr(self, "gate", None)
-            kernels = eager_kernels(z, self.weight, gate)
-            if kernels is not None:
-                return fused_rms_norm(
-                    z,
-                    self.weight,
-                    gate,
-                    eps=self.eps,
-                    feature_dims=2 if heads_apart else 1,
-                    kernels=kernels,
-                )
+        if self._has_kernels and not is_dynamo_compiling():  # a compiler fuses the formula itself
+            extension = connected_extension()
+            if extension is not None:
+                gate: Tensor | None = getattr(self, "gate", None)
+                feature_dims = 2 if heads_apart else 1
+                result: Tensor | None = extension.norm(z, self.weight, gate, self.eps, feature_dims)
+                if result is not None:
+                    return result
         return self._normalise(z.flatten(-2) if heads_apart else z)
 
     def _normalise(self, z: Tensor) -> Tensor:

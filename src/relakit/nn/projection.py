@@ -1,4 +1,4 @@
-"""From the input of a multi-head attention module to the arguments of `relakit.attention`.
+"""From the input of a multi-head attention module to projected queries, keys and values.
 
 Written for any `torch.nn.MultiheadAttention`, so that `relakit.capture` can look into PyTorch's own
 modules too. Sizes: ``batch``, ``queries``, ``keys``, ``heads``, ``head dim``.
@@ -11,30 +11,34 @@ import torch.nn.functional as F
 import torch
 from relakit.nn.masks import merge_masks
 from relakit.ops.call import check_tensor, shape_of
+from relakit.ops.native.attention import Options, heads_of
 from torch import Tensor, nn
 
 
-class ProjectedHeads(NamedTuple):
-    """Arguments of `relakit.attention`, and where the positions were in the module's input."""
+class Projections(NamedTuple):
+    """What a module attends with, heads still side by side, and where the positions are."""
 
-    query: Tensor
-    """``[batch, heads, queries, head dim]``"""
-    key: Tensor
-    """``[batch, heads, keys, head dim]``, with the keys that the module appends"""
-    value: Tensor
-    """``[batch, heads, keys, head dim]``"""
+    tensors: tuple[Tensor, ...]
+    """``[batch, positions, heads * head dim]``, or with positions first: one that holds query, key
+    and value, or the query's and one of key and value, or three. Keys include those that the module
+    appends."""
     attn_mask: Tensor | None
-    """In SDPA's convention, broadcasts to ``[batch, heads, queries, keys]``"""
+    """In SDPA's convention, broadcasts to ``[batch, heads, queries, keys]``."""
     is_causal: bool
+    heads: int
     positions: int
-    """Dimension of the positions in the module's (batched) input: 0 or 1"""
+    """Dimension of the positions: 0 or 1."""
+
+    def apart(self) -> tuple[Tensor, ...]:
+        """Query, key and value, ``[batch, heads, positions, head dim]``, without a copy."""
+        return heads_of(self.tensors, Options(False, 1.0, 1, 0.0, 0, self.heads, self.positions))
 
     def arrange(self, output: Tensor) -> Tensor:
         """``[batch, heads, queries, head dim]`` in the input's layout, heads and features last."""
         return output.permute((2, 0, 1, 3) if self.positions == 0 else (0, 2, 1, 3))
 
 
-def project_heads(
+def project(
     module: nn.MultiheadAttention,
     query: Tensor,
     key: Tensor,
@@ -44,16 +48,13 @@ def project_heads(
     need_weights: bool,
     attn_mask: Tensor | None,
     is_causal: bool,
-) -> ProjectedHeads:
-    """Check the arguments of ``module.forward``, project, and split into heads."""
+) -> Projections:
+    """Check the arguments of ``module.forward``, and project."""
     positions = 1 if module.batch_first or query.dim() == 2 else 0
-    _check_inputs(module, query, key, value, positions)
-    is_one_tensor = query is key and key is value
-    _check_masks(module, query, key, positions, attn_mask, key_padding_mask)
-    if query.dim() == 2:
-        query, key, value = query[None], key[None], value[None]
-        key_padding_mask = None if key_padding_mask is None else key_padding_mask[None]
-    batch = query.size(1 - positions)
+    if not _clearly_fit(module, query, key, value):
+        _check_inputs(module, query, key, value, positions)
+    if attn_mask is not None or key_padding_mask is not None:
+        _check_masks(module, query, key, positions, attn_mask, key_padding_mask)
     if is_causal and attn_mask is None:
         raise ValueError(
             "is_causal=True is a hint about attn_mask and needs it; pass for example "
@@ -62,46 +63,59 @@ def project_heads(
     # PyTorch's rule, to the letter: the hint replaces the mask in just this case.
     is_causal = is_causal and key_padding_mask is None and not need_weights
 
-    q, k, v = _project(module, query, key, value, is_one_tensor=is_one_tensor)
-    k, v, extra_keys = _append_keys(module, k, v, positions)
+    tensors = _project(module, query, key, value)
+    extra_keys = 0
+    if query.dim() == 2:
+        tensors = tuple(tensor[None] for tensor in tensors)
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask[None]
+    if module.bias_k is not None or module.add_zero_attn:
+        tensors, extra_keys = _append_keys(module, tensors, positions)
     mask = None
-    if not is_causal:
+    if not is_causal and (attn_mask is not None or key_padding_mask is not None):
         mask = merge_masks(
             attn_mask,
             key_padding_mask,
-            batch=batch,
+            batch=tensors[0].size(1 - positions),
             heads=module.num_heads,
-            dtype=q.dtype,
+            dtype=tensors[0].dtype,
             extra_keys=extra_keys,
         )
-    q, k, v = (_split_heads(x, module.num_heads, positions) for x in (q, k, v))
-    return ProjectedHeads(q, k, v, mask, is_causal, positions)
+    return Projections(tensors, mask, is_causal, module.num_heads, positions)
 
 
 def _project(
-    module: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor, *, is_one_tensor: bool
-) -> tuple[Tensor, Tensor, Tensor]:
+    module: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor
+) -> tuple[Tensor, ...]:
+    """In as few products as possible: one for self-attention, two where keys are the values."""
     # Declared as always there by PyTorch, but None with kdim, vdim or bias=False.
     weight: Tensor | None = module.in_proj_weight
     bias: Tensor | None = module.in_proj_bias
-    if weight is not None and is_one_tensor:
-        q, k, v = F.linear(query, weight, bias).chunk(3, dim=-1)
-        return q, k, v
+    if weight is not None and key is value:
+        if query is key:
+            return (F.linear(query, weight, bias),)
+        size = module.embed_dim
+        of_query, of_both = weight.split((size, 2 * size))  # type: ignore[no-untyped-call]
+        if bias is None:
+            return F.linear(query, of_query), F.linear(key, of_both)
+        bias_of_query, bias_of_both = bias.split((size, 2 * size))  # type: ignore[no-untyped-call]
+        return F.linear(query, of_query, bias_of_query), F.linear(key, of_both, bias_of_both)
     if weight is not None:
         weights: tuple[Tensor, ...] = weight.chunk(3)
     else:
         weights = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
     biases = (None, None, None) if bias is None else bias.chunk(3)
-    q, k, v = (
+    return tuple(
         F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)
     )
-    return q, k, v
 
 
 def _append_keys(
-    module: nn.MultiheadAttention, key: Tensor, value: Tensor, positions: int
-) -> tuple[Tensor, Tensor, int]:
+    module: nn.MultiheadAttention, tensors: tuple[Tensor, ...], positions: int
+) -> tuple[tuple[Tensor, ...], int]:
     """Add the learned key and value of ``add_bias_kv`` and the zeros of ``add_zero_attn``."""
+    size = module.embed_dim
+    parts = [tensor.chunk(tensor.size(-1) // size, -1) for tensor in tensors]
+    query, key, value = (part for several in parts for part in several)
     extra_keys = []
     extra_values = []
     shape = list(key.shape)
@@ -112,20 +126,22 @@ def _append_keys(
     if module.add_zero_attn:
         extra_keys.append(key.new_zeros(shape))
         extra_values.append(value.new_zeros(shape))
-    if not extra_keys:
-        return key, value, 0
-    return (
-        torch.cat([key, *extra_keys], dim=positions),
-        torch.cat([value, *extra_values], dim=positions),
-        len(extra_keys),
-    )
+    key = torch.cat([key, *extra_keys], dim=positions)
+    value = torch.cat([value, *extra_values], dim=positions)
+    return (query, key, value), len(extra_keys)
 
 
-def _split_heads(tensor: Tensor, heads: int, positions: int) -> Tensor:
-    """To ``[batch, heads, positions, head dim]``, without a copy."""
-    first, second, features = tensor.shape
-    split = tensor.reshape(first, second, heads, features // heads)
-    return split.permute(1, 2, 0, 3) if positions == 0 else split.transpose(1, 2)
+def _clearly_fit(module: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether the usual case is at hand, so that all is well: a fraction of the checks' time."""
+    if not (key is value and type(query) is Tensor and type(key) is Tensor):
+        return False
+    if query.dim() != 3 or key.dim() != 3 or query.is_nested or key.is_nested:
+        return False
+    size = module.embed_dim
+    if not query.size(2) == key.size(2) == size == module.kdim == module.vdim:
+        return False
+    batch = 0 if module.batch_first else 1
+    return query is key or query.size(batch) == key.size(batch)
 
 
 def _check_inputs(
@@ -169,8 +185,6 @@ def _check_masks(
     attn_mask: Tensor | None,
     key_padding_mask: Tensor | None,
 ) -> None:
-    if attn_mask is None and key_padding_mask is None:
-        return
     is_batched = query.dim() == 3
     batch = query.size(1 - positions) if is_batched else 1
     queries, keys = (x.size(positions if is_batched else 0) for x in (query, key))

@@ -1,29 +1,38 @@
 """What kinds of attention there are: `AttentionSpec`, and a name for each row of Table 1."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import torch
-from relakit.nn.norms import (
-    DEFAULT_EPS,
-    GatedLayerNorm,
-    GatedRMSNorm,
-    LayerNorm,
-    RMSNorm,
-)
-from relakit.ops.activations import check_options
+from relakit.nn.norms import GatedLayerNorm, GatedRMSNorm, LayerNorm, RMSNorm
+from relakit.ops.activations import ActivationName, check_options
+from relakit.ops.norms import DEFAULT_EPS
 
 Norm = Literal["none", "rms", "layer"]
 GainStart = Literal["ones", "xavier", "xavier-head"]
+AttentionName: TypeAlias = Literal[
+    "softmax",
+    "sparsemax",
+    "entmax15",
+    "relu",
+    "relu-rms",
+    "rela-i",
+    "rela-g",
+    "rela-g-layernorm",
+    "rela-g-gelu",
+    "rela-g-leaky",
+]
+"""Rows 1 to 10 of the paper's Table 1, in its order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSpec:
     """A kind of multi-head attention. The defaults are those of ReLA-g, its norm included."""
 
-    activation: str = "relu"
+    activation: ActivationName = "relu"
     """From scores to weights: a name in `relakit.attention`'s list of activations."""
     norm: Norm = "rms"
     """Normalisation of the concatenated heads: ``"none"``, ``"rms"`` (eq. 4) or ``"layer"``."""
@@ -80,11 +89,11 @@ def _check_choice(field: str, value: object, choices: tuple[str, ...]) -> None:
         raise ValueError(f"unknown {field} {value!r}; choose one of {', '.join(choices)}")
 
 
-def _plain(activation: str) -> AttentionSpec:
+def _plain(activation: ActivationName) -> AttentionSpec:
     return AttentionSpec(activation=activation, norm="none")
 
 
-ATTENTIONS: Final = MappingProxyType(
+ATTENTIONS: Final[Mapping[AttentionName, AttentionSpec]] = MappingProxyType(
     {
         "softmax": _plain("softmax"),
         "sparsemax": _plain("sparsemax"),
@@ -98,10 +107,9 @@ ATTENTIONS: Final = MappingProxyType(
         "rela-g-leaky": AttentionSpec(activation="leaky_relu"),
     }
 )
-"""Rows 1 to 10 of the paper's Table 1, in its order."""
 
 
-def resolve_attention(attention: str | AttentionSpec) -> AttentionSpec:
+def resolve_attention(attention: AttentionName | AttentionSpec) -> AttentionSpec:
     """The spec of a name in ATTENTIONS; a spec is returned as it is."""
     if isinstance(attention, AttentionSpec):
         return attention

@@ -12,12 +12,16 @@ The formulas are listed in ``docs/attention.md``.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import torch.nn.functional as F
 
 import torch
 from torch import Tensor
+
+ActivationName: TypeAlias = Literal[
+    "softmax", "sparsemax", "entmax15", "relu", "gelu", "leaky_relu", "sigmoid", "softpick"
+]
 
 LEAKY_SLOPE: Final = 0.01
 """Slope of ``leaky_relu`` below the threshold. The paper names none; this is PyTorch's default."""
@@ -141,7 +145,7 @@ class Activation:
     options: frozenset[str] = frozenset()
 
 
-ACTIVATIONS: Final[dict[str, Activation]] = {
+ACTIVATIONS: Final[dict[ActivationName, Activation]] = {
     "softmax": Activation(softmax),
     "sparsemax": Activation(sparsemax),
     "entmax15": Activation(entmax15),
@@ -155,7 +159,7 @@ ACTIVATIONS: Final[dict[str, Activation]] = {
 
 
 def check_options(
-    activation: str, *, threshold: object, power: float, length_exponent: float
+    activation: ActivationName, *, threshold: object, power: float, length_exponent: float
 ) -> None:
     """Raise ValueError for an unknown activation, and for an option it has no meaning for."""
     if not isinstance(activation, str) or activation not in ACTIVATIONS:

@@ -1,13 +1,16 @@
 """The attention function."""
 
-from typing import Literal, overload
+from dataclasses import replace
+from typing import Any, Literal, overload
 
 from torch.compiler import is_dynamo_compiling
 
-from relakit.ops.backends import choose_backend
+from relakit.ops.activations import ActivationName
+from relakit.ops.backends import BackendName, choose_backend
+from relakit.ops.backends.native import native_result
 from relakit.ops.call import AttentionCall, AttentionResult, check_call, check_tensor
 from relakit.ops.listeners import is_recording, report
-from relakit.ops.native.usual import usual_attention
+from relakit.ops.native.connection import connected_extension
 from relakit.ops.precision import follow_autocast
 from torch import Tensor
 
@@ -23,12 +26,12 @@ def attention(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-    activation: str = "relu",
+    activation: ActivationName = "relu",
     threshold: float | Tensor = 0.0,
     power: float = 1.0,
     length_exponent: float = 0.0,
     need_weights: Literal[False] = False,
-    backend: str | None = None,
+    backend: BackendName | None = None,
 ) -> Tensor: ...
 
 
@@ -43,12 +46,12 @@ def attention(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-    activation: str = "relu",
+    activation: ActivationName = "relu",
     threshold: float | Tensor = 0.0,
     power: float = 1.0,
     length_exponent: float = 0.0,
     need_weights: Literal[True],
-    backend: str | None = None,
+    backend: BackendName | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 
 
@@ -63,12 +66,12 @@ def attention(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-    activation: str = "relu",
+    activation: ActivationName = "relu",
     threshold: float | Tensor = 0.0,
     power: float = 1.0,
     length_exponent: float = 0.0,
     need_weights: bool = False,
-    backend: str | None = None,
+    backend: BackendName | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 
 
@@ -82,12 +85,12 @@ def attention(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-    activation: str = "relu",
+    activation: ActivationName = "relu",
     threshold: float | Tensor = 0.0,
     power: float = 1.0,
     length_exponent: float = 0.0,
     need_weights: bool = False,
-    backend: str | None = None,
+    backend: BackendName | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     r"""Attention with a choice of activation: ``f(scale * Q K^T + bias) V``.
 
@@ -129,39 +132,44 @@ def attention(
         ValueError: arguments that do not fit together, an option that has no meaning for the
             activation, or a backend that cannot serve the call.
     """
-    if (
-        not is_dynamo_compiling()  # it could not look into the extension
-        and activation == "relu"
-        and dropout_p == 0
-        and length_exponent == 0
-        and not (enable_gqa or need_weights or is_recording())
-        and (backend is None or backend == "native")
-    ):
-        output = usual_attention(
-            query, key, value, attn_mask, is_causal, scale, threshold, power, backend
-        )
-        if output is not None:
-            return output
-    check_tensor("query", query)
-    check_tensor("key", key)
-    check_tensor("value", value)
-    query, key, value = follow_autocast(query, key, value)
-    call = AttentionCall(
-        query=query,
-        key=key,
-        value=value,
-        attn_mask=attn_mask,
-        dropout_p=dropout_p,
-        is_causal=is_causal,
-        scale=scale,
-        enable_gqa=enable_gqa,
-        activation=activation,
-        threshold=threshold,
-        power=power,
-        length_exponent=length_exponent,
-        need_weights=need_weights,
+    result = _in_extension(
+        query,
+        key,
+        value,
+        attn_mask,
+        dropout_p,
+        is_causal,
+        scale,
+        enable_gqa,
+        activation,
+        threshold,
+        power,
+        length_exponent,
+        need_weights,
+        False,
+        backend,
     )
-    result = run_attention(call, backend)
+    if result is not None:
+        output: Tensor | tuple[Tensor, Tensor] = result[:2] if need_weights else result
+        return output
+    result = run_attention(
+        AttentionCall(
+            query=query,
+            key=key,
+            value=value,
+            attn_mask=attn_mask,
+            dropout_p=dropout_p,
+            is_causal=is_causal,
+            scale=scale,
+            enable_gqa=enable_gqa,
+            activation=activation,
+            threshold=threshold,
+            power=power,
+            length_exponent=length_exponent,
+            need_weights=need_weights,
+        ),
+        backend,
+    )
     if not need_weights:
         return result.output
     assert result.weights is not None, "a backend served need_weights=True without weights"
@@ -178,13 +186,13 @@ def attention_details(
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-    activation: str = "relu",
+    activation: ActivationName = "relu",
     threshold: float | Tensor = 0.0,
     power: float = 1.0,
     length_exponent: float = 0.0,
     weights: Literal["dense", "csr"] | None = None,
     statistics: bool = True,
-    backend: str | None = None,
+    backend: BackendName | None = None,
 ) -> AttentionResult:
     """`relakit.attention`, together with facts about its weights, from the same pass over them.
 
@@ -201,9 +209,25 @@ def attention_details(
     """
     if weights not in (None, "dense", "csr"):
         raise ValueError(f"weights must be 'dense', 'csr' or None, got {weights!r}")
-    for name, tensor in (("query", query), ("key", key), ("value", value)):
-        check_tensor(name, tensor)
-    query, key, value = follow_autocast(query, key, value)
+    result = _in_extension(
+        query,
+        key,
+        value,
+        attn_mask,
+        dropout_p,
+        is_causal,
+        scale,
+        enable_gqa,
+        activation,
+        threshold,
+        power,
+        length_exponent,
+        weights,
+        statistics,
+        backend,
+    )
+    if result is not None:
+        return native_result(result, query.dtype)
     call = AttentionCall(
         query=query,
         key=key,
@@ -223,8 +247,56 @@ def attention_details(
     return run_attention(call, backend)
 
 
-def run_attention(call: AttentionCall, backend: str | None) -> AttentionResult:
-    """Check the call, run it on a backend, and let `relakit.capture` know of it."""
+def _in_extension(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+    activation: ActivationName,
+    threshold: float | Tensor,
+    power: float,
+    length_exponent: float,
+    weights: bool | Literal["dense", "csr"] | None,
+    statistics: bool,
+    backend: BackendName | None,
+) -> Any:
+    """What the extension returns; None if the call is not for it, or somebody looks at calls.
+
+    Most calls end here. It makes no object of the call: that would take as long as a short call.
+    """
+    if activation != "relu" or length_exponent != 0 or is_dynamo_compiling() or is_recording():
+        return None
+    extension = connected_extension()
+    if extension is None:
+        return None
+    return extension.attention(
+        query,
+        key,
+        value,
+        attn_mask,
+        dropout_p,
+        is_causal,
+        scale,
+        enable_gqa,
+        threshold,
+        power,
+        weights,
+        statistics,
+        backend,
+        None,
+    )
+
+
+def run_attention(call: AttentionCall, backend: BackendName | None) -> AttentionResult:
+    """Check a call, run it on a backend, and let `relakit.capture` know of it."""
+    for name in ("query", "key", "value"):
+        check_tensor(name, getattr(call, name))
+    query, key, value = follow_autocast(call.query, call.key, call.value)
+    call = replace(call, query=query, key=key, value=value)
     check_call(call)
     result = choose_backend(call, backend).run(call)
     report(call)

@@ -1,10 +1,10 @@
 """One attention call: what the user asked for, checked and ready for a backend."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
-from relakit.ops.activations import check_options
+from relakit.ops.activations import ActivationName, check_options
 from torch import Tensor
 
 
@@ -25,12 +25,12 @@ class AttentionCall:
     is_causal: bool = False
     scale: float | None = None
     enable_gqa: bool = False
-    activation: str = "relu"
+    activation: ActivationName = "relu"
     threshold: float | Tensor = 0.0
     """A number, or a tensor that holds one number per head: shape ``[heads]``, or no dimension."""
     power: float = 1.0
     length_exponent: float = 0.0
-    need_weights: bool | str = False
+    need_weights: bool | Literal["csr"] = False
     """True for a dense tensor; ``"csr"`` for a sparse one, ``[rows, keys]``."""
     need_statistics: bool = False
 

@@ -1,131 +1,320 @@
-"""Attention on the C++ kernels, for the calls that `backends.NativeBackend` does not refuse."""
+"""Attention in C++ as autograd sees it: one function that records a call, and its gradients.
 
-import math
-from typing import Any, Final
+The extension computes a call, then records it here. Backward goes to the extension again where
+torch does nothing but run operations. Elsewhere the operators serve it, and the reference where
+gradients are differentiated again, where they come in batches, or where one arrives at the weights.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from torch.compiler import is_dynamo_compiling
 
 import torch
-from relakit.ops.call import AttentionCall, AttentionResult, RowStatistics
-from relakit.ops.native import kernel_calls
-from relakit.ops.native.eager import is_plain_eager
-from relakit.ops.native.kernel_calls import Arguments
-from relakit.ops.native.operators import any_backward
+from relakit.ops.call import AttentionCall
+from relakit.ops.native.extension import load_extension
+from relakit.ops.native.norm import norm_gradients
+from relakit.ops.norms import gated_rms_norm
+from relakit.ops.reference import reference_attention, reference_weights
+from relakit.ops.torch_private import is_batched, recorder_of
 from torch import Tensor
 
-LARGEST_DIM: Final = 256
+Gradients: TypeAlias = list[Tensor | None]
 
 
-def is_transforming() -> bool:
-    """Whether vmap, grad or another torch.func transform is at work."""
-    if torch.compiler.is_compiling():
-        return False
-    return torch._C._functorch.peek_interpreter_stack() is not None
+class Options(NamedTuple):
+    """What else there is to know of a call; the extension makes and reads it, in this order."""
+
+    is_causal: bool
+    scale: float
+    power: int
+    dropout_p: float
+    seed: int
+    heads: int = 0
+    """0: the tensors are query, key and value, ``[batch, heads, positions, features]``. Else they
+    are projections ``[batch, positions, heads * features]``: three of them, or the query's and one
+    of key and value, or one of all."""
+    positions: int = 1
+    """Dimension of the positions in a projection: 0 or 1."""
+    eps: float = 0.0
+    """Of the norm, if there is a gain."""
 
 
-def needs_gradients(call: AttentionCall) -> bool:
-    """Whether autograd is to record the call."""
-    return torch.is_grad_enabled() and (
-        call.query.requires_grad
-        or call.key.requires_grad
-        or call.value.requires_grad
-        or (isinstance(call.threshold, Tensor) and call.threshold.requires_grad)
-    )
+@dataclass(frozen=True, kw_only=True)
+class RecordedCall:
+    """A call as its gradients need it."""
+
+    tensors: Sequence[Tensor]
+    options: Options
+    mask: Tensor | None = None
+    threshold: Tensor | float = 0.0
+    gain: Tensor | None = None
+    gate: Tensor | None = None
+    mixed: Tensor | None = None
+    """What attention gave to the norm; None without a norm."""
+    weights: Tensor | None = None
+    bits: Tensor | None = None
+    """One for each score, kept by forward."""
 
 
-def native_attention(call: AttentionCall) -> AttentionResult:
-    """Run a call that `NativeBackend.refusals` had nothing against."""
-    arguments = _arguments(call)
-    result = _run(call, arguments)
-    if call.length_exponent != 0:
-        result = _divide_by_length(call, result)
-    if call.query.dim() == call.key.dim() == 4:
-        return result
-    lead = call.weights_shape[:-2]
-    output = result.output.reshape(*lead, *result.output.shape[-2:])
-    weights, statistics = result.weights, result.statistics
-    if weights is not None and weights.layout == torch.strided:
-        weights = weights.reshape(*lead, *weights.shape[-2:])
-    if statistics is not None:
-        shape = output.shape[:-1]
-        statistics = RowStatistics(
-            statistics.nonzeros.reshape(shape), statistics.sums.reshape(shape)
-        )
-    return AttentionResult(output, weights, statistics)
-
-
-def _run(call: AttentionCall, arguments: Arguments) -> AttentionResult:
-    with_gradients = needs_gradients(call)
-    if not is_plain_eager(*arguments[:5]):
-        keep_bits = with_gradients and kernel_calls.can_keep_bits(arguments)
-        output, _ = torch.ops.relakit.rela(*arguments, keep_bits)
-        return AttentionResult(output)
-    statistics = _empty_statistics(arguments) if call.need_statistics else None
-    if with_gradients:
-        output = EagerAttention.apply(*arguments, statistics)  # type: ignore[no-untyped-call]
-        return AttentionResult(output, None, statistics)
-    if not call.need_weights:
-        return AttentionResult(
-            kernel_calls.forward(arguments, statistics=statistics), None, statistics
-        )
-    if call.need_weights == "csr":
-        sink = kernel_calls.sparse_sink(arguments)
-        output = kernel_calls.forward(arguments, statistics=statistics, sink=sink)
-        weights = kernel_calls.sparse_weights(sink, arguments)
-    else:
-        sink, weights = kernel_calls.dense_sink(arguments)
-        output = kernel_calls.forward(arguments, statistics=statistics, sink=sink)
-    return AttentionResult(output, weights, statistics)
-
-
-class EagerAttention(torch.autograd.Function):
-    """The kernels without the operators around them."""
+class Attention(torch.autograd.Function):
+    """Records what the extension has computed; it is called by the extension alone."""
 
     @staticmethod
-    def forward(ctx: Any, *inputs: Any) -> Tensor:
-        arguments, statistics = Arguments(*inputs[:-1]), inputs[-1]
-        bits = None
-        if kernel_calls.can_keep_bits(arguments):
-            bits = kernel_calls.empty_bits(arguments)
-        ctx.save_for_backward(*arguments[:6], bits)
-        ctx.options = arguments[6:]
-        return kernel_calls.forward(arguments, bits=bits, statistics=statistics)
+    def forward(
+        ctx: Any,
+        computed: tuple[Tensor, Tensor | None],
+        kept: tuple[Tensor | None, Tensor | bytes | None, Tensor | bytes | None],
+        options: tuple[Any, ...],
+        mask: Tensor | None,
+        threshold: Tensor | float | None,
+        gain: Tensor | None,
+        gate: Tensor | None,
+        *tensors: Tensor,
+    ) -> Any:
+        output, weights = computed
+        mixed, inverse_rms, bits = kept
+        # Numbers, and what is kept in bytes, are no tensors that hooks may store elsewhere.
+        number = None if isinstance(threshold, Tensor) else threshold
+        few_rms = inverse_rms if type(inverse_rms) is bytes else None
+        few_bits = bits if type(bits) is bytes else None
+        ctx.call = (options, number, few_rms, few_bits)
+        ctx.save_for_backward(
+            mask,
+            threshold if number is None else None,
+            gain,
+            gate,
+            mixed,
+            inverse_rms if few_rms is None else None,
+            bits if few_bits is None else None,
+            weights,
+            *tensors,
+        )
+        if weights is None:
+            return output
+        ctx.set_materialize_grads(False)
+        return output, weights
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
-        *tensors, bits = ctx.saved_tensors
-        arguments = Arguments(*tensors, *ctx.options)
-        if torch.is_grad_enabled() or not is_plain_eager(grad_output, *arguments[:5]):
-            dq, dk, dv, dt = any_backward(grad_output, bits, arguments)
-        else:
-            for_threshold = arguments.threshold is not None and bool(ctx.needs_input_grad[4])
-            dq, dk, dv, dt = kernel_calls.backward(
-                grad_output, arguments, bits, for_threshold=for_threshold
+    def backward(
+        ctx: Any, grad_output: Tensor | None, grad_weights: Tensor | None = None
+    ) -> tuple[Tensor | None, ...]:
+        mask, learned, gain, gate, mixed, inverse_rms, bits, weights, *tensors = ctx.saved_tensors
+        options, number, few_rms, few_bits = ctx.call
+        threshold = number if learned is None else learned
+        wants_threshold = learned is not None and bool(ctx.needs_input_grad[4])
+        gradients: tuple[Tensor | None, ...] | None = None
+        if grad_output is not None and not is_dynamo_compiling():
+            gradients = load_extension().attention_backward(
+                grad_output,
+                mixed,
+                inverse_rms if few_rms is None else few_rms,
+                bits if few_bits is None else few_bits,
+                options,
+                mask,
+                threshold,
+                gain,
+                gate,
+                tuple(tensors),
+                wants_threshold,
+                False,
             )
-        return dq, dk, dv, None, dt, *[None] * 6
+        if gradients is not None and grad_weights is None and not wants_threshold:
+            return gradients
+        call = RecordedCall(
+            tensors=tensors,
+            options=Options(*options),
+            mask=mask,
+            threshold=0.0 if threshold is None else threshold,
+            gain=gain,
+            gate=gate,
+            mixed=mixed,
+            weights=weights,
+            bits=bits,
+        )
+        found: Gradients
+        if gradients is not None:
+            found = list(gradients[4:])
+            if wants_threshold:
+                found[0] = sum_over_rows(found[0])
+            if grad_weights is not None:
+                found = _added(found, _weights_gradients(call, grad_weights))
+        else:
+            found = other_gradients(call, grad_output, grad_weights)
+        return None, None, None, None, *found
 
 
-def _arguments(call: AttentionCall) -> Arguments:
-    query, key, value = call.query, call.key, call.value
-    if (
-        not query.dim() == key.dim() == value.dim() == 4
-        or not query.shape[:2] == key.shape[:2] == value.shape[:2]
+record_attention: Any = recorder_of(Attention)
+
+
+def sum_over_rows(grad_rows: Tensor | None) -> Tensor:
+    """The thresholds' gradients ``[heads]`` from those of scores, ``[batch, heads, queries]``."""
+    assert grad_rows is not None
+    # In float64, as the sum has one term per row.
+    return -grad_rows.double().sum((0, 2)).float()
+
+
+def other_gradients(
+    call: RecordedCall, grad_output: Tensor | None, grad_weights: Tensor | None = None
+) -> Gradients:
+    """Of threshold, gain, gate and the tensors, whoever watches or transforms the call."""
+    if torch.is_grad_enabled() or any(
+        grad is not None and is_batched(grad) for grad in (grad_output, grad_weights)
     ):
-        query, key, value = _as_4d(call)
-    query, key, value = (x if x.stride(-1) == 1 else x.contiguous() for x in (query, key, value))
-    mask = call.attn_mask
-    # One draw per call, so that torch.manual_seed makes dropout repeatable.
-    seed = torch.randint(2**62, (1,), device=query.device) if call.dropout_p > 0 else None
-    return Arguments(
+        return _reference_gradients(call, grad_output, grad_weights)
+    found: Gradients = [None] * (3 + len(call.tensors))
+    if grad_output is not None:
+        found = _operator_gradients(call, grad_output)
+    if grad_weights is not None:
+        found = _added(found, _weights_gradients(call, grad_weights))
+    return found
+
+
+def _operator_gradients(call: RecordedCall, grad_output: Tensor) -> Gradients:
+    """By torch's operators, which modes and compilers can watch."""
+    options = call.options
+    grad_gain, grad_gate = None, None
+    if call.gain is not None:
+        assert call.mixed is not None
+        grad_output, grad_gain, grad_gate = norm_gradients(
+            grad_output, call.mixed, call.gain, call.gate, options.eps, 1
+        )
+    if options.heads:
+        grad_output = _split(grad_output, 1, options)[0]
+    query, key, value = heads_of(call.tensors, options)
+    mask = call.mask
+    while mask is not None and mask.dim() < 4:
+        mask = mask[None]
+    threshold = threshold_per_head(call.threshold, query)
+    bits = query.new_empty((0,), dtype=torch.int64) if call.bits is None else call.bits
+    seed = torch.tensor([options.seed]) if options.dropout_p > 0 else None
+    *grads, grad_threshold = torch.ops.relakit.rela_backward(
+        grad_output,
+        bits,
         query,
         key,
         value,
-        None if mask is None else _mask_as_4d(mask, call),
-        threshold_per_head(call.threshold, query),
+        mask,
+        threshold,
         seed,
-        call.score_scale,
-        int(call.power),
-        bool(call.is_causal),
-        call.dropout_p,
+        options.scale,
+        options.power,
+        options.is_causal,
+        options.dropout_p,
     )
+    is_learned = isinstance(call.threshold, Tensor)
+    return [
+        grad_threshold if is_learned else None,
+        grad_gain,
+        grad_gate,
+        *_joined(grads, len(call.tensors), options),
+    ]
+
+
+def _reference_gradients(
+    call: RecordedCall, grad_output: Tensor | None, grad_weights: Tensor | None
+) -> Gradients:
+    """By the reference, which autograd can differentiate."""
+    if call.options.dropout_p > 0:
+        raise RuntimeError(
+            "the native backend has no second derivatives with dropout; use backend='reference'"
+        )
+    create_graph = torch.is_grad_enabled()
+    with torch.enable_grad():
+        inputs = _aliases(call)
+        attention_call = _reference_call(call.options, call.mask, inputs)
+        output, weights = reference_attention(attention_call)
+        if call.options.heads:
+            output = _concatenated(output, call.options)
+        if inputs.gain is not None:
+            output = gated_rms_norm(output, inputs.gain, inputs.gate, eps=call.options.eps)
+        results = [
+            (x, grad)
+            for x, grad in ((output, grad_output), (weights, grad_weights))
+            if grad is not None
+        ]
+        return _differentiated(results, inputs, create_graph=create_graph)
+
+
+def _weights_gradients(call: RecordedCall, grad_weights: Tensor) -> Gradients:
+    """What a gradient at the weights adds, by the formula."""
+    with torch.enable_grad():
+        inputs = _aliases(call)
+        weights, _ = reference_weights(_reference_call(call.options, call.mask, inputs))
+        if call.options.dropout_p > 0:
+            assert call.weights is not None
+            weights = weights * (call.weights != 0) / (1 - call.options.dropout_p)
+        return _differentiated([(weights, grad_weights)], inputs, create_graph=False)
+
+
+def _differentiated(
+    results: list[tuple[Tensor, Tensor]], inputs: "_Inputs", *, create_graph: bool
+) -> Gradients:
+    wanted = [x for x in inputs.in_order() if x is not None]
+    found = torch.autograd.grad(
+        [x for x, _ in results],
+        wanted,
+        [grad.to(x.dtype) for x, grad in results],
+        create_graph=create_graph,
+        allow_unused=True,
+    )
+    remaining = iter(found)
+    return [None if x is None else next(remaining) for x in inputs.in_order()]
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Aliases of what gradients are wanted of."""
+
+    threshold: Tensor | None
+    gain: Tensor | None
+    gate: Tensor | None
+    tensors: list[Tensor]
+    number: float
+    """The threshold where it is no tensor."""
+
+    def in_order(self) -> Gradients:
+        return [self.threshold, self.gain, self.gate, *self.tensors]
+
+
+def _aliases(call: RecordedCall) -> _Inputs:
+    # Where one input depends on another, or is the same, its gradient must not go on to it.
+    def alias(x: Tensor | None) -> Tensor | None:
+        if x is None:
+            return None
+        return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
+
+    is_learned = isinstance(call.threshold, Tensor)
+    return _Inputs(
+        alias(call.threshold) if isinstance(call.threshold, Tensor) else None,
+        alias(call.gain),
+        alias(call.gate),
+        [x for x in map(alias, call.tensors) if x is not None],
+        0.0 if is_learned else float(call.threshold),
+    )
+
+
+def _reference_call(options: Options, mask: Tensor | None, inputs: _Inputs) -> AttentionCall:
+    """Without dropout."""
+    query, key, value = heads_of(inputs.tensors, options)
+    return AttentionCall(
+        query=query,
+        key=key,
+        value=value,
+        attn_mask=mask,
+        is_causal=options.is_causal,
+        scale=options.scale,
+        enable_gqa=True,
+        threshold=inputs.number if inputs.threshold is None else inputs.threshold,
+        power=float(options.power),
+    )
+
+
+def _added(first: Gradients, second: Gradients) -> Gradients:
+    return [
+        y if x is None else x if y is None else x + y for x, y in zip(first, second, strict=True)
+    ]
 
 
 def threshold_per_head(threshold: float | Tensor, query: Tensor) -> Tensor | None:
@@ -138,74 +327,36 @@ def threshold_per_head(threshold: float | Tensor, query: Tensor) -> Tensor | Non
     return query.new_full((heads,), threshold, dtype=torch.float32)
 
 
-def _as_4d(call: AttentionCall) -> tuple[Tensor, Tensor, Tensor]:
-    """``[batch, heads, positions, features]``; views if possible."""
-    lead = call.weights_shape[:-2]
-
-    def reshaped(tensor: Tensor, lead: tuple[int, ...]) -> Tensor:
-        tensor = tensor.expand(*lead, *tensor.shape[-2:])
-        heads = lead[-1] if lead else 1
-        if tensor.dim() == 4:
-            return tensor
-        return tensor.reshape(math.prod(lead[:-1]), heads, *tensor.shape[-2:])
-
-    query = reshaped(call.query, lead)
-    key, value = (
-        reshaped(x, (*lead[:-1], x.size(-3)) if call.enable_gqa else lead)
-        for x in (call.key, call.value)
-    )
-    if key.size(1) != value.size(1):  # grouped queries with a group size of their own for values
-        key, value = (x.repeat_interleave(query.size(1) // x.size(1), 1) for x in (key, value))
-    return query, key, value
-
-
-def _mask_as_4d(mask: Tensor, call: AttentionCall) -> Tensor:
-    """Broadcast views stay views where the call has the usual four dimensions."""
-    while mask.dim() < 4:
-        mask = mask[None]
-    lead = call.weights_shape[:-2]
-    if len(lead) <= 2:
-        return mask
-    mask = mask.expand(*lead, *mask.shape[-2:])
-    return mask.reshape(math.prod(lead[:-1]), lead[-1], *mask.shape[-2:])
-
-
-def _empty_statistics(arguments: Arguments) -> RowStatistics:
-    rows = arguments.query.shape[:3]
-    return RowStatistics(
-        arguments.query.new_empty(rows, dtype=torch.int32),
-        arguments.query.new_empty(rows, dtype=torch.float32),
+def heads_of(tensors: Sequence[Tensor], options: Options) -> tuple[Tensor, ...]:
+    """Query, key and value, ``[batch, heads, positions, features]``; views of projections."""
+    if options.heads == 0:
+        return tuple(tensors)
+    parts = {1: (3,), 2: (1, 2), 3: (1, 1, 1)}[len(tensors)]
+    return tuple(
+        head
+        for tensor, count in zip(tensors, parts, strict=True)
+        for head in _split(tensor, count, options)
     )
 
 
-def _divide_by_length(call: AttentionCall, result: AttentionResult) -> AttentionResult:
-    """Divide weights, and with them all that follows, by (number of valid keys) to a power."""
-    queries, keys = call.query.size(-2), call.key.size(-2)
-    mask = call.attn_mask
-    if call.is_causal:
-        ends = torch.arange(1, queries + 1, device=call.query.device)
-        valid = ends.clamp(max=keys)[:, None]
-    elif mask is None:
-        valid = torch.full((1, 1), keys, device=call.query.device)
-    else:
-        mask = _mask_as_4d(mask, call)
-        visible = mask if mask.dtype == torch.bool else mask != -math.inf
-        valid = visible.expand(*visible.shape[:-1], keys).sum(-1, keepdim=True)
-    factor = valid.clamp(min=1).pow(-float(call.length_exponent))  # [..., queries, 1], float32
-    output = (result.output * factor).to(result.output.dtype)
-    weights, statistics = result.weights, result.statistics
-    if weights is not None and weights.layout == torch.sparse_csr:
-        rows = factor.expand(*result.output.shape[:-1], 1).flatten()
-        values = weights.values() * rows.repeat_interleave(weights.crow_indices().diff())
-        weights = torch.sparse_csr_tensor(
-            weights.crow_indices(),
-            weights.col_indices(),
-            values.to(weights.dtype),
-            weights.shape,
-            check_invariants=False,
-        )
-    elif weights is not None:
-        weights = (weights * factor).to(weights.dtype)
-    if statistics is not None:
-        statistics = statistics._replace(sums=statistics.sums * factor.squeeze(-1))
-    return AttentionResult(output, weights, statistics)
+def _split(tensor: Tensor, parts: int, options: Options) -> tuple[Tensor, ...]:
+    first, second, _ = tensor.shape
+    split = tensor.view(first, second, parts, options.heads, -1)
+    # [parts, batch, heads, positions, features]
+    order = (2, 0, 3, 1, 4) if options.positions == 1 else (2, 1, 3, 0, 4)
+    return split.permute(order).unbind(0)
+
+
+def _concatenated(heads: Tensor, options: Options) -> Tensor:
+    """``[batch, heads, positions, features]`` in the layout of a projection."""
+    return heads.permute((0, 2, 1, 3) if options.positions == 1 else (2, 0, 1, 3)).flatten(2)
+
+
+def _joined(grads: Sequence[Tensor], count: int, options: Options) -> list[Tensor]:
+    """Gradients of query, key and value as gradients of so many tensors."""
+    if options.heads == 0:
+        return list(grads)
+    query, key, value = (_concatenated(grad, options) for grad in grads)
+    if count == 1:
+        return [torch.cat((query, key, value), -1)]
+    return [query, key, value] if count == 3 else [query, torch.cat((key, value), -1)]

@@ -1,16 +1,15 @@
 """The C++ kernels as PyTorch operators: ``relakit::rela`` and ``relakit::rela_backward``.
 
-Compilers, tracers and tensor subclasses see attention through them. Where none of those is at work,
-`relakit.ops.native.attention` calls the kernels directly.
+Compilers, tracers, modes and tensor subclasses see attention through them. All tensors are
+``[batch, heads, positions, features]``; thresholds are one float32 per head.
 """
 
 from typing import Any
 
 import torch
-from relakit.ops.call import AttentionCall
-from relakit.ops.native import kernel_calls
-from relakit.ops.native.kernel_calls import Arguments
-from relakit.ops.reference import reference_attention
+from relakit.ops.native.attention import Options, RecordedCall, other_gradients, sum_over_rows
+from relakit.ops.native.connection import connected_extension, empty_output
+from relakit.ops.torch_private import is_batched
 from torch import Tensor
 
 
@@ -28,27 +27,37 @@ def rela(
     dropout_p: float,
     keep_bits: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Attention over ``[batch, heads, positions, features]``; the mask broadcasts to 4-D.
+    """Attention; the mask broadcasts to 4-D, the seed is one integer, for dropout.
 
     Returns the output, and one bit per score for backward (none if they are not to be kept).
     """
-    arguments = Arguments(
-        query, key, value, mask, threshold, seed, scale, power, is_causal, dropout_p
+    dropout = (dropout_p, 0 if seed is None else int(seed))
+    tensors = (_with_rows(x) for x in (query, key, value))
+    result = connected_extension().attention(
+        *tensors,
+        mask,
+        dropout,
+        is_causal,
+        scale,
+        True,
+        threshold,
+        power,
+        False,
+        False,
+        "native",
+        keep_bits,
     )
-    bits = kernel_calls.empty_bits(arguments) if keep_bits else None
-    output = kernel_calls.forward(arguments, bits=bits)
-    return output, query.new_empty((0,), dtype=torch.int64) if bits is None else bits
+    _check_served(result, query, key, value)
+    output, bits = result
+    return output, _no_bits(query) if bits is None else bits
 
 
 @rela.register_fake
-def _(*inputs: Any) -> tuple[Tensor, Tensor]:
-    arguments, keep_bits = Arguments(*inputs[:-1]), inputs[-1]
-    bits = (
-        kernel_calls.empty_bits(arguments)
-        if keep_bits
-        else arguments.query.new_empty((0,), dtype=torch.int64)
-    )
-    return kernel_calls.empty_output(arguments.query, arguments.value), bits
+def _(query: Tensor, key: Tensor, value: Tensor, *_options: Any) -> tuple[Tensor, Tensor]:
+    keep_bits = _options[-1]
+    shape = (*query.shape[:3], (key.size(2) + 63) // 64)
+    bits = query.new_empty(shape, dtype=torch.int64) if keep_bits else _no_bits(query)
+    return empty_output(query, value), bits
 
 
 @torch.library.custom_op("relakit::rela_backward", mutates_args=(), device_types="cpu")
@@ -67,87 +76,84 @@ def rela_backward(
     dropout_p: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of query, key, value and threshold."""
-    arguments = Arguments(
-        query, key, value, mask, threshold, seed, scale, power, is_causal, dropout_p
+    options = Options(is_causal, scale, power, dropout_p, 0 if seed is None else int(seed))
+    result = connected_extension().attention_backward(
+        grad_output,
+        None,
+        None,
+        bits.contiguous() if bits.dim() == 4 else None,
+        options,
+        mask,
+        threshold,
+        None,
+        None,
+        tuple(_with_rows(x) for x in (query, key, value)),
+        True,
+        True,
     )
-    kept = bits if bits.dim() == 4 else None
-    dq, dk, dv, dt = kernel_calls.backward(grad_output, arguments, kept, for_threshold=True)
-    assert dt is not None
-    return dq, dk, dv, dt
+    _check_served(result, query, key, value)
+    grad_rows, _, _, grad_query, grad_key, grad_value = result[4:]
+    return grad_query, grad_key, grad_value, sum_over_rows(grad_rows)
 
 
 @rela_backward.register_fake
-def _(grad_output: Tensor, bits: Tensor, *inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    arguments = Arguments(*inputs)
-    heads = arguments.query.size(1)
-    grad_threshold = arguments.query.new_empty((heads,), dtype=torch.float32)
-    return *kernel_calls.empty_gradients(arguments), grad_threshold
+def _(
+    grad_output: Tensor, bits: Tensor, query: Tensor, key: Tensor, value: Tensor, *_options: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (query, key, value))
+    return dq, dk, dv, query.new_empty((query.size(1),), dtype=torch.float32)
 
 
 def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    ctx.save_for_backward(*inputs[:6], output[1])
-    ctx.options = inputs[6:-1]
+    query, key, value, mask, threshold, seed, scale, power, is_causal, dropout_p, _ = inputs
+    ctx.save_for_backward(query, key, value, mask, threshold, seed, output[1])
+    ctx.options = (scale, power, is_causal, dropout_p)
     ctx.mark_non_differentiable(output[1])
 
 
 def _differentiate(ctx: Any, grad_output: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-    *tensors, bits = ctx.saved_tensors
-    dq, dk, dv, dt = any_backward(grad_output, bits, Arguments(*tensors, *ctx.options))
-    return dq, dk, dv, None, dt, *[None] * 6
+    query, key, value, mask, threshold, seed, bits = ctx.saved_tensors
+    scale, power, is_causal, dropout_p = ctx.options
+    if not torch.is_grad_enabled() and not is_batched(grad_output):
+        dq, dk, dv, dt = torch.ops.relakit.rela_backward(
+            grad_output, bits, query, key, value, mask, threshold, seed, *ctx.options
+        )
+    else:
+        dt, _, _, dq, dk, dv = other_gradients(
+            RecordedCall(
+                tensors=(query, key, value),
+                options=Options(is_causal, scale, power, dropout_p, 0),
+                mask=mask,
+                threshold=0.0 if threshold is None else threshold,
+            ),
+            grad_output,
+        )
+    return dq, dk, dv, None, None if threshold is None else dt, *[None] * 6
 
 
 rela.register_autograd(_differentiate, setup_context=_save_for_backward)
 
 
-def any_backward(
-    grad_output: Tensor, bits: Tensor | None, arguments: Arguments
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Gradients of query, key, value and threshold, whoever watches or transforms the call."""
-    if torch.is_grad_enabled():  # create_graph=True: these gradients are differentiated again
-        return _differentiable_backward(grad_output, arguments)
-    if is_batched(grad_output):  # is_grads_batched=True: operators know no such tensors
-        with torch.enable_grad():
-            gradients = _differentiable_backward(grad_output, arguments)
-        dq, dk, dv, dt = gradients
-        return dq.detach(), dk.detach(), dv.detach(), None if dt is None else dt.detach()
-    if bits is None:
-        bits = arguments.query.new_empty((0,), dtype=torch.int64)
-    dq, dk, dv, dt = torch.ops.relakit.rela_backward(grad_output, bits, *arguments)
-    return dq, dk, dv, None if arguments.threshold is None else dt
+def can_keep_bits(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether backward is to get one bit per score: the rule of the extension, for compilers."""
+    rows = query.size(0) * query.size(1) * query.size(2)
+    numbers = query.numel() + key.numel() + value.numel() + rows * value.size(3)
+    bytes_of_bits = rows * ((key.size(2) + 63) // 64) * 8
+    return bool(bytes_of_bits <= numbers * query.element_size())
 
 
-def is_batched(tensor: Tensor) -> bool:
-    """Whether it is one of a batch of tensors that vmap hides."""
-    return not torch.compiler.is_compiling() and torch._C._functorch.is_batchedtensor(tensor)
+def _no_bits(query: Tensor) -> Tensor:
+    return query.new_empty((0,), dtype=torch.int64)
 
 
-def _differentiable_backward(
-    grad_output: Tensor, arguments: Arguments
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """The same gradients by the reference, which autograd can differentiate."""
-    if arguments.dropout_p > 0:
-        raise RuntimeError(
-            "the native backend has no second derivatives with dropout; use backend='reference'"
+def _with_rows(x: Tensor) -> Tensor:
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
+def _check_served(result: object, *tensors: Tensor) -> None:
+    if result is None:
+        shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
+        raise ValueError(
+            "relakit::rela takes tensors [batch, heads, positions, features] of float32 or "
+            f"bfloat16, got {tensors[0].dtype} of shapes {shapes}"
         )
-    threshold = arguments.threshold
-    differentiated = [arguments.query, arguments.key, arguments.value]
-    if threshold is not None:
-        differentiated.append(threshold)
-    # Aliases: where one depends on another, or is the same, its gradient must not go on to it.
-    inputs = [
-        x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in differentiated
-    ]
-    call = AttentionCall(
-        query=inputs[0],
-        key=inputs[1],
-        value=inputs[2],
-        attn_mask=arguments.mask,
-        is_causal=arguments.is_causal,
-        scale=arguments.scale,
-        enable_gqa=True,
-        threshold=0.0 if threshold is None else inputs[3],
-        power=float(arguments.power),
-    )
-    output, _ = reference_attention(call)
-    dq, dk, dv, *rest = torch.autograd.grad(output, inputs, grad_output, create_graph=True)
-    return dq, dk, dv, rest[0] if rest else None

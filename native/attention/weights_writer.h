@@ -8,7 +8,7 @@
 namespace relakit {
 
 // Weights as one matrix of [rows, keys], which starts with zeros.
-class DenseWeights : public WeightsSink {
+class DenseWeights : public WeightsWriter {
  public:
   DenseWeights(void* data, DType dtype, std::int64_t keys);
   void add(std::int64_t row, std::int64_t first_key, const std::uint8_t* positions,
@@ -21,7 +21,7 @@ class DenseWeights : public WeightsSink {
 };
 
 // Weights as compressed sparse rows.
-class SparseWeights : public WeightsSink {
+class SparseWeights : public WeightsWriter {
  public:
   explicit SparseWeights(std::int64_t rows);
   void add(std::int64_t row, std::int64_t first_key, const std::uint8_t* positions,

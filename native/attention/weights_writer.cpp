@@ -1,10 +1,10 @@
-#include "attention/sinks.h"
+#include "attention/weights_writer.h"
 
 #include "cpu/bfloat16.h"
 
 namespace relakit {
 
-WeightsSink::~WeightsSink() = default;
+WeightsWriter::~WeightsWriter() = default;
 
 DenseWeights::DenseWeights(void* data, DType dtype, std::int64_t keys)
     : data_(data), dtype_(dtype), keys_(keys) {}

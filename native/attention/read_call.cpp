@@ -1,0 +1,218 @@
+#include "attention/read_call.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "cpu/dispatch.h"
+
+namespace nb = nanobind;
+
+namespace relakit {
+
+namespace {
+
+// The kernels of the chosen instruction set; null if RELAKIT_CPU_ISA names one that is not usable.
+const Kernels* choose_kernels() {
+  const std::string* isa = chosen_isa();
+  return isa == nullptr ? nullptr : &find_kernels(*isa);
+}
+
+std::optional<dlpack::Tensor> read(const Torch& torch, const CallArguments& arguments,
+                                   nb::handle object) {
+  return arguments.is_trusted ? torch.view(object) : torch.read(object);
+}
+
+bool has_contiguous_features(const dlpack::Tensor& tensor) {
+  const int last = tensor.dims - 1;
+  return tensor.strides[last] == 1 || tensor.shape[last] <= 1;
+}
+
+// query, key and value as [batch, heads, positions, features].
+bool read_heads(const Torch& torch, const CallArguments& arguments, Problem& p) {
+  if (arguments.count != 3) return false;
+  dlpack::Tensor tensors[3];
+  for (int i = 0; i < 3; i++) {
+    const auto tensor = read(torch, arguments, arguments.tensors[i]);
+    if (!tensor || tensor->dims != 4 || !has_contiguous_features(*tensor)) return false;
+    tensors[i] = *tensor;
+  }
+  const auto& [query, key, value] = tensors;
+  const auto dtype = dtype_of(query);
+  if (!dtype || dtype_of(key) != dtype || dtype_of(value) != dtype) return false;
+  p.dtype = *dtype;
+  p.batch = query.shape[0];
+  p.heads = query.shape[1];
+  p.queries = query.shape[2];
+  p.dim = query.shape[3];
+  p.key_heads = key.shape[1];
+  p.keys = key.shape[2];
+  p.value_dim = value.shape[3];
+  if (!dlpack::has_shape(key, {p.batch, p.key_heads, p.keys, p.dim}) ||
+      !dlpack::has_shape(value, {p.batch, p.key_heads, p.keys, p.value_dim})) {
+    return false;
+  }
+  const bool do_heads_fit =
+      p.heads == p.key_heads ||
+      (arguments.is_grouped && p.key_heads > 0 && p.heads % p.key_heads == 0);
+  if (!do_heads_fit) return false;
+  p.query = place_of<View>(query);
+  p.key = place_of<View>(key);
+  p.value = place_of<View>(value);
+  return true;
+}
+
+// The same as projections.
+bool read_projections(const Torch& torch, const CallArguments& arguments, Problem& p) {
+  const int count = arguments.count;
+  const Layout& layout = arguments.layout;
+  if (count < 1 || count > 3 || layout.heads < 1) return false;
+  dlpack::Tensor tensors[3];
+  for (int i = 0; i < count; i++) {
+    const auto tensor = read(torch, arguments, arguments.tensors[i]);
+    if (!tensor || tensor->dims != 3 || !has_contiguous_features(*tensor)) return false;
+    tensors[i] = *tensor;
+  }
+  const dlpack::Tensor &first = tensors[0], &last = tensors[count - 1];
+  const auto dtype = dtype_of(first);
+  const std::int64_t features = first.shape[2] / (count == 1 ? 3 : 1);
+  if (!dtype || features % layout.heads != 0) return false;
+  const int positions = layout.positions;
+  p.dtype = *dtype;
+  p.batch = first.shape[1 - positions];
+  p.heads = p.key_heads = layout.heads;
+  p.queries = first.shape[positions];
+  p.keys = last.shape[positions];
+  p.dim = p.value_dim = features / layout.heads;
+  for (int i = 0; i < count; i++) {
+    const dlpack::Tensor& tensor = tensors[i];
+    const std::int64_t parts = count == 1 ? 3 : count == 2 && i == 1 ? 2 : 1;
+    if (dtype_of(tensor) != dtype || tensor.shape[1 - positions] != p.batch ||
+        tensor.shape[positions] != (i == 0 ? p.queries : p.keys) ||
+        tensor.shape[2] != parts * features) {
+      return false;
+    }
+  }
+  const auto place = [&](int tensor, std::int64_t part) {
+    return place_in<View>(tensors[tensor], layout, p.dtype, part * features, p.dim);
+  };
+  p.query = place(0, 0);
+  p.key = count == 1 ? place(0, 1) : place(1, 0);
+  p.value = count == 1 ? place(0, 2) : count == 2 ? place(1, 1) : place(2, 0);
+  return true;
+}
+
+bool read_number(nb::handle object, double& number) {
+  if (!PyFloat_Check(object.ptr()) && !PyLong_Check(object.ptr())) return false;
+  number = PyFloat_AsDouble(object.ptr());
+  if (number == -1.0 && PyErr_Occurred()) {  // an integer too large for a double
+    PyErr_Clear();
+    return false;
+  }
+  return true;
+}
+
+bool read_options(const CallArguments& arguments, ReadCall& call) {
+  Problem& p = call.problem;
+  if (!PyBool_Check(arguments.is_causal.ptr())) return false;
+  p.causal = arguments.is_causal.ptr() == Py_True;
+  if (arguments.scale.is_none()) {
+    // Without features all scores are 0, whatever the scale.
+    call.scale = p.dim == 0 ? 1.0 : std::pow(static_cast<double>(p.dim), -0.5);
+  } else if (!read_number(arguments.scale, call.scale)) {
+    return false;
+  }
+  p.scale = static_cast<float>(call.scale);
+  double power = 0.0;
+  if (!read_number(arguments.power, power) || (power != 1.0 && power != 2.0)) return false;
+  p.power = static_cast<int>(power);
+  return true;
+}
+
+bool read_dropout(nb::handle dropout, ReadCall& call) {
+  Problem& p = call.problem;
+  double probability = 0.0;
+  if (PyTuple_CheckExact(dropout.ptr()) && PyTuple_GET_SIZE(dropout.ptr()) == 2) {
+    if (!read_number(PyTuple_GET_ITEM(dropout.ptr(), 0), probability)) return false;
+    p.seed = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(dropout.ptr(), 1));
+    if (PyErr_Occurred()) nb::raise_python_error();
+  } else {
+    if (!read_number(dropout, probability)) return false;
+    call.needs_seed = probability > 0.0;
+  }
+  p.dropout = static_cast<float>(probability);
+  return probability >= 0.0 && probability <= 1.0;
+}
+
+bool read_threshold(const Torch& torch, const CallArguments& arguments, ReadCall& call) {
+  Problem& p = call.problem;
+  if (arguments.threshold.is_none()) return true;
+  double number = 0.0;
+  if (read_number(arguments.threshold, number)) {
+    if (!(std::fabs(number) <= std::numeric_limits<float>::max())) return false;
+    if (number == 0.0) return true;
+    call.thresholds.assign(static_cast<std::size_t>(p.heads), static_cast<float>(number));
+  } else {
+    const auto tensor = read(torch, arguments, arguments.threshold);
+    if (!tensor || !dlpack::is_float32(*tensor) || !dlpack::has_shape(*tensor, {p.heads})) {
+      return false;
+    }
+    const auto* data = static_cast<const float*>(tensor->data);
+    for (std::int64_t i = 0; i < p.heads; i++) {
+      call.thresholds.push_back(data[i * tensor->strides[0]]);
+    }
+  }
+  p.threshold = call.thresholds.data();
+  return true;
+}
+
+bool read_mask(const Torch& torch, const CallArguments& arguments, Problem& p) {
+  if (arguments.mask.is_none()) return true;
+  if (p.causal) return false;
+  const auto mask = read(torch, arguments, arguments.mask);
+  if (!mask || mask->dims > 4) return false;
+  if (!arguments.is_trusted && torch.requires_grad(arguments.mask)) return false;
+  if (dlpack::has_dtype(*mask, dlpack::kBool, 8)) {
+    p.mask.kind = Mask::Kind::boolean;
+  } else if (dlpack::is_float32(*mask)) {
+    p.mask.kind = Mask::Kind::additive;
+  } else if (dlpack::is_bfloat16(*mask) && p.dtype == DType::bf16) {
+    p.mask.kind = Mask::Kind::additive_bf16;
+  } else {
+    return false;
+  }
+  const std::int64_t full[] = {p.batch, p.heads, p.queries, p.keys};
+  std::int64_t* strides[] = {&p.mask.batch, &p.mask.head, &p.mask.row, &p.mask.column};
+  const int missing = 4 - mask->dims;
+  for (int i = 0; i < 4; i++) {
+    const std::int64_t size = i < missing ? 1 : mask->shape[i - missing];
+    if (size != full[i] && size != 1) return false;
+    *strides[i] = size == 1 ? 0 : mask->strides[i - missing];  // 0 where it broadcasts
+  }
+  p.mask.data = mask->data;
+  return true;
+}
+
+}  // namespace
+
+std::optional<DType> dtype_of(const dlpack::Tensor& tensor) {
+  if (dlpack::is_float32(tensor)) return DType::f32;
+  if (dlpack::is_bfloat16(tensor)) return DType::bf16;
+  return std::nullopt;
+}
+
+bool read_call(const Torch& torch, const CallArguments& arguments, ReadCall& call) {
+  Problem& p = call.problem;
+  const bool are_tensors_read = arguments.layout.is_projected()
+                                    ? read_projections(torch, arguments, p)
+                                    : read_heads(torch, arguments, p);
+  if (!are_tensors_read || p.dim > kLargestDim || p.value_dim > kLargestDim) return false;
+  if (!read_options(arguments, call) || !read_dropout(arguments.dropout, call) ||
+      !read_threshold(torch, arguments, call) || !read_mask(torch, arguments, p)) {
+    return false;
+  }
+  call.kernels = choose_kernels();
+  return call.kernels != nullptr;
+}
+
+}  // namespace relakit

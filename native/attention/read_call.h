@@ -1,0 +1,75 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "attention/problem.h"
+#include "torch/torch.h"
+
+// From Python's arguments to a Problem: the one place where C++ checks a call. Whatever is not for the
+// kernels, or wrong, is not read; Python then finds another way, or the words for the error.
+
+namespace relakit {
+
+// At most so many features per head.
+constexpr std::int64_t kLargestDim = 256;
+
+// How heads lie in the tensors of a call.
+struct Layout {
+  // 0: query, key and value are [batch, heads, positions, features]. Else they are projections,
+  // [batch, positions, heads * features]: three of them, or query and [key | value], or all in one.
+  std::int64_t heads = 0;
+  int positions = 1;  // dimension of the positions in a projection: 0 or 1
+
+  bool is_projected() const { return heads != 0; }
+};
+
+// Arguments as they come, None included.
+struct CallArguments {
+  nanobind::handle tensors[3];  // query, key, value; or projections
+  int count = 3;
+  Layout layout;
+  nanobind::handle mask, threshold;
+  nanobind::handle is_causal, scale, power;
+  nanobind::handle dropout;  // a probability; or that and a seed
+  bool is_grouped = false;   // several query heads may share a key head
+  bool is_trusted = false;   // torch has made the tensors ordinary; nobody else looks at them
+};
+
+// A call that the kernels can serve.
+struct ReadCall {
+  Problem problem;
+  const Kernels* kernels = nullptr;
+  double scale = 1.0;
+  bool needs_seed = false;        // for dropout, still to be drawn
+  std::vector<float> thresholds;  // what problem.threshold points to, if not into a tensor
+
+  ReadCall() = default;
+  ReadCall(const ReadCall&) = delete;
+  ReadCall& operator=(const ReadCall&) = delete;
+};
+
+// Whether the call is read.
+bool read_call(const Torch& torch, const CallArguments& arguments, ReadCall& call);
+
+std::optional<DType> dtype_of(const dlpack::Tensor& tensor);
+
+// The place of heads in a tensor [batch, heads, positions, features].
+template <class Place>
+Place place_of(const dlpack::Tensor& tensor) {
+  return {tensor.data, tensor.strides[0], tensor.strides[1], tensor.strides[2]};
+}
+
+// The place of heads of `dim` features in a part of a projection that begins at a feature.
+template <class Place>
+Place place_in(const dlpack::Tensor& projection, const Layout& layout, DType dtype,
+               std::int64_t first_feature, std::int64_t dim) {
+  const std::int64_t bytes = first_feature * (dtype == DType::bf16 ? 2 : 4);
+  return {static_cast<char*>(projection.data) + bytes, projection.strides[1 - layout.positions], dim,
+          projection.strides[layout.positions]};
+}
+
+}  // namespace relakit

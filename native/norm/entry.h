@@ -1,0 +1,30 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "torch/torch.h"
+
+namespace relakit::norm {
+
+// RMSNorm, gated or not, on Python's tensors: the way of a norm that does not follow attention.
+class NormEntry {
+ public:
+  // `parts` come from relakit.ops.native.connection; `torch` must outlive this.
+  NormEntry(const Torch& torch, const nanobind::dict& parts);
+
+  // x is [..., features], or [..., heads, head features] with feature_dims = 2. None if the call is not
+  // for the kernels; else [..., features], recorded by autograd where it should be.
+  nanobind::object forward(nanobind::handle x, nanobind::handle gain, nanobind::handle gate,
+                           double eps, int feature_dims) const;
+
+  // None if the gradients are not for the kernels; else those of x, gain and gate (or None).
+  nanobind::object backward(nanobind::handle grad_output, nanobind::handle x, nanobind::handle gain,
+                            nanobind::handle gate, nanobind::handle inverse_rms, double eps,
+                            int feature_dims) const;
+
+ private:
+  const Torch& torch_;
+  nanobind::object record_;  // the autograd function's apply
+};
+
+}  // namespace relakit::norm

@@ -1,0 +1,254 @@
+"""ReLU attention by the C++ kernels.
+
+Most calls go to the extension directly (`relakit.ops.attention`). Here are the reasons why one may
+not run there, and the way of those that need more: another number of dimensions, broadcasting,
+division by length, and modes or compilers that want to see an operator.
+"""
+
+import math
+from typing import Any, Final
+
+import torch
+from relakit.ops.backends.base import Backend
+from relakit.ops.call import AttentionCall, AttentionResult, RowStatistics
+from relakit.ops.native import operators
+from relakit.ops.native.attention import threshold_per_head
+from relakit.ops.native.connection import connected_extension, draw_seed
+from relakit.ops.native.extension import DTYPES, load_extension, why_unavailable
+from relakit.ops.precision import without_autocast
+from relakit.ops.torch_private import is_forward_mode, is_transforming
+from torch import Tensor, nn
+
+CPU: Final = torch.device("cpu")
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _largest_dim() -> int:
+    largest: int = load_extension().LARGEST_DIM
+    return largest
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _is_exporting() -> bool:
+    return bool(torch.compiler.is_exporting())
+
+
+class NativeBackend(Backend):
+    """The C++ kernels, for ReLU attention on the CPU."""
+
+    name = "native"
+    description = "C++ kernels that skip zeros; relu on the CPU, float32 and bfloat16"
+    activations = ("relu",)
+
+    def unavailable(self) -> list[str]:
+        return why_unavailable()
+
+    def refusals(self, call: AttentionCall) -> list[str]:
+        query, mask = call.query, call.attn_mask
+        reasons = []
+        if query.device != CPU:
+            reasons.append(f"it runs on the CPU, not on {query.device.type!r}")
+        if query.dtype not in DTYPES:
+            reasons.append(f"it computes float32 and bfloat16, not {query.dtype}")
+        if call.power not in (1, 2):
+            reasons.append(f"it knows the powers 1 and 2, not {call.power}")
+        if call.need_weights == "csr" and needs_gradients(call):
+            reasons.append("it returns sparse weights only where no gradients are recorded")
+        if (call.need_weights or call.need_statistics) and not _is_plain(query, call.key):
+            reasons.append("it returns the output alone where the call is compiled or watched")
+        largest = max(query.size(-1), call.value.size(-1))
+        if not why_unavailable() and largest > _largest_dim():
+            reasons.append(f"it takes at most {_largest_dim()} features per head")
+        if mask is not None and mask.requires_grad:
+            reasons.append("it has no gradient for the mask")
+        if not _has_weights_for_all_values(call):
+            reasons.append("its values have no more leading dimensions than query and key have")
+        if is_transforming():
+            reasons.append("it cannot run inside torch.func transforms such as vmap")
+        if is_forward_mode():
+            reasons.append("it has no forward-mode derivatives (torch.autograd.forward_ad)")
+        return reasons
+
+    def reservations(self, call: AttentionCall) -> list[str]:
+        reasons = []
+        if _is_exporting() or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
+            reasons.append("a program that is exported or traced would need relakit to run")
+        for tensor in (call.query, call.key, call.value):
+            if type(tensor) is not Tensor and type(tensor) is not nn.Parameter:
+                reasons.append(f"it may not know how to handle a {type(tensor).__name__}")
+                break
+        return reasons
+
+    def run(self, call: AttentionCall) -> AttentionResult:
+        with without_autocast(call.query):
+            result = _run(call)
+            if call.length_exponent != 0:
+                result = _divided_by_length(call, result)
+        return result if call.query.dim() == call.key.dim() == 4 else _reshaped(call, result)
+
+
+def needs_gradients(call: AttentionCall) -> bool:
+    """Whether autograd is to record the call."""
+    return torch.is_grad_enabled() and (
+        call.query.requires_grad
+        or call.key.requires_grad
+        or call.value.requires_grad
+        or (isinstance(call.threshold, Tensor) and call.threshold.requires_grad)
+    )
+
+
+def _is_plain(*tensors: Tensor) -> bool:
+    """Whether torch does nothing but run operations, on ordinary tensors."""
+    if torch.compiler.is_compiling():
+        return False
+    extension = connected_extension()
+    return extension is not None and bool(extension.is_plain(*tensors))
+
+
+def _has_weights_for_all_values(call: AttentionCall) -> bool:
+    """Whether the leading dimensions of value broadcast to those of the weights, and not beyond."""
+    if call.value.dim() == 4 and call.value.size(0) == call.key.size(0) == call.query.size(0):
+        return True
+    lead, value_lead = call.weights_shape[:-2], tuple(call.value.shape[:-2])
+    if call.enable_gqa:
+        lead, value_lead = lead[:-1], value_lead[:-1]
+    return tuple(torch.broadcast_shapes(lead, value_lead)) == lead  # type: ignore[no-untyped-call]
+
+
+def _run(call: AttentionCall) -> AttentionResult:
+    """In four dimensions, and without division by length."""
+    tensors = [x if x.stride(-1) == 1 else x.contiguous() for x in _as_4d(call)]
+    mask = None if call.attn_mask is None else _mask_as_4d(call.attn_mask, call)
+    threshold = threshold_per_head(call.threshold, tensors[0])
+    if not torch.compiler.is_compiling():
+        result = connected_extension().attention(
+            *tensors,
+            mask,
+            call.dropout_p,
+            bool(call.is_causal),
+            call.score_scale,
+            True,
+            threshold,
+            call.power,
+            call.need_weights,
+            call.need_statistics,
+            "native",
+            None,
+        )
+        if result is not None:
+            return native_result(result, call.query.dtype)
+    seed = draw_seed() if call.dropout_p > 0 else None
+    keep_bits = needs_gradients(call) and operators.can_keep_bits(*tensors)
+    output, _ = torch.ops.relakit.rela(
+        *tensors,
+        mask,
+        threshold,
+        seed,
+        call.score_scale,
+        int(call.power),
+        bool(call.is_causal),
+        call.dropout_p,
+        keep_bits,
+    )
+    return AttentionResult(output)
+
+
+def native_result(result: Any, dtype: torch.dtype) -> AttentionResult:
+    """What the extension returned for a call."""
+    if isinstance(result, Tensor):
+        return AttentionResult(result)
+    output, weights, nonzeros, sums = result
+    if isinstance(weights, tuple):
+        starts, columns, numbers, *shape = weights
+        weights = torch.sparse_csr_tensor(
+            starts, columns, numbers.to(dtype), tuple(shape), check_invariants=False
+        )
+    statistics = None
+    if nonzeros is not None and sums is not None:
+        statistics = RowStatistics(nonzeros, sums)
+    return AttentionResult(output, weights, statistics)
+
+
+def _as_4d(call: AttentionCall) -> tuple[Tensor, Tensor, Tensor]:
+    """``[batch, heads, positions, features]``; views if possible."""
+    query, key, value = call.query, call.key, call.value
+    if (
+        query.dim() == key.dim() == value.dim() == 4
+        and query.shape[:2] == key.shape[:2] == value.shape[:2]
+    ):
+        return query, key, value
+    lead = call.weights_shape[:-2]
+
+    def reshaped(tensor: Tensor, lead: tuple[int, ...]) -> Tensor:
+        tensor = tensor.expand(*lead, *tensor.shape[-2:])
+        heads = lead[-1] if lead else 1
+        if tensor.dim() == 4:
+            return tensor
+        return tensor.reshape(math.prod(lead[:-1]), heads, *tensor.shape[-2:])
+
+    query = reshaped(query, lead)
+    key, value = (
+        reshaped(x, (*lead[:-1], x.size(-3)) if call.enable_gqa else lead) for x in (key, value)
+    )
+    if key.size(1) != value.size(1):  # grouped queries with a group size of their own for values
+        key, value = (x.repeat_interleave(query.size(1) // x.size(1), 1) for x in (key, value))
+    return query, key, value
+
+
+def _mask_as_4d(mask: Tensor, call: AttentionCall) -> Tensor:
+    """Broadcast views stay views where the call has the usual four dimensions."""
+    while mask.dim() < 4:
+        mask = mask[None]
+    lead = call.weights_shape[:-2]
+    if len(lead) <= 2:
+        return mask
+    mask = mask.expand(*lead, *mask.shape[-2:])
+    return mask.reshape(math.prod(lead[:-1]), lead[-1], *mask.shape[-2:])
+
+
+def _reshaped(call: AttentionCall, result: AttentionResult) -> AttentionResult:
+    """Back from four dimensions to those of the call."""
+    lead = call.weights_shape[:-2]
+    output = result.output.reshape(*lead, *result.output.shape[-2:])
+    weights, statistics = result.weights, result.statistics
+    if weights is not None and weights.layout == torch.strided:
+        weights = weights.reshape(*lead, *weights.shape[-2:])
+    if statistics is not None:
+        shape = output.shape[:-1]
+        statistics = RowStatistics(
+            statistics.nonzeros.reshape(shape), statistics.sums.reshape(shape)
+        )
+    return AttentionResult(output, weights, statistics)
+
+
+def _divided_by_length(call: AttentionCall, result: AttentionResult) -> AttentionResult:
+    """Divide weights, and with them all that follows, by (number of valid keys) to a power."""
+    queries, keys = call.query.size(-2), call.key.size(-2)
+    mask = call.attn_mask
+    if call.is_causal:
+        ends = torch.arange(1, queries + 1, device=call.query.device)
+        valid = ends.clamp(max=keys)[:, None]
+    elif mask is None:
+        valid = torch.full((1, 1), keys, device=call.query.device)
+    else:
+        mask = _mask_as_4d(mask, call)
+        visible = mask if mask.dtype == torch.bool else mask != -math.inf
+        valid = visible.expand(*visible.shape[:-1], keys).sum(-1, keepdim=True)
+    factor = valid.clamp(min=1).pow(-float(call.length_exponent))  # [..., queries, 1], float32
+    output = (result.output * factor).to(result.output.dtype)
+    weights, statistics = result.weights, result.statistics
+    if weights is not None and weights.layout == torch.sparse_csr:
+        rows = factor.expand(*result.output.shape[:-1], 1).flatten()
+        values = weights.values() * rows.repeat_interleave(weights.crow_indices().diff())
+        weights = torch.sparse_csr_tensor(
+            weights.crow_indices(),
+            weights.col_indices(),
+            values.to(weights.dtype),
+            weights.shape,
+            check_invariants=False,
+        )
+    elif weights is not None:
+        weights = (weights * factor).to(weights.dtype)
+    if statistics is not None:
+        statistics = statistics._replace(sums=statistics.sums * factor.squeeze(-1))
+    return AttentionResult(output, weights, statistics)

@@ -1,0 +1,30 @@
+"""Every kind of attention by the formula."""
+
+from relakit.ops.activations import ACTIVATIONS
+from relakit.ops.backends.base import Backend
+from relakit.ops.call import AttentionCall, AttentionResult, statistics_of
+from relakit.ops.reference import reference_attention
+from torch import Tensor
+
+
+class ReferenceBackend(Backend):
+    """The plain PyTorch formula, for everything."""
+
+    name = "reference"
+    description = "the formula in plain PyTorch; every activation, device and option"
+    activations = tuple(ACTIVATIONS)
+
+    def refusals(self, call: AttentionCall) -> list[str]:
+        return []
+
+    def run(self, call: AttentionCall) -> AttentionResult:
+        output, weights = reference_attention(call)
+        return AttentionResult(
+            output,
+            _in_wanted_form(weights, call.need_weights) if call.need_weights else None,
+            statistics_of(weights) if call.need_statistics else None,
+        )
+
+
+def _in_wanted_form(weights: Tensor, form: bool | str) -> Tensor:
+    return weights.reshape(-1, weights.size(-1)).to_sparse_csr() if form == "csr" else weights

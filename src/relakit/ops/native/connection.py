@@ -1,0 +1,77 @@
+"""The C++ extension, connected to torch: the way of every call from Python to the kernels."""
+
+import sys
+from functools import lru_cache
+from types import ModuleType
+from typing import Any, Final
+
+import torch
+from relakit.ops.native.attention import record_attention
+from relakit.ops.native.extension import EXTENSION, load_extension
+from relakit.ops.native.norm import record_norm
+from relakit.ops.torch_private import parts_for_extension
+from torch import Tensor
+
+_connected: Final[set[ModuleType | None]] = set()
+"""One extension, but for tests."""
+
+
+def connected_extension() -> Any:
+    """The extension, which can read torch's tensors; None where it is not there, or cannot."""
+    extension = sys.modules.get(EXTENSION)
+    return extension if extension in _connected else _connect()
+
+
+def _connect() -> Any:
+    try:
+        extension = load_extension()
+    except ImportError:
+        return None
+    if not _is_connected(extension):
+        return None
+    _connected.add(extension)
+    return extension
+
+
+@lru_cache(maxsize=4)
+def _is_connected(extension: ModuleType) -> bool:
+    return bool(extension.connect(connection_parts()))
+
+
+def connection_parts() -> dict[str, Any]:
+    """What the extension needs of torch and of us."""
+    return {
+        **parts_for_extension(),
+        "is_grad_enabled": torch.is_grad_enabled,
+        "get_num_threads": torch.get_num_threads,
+        "empty_like": torch.empty_like,
+        "contiguous_format": torch.contiguous_format,
+        "float32": torch.float32,
+        "int32": torch.int32,
+        "int64": torch.int64,
+        "draw_seed": draw_seed,
+        "empty_output": empty_output,
+        "record": record_attention,
+        "record_norm": record_norm,
+    }
+
+
+def draw_seed() -> Tensor:
+    """For dropout. One draw per call, so that torch.manual_seed makes it repeatable."""
+    return torch.randint(2**62, (1,), device="cpu")
+
+
+def empty_output(query: Tensor, value: Tensor) -> Tensor:
+    """Memory for the output, with heads inside positions where the query has them so."""
+    size = value.size(3)
+    if query.size(3) == size:
+        output = torch.empty_like(query)
+        if output.stride(3) == 1 or size == 1:  # not so where rows of the query overlap
+            return output
+    batch, heads, queries, _ = query.shape
+    _, head_stride, row_stride, _ = query.stride()
+    if heads > 1 and head_stride < row_stride:
+        # Not a transposed tensor: autograd would not let the caller change a view in place.
+        strides = (queries * heads * size, size, heads * size, 1)
+        return query.new_empty_strided((batch, heads, queries, size), strides)
+    return query.new_empty((batch, heads, queries, size))

@@ -1,0 +1,44 @@
+"""Normalisation of the attention output: equations 4 and 5 of the paper, and LayerNorm.
+
+Half-precision input is normalised in float32 and returned in its own dtype. The modules that hold
+the parameters are in `relakit.nn.norms`.
+"""
+
+from typing import Final
+
+import torch
+from relakit.ops.precision import wide
+from torch import Tensor
+
+DEFAULT_EPS: Final = 1e-8
+"""Added to the mean square inside the root, as in the authors' code."""
+
+
+def rms_norm(z: Tensor, gain: Tensor, *, eps: float = DEFAULT_EPS) -> Tensor:
+    """Eq. 4: ``z / RMS(z) * gain`` over the last dimension. A zero vector stays zero."""
+    z_wide = wide(z)
+    scale = torch.rsqrt(z_wide.square().mean(-1, keepdim=True) + eps)
+    return (z_wide * scale * gain).to(z.dtype)
+
+
+def gated(z: Tensor, normalised: Tensor, gate: Tensor) -> Tensor:
+    """Eq. 5: ``sigmoid(gate * z) * normalised``, where ``normalised`` is the norm of ``z``."""
+    return (torch.sigmoid(wide(z) * gate) * normalised).to(z.dtype)
+
+
+def gated_rms_norm(
+    z: Tensor, gain: Tensor, gate: Tensor | None, *, eps: float = DEFAULT_EPS
+) -> Tensor:
+    """Eq. 5 around eq. 4; eq. 4 alone without a gate."""
+    if gate is None:
+        return rms_norm(z, gain, eps=eps)
+    z_wide = wide(z)
+    return gated(z_wide, rms_norm(z_wide, gain, eps=eps), gate).to(z.dtype)
+
+
+def layer_norm(z: Tensor, gain: Tensor, bias: Tensor, *, eps: float = DEFAULT_EPS) -> Tensor:
+    """``(z - mean(z)) / std(z) * gain + bias`` over the last dimension (Ba et al., 2016)."""
+    z_wide = wide(z)
+    centred = z_wide - z_wide.mean(-1, keepdim=True)
+    scale = torch.rsqrt(centred.square().mean(-1, keepdim=True) + eps)
+    return (centred * scale * gain + bias).to(z.dtype)

@@ -1,0 +1,86 @@
+"""What relakit uses of torch beyond its public interface; a test of the same name lists it.
+
+Functions are imported by name: the way to them through modules would take as long as they do.
+"""
+
+from typing import Any
+
+from torch._C import (
+    DispatchKeySet,
+    _dispatch_keys,
+    _get_tracing_state,
+    _is_any_autocast_enabled,
+    _len_torch_dispatch_stack,
+    _len_torch_function_stack,
+)
+from torch._C._functorch import is_batchedtensor, peek_interpreter_stack
+from torch.autograd import Function, forward_ad
+from torch.compiler import is_compiling
+from torch.nn.modules.module import _has_any_global_hook
+
+import torch
+from torch import Tensor, nn
+
+
+def is_transforming() -> bool:
+    """Whether vmap, grad or another torch.func transform is at work."""
+    return not is_compiling() and peek_interpreter_stack() is not None
+
+
+def is_forward_mode() -> bool:
+    """Whether there may be tensors that carry forward-mode derivatives."""
+    return not is_compiling() and forward_ad._current_level >= 0
+
+
+def is_batched(tensor: Tensor) -> bool:
+    """Whether it is one of a batch of tensors that vmap hides."""
+    return not is_compiling() and is_batchedtensor(tensor)
+
+
+def recorder_of(function: type[Function]) -> Any:
+    """The function's ``apply`` without its look for transforms of torch.func.
+
+    It is for calls of which it is known that there are none: to look takes longer than to record.
+    """
+    return super(Function, function).apply  # type: ignore[misc]
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Whether calling the module does more than its ``forward``."""
+    return bool(
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+        or _has_any_global_hook()  # type: ignore[no-untyped-call]
+    )
+
+
+def _ordinary_keys() -> frozenset[int]:
+    """The sets of dispatch keys that strided CPU tensors have, as numbers."""
+    with torch.inference_mode(False):
+        usual = torch.empty(0, device="cpu")
+    with torch.inference_mode():
+        inference = torch.empty(0, device="cpu")
+    return frozenset(_dispatch_keys(tensor).raw_repr() for tensor in (usual, inference))
+
+
+def parts_for_extension() -> dict[str, Any]:
+    """What the C++ extension needs to read tensors, and to know that nothing else looks at them.
+
+    ``counters`` return 0, and ``states`` None, where nothing is at work: no mode for dispatch or
+    for torch functions, no transform of torch.func, no tracing. Dispatch keys tell apart what is
+    sparse, nested, on another device, batched by vmap, or still to be negated or filled with 0.
+    """
+    return {
+        "counters": (_len_torch_dispatch_stack, _len_torch_function_stack),
+        "states": (peek_interpreter_stack, _get_tracing_state),
+        "forward_ad": vars(forward_ad),
+        "tensor_type": Tensor,
+        "parameter_type": nn.Parameter,
+        "dispatch_keys": _dispatch_keys,
+        "number_of_keys": DispatchKeySet.raw_repr,
+        "ordinary_keys": _ordinary_keys(),
+        "exchange": getattr(Tensor, "__dlpack_c_exchange_api__", None),
+        "is_autocast_enabled": _is_any_autocast_enabled,
+    }
