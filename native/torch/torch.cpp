@@ -16,8 +16,6 @@ PyObject* name(const char* text) { return PyUnicode_InternFromString(text); }
 struct Names {
   PyObject* level = name("_current_level");
   PyObject* requires_grad = name("requires_grad");
-  PyObject* new_empty = name("new_empty");
-  PyObject* new_zeros = name("new_zeros");
   PyObject* for_dtype = Py_BuildValue("(s)", "dtype");
   PyObject* for_memory_format = Py_BuildValue("(s)", "memory_format");
 };
@@ -65,6 +63,8 @@ Torch::Torch(const nb::dict& parts)
       is_autocast_enabled_(parts["is_autocast_enabled"]),
       get_num_threads_(parts["get_num_threads"]),
       empty_like_(parts["empty_like"]),
+      new_empty_(parts["new_empty"]),
+      new_zeros_(parts["new_zeros"]),
       contiguous_format_(parts["contiguous_format"]),
       float32_(parts["float32"]),
       int32_(parts["int32"]),
@@ -164,14 +164,14 @@ nb::object Torch::empty(nb::handle like, const nb::object& sizes, Content conten
                             : content == Content::int32 ? int32_
                                                         : int64_;
   PyObject* arguments[] = {like.ptr(), sizes.ptr(), dtype.ptr()};
-  return checked(PyObject_VectorcallMethod(
-      names().new_empty, arguments, 2, content == Content::as_given ? nullptr : names().for_dtype));
+  return checked(PyObject_Vectorcall(new_empty_.ptr(), arguments, 2,
+                                     content == Content::as_given ? nullptr : names().for_dtype));
 }
 
 nb::object Torch::zeros(nb::handle like, Shape shape) const {
   const nb::object sizes = tuple_of(shape);
   PyObject* arguments[] = {like.ptr(), sizes.ptr()};
-  return checked(PyObject_VectorcallMethod(names().new_zeros, arguments, 2, nullptr));
+  return checked(PyObject_Vectorcall(new_zeros_.ptr(), arguments, 2, nullptr));
 }
 
 std::uint64_t Torch::draw_seed() const {

@@ -62,7 +62,8 @@ class Torch {
   nanobind::object dispatch_keys_, number_of_keys_;
   std::vector<std::uint64_t> ordinary_keys_;
   nanobind::object is_grad_enabled_, is_autocast_enabled_, get_num_threads_;
-  nanobind::object empty_like_, contiguous_format_, float32_, int32_, int64_, draw_seed_;
+  nanobind::object empty_like_, new_empty_, new_zeros_;
+  nanobind::object contiguous_format_, float32_, int32_, int64_, draw_seed_;
   decltype(dlpack::Exchange::view_of_object) view_of_object_ = nullptr;
 };
 

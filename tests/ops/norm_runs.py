@@ -6,7 +6,7 @@ import pytest
 
 import relakit
 import torch
-from relakit.ops.native import norm as native_norm
+from relakit.ops.native import extension
 from torch import Tensor, nn
 
 
@@ -26,5 +26,5 @@ def run(norm: nn.Module, z: Tensor, *, heads_apart: bool = False, upstream: Tens
 
 def run_plain(*args: Any, **kwargs: Any) -> list[Tensor]:
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv(native_norm.BACKEND_VARIABLE, "reference")
+        environment.setenv(extension.BACKEND_VARIABLE, "reference")
         return run(*args, **kwargs)

@@ -1,5 +1,7 @@
 """`relakit.attention` against `F.scaled_dot_product_attention`, and its errors."""
 
+import sys
+
 import pytest
 import torch.nn.functional as F
 
@@ -220,9 +222,10 @@ def test_nan_is_not_hidden() -> None:
     assert relakit.attention(q, k, v, power=2.0)[0, 0, 0].isnan().all()
 
 
-def test_function_and_package_share_a_name() -> None:
-    from relakit.ops import attention as functional
-    from relakit.ops import backends
+def test_the_function_hides_no_module() -> None:
+    import relakit.nn.variants
+    import relakit.ops.attention
 
-    assert relakit.attention is functional.attention
-    assert "reference" in backends.BACKENDS
+    assert relakit.attention is relakit.ops.attention.attention
+    assert "relakit.attention" not in sys.modules
+    assert dir(relakit) == sorted(relakit.__all__)

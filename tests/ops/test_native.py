@@ -283,10 +283,6 @@ REFUSED = {
     "activation": ({"activation": "gelu"}, "it computes relu, not 'gelu'"),
     "dtype": ({"dtype": torch.float64}, "float32 and bfloat16, not torch.float64"),
     "power": ({"power": 1.5}, "the powers 1 and 2, not 1.5"),
-    "weights": (
-        {"need_weights": True, "threshold": torch.zeros(2, requires_grad=True)},
-        "only where no gradients are recorded",
-    ),
     "mask": ({"attn_mask": torch.zeros(5, 5, requires_grad=True)}, "no gradient for the mask"),
 }
 

@@ -7,8 +7,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import relakit
 import torch
-from relakit.ops.native import extension, kernel_calls
-from relakit.ops.native.kernel_calls import Arguments
+from relakit.ops.native import extension
+from relakit.ops.native.operators import can_keep_bits
 from torch import Tensor
 
 try:
@@ -231,12 +231,11 @@ def test_threads_change_nothing_for_few_heads(kernels: str, heads: int, threshol
 def test_bits_change_nothing(kernels: str, queries: int) -> None:
     """Backward with what forward found, and without."""
     q, k, v = inputs(queries, queries, dim=32)
-    arguments = Arguments(q, k, v, None, torch.full((2,), 0.53), None, 0.25, 1, True, 0.0)
-    bits = kernel_calls.empty_bits(arguments).fill_(-1)
-    output = kernel_calls.forward(arguments, bits=bits)
+    arguments = (q, k, v, None, torch.full((2,), 0.53), None, 0.25, 1, True, 0.0)
+    output, bits = torch.ops.relakit.rela(*arguments, True)
     upstream = grid(9, *output.shape)
-    with_bits = kernel_calls.backward(upstream, arguments, bits, for_threshold=True)
-    without = kernel_calls.backward(upstream, arguments, None, for_threshold=True)
+    with_bits = torch.ops.relakit.rela_backward(upstream, bits, *arguments)
+    without = torch.ops.relakit.rela_backward(upstream, bits.new_empty(0), *arguments)
     for x, y in zip(with_bits, without, strict=True):
         torch.testing.assert_close(x, y, atol=1e-5 * float(y.abs().max() + 1), rtol=0)
     scores = ((q * 0.25) @ k.mT - 0.53).tril()
@@ -244,13 +243,13 @@ def test_bits_change_nothing(kernels: str, queries: int) -> None:
     assert torch.equal(found == 1, scores > 0)
 
 
-def test_bits_are_kept_while_they_are_small() -> None:
-    def arguments(length: int) -> Arguments:
-        x = torch.empty(1, 1, length, 64)
-        return Arguments(x, x, x, None, None, None, 1.0, 1, False, 0.0)
-
-    assert kernel_calls.can_keep_bits(arguments(8192))
-    assert not kernel_calls.can_keep_bits(arguments(8257))
+@pytest.mark.parametrize("length", [8192, 8257])
+def test_bits_are_kept_while_they_are_small(length: int) -> None:
+    """By the rule for compilers, and by that of the extension."""
+    x = torch.zeros(1, 1, length, 64, requires_grad=True)
+    assert can_keep_bits(x, x, x) == (length == 8192)
+    saved = relakit.attention(x, x, x, backend="native").grad_fn.saved_tensors
+    assert any(y is not None and y.dtype == torch.int64 for y in saved) == (length == 8192)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0])

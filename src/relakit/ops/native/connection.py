@@ -45,6 +45,8 @@ def connection_parts() -> dict[str, Any]:
         "is_grad_enabled": torch.is_grad_enabled,
         "get_num_threads": torch.get_num_threads,
         "empty_like": torch.empty_like,
+        "new_empty": Tensor.new_empty,
+        "new_zeros": Tensor.new_zeros,
         "contiguous_format": torch.contiguous_format,
         "float32": torch.float32,
         "int32": torch.int32,

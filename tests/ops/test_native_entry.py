@@ -1,4 +1,4 @@
-"""The extension's own way to tensors: what it refuses, and what it makes."""
+"""The extension's entry: what it refuses, and what it makes."""
 
 import ctypes
 import gc
@@ -11,14 +11,15 @@ from torch_states import OTHER_PLACES, OTHER_TENSORS, TRANSFORMS
 
 import torch
 from relakit.ops.native import extension
-from relakit.ops.native.direct import connection_parts, direct_calls
+from relakit.ops.native.attention import Options
+from relakit.ops.native.connection import connected_extension, connection_parts
 from torch import Tensor, nn
 
-native = direct_calls()
+native = connected_extension()
 if native is None:
     pytest.skip("no C++ extension that can read this torch's tensors", allow_module_level=True)
 
-OPTIONS = (False, None, 0.0, 1.0)
+PLAIN = {"is_causal": False, "scale": None, "threshold": 0.0, "power": 1.0, "dropout": 0.0}
 
 
 def tensors(dtype: torch.dtype = torch.float32) -> list[Tensor]:
@@ -28,14 +29,43 @@ def tensors(dtype: torch.dtype = torch.float32) -> list[Tensor]:
 
 
 def forward(
-    query: Any, key: Any, value: Any, mask: Any = None, options: Any = OPTIONS, backend: Any = None
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any = None,
+    backend: Any = None,
+    weights: Any = False,
+    statistics: Any = False,
+    grouped: bool = False,
+    **options: Any,
 ) -> Any:
-    return native.direct_forward(query, key, value, mask, *options, backend)
+    given = {**PLAIN, **options}
+    return native.attention(
+        query,
+        key,
+        value,
+        mask,
+        given["dropout"],
+        given["is_causal"],
+        given["scale"],
+        grouped,
+        given["threshold"],
+        given["power"],
+        weights,
+        statistics,
+        backend,
+        None,
+    )
 
 
 def backward(inputs: list[Any], grad: Any, mask: Any = None, bits: Any = None) -> Any:
+    """Gradients of query, key and value."""
+    options = Options(False, 8**-0.5, 1, 0.0, 0)
     with torch.no_grad():
-        return native.direct_backward(grad, *inputs, mask, bits, *OPTIONS)
+        result = native.attention_backward(
+            grad, None, None, bits, options, mask, 0.0, None, None, tuple(inputs), False, False
+        )
+    return None if result is None else result[7:]
 
 
 @pytest.mark.parametrize("place", OTHER_PLACES)
@@ -111,7 +141,6 @@ WRONG_TENSORS: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Any, ...]]] = 
     "float16": lambda q, k, v: (q.half(), k.half(), v.half()),
     "mixed": lambda q, k, v: (q, k.bfloat16(), v),
     "not rows": lambda q, k, v: (q, k.mT.contiguous().mT, v),
-    "no features": lambda q, k, v: (q[..., :0], k[..., :0], v),
     "no memory": lambda q, k, v: (q, k, _without_memory(v)),
     "many features": lambda q, k, v: tuple(nn.functional.pad(x, (0, 249)) for x in (q, k, v)),
 }
@@ -121,29 +150,47 @@ WRONG_TENSORS: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Any, ...]]] = 
 def test_refuses_tensors_with(case: str) -> None:
     inputs = WRONG_TENSORS[case](*tensors())
     assert forward(*inputs) is None
-    assert backward(list(inputs), torch.ones(2, 3, 4, 8)) is None
+    if case != "other heads":  # they are queries in groups, which backward need not be told
+        assert backward(list(inputs), torch.ones(2, 3, 4, 8)) is None
 
 
-REFUSED_OPTIONS: dict[str, tuple[Any, ...]] = {
-    "is_causal no bool": (1, None, 0.0, 1.0),
-    "integer scale": (False, 1, 0.0, 1.0),
-    "scale in a tensor": (False, torch.tensor(1.0), 0.0, 1.0),
-    "learned threshold": (False, None, torch.zeros(3), 1.0),
-    "integer threshold": (False, None, 0, 1.0),
-    "NaN": (False, None, float("nan"), 1.0),
-    "infinity": (False, None, float("inf"), 1.0),
-    "beyond float32": (False, None, -1e39, 1.0),
-    "power 3": (False, None, 0.0, 3.0),
-    "power 1.5": (False, None, 0.0, 1.5),
-    "huge power": (False, None, 0.0, 10**400),
-    "power as text": (False, None, 0.0, "1"),
+REFUSED_OPTIONS: dict[str, dict[str, Any]] = {
+    "is_causal no bool": {"is_causal": 1},
+    "scale in a tensor": {"scale": torch.tensor(1.0)},
+    "too few thresholds": {"threshold": torch.zeros(2)},
+    "one threshold in a tensor": {"threshold": torch.zeros(())},
+    "thresholds in float64": {"threshold": torch.zeros(3).double()},
+    "NaN": {"threshold": float("nan")},
+    "infinity": {"threshold": float("inf")},
+    "beyond float32": {"threshold": -1e39},
+    "huge threshold": {"threshold": 10**400},
+    "threshold as text": {"threshold": "0"},
+    "power 3": {"power": 3.0},
+    "power 1.5": {"power": 1.5},
+    "huge power": {"power": 10**400},
+    "power as text": {"power": "1"},
+    "dropout below 0": {"dropout": -0.1},
+    "dropout above 1": {"dropout": 1.1},
+    "dropout not a number": {"dropout": float("nan")},
+    "dropout as text": {"dropout": "0.1"},
+    "unknown weights": {"weights": "coo"},
+    "weights as a number": {"weights": 1},
 }
 
 
 @pytest.mark.parametrize("case", REFUSED_OPTIONS)
 def test_refuses_options(case: str) -> None:
-    assert forward(*tensors(), None, REFUSED_OPTIONS[case]) is None
-    assert forward(*tensors(), None, (False, 0.5, -1.0, 2)) is not None
+    state = torch.get_rng_state()
+    assert forward(*tensors(), **REFUSED_OPTIONS[case]) is None
+    assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn for dropout
+    assert forward(*tensors(), scale=0.5, threshold=-1, power=2, dropout=0.5) is not None
+
+
+def test_refuses_heads_that_do_not_divide() -> None:
+    query, key, value = tensors()
+    assert forward(query, key[:, :1], value[:, :1], grouped=True).shape == (2, 3, 4, 8)
+    assert forward(query, key[:, :2], value[:, :2], grouped=True) is None
+    assert forward(query, key[:, :0], value[:, :0], grouped=True) is None
 
 
 REFUSED_MASKS: dict[str, Callable[[], Tensor]] = {
@@ -164,8 +211,8 @@ def test_refuses_a_mask_with(case: str) -> None:
 
 
 def test_a_mask_and_causality_do_not_go_together() -> None:
-    assert forward(*tensors(), torch.zeros(4, 6), (True, None, 0.0, 1.0)) is None
-    assert forward(*tensors(), None, (True, None, 0.0, 1.0)) is not None
+    assert forward(*tensors(), torch.zeros(4, 6), is_causal=True) is None
+    assert forward(*tensors(), is_causal=True) is not None
 
 
 class TestTheOutput:
@@ -202,24 +249,30 @@ class TestRecordedCalls:
     def leaves(self) -> list[Tensor]:
         return [x.requires_grad_() for x in tensors()]
 
+    def kept_bits(self, output: Tensor) -> Any:
+        """What forward kept for backward: bytes, a tensor or None."""
+        saved = output.grad_fn.saved_tensors
+        return output.grad_fn.call[3] if saved[6] is None else saved[6]
+
     def test_each_input_may_want_a_gradient(self) -> None:
         for position in range(3):
             inputs = tensors()
             inputs[position] = nn.Parameter(inputs[position])
-            assert type(forward(*inputs)) is tuple
+            assert forward(*inputs).requires_grad
             with torch.no_grad():
-                assert type(forward(*inputs)) is Tensor
+                assert not forward(*inputs).requires_grad
+        threshold = torch.zeros(3, requires_grad=True)
+        assert forward(*tensors(), threshold=threshold).requires_grad
 
     def test_bits_say_which_scores_are_positive(self) -> None:
         q, k, v = self.leaves()
-        output, bits = forward(q, k, v)
-        assert not output.requires_grad
+        bits = self.kept_bits(forward(q, k, v))
         words = torch.frombuffer(bytearray(bits), dtype=torch.int64).view(2, 3, 4, 1)
         assert torch.equal((words >> torch.arange(6)) & 1, ((q @ k.mT) > 0).long())
 
     def test_many_bits_are_in_a_tensor(self) -> None:
         x = torch.randn(1, 2, 500, 8, requires_grad=True)
-        _, bits = forward(x, x, x)
+        bits = self.kept_bits(forward(x, x, x))
         assert bits.shape == (1, 2, 500, 8)
         assert bits.dtype == torch.int64
         grads = backward([x, x, x], torch.ones_like(x), bits=bits)
@@ -228,14 +281,16 @@ class TestRecordedCalls:
 
     def test_more_bits_than_numbers_are_not_kept(self) -> None:
         x = torch.randn(1, 1, 3000, 1, requires_grad=True)
-        assert forward(x, x, x)[1] is None
+        assert self.kept_bits(forward(x, x, x)) is None
 
     def test_bits_of_another_call_are_refused(self) -> None:
         inputs, grad = tensors(), torch.ones(2, 3, 4, 8)
         right = torch.zeros(2, 3, 4, 1, dtype=torch.int64)
         assert backward(inputs, grad, bits=right) is not None
-        for wrong in (right[:1], right.int(), right.flatten(), right.expand(2, 3, 4, 2)[..., :1]):
+        for wrong in (right[:1], right.int(), right.expand(2, 3, 4, 2)):
             assert backward(inputs, grad, bits=wrong) is None
+        apart = torch.zeros(2, 3, 4, 4, dtype=torch.int64)[..., ::4]
+        assert backward(inputs, grad, bits=apart) is None
         assert backward(inputs, grad, bits=bytes(2 * 3 * 4 * 8)) is not None
         assert backward(inputs, grad, bits=bytes(8)) is None
 
@@ -248,13 +303,27 @@ class TestRecordedCalls:
             assert grad.is_contiguous()
 
     def test_refuses_to_be_differentiated_twice(self) -> None:
+        options = Options(False, 1.0, 1, 0.0, 0)
+        assert torch.is_grad_enabled()
         assert (
-            native.direct_backward(torch.ones(2, 3, 4, 8), *tensors(), None, None, *OPTIONS) is None
+            native.attention_backward(
+                torch.ones(2, 3, 4, 8),
+                *(None, None, None),
+                options,
+                *(None, 0.0, None, None),
+                tuple(tensors()),
+                *(False, False),
+            )
+            is None
         )
 
     def test_refuses_another_gradient(self) -> None:
         for wrong in (torch.ones(2, 3, 4, 7), torch.ones(4, 8), torch.ones(2, 3, 4, 8).double(), 1):
             assert backward(tensors(), wrong) is None
+
+    def test_sparse_weights_are_refused(self) -> None:
+        assert forward(*tensors(), weights="csr") is not None
+        assert forward(*self.leaves(), weights="csr") is None
 
 
 class _Header(ctypes.Structure):
@@ -273,7 +342,7 @@ class TestVersionsOfTheInterface:
         return new(ctypes.addressof(header), b"dlpack_exchange_api", None)
 
     def connect(self, exchange: Any) -> bool:
-        return native.connect_torch({**connection_parts(), "exchange": exchange})
+        return native.connect({**connection_parts(), "exchange": exchange})
 
     def test_another_one_is_not_used(self) -> None:
         for major in (0, 2):
@@ -294,4 +363,4 @@ class TestVersionsOfTheInterface:
         assert not self.connect(None)
         assert not self.connect(1)
         with pytest.raises(KeyError):
-            native.connect_torch({})
+            native.connect({})

@@ -1,15 +1,17 @@
-"""Calls without special options, which go to the kernels past checks and backends."""
+"""Calls that the extension serves by itself, and what autograd makes of them."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from torch._dynamo import compiled_autograd
+from torch_states import OTHER_PLACES
+from watched_extension import WatchedExtension
 
 import relakit
 import torch
-from relakit.ops import attention as functional
-from relakit.ops.native import extension, usual
+from relakit.ops import attention as ops_attention
+from relakit.ops.native import extension
 from torch import Tensor
 
 if extension.why_unavailable():
@@ -34,33 +36,12 @@ def with_gradients(tensors: tuple[Tensor, ...], **options: Any) -> list[Tensor]:
     return [output.detach(), *torch.autograd.grad(output, leaves, upstream)]
 
 
-def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where torch is too old for the extension to read its tensors."""
-    monkeypatch.setattr(usual, "direct_calls", lambda: None)
-    monkeypatch.setattr(usual, "CONNECTED", set())
-
-
-@pytest.fixture(params=["C++", "Python"])
-def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "Python":
-        in_python(monkeypatch)
-    elif usual.direct_calls() is None:
-        pytest.skip("the extension cannot read this torch's tensors")
-
-
 @pytest.fixture
-def direct(either: None, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each call, whether it went to the kernels directly."""
-    answers: list[bool] = []
-    original = functional.usual_attention
-
-    def usual_attention(*arguments: Any) -> Tensor | None:
-        output = original(*arguments)
-        answers.append(output is not None)
-        return output
-
-    monkeypatch.setattr(functional, "usual_attention", usual_attention)
-    return answers
+def direct(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each call, whether the extension served it at once."""
+    watched = WatchedExtension(ops_attention.connected_extension(), "attention")
+    monkeypatch.setattr(ops_attention, "connected_extension", lambda: watched)
+    return watched.served
 
 
 MASKS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -85,7 +66,7 @@ def test_equals_the_reference(direct: list[bool], mask: str) -> None:
         expected = with_gradients(inputs(40, 70), backend="reference", **everything)
         for x, y in zip(actual, expected, strict=True):
             torch.testing.assert_close(x, y, atol=1e-5 * float(y.abs().max() + 1), rtol=0)
-    assert direct == [True] * 2
+    assert direct == [True, False] * 2  # the reference is not for it
 
 
 @pytest.mark.parametrize(
@@ -116,19 +97,22 @@ LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("value_dim", [16, 24])
-def test_both_ways_give_the_same_bits(
-    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, layout: str, value_dim: int
-) -> None:
+def test_operators_give_the_same_bits(dtype: torch.dtype, layout: str, value_dim: int) -> None:
+    """In a mode that watches, calls go to torch's operators."""
     tensors = tuple(
         LAYOUTS[layout](torch.randn_like(x).to(dtype)) for x in inputs(40, 70, value_dim=value_dim)
     )
-    cases = [MASKS[name]() for name in MASKS] + [{"threshold": 0.3}, {"power": 2}, {"scale": 0.7}]
+    cases = [MASKS[name]() for name in MASKS]
+    cases += [{"threshold": 0.3}, {"power": 2}, {"scale": 0.7}, {"dropout_p": 0.5}]
     if dtype == torch.bfloat16:
         cases.append({"attn_mask": grid(3, 40, 70).bfloat16()})
-    results = [with_gradients(tensors, **options) for options in cases]
-    in_python(monkeypatch)
-    for options, result in zip(cases, results, strict=True):
-        for x, y in zip(with_gradients(tensors, **options), result, strict=True):
+    for options in cases:
+        torch.manual_seed(0)
+        result = with_gradients(tensors, **options)
+        torch.manual_seed(0)
+        with OTHER_PLACES["dispatch mode"]():
+            watched = with_gradients(tensors, **options)
+        for x, y in zip(watched, result, strict=True):
             assert torch.equal(x, y)
             assert x.stride() == y.stride()
 
@@ -143,14 +127,14 @@ def test_both_ways_give_the_same_bits(
         lambda q, k, v: (torch.nn.functional.pad(x, (0, 300)) for x in (q, k, v)),
     ],
 )
-def test_the_unusual_goes_the_long_way(direct: list[bool], change: Any) -> None:
+def test_the_unusual_goes_another_way(direct: list[bool], change: Any) -> None:
     tensors = tuple(change(*inputs(5, 7)))
     output = relakit.attention(*tensors)
-    torch.testing.assert_close(output, relakit.attention(*tensors, backend="reference"))
     assert direct == [False]
+    torch.testing.assert_close(output, relakit.attention(*tensors, backend="reference"))
 
 
-def test_errors_are_those_of_the_long_way(direct: list[bool]) -> None:
+def test_errors_have_words(direct: list[bool]) -> None:
     q, k, v = inputs(5, 7)
     with pytest.raises(ValueError, match="same number of positions"):
         relakit.attention(q, k, v[:, :, :6])
@@ -201,7 +185,7 @@ class TestBackward:
             torch.testing.assert_close(x, y, atol=1e-5 * float(y.abs().max() + 1), rtol=0)
 
     @pytest.mark.parametrize("threshold", [0.0, 0.53])
-    def test_twice(self, either: None, tensors: tuple[Tensor, ...], threshold: float) -> None:
+    def test_twice(self, tensors: tuple[Tensor, ...], threshold: float) -> None:
         leaves = self.leaves(tensors)
         total = relakit.attention(*leaves, threshold=threshold).sum()
         first = torch.autograd.grad(total, leaves, retain_graph=True)
@@ -211,9 +195,7 @@ class TestBackward:
         with pytest.raises(RuntimeError, match="second time"):
             torch.autograd.grad(total, leaves)
 
-    def test_saved_tensors_come_back_changed(
-        self, either: None, tensors: tuple[Tensor, ...]
-    ) -> None:
+    def test_saved_tensors_come_back_changed(self, tensors: tuple[Tensor, ...]) -> None:
         """With equal numbers, but not ordinary: to be negated, or with gaps."""
 
         def unpack(x: Tensor) -> Tensor:
@@ -226,9 +208,7 @@ class TestBackward:
             total = relakit.attention(*leaves).sum()
         self.assert_right(torch.autograd.grad(total, leaves), tensors)
 
-    def test_an_input_changed_in_place_is_noticed(
-        self, either: None, tensors: tuple[Tensor, ...]
-    ) -> None:
+    def test_an_input_changed_in_place_is_noticed(self, tensors: tuple[Tensor, ...]) -> None:
         leaves = self.leaves(tensors)
         output = relakit.attention(*leaves)
         with torch.no_grad():
@@ -236,7 +216,7 @@ class TestBackward:
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             output.sum().backward()
 
-    def test_only_some_want_gradients(self, either: None, tensors: tuple[Tensor, ...]) -> None:
+    def test_only_some_want_gradients(self, tensors: tuple[Tensor, ...]) -> None:
         expected = self.expected(tensors)
         for position in range(3):
             given = [x.clone() for x in tensors]
@@ -249,7 +229,7 @@ class TestBackward:
             )
 
     @pytest.mark.parametrize("threshold", [0.0, 0.53])
-    def test_second_derivatives(self, either: None, threshold: float) -> None:
+    def test_second_derivatives(self, threshold: float) -> None:
         leaves = [x.double().float().requires_grad_() for x in inputs(3, 4)]
         results = []
         for backend in ("native", "reference"):
@@ -260,7 +240,7 @@ class TestBackward:
         for x, y in zip(*results, strict=True):
             torch.testing.assert_close(x, y, atol=1e-3, rtol=1e-4)
 
-    def test_a_compiler_for_backward(self, either: None, tensors: tuple[Tensor, ...]) -> None:
+    def test_a_compiler_for_backward(self, tensors: tuple[Tensor, ...]) -> None:
         leaves = self.leaves(tensors)
         total = relakit.attention(*leaves, threshold=0.53).sum()
         torch._dynamo.reset()
@@ -277,3 +257,105 @@ def test_a_sliding_window_over_few_queries() -> None:
     expected = relakit.attention(query, key, value, backend="reference")
     torch.testing.assert_close(relakit.attention(query, key, value), expected)
     torch.testing.assert_close(relakit.attention_details(query, key, value).output, expected)
+
+
+class TestWeights:
+    """Weights under autograd, which `MultiheadAttention` asks for by default."""
+
+    @pytest.fixture(params=[{}, {"power": 2.0}, {"threshold": 0.53}, {"is_causal": True}], ids=str)
+    def options(self, request: pytest.FixtureRequest) -> dict[str, Any]:
+        return dict(request.param)
+
+    def gradients(
+        self, backend: str, options: dict[str, Any], *, of_output: float, of_weights: float
+    ) -> list[Tensor]:
+        leaves = [x.requires_grad_() for x in inputs(5, 7)]
+        threshold = torch.full((2,), options.get("threshold", 0.0)).requires_grad_()
+        options = {**options, "threshold": threshold}
+        output, weights = relakit.attention(*leaves, need_weights=True, backend=backend, **options)
+        loss = of_output * output.square().sum() + of_weights * weights.square().sum()
+        return [
+            output,
+            weights,
+            *torch.autograd.grad(loss, [*leaves, threshold], allow_unused=True),
+        ]
+
+    @pytest.mark.parametrize(("of_output", "of_weights"), [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0)])
+    def test_gradients(
+        self,
+        direct: list[bool],
+        options: dict[str, Any],
+        of_output: float,
+        of_weights: float,
+    ) -> None:
+        sums = {"of_output": of_output, "of_weights": of_weights}
+        actual = self.gradients("native", options, **sums)
+        assert direct == [True]
+        expected = self.gradients("reference", options, **sums)
+        for x, y in zip(actual, expected, strict=True):
+            y = torch.zeros_like(x) if y is None else y
+            torch.testing.assert_close(torch.zeros_like(y) if x is None else x, y)
+
+    def test_only_the_weights_are_used(self) -> None:
+        x = inputs(5, 5, value_dim=16)[0].requires_grad_()
+        _, weights = relakit.attention(x, x, x, need_weights=True, backend="native")
+        (actual,) = torch.autograd.grad(weights.sum(), x)
+        _, weights = relakit.attention(x, x, x, need_weights=True, backend="reference")
+        torch.testing.assert_close(actual, torch.autograd.grad(weights.sum(), x)[0])
+
+    def test_dropout(self) -> None:
+        """A dropped weight passes no gradient, a kept one as many times as it is larger."""
+        q, k, v = (x.requires_grad_() for x in inputs(40, 70))
+        _, weights = relakit.attention(q, k, v, dropout_p=0.5, need_weights=True)
+        upstream = grid(5, *weights.shape)
+        scores = (q * 16**-0.5) @ k.mT
+        kept = torch.where(weights.detach() != 0, 2.0, 0.0)
+        torch.testing.assert_close(weights, scores * kept)
+        for x in (q, k):
+            (actual,) = torch.autograd.grad(weights, x, upstream, retain_graph=True)
+            (expected,) = torch.autograd.grad(scores * kept, x, upstream, retain_graph=True)
+            torch.testing.assert_close(actual, expected)
+
+    def test_second_derivatives(self) -> None:
+        results = []
+        for backend in ("native", "reference"):
+            leaves = [x.requires_grad_() for x in inputs(3, 4)]
+            output, weights = relakit.attention(*leaves, need_weights=True, backend=backend)
+            loss = output.square().sum() + weights.square().sum()
+            grads = torch.autograd.grad(loss, leaves, create_graph=True)
+            total = sum((g.square().sum() for g in grads), torch.zeros(()))
+            results.append(torch.autograd.grad(total, leaves))
+        for x, y in zip(*results, strict=True):
+            torch.testing.assert_close(x, y, atol=1e-3, rtol=1e-4)
+
+    def test_half_precision(self) -> None:
+        leaves = [x.bfloat16().requires_grad_() for x in inputs(5, 7)]
+        output, weights = relakit.attention(*leaves, need_weights=True, backend="native")
+        assert weights.dtype == torch.bfloat16
+        grads = torch.autograd.grad(output.sum() + weights.sum(), leaves)
+        assert all(grad.dtype == torch.bfloat16 for grad in grads)
+
+
+@pytest.mark.parametrize("name", ["grouped heads", "learned thresholds", "dropout", "statistics"])
+def test_one_way_for_every_option(direct: list[bool], name: str) -> None:
+    q, k, v = (x.requires_grad_() for x in inputs(5, 7))
+    if name == "grouped heads":
+        relakit.attention(q, k[:, :1], v[:, :1], enable_gqa=True).sum().backward()
+    elif name == "learned thresholds":
+        threshold = torch.zeros(2, requires_grad=True)
+        relakit.attention(q, k, v, threshold=threshold).sum().backward()
+        assert threshold.grad is not None
+    elif name == "dropout":
+        relakit.attention(q, k, v, dropout_p=0.1).sum().backward()
+    else:
+        assert relakit.attention_details(q, k, v).statistics is not None
+    assert direct == [True]
+
+
+def test_dropout_follows_the_generator() -> None:
+    q, k, v = inputs(5, 7)
+    torch.manual_seed(3)
+    first, second = (relakit.attention(q, k, v, dropout_p=0.5) for _ in range(2))
+    torch.manual_seed(3)
+    assert torch.equal(relakit.attention(q, k, v, dropout_p=0.5), first)
+    assert not torch.equal(first, second)
