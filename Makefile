@@ -55,7 +55,7 @@ bench: $(STAMP)
 	@$(MAKE) --no-print-directory $(PEERS)/.installed || echo \
 		'Note: the other toolkits could not be installed; they are left out.'
 	@$(BIN)/relakit bench attention --quick
-	@$(BIN)/python benchmarks/attention_overhead.py
+	@$(BIN)/python benchmarks/call_cost.py --rounds 9
 	@$(BIN)/relakit bench train --quick --peer-python $(PEERS)/bin/python
 	@$(BIN)/relakit bench decode --quick --peer-python $(PEERS)/bin/python
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from relakit.bench.attention_results import CaseResult, Measurement
 from relakit.bench.cases import MODES, make_case
 from relakit.bench.plot import DEMO_LABEL, draw, write_plots
-from relakit.bench.results import CaseResult, Measurement
 
 pytest.importorskip("matplotlib")
 

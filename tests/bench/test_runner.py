@@ -3,10 +3,10 @@
 import pytest
 
 import torch
+from relakit.bench.attention_results import Settings
 from relakit.bench.cases import MODES, Case, make_case
 from relakit.bench.contenders import CONTENDERS
 from relakit.bench.presets import Job
-from relakit.bench.results import Settings
 from relakit.bench.runner import run_case, run_jobs
 from relakit.ops.backends import BACKENDS, ReferenceBackend
 from relakit.ops.call import AttentionCall, AttentionResult

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
+from relakit.bench.attention_results import CaseResult, Measurement, Settings
 from relakit.bench.cases import make_case
-from relakit.bench.results import CaseResult, Measurement, Settings
 from relakit.bench.tables import WIDTH, print_by_mode, print_smallest, print_targets
 
 RELA = Measurement(

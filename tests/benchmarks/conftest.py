@@ -1,8 +1,8 @@
-"""The peers' modules are scripts beside each other, not a package."""
+"""The benchmarks are scripts beside each other, and so are the peers' workers: no packages."""
 
 import sys
 from pathlib import Path
 
-PEERS = Path(__file__).parents[2] / "benchmarks" / "peers"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
-sys.path.insert(0, str(PEERS))
+sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS / "peers")]

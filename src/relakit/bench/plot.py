@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from relakit.bench.attention_results import CaseResult
 from relakit.bench.cases import DEMO, MODES, Case
-from relakit.bench.results import CaseResult
 from relakit.report.figure_files import save_figure, why_no_figures
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
+from relakit.bench.attention_results import CaseResult, Measurement, Settings
 from relakit.bench.cases import Case
 from relakit.bench.contenders import (
     CONTENDERS,
@@ -16,7 +17,6 @@ from relakit.bench.contenders import (
 from relakit.bench.inputs import Inputs, make_inputs, measure_zeros
 from relakit.bench.memory import measure_peak_mib, why_no_memory
 from relakit.bench.presets import Job
-from relakit.bench.results import CaseResult, Measurement, Settings
 from relakit.bench.timing import ratios, spread, time_interleaved
 from relakit.ops.call import AttentionCall
 from relakit.ops.reference import reference_attention

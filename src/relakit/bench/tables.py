@@ -1,7 +1,7 @@
 """Results as tables for the terminal. Numbers are rounded here and nowhere else."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from rich.box import SIMPLE
@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.bench.attention_results import CaseResult, Measurement, Settings
 from relakit.bench.presets import SOFTMAXES
-from relakit.bench.results import CaseResult, Measurement, Settings
+from relakit.bench.rounds import Spread
 
 MEMORY_OF: Final = ("rela", "sdpa")
 WIDTH: Final = 160
@@ -128,6 +129,29 @@ def _table(results: Sequence[CaseResult], title: str, *, with_mode: bool) -> Tab
     return table
 
 
+def make_table(
+    title: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    left: Collection[str] = (),
+    bold: Collection[str] = (),
+    dim_rows: Collection[int] = (),
+) -> Table:
+    """A table of numbers: aligned right, except for the columns in ``left``."""
+    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
+    for heading in headings:
+        table.add_column(
+            heading,
+            justify="left" if heading in left else "right",
+            style="bold" if heading in bold else None,
+            no_wrap=True,
+        )
+    for number, row in enumerate(rows):
+        table.add_row(*row, style="dim" if number in dim_rows else None)
+    return table
+
+
 def _zeros(result: CaseResult) -> str:
     """Wanted and measured."""
     measured = result.zeros_measured
@@ -168,6 +192,14 @@ def _milliseconds(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     return f"{1000 * seconds:.3f}" if seconds < 1e-3 else number_text(1000 * seconds)
+
+
+def median_text(values: Spread | None) -> str:
+    return number_text(None if values is None else values.median)
+
+
+def quartiles_text(values: Spread | None) -> str:
+    return "-" if values is None else f"{number_text(values.lower)} to {number_text(values.upper)}"
 
 
 def number_text(value: float | None) -> str:

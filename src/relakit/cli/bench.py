@@ -18,7 +18,7 @@ from relakit.cli.bench_decode import decode
 from relakit.cli.bench_train import train
 
 if TYPE_CHECKING:
-    from relakit.bench.results import CaseResult, Settings
+    from relakit.bench.attention_results import CaseResult, Settings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -182,8 +182,8 @@ def attention(
         names = tuple(contender or CONTENDER_NAMES)
         jobs = [Job(case, names) for case in dict.fromkeys(made)]
 
+    from relakit.bench.attention_results import Settings
     from relakit.bench.contenders import check_contenders
-    from relakit.bench.results import Settings
     from relakit.ops.backends import check_backend_name
 
     check_backend_name(backend)
@@ -209,8 +209,8 @@ def plot(
     ] = None,
 ) -> None:
     """Draw plot.svg and plot.png again from a results.csv."""
+    from relakit.bench.attention_results import read_csv
     from relakit.bench.plot import write_plots
-    from relakit.bench.results import read_csv
 
     for path in write_plots(read_csv(results), results.parent if out is None else out):
         typer.echo(path)
@@ -220,9 +220,9 @@ def run(
     jobs: Sequence[Job], settings: "Settings", *, chosen: str, out: Path | None, resume: bool
 ) -> None:
     """Measure all jobs, print the tables, and keep the results if there is a place for them."""
+    from relakit.bench.attention_results import CSV_NAME, read_finished, write_results
     from relakit.bench.machine import describe_machine
     from relakit.bench.plot import why_no_plot, write_plots
-    from relakit.bench.results import CSV_NAME, read_finished, write_results
     from relakit.bench.runner import run_jobs
 
     messages = Console(stderr=True, highlight=False)

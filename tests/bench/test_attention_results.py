@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relakit.bench.cases import Case, make_case
-from relakit.bench.machine import Machine
-from relakit.bench.results import (
+from relakit.bench.attention_results import (
     COLUMNS,
     CaseResult,
     Measurement,
@@ -18,6 +16,8 @@ from relakit.bench.results import (
     read_finished,
     write_results,
 )
+from relakit.bench.cases import Case, make_case
+from relakit.bench.machine import Machine
 from relakit.data.whole_files import write_whole
 
 MACHINE = Machine(
