@@ -9,15 +9,16 @@ import pytest
 
 from relakit.bench.attention_results import (
     COLUMNS,
+    AttentionSettings,
     CaseResult,
     Measurement,
-    Settings,
     read_csv,
     read_finished,
     write_results,
 )
 from relakit.bench.cases import Case, make_case
 from relakit.bench.machine import Machine
+from relakit.bench.rounds import Spread
 from relakit.data.whole_files import write_whole
 
 MACHINE = Machine(
@@ -28,7 +29,7 @@ MACHINE = Machine(
     torch_instructions="AVX2",
     rela_instructions=None,
 )
-SETTINGS = Settings()
+SETTINGS = AttentionSettings()
 
 
 def measured(contender: str, ratio: float) -> Measurement:
@@ -36,12 +37,8 @@ def measured(contender: str, ratio: float) -> Measurement:
         contender=contender,
         backend="native" if contender == "rela" else None,
         rounds=7,
-        seconds=ratio / 3,
-        seconds_lower=ratio / 4,
-        seconds_upper=ratio / 2,
-        ratio=ratio,
-        ratio_lower=0.9 * ratio,
-        ratio_upper=1.1 * ratio,
+        seconds=Spread(ratio / 3, ratio / 4, ratio / 2),
+        ratio=Spread(ratio, 0.9 * ratio, 1.1 * ratio),
         gflops=1e9 / 7,
         peak_mib=1 / 3,
     )
@@ -121,7 +118,7 @@ class TestResume:
         ],
     )
     def test_other_settings_do_not_mix(
-        self, settings: Settings, machine: Machine, message: str, tmp_path: Path
+        self, settings: AttentionSettings, machine: Machine, message: str, tmp_path: Path
     ) -> None:
         write_results(tmp_path, RESULTS, SETTINGS, MACHINE)
         with pytest.raises(ValueError, match=message):
@@ -157,4 +154,4 @@ class TestSoftmaxRatio:
 )
 def test_settings_are_checked(wrong: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Settings(**wrong)
+        AttentionSettings(**wrong)

@@ -8,13 +8,14 @@ import pytest
 from relakit.bench.attention_results import CaseResult, Measurement
 from relakit.bench.cases import MODES, make_case
 from relakit.bench.plot import DEMO_LABEL, draw, write_plots
+from relakit.bench.rounds import spread
 
 pytest.importorskip("matplotlib")
 
 
 def result(mode: str, length: int, zeros: object, ratio: float | None) -> CaseResult:
-    rela = Measurement(contender="rela", seconds=1.0, ratio=1.0)
-    sdpa = Measurement(contender="sdpa", seconds=ratio, ratio=ratio)
+    rela = Measurement(contender="rela", ratio=spread([1.0]))
+    sdpa = Measurement(contender="sdpa", ratio=None if ratio is None else spread([ratio]))
     case = make_case(mode, length, zeros)  # type: ignore[arg-type]
     return CaseResult(case=case, zeros_measured=50.0, measurements=(rela, sdpa))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from relakit.bench import runner
+from relakit.bench import attention as runner
 from relakit.bench.cases import make_case
 from relakit.bench.presets import PRESETS, Job
 from relakit.cli.main import app

@@ -1,30 +1,33 @@
-"""Results of a run: every number, with the case and the settings that it belongs to.
-
-Written as CSV (one line per case and contender) and as JSON (the same lines, with machine and
-settings), after every case and in one go, so that a run that is cut short leaves whole files.
-"""
+"""Results of `relakit bench attention`: every number, with the case that it belongs to."""
 
 import csv
-import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from relakit.bench.cases import CASE_FIELDS, Case, parse_zeros
 from relakit.bench.machine import Machine
 from relakit.bench.presets import SOFTMAXES
-from relakit.data.whole_files import write_whole
+from relakit.bench.results import (
+    Measured,
+    Row,
+    Run,
+    read_earlier,
+    spread_columns,
+    write_csv,
+    write_json,
+)
+from relakit.bench.rounds import Spread
 
 CSV_NAME: Final = "results.csv"
 JSON_NAME: Final = "results.json"
-FORMAT: Final = 1
+BENCHMARK: Final = "attention"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How a run measures."""
+class AttentionSettings:
+    """How attention is measured."""
 
     threads: int = 1
     rounds: int | None = None
@@ -55,28 +58,34 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One contender in one case. Times are per call; None where it did not run."""
+    """One contender in one case; None where it did not run."""
 
     contender: str
     backend: str | None = None
     """The backend that served ReLA."""
     rounds: int = 0
-    seconds: float | None = None
-    """Median over the rounds."""
-    seconds_lower: float | None = None
-    """First quartile."""
-    seconds_upper: float | None = None
-    """Third quartile."""
-    ratio: float | None = None
-    """Its time divided by ReLA's in the same round, median: above 1 ReLA is faster."""
-    ratio_lower: float | None = None
-    ratio_upper: float | None = None
+    seconds: Spread | None = None
+    """Per call."""
+    ratio: Spread | None = None
+    """Its time divided by ReLA's in the same round: above 1 ReLA is faster."""
     gflops: float | None = None
-    """Billions of operations per second, by the count of the dense formula."""
+    """Billions of operations per second, as the dense formula counts them."""
     peak_mib: float | None = None
     """MiB above the inputs."""
     note: str = ""
     """Why something is missing."""
+
+    def row(self) -> Row:
+        return {
+            "contender": self.contender,
+            "backend": self.backend,
+            "rounds": self.rounds,
+            **spread_columns("seconds", self.seconds),
+            **spread_columns("ratio", self.ratio),
+            "gflops": self.gflops,
+            "peak_mib": self.peak_mib,
+            "note": self.note,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,36 +105,39 @@ class CaseResult:
     def faster_softmax(self) -> Measurement | None:
         """The faster one of the softmax contenders that ran."""
         ran = [m for m in map(self.of, SOFTMAXES) if m is not None and m.ratio is not None]
-        return min(ran, key=lambda m: m.ratio or 0.0, default=None)
+        return min(ran, key=lambda m: m.ratio.median if m.ratio else 0.0, default=None)
 
     @property
     def softmax_ratio(self) -> float | None:
         """Time of the faster softmax attention divided by ReLA's."""
-        return None if self.faster_softmax is None else self.faster_softmax.ratio
+        faster = self.faster_softmax
+        return None if faster is None or faster.ratio is None else faster.ratio.median
+
+    def rows(self) -> list[Row]:
+        about = {
+            **asdict(self.case),
+            "zeros_measured": self.zeros_measured,
+            "softmax_ratio": self.softmax_ratio,
+        }
+        return [{**about, **measurement.row()} for measurement in self.measurements]
 
 
-_MEASUREMENT_FIELDS: Final = tuple(field.name for field in fields(Measurement))
-COLUMNS: Final = (*CASE_FIELDS, "zeros_measured", "softmax_ratio", *_MEASUREMENT_FIELDS)
+COLUMNS: Final = (
+    *CASE_FIELDS,
+    "zeros_measured",
+    "softmax_ratio",
+    *Measurement(contender="").row(),
+)
 
 
 def write_results(
-    directory: Path, results: Sequence[CaseResult], settings: Settings, machine: Machine
+    directory: Path, results: Sequence[CaseResult], settings: AttentionSettings, machine: Machine
 ) -> None:
     """Write results.csv and results.json into a directory, which is made if need be."""
-    directory.mkdir(parents=True, exist_ok=True)
-    rows = [row for result in results for row in _rows(result)]
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_whole(directory / CSV_NAME, text.getvalue().encode())
-    document = {
-        "format": FORMAT,
-        "machine": asdict(machine),
-        "settings": asdict(settings),
-        "results": rows,
-    }
-    write_whole(directory / JSON_NAME, (json.dumps(document, indent=1) + "\n").encode())
+    rows = [row for result in results for row in result.rows()]
+    write_csv(directory / CSV_NAME, rows, COLUMNS)
+    run = Run(benchmark=BENCHMARK, settings=settings, machine=machine)
+    write_json(directory / JSON_NAME, run, Measured(rows=rows))
 
 
 def read_csv(path: Path) -> list[CaseResult]:
@@ -140,39 +152,17 @@ def read_csv(path: Path) -> list[CaseResult]:
         return _results(reader, path)
 
 
-def read_finished(directory: Path, settings: Settings, machine: Machine) -> list[CaseResult]:
+def read_finished(
+    directory: Path, settings: AttentionSettings, machine: Machine
+) -> list[CaseResult]:
     """Results of an earlier run with the same settings on the same machine; [] if there are none.
 
     Raises:
         ValueError: there are some, but measured differently.
     """
     path = directory / JSON_NAME
-    if not path.exists():
-        return []
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        earlier = {**document["machine"], **document["settings"]}
-        rows, version = document["results"], document["format"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is no benchmark result: {error}") from None
-    if version != FORMAT:
-        raise ValueError(f"{path} has format {version}, this relakit reads format {FORMAT}")
-    for name, value in {**asdict(machine), **asdict(settings)}.items():
-        if earlier.get(name) != value:
-            raise ValueError(
-                f"cannot resume: the results in {directory} were measured with {name} = "
-                f"{earlier.get(name)!r}, now it is {value!r}; choose another --out"
-            )
-    return _results(rows, path)
-
-
-def _rows(result: CaseResult) -> list[dict[str, Any]]:
-    about = {
-        **asdict(result.case),
-        "zeros_measured": result.zeros_measured,
-        "softmax_ratio": result.softmax_ratio,
-    }
-    return [{**about, **asdict(measurement)} for measurement in result.measurements]
+    run = Run(benchmark=BENCHMARK, settings=settings, machine=machine)
+    return _results(read_earlier(path, run).rows, path)
 
 
 def _results(rows: Iterable[Mapping[str, Any]], path: Path) -> list[CaseResult]:
@@ -206,16 +196,18 @@ def _parse(row: Mapping[str, Any]) -> tuple[Case, float | None, Measurement]:
     def number(name: str) -> float | None:
         return None if row[name] in (None, "") else float(row[name])
 
+    def spread(name: str) -> Spread | None:
+        median, lower, upper = (number(f"{name}{end}") for end in ("", "_lower", "_upper"))
+        if median is None or lower is None or upper is None:
+            return None
+        return Spread(median, lower, upper)
+
     measurement = Measurement(
         contender=str(row["contender"]),
         backend=row["backend"] or None,
         rounds=int(row["rounds"]),
-        seconds=number("seconds"),
-        seconds_lower=number("seconds_lower"),
-        seconds_upper=number("seconds_upper"),
-        ratio=number("ratio"),
-        ratio_lower=number("ratio_lower"),
-        ratio_upper=number("ratio_upper"),
+        seconds=spread("seconds"),
+        ratio=spread("ratio"),
         gflops=number("gflops"),
         peak_mib=number("peak_mib"),
         note=str(row["note"] or ""),

@@ -1,14 +1,13 @@
-"""Runs cases: makes the tensors, checks ReLA's result, times, measures memory."""
+"""Measures attention: makes a case's tensors, checks ReLA's result, times, measures memory."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
-from relakit.bench.attention_results import CaseResult, Measurement, Settings
+from relakit.bench.attention_results import AttentionSettings, CaseResult, Measurement
 from relakit.bench.cases import Case
 from relakit.bench.contenders import (
     CONTENDERS,
-    RELA,
     check_contenders,
     make_step,
     serving_backend,
@@ -16,23 +15,30 @@ from relakit.bench.contenders import (
 )
 from relakit.bench.inputs import Inputs, make_inputs, measure_zeros
 from relakit.bench.memory import measure_peak_mib, why_no_memory
-from relakit.bench.presets import Job
-from relakit.bench.timing import ratios, spread, time_interleaved
+from relakit.bench.presets import RELA, Job
+from relakit.bench.rounds import (
+    Budget,
+    CaseRounds,
+    Field,
+    RepeatedCall,
+    seconds_per_call,
+    take_turns,
+)
 from relakit.ops.call import AttentionCall
 from relakit.ops.reference import reference_attention
 
 CHECKED_QUERIES = 8
 
 
-def run_jobs(jobs: Iterable[Job], settings: Settings) -> Iterator[CaseResult]:
+def run_jobs(jobs: Iterable[Job], settings: AttentionSettings) -> Iterator[CaseResult]:
     """Run one case after the other; results come as they are finished."""
     with _threads(settings.threads):
         for job in jobs:
             yield run_case(job, settings)
 
 
-def run_case(job: Job, settings: Settings) -> CaseResult:
-    """Time all contenders of a case in turn, then measure the memory of each."""
+def run_case(job: Job, settings: AttentionSettings) -> CaseResult:
+    """Time all contenders of a case in turns, then measure the memory of each."""
     case = job.case
     names = list(dict.fromkeys((RELA, *job.contenders)))
     check_contenders(names)
@@ -46,38 +52,40 @@ def run_case(job: Job, settings: Settings) -> CaseResult:
     check_rela(inputs, settings.backend)
     zeros = 100 * measure_zeros(inputs)
     backend = serving_backend(inputs, settings.backend)
-    steps = {
-        name: make_step(name, case, inputs, settings.backend)
-        for name in names
-        if notes[name] is None
-    }
-    times = time_interleaved(steps, rounds=settings.rounds, seconds=settings.seconds)
-    del steps, inputs  # the processes that measure memory make their own
+    rounds = _time([name for name in names if notes[name] is None], case, inputs, settings)
+    del inputs  # the processes that measure memory make their own
     measurements = []
     for name in names:
         if notes[name] is not None:
             measurements.append(Measurement(contender=name, note=notes[name] or ""))
             continue
         peak, note = _peak(name, case, settings)
-        seconds = spread([t for t in times[name] if t is not None])
-        ratio = spread(ratios(times[name], times[RELA]))
+        seconds = rounds.values(name, seconds_per_call)
+        assert seconds is not None
         measurements.append(
             Measurement(
                 contender=name,
                 backend=backend if name == RELA else None,
-                rounds=sum(t is not None for t in times[name]),
-                seconds=seconds.median,
-                seconds_lower=seconds.lower,
-                seconds_upper=seconds.upper,
-                ratio=ratio.median,
-                ratio_lower=ratio.lower,
-                ratio_upper=ratio.upper,
+                rounds=len(rounds.of(name)),
+                seconds=seconds,
+                ratio=rounds.ratio(name, RELA, seconds_per_call),
                 gflops=case.flops / seconds.median / 1e9,
                 peak_mib=peak,
                 note=note,
             )
         )
     return CaseResult(case=case, zeros_measured=zeros, measurements=tuple(measurements))
+
+
+def _time(
+    names: Sequence[str], case: Case, inputs: Inputs, settings: AttentionSettings
+) -> CaseRounds:
+    field = Field()
+    for name in names:
+        field.contenders[name] = RepeatedCall(make_step(name, case, inputs, settings.backend))
+    rounds = CaseRounds(str(case))
+    take_turns(field, rounds, Budget(settings.rounds, settings.seconds))
+    return rounds
 
 
 @torch.no_grad()
@@ -111,7 +119,7 @@ def check_rela(inputs: Inputs, backend: str | None) -> None:
         )
 
 
-def _peak(name: str, case: Case, settings: Settings) -> tuple[float | None, str]:
+def _peak(name: str, case: Case, settings: AttentionSettings) -> tuple[float | None, str]:
     """Peak memory in MiB, or the reason why there is none."""
     if not settings.memory:
         return None, ""

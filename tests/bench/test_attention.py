@@ -3,15 +3,16 @@
 import pytest
 
 import torch
-from relakit.bench.attention_results import Settings
+from relakit.bench.attention import run_case, run_jobs
+from relakit.bench.attention_results import AttentionSettings
 from relakit.bench.cases import MODES, Case, make_case
 from relakit.bench.contenders import CONTENDERS
 from relakit.bench.presets import Job
-from relakit.bench.runner import run_case, run_jobs
+from relakit.bench.rounds import Spread
 from relakit.ops.backends import BACKENDS, ReferenceBackend
 from relakit.ops.call import AttentionCall, AttentionResult
 
-SETTINGS = Settings(rounds=2, memory=False)
+SETTINGS = AttentionSettings(rounds=2, memory=False)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -21,10 +22,10 @@ def test_every_contender_is_measured(mode: str) -> None:
     assert [m.contender for m in found.measurements] == list(CONTENDERS)
     for m in found.measurements:
         assert m.seconds is not None
-        assert m.seconds > 0
+        assert m.seconds.lower > 0
         assert m.rounds == 2
-        assert m.gflops == pytest.approx(case.flops / m.seconds / 1e9)
-    assert found.measurements[0].ratio == 1
+        assert m.gflops == pytest.approx(case.flops / m.seconds.median / 1e9)
+    assert found.measurements[0].ratio == Spread(1, 1, 1)
     assert found.measurements[0].backend in BACKENDS
     assert found.zeros_measured == pytest.approx(80, abs=15)
 
@@ -44,7 +45,7 @@ def test_masks_and_types(mask: str, dtype: str) -> None:
 
 
 def test_who_needs_too_much_memory_is_left_out() -> None:
-    settings = Settings(rounds=1, memory=False, backend=None, memory_limit=0.03)
+    settings = AttentionSettings(rounds=1, memory=False, backend=None, memory_limit=0.03)
     case = Case(mode="forward", length=512, zeros=50.0)
     found = run_case(Job(case, ("sdpa", "entmax15")), settings)
     entmax = found.of("entmax15")
@@ -54,14 +55,14 @@ def test_who_needs_too_much_memory_is_left_out() -> None:
 
 
 def test_without_rela_there_is_nothing_to_compare() -> None:
-    settings = Settings(rounds=1, memory=False, backend="reference", memory_limit=1e-6)
+    settings = AttentionSettings(rounds=1, memory=False, backend="reference", memory_limit=1e-6)
     found = run_case(Job(make_case("forward", 64, 50.0), ("sdpa",)), settings)
     assert found.zeros_measured is None
     assert all(m.seconds is None and m.note for m in found.measurements)
 
 
 def test_memory_is_measured_where_it_can_be() -> None:
-    settings = Settings(rounds=1, memory=True)
+    settings = AttentionSettings(rounds=1, memory=True)
     found = run_case(Job(make_case("forward", 32, 50.0), ()), settings)
     (rela,) = found.measurements
     assert rela.peak_mib is not None or rela.note.startswith("peak memory needs Linux")
@@ -76,7 +77,7 @@ class Wrong(ReferenceBackend):
 
 def test_a_wrong_result_has_no_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BACKENDS, "reference", Wrong())
-    settings = Settings(rounds=1, memory=False, backend="reference")
+    settings = AttentionSettings(rounds=1, memory=False, backend="reference")
     with pytest.raises(RuntimeError, match="ReLA differs from the reference by"):
         run_case(Job(make_case("forward", 32, 50.0), ()), settings)
 
@@ -85,7 +86,8 @@ def test_the_number_of_threads_is_set_and_restored() -> None:
     before = torch.get_num_threads()
     jobs = [Job(make_case("forward", 32, 50.0), ())]
     seen = [
-        torch.get_num_threads() for _ in run_jobs(jobs, Settings(threads=2, rounds=1, memory=False))
+        torch.get_num_threads()
+        for _ in run_jobs(jobs, AttentionSettings(threads=2, rounds=1, memory=False))
     ]
     assert seen == [2]
     assert torch.get_num_threads() == before
