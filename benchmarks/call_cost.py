@@ -18,7 +18,6 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from workers import Worker, number_of
 
 from relakit.bench.machine import describe_machine
 from relakit.bench.results import Measured, Row, Run, spread_columns, write_json
@@ -32,6 +31,7 @@ from relakit.bench.rounds import (
     take_turns,
 )
 from relakit.bench.tables import WIDTH, make_table, median_text, number_text, quartiles_text
+from workers import Worker, number_of
 
 SCRIPT: Final = Path(__file__).with_name("call_cost_worker.py")
 WHAT: Final = ("function", "module", "module with weights")

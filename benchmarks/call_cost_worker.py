@@ -117,7 +117,8 @@ def make_module(who: str, case: Case) -> tuple[Callable[[], Tensor], list[Tensor
     need_weights = case["what"] == "module with weights"
 
     def forward() -> Tensor:
-        return module(x, x, x, need_weights=need_weights)[0]
+        output: Tensor = module(x, x, x, need_weights=need_weights)[0]
+        return output
 
     return forward, [x, *module.parameters()]
 

@@ -7,7 +7,7 @@ import pytest
 
 from relakit.bench.attention_results import CaseResult, Measurement
 from relakit.bench.cases import MODES, make_case
-from relakit.bench.plot import DEMO_LABEL, draw, write_plots
+from relakit.bench.plot import DEMO_LABEL, check_plot_path, draw, write_plots
 from relakit.bench.rounds import spread
 
 pytest.importorskip("matplotlib")
@@ -71,3 +71,9 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ValueError, match=r"pip install 'relakit\[bench\]'"):
         draw(RESULTS)
+
+
+def test_other_formats_are_refused(tmp_path: Path) -> None:
+    check_plot_path(tmp_path / "speed.pdf")
+    with pytest.raises(ValueError, match=r"must end in \.svg, \.png, \.pdf"):
+        check_plot_path(tmp_path / "speed.txt")

@@ -4,13 +4,13 @@ import json
 import sys
 from pathlib import Path
 
-import call_cost
-import call_cost_worker
 import pytest
-from call_cost import CallCase, CallCost, CallSettings
 from typer.testing import CliRunner, Result
 
+import call_cost
+import call_cost_worker
 import torch
+from call_cost import CallCase, CallCost, CallSettings
 from relakit.bench.rounds import CaseRounds, Turn
 
 # Times by checkout and system: the script is told by the name of its log which one it is.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from relakit.bench import attention as runner
+from relakit.bench import attention_runs
 from relakit.bench.cases import make_case
 from relakit.bench.presets import PRESETS, Job
 from relakit.cli.main import app
@@ -59,7 +59,7 @@ class TestInterruption:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         measured = []
-        real = runner.run_case
+        real = attention_runs.run_case
 
         def run_case(job: Job, settings: Any) -> Any:
             if len(measured) == 1:
@@ -67,12 +67,12 @@ class TestInterruption:
             measured.append(job.case.mode)
             return real(job, settings)
 
-        monkeypatch.setattr(runner, "run_case", run_case)
+        monkeypatch.setattr(attention_runs, "run_case", run_case)
         assert bench(*SMALL, "--out", tmp_path).exit_code != 0
         kept = rows(tmp_path)
         assert {row["mode"] for row in kept} == {"forward"}
 
-        monkeypatch.setattr(runner, "run_case", real)
+        monkeypatch.setattr(attention_runs, "run_case", real)
         result = bench(*SMALL, "--out", tmp_path, "--resume")
         assert result.exit_code == 0, result.output
         assert rows(tmp_path)[:2] == kept, "measured a second time"

@@ -42,10 +42,6 @@ class AttentionSettings:
     """GiB; a contender that would need more is left out."""
     seed: int = 0
 
-    @property
-    def threads_label(self) -> str:
-        return f"{self.threads} thread{'s' if self.threads > 1 else ''}"
-
     def __post_init__(self) -> None:
         for name in ("threads", "rounds"):
             value = getattr(self, name)

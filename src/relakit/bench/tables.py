@@ -24,7 +24,7 @@ def print_by_mode(
     """One table per mode: a row for every length and share of zeros."""
     for mode in dict.fromkeys(result.case.mode for result in results):
         chosen = [result for result in results if result.case.mode == mode]
-        console.print(_table(chosen, f"{mode}, {settings.threads_label}", with_mode=False))
+        console.print(_table(chosen, f"{mode}, {_threads(settings)}", with_mode=False))
     _print_legend(console)
     _print_backends(results, console)
     print_notes(results, console)
@@ -34,7 +34,7 @@ def print_targets(
     results: Sequence[CaseResult], settings: AttentionSettings, console: Console
 ) -> None:
     """All cases in one table."""
-    console.print(_table(results, f"targets, {settings.threads_label}", with_mode=True))
+    console.print(_table(results, f"targets, {_threads(settings)}", with_mode=True))
     _print_legend(console)
     _print_backends(results, console)
     print_notes(results, console)
@@ -58,7 +58,7 @@ def print_smallest(
         rela = result.of(RELA)
         backend = "" if rela is None else rela.backend or ""
         rows.append([_ratio(ratio), quartiles_text(ratio), backend, str(result.case)])
-    title = f"smallest ratios of {len(compared)} cases, {settings.threads_label}"
+    title = f"smallest ratios of {len(compared)} cases, {_threads(settings)}"
     headings = ("SDPA / ReLA", "quartiles", "backend", "case")
     console.print(make_table(title, headings, rows, left=("backend", "case")))
     smallest, result = compared[0]
@@ -140,6 +140,10 @@ def make_table(
     return table
 
 
+def _threads(settings: AttentionSettings) -> str:
+    return number_with_noun(settings.threads, "thread")
+
+
 def _zeros(result: CaseResult) -> str:
     """Wanted and measured."""
     measured = result.zeros_measured
@@ -182,6 +186,11 @@ def median_text(values: Spread | None) -> str:
 
 def quartiles_text(values: Spread | None) -> str:
     return "-" if values is None else f"{number_text(values.lower)} to {number_text(values.upper)}"
+
+
+def number_with_noun(number: int, noun: str) -> str:
+    """``1 thread``, ``2 threads``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def number_text(value: float | None) -> str:

@@ -1,7 +1,4 @@
-"""`relakit bench`: measure attention, and draw what was measured.
-
-`relakit bench train` and `relakit bench decode` have files of their own.
-"""
+"""`relakit bench`: measure attention, and draw what was measured."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,23 +12,18 @@ from rich.text import Text
 from relakit.bench.attention_results import CSV_NAME, AttentionSettings
 from relakit.bench.cases import DEFAULT, DTYPES, FULL, MODES, QUICK, TOKENS, Case, Grid, parse_zeros
 from relakit.bench.presets import CONTENDER_NAMES, PRESETS, RELA, Job
-from relakit.cli.bench_decode import decode
-from relakit.cli.bench_train import train
 
 if TYPE_CHECKING:
     from relakit.bench.attention_results import CaseResult
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Measure attention, training and translation on this machine.",
+    help="Measure attention on this machine.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 SECONDS: Final = {"quick": 0.5, "default": 1.0, "full": 2.0, "targets": 3.0, "never-slower": 0.3}
 """Budget per case where neither --seconds nor --rounds is given."""
-
-app.command()(train)
-app.command()(decode)
 
 WHAT, HOW, OUTPUT = "What to measure", "How to measure", "Output"
 
@@ -225,10 +217,11 @@ def run(
     jobs: Sequence[Job], settings: AttentionSettings, *, chosen: str, out: Path | None, resume: bool
 ) -> None:
     """Measure all jobs, print the tables, and keep the results if there is a place for them."""
-    from relakit.bench.attention import run_jobs
     from relakit.bench.attention_results import read_finished, write_results
+    from relakit.bench.attention_runs import run_jobs
     from relakit.bench.machine import describe_machine
     from relakit.bench.plot import why_no_plot, write_plots
+    from relakit.bench.tables import number_with_noun
 
     messages = Console(stderr=True, highlight=False)
     machine = describe_machine()
@@ -267,7 +260,8 @@ def run(
         if problem is not None:
             messages.print(f"No plot: {problem}; then relakit bench plot {out / CSV_NAME}")
         elif any(r.softmax_ratio is not None and r.case.mask == "none" for r in results):
-            write_plots(results, out, f"{machine.cpu}, {settings.threads_label}")
+            threads = number_with_noun(settings.threads, "thread")
+            write_plots(results, out, f"{machine.cpu}, {threads}")
         messages.print(f"Results are in {out}.")
 
 

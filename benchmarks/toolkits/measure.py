@@ -1,4 +1,4 @@
-"""Runs of `relakit bench train` and `relakit bench decode`, from settings to a report."""
+"""Measures training and decoding: everyone is made ready, then takes turns."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from relakit.bench.decoding_speed import decoding_field
-from relakit.bench.peers import PeerPlace
-from relakit.bench.speed_results import SpeedReport
-from relakit.bench.speed_settings import DecodingSettings, TrainingSettings
-from relakit.bench.training_speed import CASE, training_field
-from relakit.bench.turns import CaseTurns, Field, take_turns
+from relakit.bench.rounds import CaseRounds, Field, FixedRounds, take_turns
+from toolkits.decoding_turns import decoding_field
+from toolkits.peers import PeerPlace
+from toolkits.report import SpeedReport
+from toolkits.settings import DecodingSettings, TrainingSettings
+from toolkits.training_turns import CASE, training_field
 
 Save = Callable[[], None]
 Tell = Callable[[str], None]
@@ -25,7 +25,7 @@ def measure_training(
     save: Save = lambda: None,
     tell: Tell = lambda text: None,
 ) -> None:
-    """Add to a report what it lacks.
+    """Add what a report lacks.
 
     Args:
         report: empty, or with the rounds of an earlier run.
@@ -38,8 +38,9 @@ def measure_training(
         tell("preparing the corpus, the models and the peers")
         with training_field(settings, place, folder) as field:
             _share_notes(report, field)
-            [case] = _cases(report, [CaseTurns(CASE)])
-            take_turns(field, case, rounds=settings.rounds, after_round=save, tell=tell)
+            [case] = _cases(report, [CASE])
+            limit = FixedRounds(settings.rounds)
+            take_turns(field, case, limit, after_round=save, tell=tell)
 
 
 def measure_decoding(
@@ -50,42 +51,43 @@ def measure_decoding(
     save: Save = lambda: None,
     tell: Tell = lambda text: None,
 ) -> None:
-    """Add to a report what it lacks; arguments as for `measure_training`.
+    """Add what a report lacks; arguments as for `measure_training`.
 
-    The groups by source length are for the toolkit's own contenders, as in the paper's Figure 2.
+    The groups by source length are for relakit's own attentions, as in the paper's Figure 2.
     """
     with _workplace(settings.threads) as folder:
         tell("preparing the corpus, the models and the peers")
         with decoding_field(settings, place, folder) as (field, work):
             _share_notes(report, field)
-            own = {contender.label for contender in settings.own_contenders()}
-            wanted = [CaseTurns(c.name, c.source_length if c.is_group else None) for c in work]
-            for case, results in zip(work, _cases(report, wanted), strict=True):
+            report.source_lengths = {c.name: c.source_length for c in work if c.is_group}
+            own = {system.label for system in settings.own_systems()}
+            for case in _cases(report, [case.name for case in work]):
+                is_group = case.case in report.source_lengths
                 take_turns(
                     field,
-                    results,
-                    rounds=settings.rounds,
-                    only=own.__contains__ if case.is_group else lambda label: True,
+                    case,
+                    FixedRounds(settings.rounds),
+                    only=own.__contains__ if is_group else lambda label: True,
                     after_round=save,
                     tell=tell,
                 )
 
 
-def _cases(report: SpeedReport, wanted: Sequence[CaseTurns]) -> list[CaseTurns]:
-    """The report's cases, where it has none as wanted."""
+def _cases(report: SpeedReport, wanted: Sequence[str]) -> list[CaseRounds]:
+    """The report's cases, made where they are missing, in this order."""
     measured = {case.case: case for case in report.cases}
-    report.cases[:] = [measured.get(case.case, case) for case in wanted]
+    report.cases[:] = [measured.get(name, CaseRounds(name)) for name in wanted]
     return report.cases
 
 
 def _share_notes(report: SpeedReport, field: Field) -> None:
-    """What becomes known of a contender during the run belongs to the report at once."""
+    """What becomes known about a contender during the run is in the report at once."""
     report.notes, report.about = field.notes, field.about
 
 
 @contextmanager
 def _workplace(threads: int) -> Iterator[Path]:
-    """A folder for the time of a run, and the number of threads for as long."""
+    """A temporary folder, and the number of threads, for as long as a run takes."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

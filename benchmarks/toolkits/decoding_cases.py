@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from relakit.bench.speed_settings import DecodingSettings
 from relakit.data.prepared import PreparedCorpus
 from relakit.data.tokenizer import Tokenizer
+from toolkits.settings import DecodingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class DecodingCase:
     name: str
     batches: list[DecodingBatch]
     is_group: bool = False
-    """Whether it is a group of sentences by length."""
+    """Whether these are sentences of similar length."""
 
     @property
     def sentences(self) -> int:

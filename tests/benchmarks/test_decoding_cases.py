@@ -2,8 +2,8 @@
 
 import pytest
 
-from relakit.bench.decoding_work import Sentences, decoding_cases, length_groups, spread_evenly
-from relakit.bench.speed_settings import DecodingSettings
+from toolkits.decoding_cases import Sentences, decoding_cases, length_groups, spread_evenly
+from toolkits.settings import DecodingSettings
 
 LENGTHS = [5, 1, 9, 3, 7, 2, 8, 4, 6, 10]
 SENTENCES = Sentences([[7] * n for n in LENGTHS], [2 * n for n in LENGTHS])

@@ -1,4 +1,4 @@
-"""`relakit bench train` and `relakit bench decode`: options, files, resuming, missing peers."""
+"""The commands of training.py and decoding.py: options, files, resuming, missing peers."""
 
 import csv
 import json
@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
-from relakit.bench import training_speed
-from relakit.cli.bench_speed import given_or, split_names, split_numbers
-from relakit.cli.main import app
-from relakit.data.corpus_folder import find_splits
-from relakit.data.generated import write_corpus
-from relakit.data.prepare import PrepareSettings, prepare
+import decoding
+import training
+from runs import given_or, run_app, split_names, split_numbers
+from toolkits import training_turns
 
 SMALL = ("--size", "tiny", "--vocab", "400", "--attention", "softmax", "--rounds", "2")
 TRAIN = ("train", *SMALL, "--steps", "1", "--batch-tokens", "100", "--precision", "fp32")
@@ -23,17 +22,9 @@ DECODE = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("corpus")
-    write_corpus(folder / "text", sizes={"train": 100, "test": 10})
-    settings = PrepareSettings(vocab_size=400)
-    prepare(find_splits(folder / "text", "en", "de"), folder / "prepared", settings=settings)
-    return folder / "prepared"
-
-
-def bench(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["bench", *map(str, arguments)])
+def bench(command: str, *arguments: str | Path) -> Result:
+    app = {"train": training.app, "decode": decoding.app}[command]
+    return CliRunner().invoke(app, list(map(str, arguments)))
 
 
 def contenders(path: Path) -> list[str]:
@@ -58,36 +49,36 @@ def test_files_and_peers_that_are_missing(
     assert contenders(csv_file) == ["softmax fp32", "marian fp32"]
     document = json.loads(json_file.read_text())
     assert document["benchmark"] == command[0]
-    assert [len(case["rounds"]) for case in document["cases"]] == [2]
+    assert [len(case["rounds"]) for case in document["rounds"]] == [2]
     assert document["settings"]["vocabulary"] == 400
-    assert plot_file.is_file()
+    assert plot_file.read_text().startswith("<?xml")
 
     again = bench(*command, *options)
     assert isinstance(again.exception, ValueError)
     assert "is there already: --resume goes on with it" in str(again.exception)
     resumed = bench(*command, *options, "--resume")
     assert resumed.exit_code == 0, resumed.output
-    assert json.loads(json_file.read_text())["cases"] == document["cases"], "measured again"
+    assert json.loads(json_file.read_text())["rounds"] == document["rounds"], "measured again"
 
 
 def test_an_interrupted_run_goes_on(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "speed.json"
-    real = training_speed.OwnTraining.run
+    real = training_turns.OwnTraining.run
 
-    def run(self: training_speed.OwnTraining, case: str, number: int) -> object:
+    def run(self: training_turns.OwnTraining, case: str, number: int) -> object:
         if number == 1:
             raise KeyboardInterrupt
         return real(self, case, number)
 
-    monkeypatch.setattr(training_speed.OwnTraining, "run", run)
+    monkeypatch.setattr(training_turns.OwnTraining, "run", run)
     options = ("--corpus", corpus, "--peers", "none", "--json", path)
     assert bench(*TRAIN, *options).exit_code != 0
-    [kept] = json.loads(path.read_text())["cases"][0]["rounds"]
-    monkeypatch.setattr(training_speed.OwnTraining, "run", real)
+    [kept] = json.loads(path.read_text())["rounds"][0]["rounds"]
+    monkeypatch.setattr(training_turns.OwnTraining, "run", real)
     assert bench(*TRAIN, *options, "--resume").exit_code == 0
-    rounds = json.loads(path.read_text())["cases"][0]["rounds"]
+    rounds = json.loads(path.read_text())["rounds"][0]["rounds"]
     assert len(rounds) == 2
     assert rounds[0] == kept
 
@@ -134,3 +125,23 @@ def test_quick_gives_way_to_what_is_given() -> None:
     assert given_or(None, 0, 10) == 10
     assert given_or(None, 3, 10) == 3
     assert given_or(7, 3, 10) == 7
+
+
+def test_errors_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def fail() -> None:
+        raise ValueError("rounds must be at least 1, got 0")
+
+    monkeypatch.setattr(sys, "argv", ["fail"])
+    monkeypatch.delenv("RELAKIT_DEBUG", raising=False)
+    with pytest.raises(SystemExit) as end:
+        run_app(app)
+    assert end.value.code == 1
+    assert capsys.readouterr().err == "error: rounds must be at least 1, got 0\n"
+    monkeypatch.setenv("RELAKIT_DEBUG", "1")
+    with pytest.raises(ValueError, match="at least 1"):
+        run_app(app)

@@ -6,28 +6,23 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from speed_corpus import VOCABULARY, fake_place, make_corpus
+from speed_corpus import VOCABULARY, fake_place
 
 import torch
 from relakit.bench.machine import describe_machine
-from relakit.bench.peers import PeerPlace
-from relakit.bench.speed_models import model_configs
-from relakit.bench.speed_results import SpeedReport
-from relakit.bench.speed_runs import measure_training
-from relakit.bench.speed_settings import TrainingSettings
-from relakit.bench.training_speed import (
+from relakit.data.batches import collate
+from relakit.data.prepared import PreparedCorpus
+from toolkits.measure import measure_training
+from toolkits.models import model_configs
+from toolkits.peers import PeerPlace
+from toolkits.report import SpeedReport
+from toolkits.settings import TrainingSettings
+from toolkits.training_turns import (
     TrainingWork,
     bucketed_updates,
     shuffled_updates,
     training_field,
 )
-from relakit.data.batches import collate
-from relakit.data.prepared import PreparedCorpus
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def settings_for(corpus: Path, **changed: Any) -> TrainingSettings:
@@ -94,12 +89,12 @@ def test_everyone_is_measured(corpus: Path, tmp_path: Path) -> None:
     report = measured(settings, fake_place(tmp_path, joeynmt="works", marian="works"))
     assert report.notes == {}
     [case] = report.cases
-    labels = {contender.label for contender in settings.contenders()}
+    labels = {system.label for system in settings.systems()}
     assert len(labels) == 10
     assert [set(turns) for turns in case.rounds] == [labels] * 2
     for turns in case.rounds:
         on_ours = [turn for label, turn in turns.items() if "own-batches" not in label]
-        assert len({(turn.target_tokens, turn.sentences) for turn in on_ours}) == 1
+        assert all(turn.work == on_ours[0].work for turn in on_ours)
         assert turns["marian bf16"].seconds == 0.5
     assert report.about["marian fp32"] == "marian 1.0"
     assert "parameters" in report.about["rela-g bf16"]
@@ -125,12 +120,14 @@ def test_a_peer_that_fails_is_listed(
 def test_weights_change_as_in_training(corpus: Path, tmp_path: Path) -> None:
     threads = torch.get_num_threads()
     with training_field(settings_for(corpus), PeerPlace(), tmp_path) as field:
-        runner: Any = field.runners["rela-g fp32"]
-        before = runner._model.embedding.weight.detach().clone()
-        turn = runner.run("training", 0)
-        assert turn.target_tokens == sum(u.target_tokens for u in runner._work.of_round(0))
-        assert not torch.equal(before, runner._model.embedding.weight)
-        assert runner._model.training
+        training: Any = field.contenders["rela-g fp32"]
+        before = training._model.embedding.weight.detach().clone()
+        turn = training.run("training", 0)
+        assert turn.work["target_tokens"] == sum(
+            u.target_tokens for u in training._work.of_round(0)
+        )
+        assert not torch.equal(before, training._model.embedding.weight)
+        assert training._model.training
     assert torch.get_num_threads() == threads
 
 

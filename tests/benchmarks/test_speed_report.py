@@ -3,18 +3,18 @@
 import csv
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from relakit.bench.machine import Machine
-from relakit.bench.speed_plot import check_plot_path, draw_report, write_plot
-from relakit.bench.speed_results import SpeedReport, read_turns, write_csv, write_json
-from relakit.bench.speed_settings import DecodingSettings, TrainingSettings
-from relakit.bench.speed_tables import print_report
-from relakit.bench.turns import CaseTurns, Turn
+from relakit.bench.results import read_earlier, write_csv, write_json
+from relakit.bench.rounds import CaseRounds, Turn
+from toolkits.report import SpeedReport
+from toolkits.report_plot import draw_report
+from toolkits.report_table import print_report
+from toolkits.settings import DecodingSettings, TrainingSettings
 
 MACHINE = Machine(
     cpu="an abacus",
@@ -33,7 +33,7 @@ DECODING = DecodingSettings(
 
 
 def turn(tokens_per_second: float) -> Turn:
-    return Turn(seconds=10 / tokens_per_second, target_tokens=10, sentences=2)
+    return Turn(10 / tokens_per_second, {"target_tokens": 10, "sentences": 2})
 
 
 def training_report() -> SpeedReport:
@@ -45,7 +45,7 @@ def training_report() -> SpeedReport:
         benchmark="train",
         settings=TRAINING,
         machine=MACHINE,
-        cases=[CaseTurns("training", rounds=rounds)],
+        cases=[CaseRounds("training", rounds)],
         notes={"joeynmt fp32": "not installed: nowhere"},
         about={"marian fp32": "Marian 1"},
     )
@@ -56,11 +56,17 @@ def decoding_report() -> SpeedReport:
         {"softmax fp32": turn(100), "rela-g fp32": turn(100 + 10 * number)} for number in range(2)
     ]
     cases = [
-        CaseTurns("batch 1", rounds=own),
-        CaseTurns("group 1", source_length=4.0, rounds=own[:1]),
-        CaseTurns("group 2", source_length=9.0, rounds=own[1:]),
+        CaseRounds("batch 1", own),
+        CaseRounds("group 1", own[:1]),
+        CaseRounds("group 2", own[1:]),
     ]
-    return SpeedReport(benchmark="decode", settings=DECODING, machine=MACHINE, cases=cases)
+    return SpeedReport(
+        benchmark="decode",
+        settings=DECODING,
+        machine=MACHINE,
+        cases=cases,
+        source_lengths={"group 1": 4.0, "group 2": 9.0},
+    )
 
 
 def test_speeds_and_ratios() -> None:
@@ -86,7 +92,7 @@ def test_speeds_and_ratios() -> None:
 
 def test_csv_has_everyone(tmp_path: Path) -> None:
     path = tmp_path / "new" / "speeds.csv"
-    write_csv(path, training_report())
+    write_csv(path, training_report().measured().rows)
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["contender"] for row in rows] == [
@@ -100,31 +106,11 @@ def test_csv_has_everyone(tmp_path: Path) -> None:
 
 def test_json_comes_back(tmp_path: Path) -> None:
     path, report = tmp_path / "speeds.json", training_report()
-    write_json(path, report)
-    assert read_turns(path, "train", TRAINING, MACHINE) == report.cases
+    write_json(path, report.run, report.measured())
+    assert read_earlier(path, report.run) == report.measured()
     document = json.loads(path.read_text())
     assert document["contenders"][3]["about"] == "Marian 1"
-    assert document["speeds"][1]["ratio"] == 3.0
-    assert read_turns(tmp_path / "none.json", "train", TRAINING, MACHINE) == []
-
-
-def test_other_runs_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "speeds.json"
-    write_json(path, training_report())
-    with pytest.raises(ValueError, match=r"measured with steps = 2, now it is 3; choose another"):
-        read_turns(path, "train", replace(TRAINING, steps=3), MACHINE)
-    with pytest.raises(ValueError, match="measured with cpu = 'an abacus', now it is 'fingers'"):
-        read_turns(path, "train", TRAINING, replace(MACHINE, cpu="fingers"))
-    with pytest.raises(ValueError, match="measured with benchmark = 'train', now it is 'decode'"):
-        read_turns(path, "decode", DECODING, MACHINE)
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 1, "benchmark": "train"}'])
-def test_foreign_files_are_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "other.json"
-    path.write_text(content)
-    with pytest.raises(ValueError, match=r"other\.json is no result of this benchmark"):
-        read_turns(path, "train", TRAINING, MACHINE)
+    assert document["results"][1]["ratio"] == 3.0
 
 
 def printed(report: SpeedReport) -> str:
@@ -163,13 +149,8 @@ def test_bars_and_lines() -> None:
     assert list(line.get_ydata()) == pytest.approx([1.0, 1.1])
 
 
-def test_plot_files(tmp_path: Path) -> None:
+def test_nothing_to_draw() -> None:
     pytest.importorskip("matplotlib")
-    path = tmp_path / "new" / "speed.svg"
-    write_plot(decoding_report(), path)
-    assert path.read_text().startswith("<?xml")
-    with pytest.raises(ValueError, match=r"must end in \.svg, \.png, \.pdf"):
-        check_plot_path(tmp_path / "speed.txt")
     empty = SpeedReport(benchmark="train", settings=TRAINING, machine=MACHINE)
     with pytest.raises(ValueError, match="no round was measured"):
         draw_report(empty)

@@ -11,16 +11,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 import torch
-from relakit.bench.peers import OWN_BATCHES, Peer, PeerPlace, Peers, number_of
-from relakit.bench.speed_models import (
-    bench_corpus,
-    check_vocabulary,
-    describe_model,
-    model_configs,
-    peer_size,
-)
-from relakit.bench.speed_settings import TrainingSettings
-from relakit.bench.turns import Contender, ContenderError, Field, Runner, Turn
+from relakit.bench.rounds import Contender, ContenderError, Field, Turn
 from relakit.data.batches import collate
 from relakit.data.prepared import EncodedSplit
 from relakit.decode.translator import choose_dtype
@@ -29,6 +20,16 @@ from relakit.train.distributed import World
 from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import TrainingSection
 from relakit.train.step import GradientStep, make_optimizer, update_weights
+from toolkits.models import (
+    bench_corpus,
+    check_vocabulary,
+    describe_model,
+    model_configs,
+    peer_size,
+)
+from toolkits.peers import OWN_BATCHES, PeerPlace, Peers
+from toolkits.settings import System, TrainingSettings
+from workers import Worker, number_of
 
 CASE: Final = "training"
 TOKENS_PER_PAIR: Final = 8
@@ -126,7 +127,7 @@ class OwnTraining:
 class PeerTraining:
     """A peer that has the same batches."""
 
-    def __init__(self, peer: Peer, work: TrainingWork) -> None:
+    def __init__(self, peer: Worker, work: TrainingWork) -> None:
         self._peer = peer
         self._work = work
 
@@ -139,17 +140,18 @@ class PeerTraining:
         answer = self._peer.ask("train-steps", first=first, count=steps)
         turn = _turn(number_of(answer, "seconds"), updates)
         trained = number_of(answer, "target_tokens")
-        if trained != turn.target_tokens:
-            raise ContenderError(f"trained on {trained:g} tokens, not on {turn.target_tokens}")
+        expected = turn.work["target_tokens"]
+        if trained != expected:
+            raise ContenderError(f"trained on {trained:g} tokens, not on {expected}")
         return turn
 
 
 def _turn(seconds: float, updates: Sequence[Update]) -> Turn:
-    return Turn(
-        seconds=seconds,
-        target_tokens=sum(update.target_tokens for update in updates),
-        sentences=sum(len(batch) for update in updates for batch in update.batches),
-    )
+    work = {
+        "target_tokens": sum(update.target_tokens for update in updates),
+        "sentences": sum(len(batch) for update in updates for batch in update.batches),
+    }
+    return Turn(seconds, work)
 
 
 @contextmanager
@@ -164,33 +166,33 @@ def training_field(settings: TrainingSettings, place: PeerPlace, folder: Path) -
     batches = {False: folder / "batches.safetensors", True: folder / "shuffled.safetensors"}
     work.write(batches[False])
     shuffled.write(batches[True])
-    field = Field(settings.contenders())
+    field = Field()
     with Peers(place, threads=settings.threads, folder=folder) as peers:
         for name, config in configs.items():
-            for contender, runner in _own_runners(name, config, settings, work):
-                field.runners[contender.label] = runner
-                field.about[contender.label] = describe_model(config)
-        for contender in field.contenders:
-            if not contender.is_ours:
+            for system, training in _own_trainings(name, config, settings, work):
+                field.contenders[system.label] = training
+                field.about[system.label] = describe_model(config)
+        for system in settings.systems():
+            if not system.is_ours:
                 size = peer_size(next(iter(configs.values())))
-                is_own = contender.system.endswith(OWN_BATCHES)
+                is_own = system.system.endswith(OWN_BATCHES)
                 request = {"size": size, "batches": str(batches[is_own])}
                 its_work = shuffled if is_own else work
-                field.prepare(contender, _starter(contender, peers, settings, its_work, request))
+                field.enter(system.label, _starter(system, peers, settings, its_work, request))
         yield field
 
 
-def _own_runners(
+def _own_trainings(
     attention: str, config: ModelConfig, settings: TrainingSettings, work: TrainingWork
-) -> Iterator[tuple[Contender, Runner]]:
+) -> Iterator[tuple[System, Contender]]:
     """One model for all precisions: its weights are float32 in each of them."""
     training = TrainingSection(updates=1, label_smoothing=settings.label_smoothing)
     torch.manual_seed(settings.seed)
     model = Transformer(config).train()
     optimizer = make_optimizer(model, training)
     world = World()
-    for contender in settings.own_contenders():
-        if contender.attention != attention:
+    for system in settings.own_systems():
+        if system.attention != attention:
             continue
         gradients = GradientStep(
             model,
@@ -198,25 +200,25 @@ def _own_runners(
             world,
             smoothing=training.label_smoothing,
             seed=settings.seed,
-            precision=choose_dtype(contender.precision, world.device),  # type: ignore[arg-type]
+            precision=choose_dtype(system.precision, world.device),  # type: ignore[arg-type]
         )
-        yield contender, OwnTraining(model, optimizer, gradients, training, work)
+        yield system, OwnTraining(model, optimizer, gradients, training, work)
 
 
 def _starter(
-    contender: Contender,
+    system: System,
     peers: Peers,
     settings: TrainingSettings,
     work: TrainingWork,
     request: dict[str, Any],
-) -> Callable[[], tuple[Runner, str]]:
-    def start() -> tuple[Runner, str]:
-        peer = peers.start(contender.system.removesuffix(OWN_BATCHES))
+) -> Callable[[], tuple[Contender, str]]:
+    def start() -> tuple[Contender, str]:
+        peer = peers.start(system.system.removesuffix(OWN_BATCHES))
         answer = peer.ask(
             "setup-train",
             **request,
             threads=settings.threads,
-            precision=contender.precision,
+            precision=system.precision,
             dropout=settings.dropout,
             label_smoothing=settings.label_smoothing,
         )

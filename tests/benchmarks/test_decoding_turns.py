@@ -5,21 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from speed_corpus import VOCABULARY, fake_place, make_corpus
+from speed_corpus import VOCABULARY, fake_place
 
-from relakit.bench.decoding_speed import attention_name, decoding_field, with_models
 from relakit.bench.machine import describe_machine
-from relakit.bench.peers import PeerPlace
-from relakit.bench.speed_results import SpeedReport
-from relakit.bench.speed_runs import measure_decoding
-from relakit.bench.speed_settings import DecodingSettings
 from relakit.data.tokenizer import learn_tokenizer
 from relakit.model import ModelConfig, Transformer, save_model
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_corpus(tmp_path_factory.mktemp("corpus"))
+from toolkits.decoding_turns import attention_name, decoding_field, with_models
+from toolkits.measure import measure_decoding
+from toolkits.peers import PeerPlace
+from toolkits.report import SpeedReport
+from toolkits.settings import DecodingSettings
 
 
 def settings_for(corpus: Path, **changed: Any) -> DecodingSettings:
@@ -76,11 +71,11 @@ def test_random_models_of_fixed_length(corpus: Path, tmp_path: Path) -> None:
     peers = {"marian fp32", "ctranslate2 fp32", "ctranslate2 int8"}
     [turns] = batch.rounds
     assert set(turns) == own | peers
-    assert len({(turn.target_tokens, turn.sentences) for turn in turns.values()}) == 1
+    assert all(turn.work == turns["softmax fp32"].work for turn in turns.values())
     assert turns["marian fp32"].seconds == 0.5, "two batches"
     for group in groups:
         assert [set(turns) for turns in group.rounds] == [own]
-        assert group.source_length is not None
+        assert group.case in report.source_lengths
     assert report.about["ctranslate2 int8"] == "ctranslate2 1.0 int8"
 
 
@@ -91,8 +86,8 @@ def test_given_models_translate_freely(corpus: Path, tmp_path: Path, models: lis
     assert settings.attentions == ("softmax", "rela-g")
     report = measured(settings, fake_place(tmp_path, marian="works"))
     [turns] = report.cases[0].rounds
-    assert turns["marian fp32"].target_tokens == 4 * (3 + 1), "each with its end"
-    assert turns["rela-g fp32"].sentences == 4
+    assert turns["marian fp32"].work["target_tokens"] == 4 * (3 + 1), "each with its end"
+    assert turns["rela-g fp32"].work["sentences"] == 4
 
 
 @pytest.mark.parametrize(
@@ -123,8 +118,8 @@ def test_bf16_models(corpus: Path, tmp_path: Path) -> None:
     settings = settings_for(corpus, precisions=("fp32", "bf16"), groups=0)
     with decoding_field(settings, PeerPlace(), tmp_path) as (field, _):
         kinds = {
-            label: str(runner._translator.model.embedding.weight.dtype)  # type: ignore[attr-defined]
-            for label, runner in field.runners.items()
+            label: str(contender._translator.model.embedding.weight.dtype)  # type: ignore[attr-defined]
+            for label, contender in field.contenders.items()
         }
     assert kinds["rela-g bf16"] == "torch.bfloat16"
     assert kinds["rela-g fp32"] == "torch.float32"

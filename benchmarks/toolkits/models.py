@@ -1,19 +1,19 @@
-"""The models and the corpus that `relakit bench train` and `relakit bench decode` work with."""
+"""The models and the corpus that are trained and translated with."""
 
 from pathlib import Path
 from typing import Literal, cast
 
 import torch
-from relakit.bench.speed_settings import GENERATED, SpeedSettings
 from relakit.data.prepared import PreparedCorpus
 from relakit.model import SIZES, ModelConfig, Transformer
 from relakit.nn.variants import ATTENTIONS
 from relakit.train.corpus import open_corpus
 from relakit.train.recipe import DataSection, GeneratedData, ModelSection
+from toolkits.settings import GENERATED, SpeedSettings
 
 
 def peer_size(config: ModelConfig) -> dict[str, int]:
-    """A model's size in the peers' words."""
+    """A model's size as the peers spell it."""
     return {
         "d_model": config.dim,
         "heads": config.heads,
@@ -40,7 +40,7 @@ def model_configs(settings: SpeedSettings, *, dropout: float = 0.0) -> dict[str,
 
 
 def bench_corpus(settings: SpeedSettings, folder: Path, *, train: int, test: int) -> PreparedCorpus:
-    """The corpus to work on; a generated one has so many pairs."""
+    """The corpus to work on; a generated one gets the given numbers of pairs."""
     if settings.corpus == GENERATED:
         data = DataSection(
             generated=GeneratedData(train=train, valid=1, test=test, seed=settings.seed),
@@ -52,7 +52,7 @@ def bench_corpus(settings: SpeedSettings, folder: Path, *, train: int, test: int
 
 
 def check_vocabulary(corpus: PreparedCorpus, settings: SpeedSettings) -> None:
-    """Raise ValueError where the corpus has ids that the model has not."""
+    """Raise ValueError if the corpus has ids beyond the model's vocabulary."""
     if corpus.tokenizer.size > settings.vocabulary:
         raise ValueError(
             f"{corpus.folder} has a vocabulary of {corpus.tokenizer.size:,}, above --vocab "
@@ -61,7 +61,7 @@ def check_vocabulary(corpus: PreparedCorpus, settings: SpeedSettings) -> None:
 
 
 def describe_model(config: ModelConfig) -> str:
-    """A line about a model of this toolkit."""
+    """Versions and parameters of a model of relakit, on one line."""
     with torch.device("meta"):
         count = sum(parameter.numel() for parameter in Transformer(config).parameters())
     return f"relakit, torch {torch.__version__}, {count:,} parameters"

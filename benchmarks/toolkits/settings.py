@@ -1,10 +1,10 @@
-"""Settings of `relakit bench train` and `relakit bench decode`. No torch here."""
+"""What training and decoding benchmarks measure, and who takes part. No torch here."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from relakit.bench.peers import DECODING_PEERS, TRAINING_PEERS, check_peers
-from relakit.bench.turns import RELAKIT, Contender
+from toolkits.peers import DECODING_PEERS, TRAINING_PEERS, check_peers
 
 ATTENTION_NAMES: Final = ("softmax", "rela-g", "sparsemax", "entmax15")
 """The rows of the paper's Table 2."""
@@ -12,11 +12,41 @@ PRECISIONS: Final = ("fp32", "bf16")
 DECODING_PRECISIONS: Final = ("fp32", "bf16", "int8")
 CTRANSLATE2_PRECISIONS: Final = ("fp32", "int8")
 GENERATED: Final = "generated"
+RELAKIT: Final = "relakit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """A toolkit in one configuration."""
+
+    system: str
+    """relakit, or the name of a peer."""
+    attention: str
+    precision: str
+
+    @property
+    def label(self) -> str:
+        """Unique within a run."""
+        name = self.attention if self.is_ours else self.system
+        return f"{name} {self.precision}"
+
+    @property
+    def is_ours(self) -> bool:
+        return self.system == RELAKIT
+
+
+def baseline_of(system: System, systems: Sequence[System]) -> System | None:
+    """What a system's speed is divided by: relakit's softmax, in the same precision.
+
+    Where that precision was not measured (a peer's int8), softmax in float32.
+    """
+    softmax = {s.precision: s for s in systems if s.is_ours and s.attention == "softmax"}
+    return softmax.get(system.precision, softmax.get("fp32"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpeedSettings:
-    """What both have in common."""
+    """What training and decoding have in common."""
 
     attentions: tuple[str, ...] = ATTENTION_NAMES
     peers: tuple[str, ...] = ()
@@ -49,22 +79,22 @@ class SpeedSettings:
             if len(set(values)) < len(values):
                 raise ValueError(f"{name} must differ, got {', '.join(values)}")
 
-    def own_contenders(self) -> list[Contender]:
+    def own_systems(self) -> list[System]:
         """relakit with each attention, in each precision."""
         return [
-            Contender(system=RELAKIT, attention=attention, precision=precision)
+            System(system=RELAKIT, attention=attention, precision=precision)
             for precision in self.precisions
             for attention in self.attentions
         ]
 
-    def contenders(self) -> list[Contender]:
+    def systems(self) -> list[System]:
         """All that are to take part."""
         peers = [
-            Contender(system=peer, attention="softmax", precision=precision)
+            System(system=peer, attention="softmax", precision=precision)
             for peer in self.peers
             for precision in self.precisions_of(peer)
         ]
-        return [*self.own_contenders(), *peers]
+        return [*self.own_systems(), *peers]
 
     def precisions_of(self, peer: str) -> tuple[str, ...]:
         """The precisions that a peer is measured in."""

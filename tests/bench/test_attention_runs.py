@@ -3,8 +3,8 @@
 import pytest
 
 import torch
-from relakit.bench.attention import run_case, run_jobs
 from relakit.bench.attention_results import AttentionSettings
+from relakit.bench.attention_runs import run_case, run_jobs
 from relakit.bench.cases import MODES, Case, make_case
 from relakit.bench.contenders import CONTENDERS
 from relakit.bench.presets import Job

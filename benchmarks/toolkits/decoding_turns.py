@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from relakit.bench.decoding_work import DecodingBatch, DecodingCase, Sentences, decoding_cases
-from relakit.bench.peer_weights import why_no_peer_has_it, write_peer_weights
-from relakit.bench.peers import Peer, PeerPlace, Peers, number_of
-from relakit.bench.speed_models import bench_corpus, check_vocabulary, describe_model, model_configs
-from relakit.bench.speed_settings import DecodingSettings
-from relakit.bench.turns import Contender, ContenderError, Field, Runner, Turn
+from relakit.bench.rounds import Contender, ContenderError, Field, Turn
 from relakit.data.prepared import PreparedCorpus
 from relakit.decode.translator import Translator, choose_dtype
 from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer, load_model
+from toolkits.decoding_cases import DecodingBatch, DecodingCase, Sentences, decoding_cases
+from toolkits.models import bench_corpus, check_vocabulary, describe_model, model_configs
+from toolkits.peer_weights import why_no_peer_has_it, write_peer_weights
+from toolkits.peers import PeerPlace, Peers
+from toolkits.settings import DecodingSettings, System
+from workers import Worker, number_of
 
 GENERATED_TRAIN: Final = 5000
 """Pairs to learn the tokenizer from, where nothing is given."""
@@ -64,7 +65,7 @@ class OwnDecoding:
 class PeerDecoding:
     """A peer with the softmax model's weights."""
 
-    def __init__(self, peer: Peer, work: DecodingWork) -> None:
+    def __init__(self, peer: Worker, work: DecodingWork) -> None:
         self._peer = peer
         self._work = work
 
@@ -108,7 +109,7 @@ def _turn(
             )
         tokens += sum(lengths) + (len(lengths) if wanted is None else 0)
     sentences = sum(len(batch.sentences) for batch in batches)
-    return Turn(seconds=seconds, target_tokens=tokens, sentences=sentences)
+    return Turn(seconds, {"target_tokens": tokens, "sentences": sentences})
 
 
 @contextmanager
@@ -123,34 +124,34 @@ def decoding_field(
     work = DecodingWork({case.name: case for case in cases}, settings.beam, settings.length_penalty)
     weights = folder / "weights.safetensors"
     problem = _export(makers, weights)
-    field = Field(settings.contenders())
+    field = Field()
     with Peers(place, threads=settings.threads, folder=folder) as peers:
-        for contender in field.contenders:
-            if contender.is_ours:
+        for system in settings.systems():
+            if system.is_ours:
                 try:
-                    translator = makers[contender.attention](contender.precision)
+                    translator = makers[system.attention](system.precision)
                 except ValueError as error:
-                    if contender.precision != "int8":  # which not every attention has
+                    if system.precision != "int8":  # which not every attention has
                         raise
-                    field.notes[contender.label] = str(error)
+                    field.notes[system.label] = str(error)
                     continue
-                field.runners[contender.label] = OwnDecoding(translator, work)
-                field.about[contender.label] = describe_model(translator.model.config)
+                field.contenders[system.label] = OwnDecoding(translator, work)
+                field.about[system.label] = describe_model(translator.model.config)
             elif problem is not None:
-                field.notes[contender.label] = problem
+                field.notes[system.label] = problem
             else:
-                start = _starter(contender, peers, settings.threads, weights, work)
-                field.prepare(contender, start)
+                start = _starter(system, peers, settings.threads, weights, work)
+                field.enter(system.label, start)
         yield field, cases
 
 
 def _starter(
-    contender: Contender, peers: Peers, threads: int, weights: Path, work: DecodingWork
-) -> Callable[[], tuple[Runner, str]]:
-    def start() -> tuple[Runner, str]:
-        peer = peers.start(contender.system)
+    system: System, peers: Peers, threads: int, weights: Path, work: DecodingWork
+) -> Callable[[], tuple[Contender, str]]:
+    def start() -> tuple[Contender, str]:
+        peer = peers.start(system.system)
         answer = peer.ask(
-            "setup-decode", model=str(weights), threads=threads, precision=contender.precision
+            "setup-decode", model=str(weights), threads=threads, precision=system.precision
         )
         return PeerDecoding(peer, work), str(answer.get("about", ""))
 
@@ -220,7 +221,7 @@ def attention_name(config: ModelConfig) -> str:
 
 
 def _export(makers: Mapping[str, MakeTranslator], path: Path) -> str | None:
-    """Write the softmax model's weights for the peers, or tell why there are none."""
+    """Write the softmax model's weights for the peers, or say why that is impossible."""
     if "softmax" not in makers:
         return "the peers need a model with softmax attention, and there is none"
     model = makers["softmax"]("fp32").model

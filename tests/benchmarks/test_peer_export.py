@@ -1,19 +1,18 @@
 """Weights for the peers: a model, exported, means the same to the peers' NumPy transcription."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import reference
+import weights
 
 import torch
-from relakit.bench.peer_weights import peer_arrays, why_no_peer_has_it, write_peer_weights
 from relakit.data.tokenizer import BEGIN, END, PAD
 from relakit.model import ModelConfig, Transformer
+from toolkits.peer_weights import peer_arrays, why_no_peer_has_it, write_peer_weights
 from torch import nn
-
-PEERS = Path(__file__).parents[2] / "benchmarks" / "peers"
 
 
 def config(**changed: Any) -> ModelConfig:
@@ -33,13 +32,7 @@ def random_model() -> Transformer:
     return model
 
 
-def test_logits_are_those_of_the_transcription(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "path", [str(PEERS), *sys.path])
-    import reference
-    import weights
-
+def test_logits_are_those_of_the_transcription(tmp_path: Path) -> None:
     model, path = random_model(), tmp_path / "weights.safetensors"
     write_peer_weights(path, model)
     source = np.array([[7, 8, 9, 10, END], [11, 12, END, PAD, PAD]])

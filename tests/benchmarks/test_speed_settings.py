@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from relakit.bench.speed_settings import DecodingSettings, TrainingSettings
+from toolkits.settings import DecodingSettings, System, TrainingSettings, baseline_of
 
 
-def test_contenders_of_training() -> None:
+def test_systems_of_training() -> None:
     settings = TrainingSettings(attentions=("softmax", "rela-g"), peers=("marian",))
-    labels = [contender.label for contender in settings.contenders()]
+    labels = [system.label for system in settings.systems()]
     assert labels == [
         "softmax fp32", "rela-g fp32", "softmax bf16", "rela-g bf16", "marian fp32", "marian bf16",
     ]  # fmt: skip
@@ -17,7 +17,7 @@ def test_contenders_of_training() -> None:
 
 def test_ctranslate2_has_its_own_precisions() -> None:
     settings = DecodingSettings(attentions=("softmax",), peers=("joeynmt", "ctranslate2"))
-    labels = [contender.label for contender in settings.contenders()]
+    labels = [system.label for system in settings.systems()]
     assert labels == [
         "softmax fp32", "softmax int8", "joeynmt fp32", "ctranslate2 fp32", "ctranslate2 int8",
     ]  # fmt: skip
@@ -62,3 +62,20 @@ def test_training_that_cannot_be(fields: dict[str, Any], message: str) -> None:
 def test_decoding_that_cannot_be(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         DecodingSettings(**fields)
+
+
+@pytest.mark.parametrize(
+    ("precision", "expected"), [("bf16", "softmax bf16"), ("int8", "softmax fp32")]
+)
+def test_baseline(precision: str, expected: str) -> None:
+    ours = [
+        System(system="relakit", attention=attention, precision=own)
+        for own in ("fp32", "bf16")
+        for attention in ("rela-g", "softmax")
+    ]
+    peer = System(system="ctranslate2", attention="softmax", precision=precision)
+    assert peer.label == f"ctranslate2 {precision}"
+    found = baseline_of(peer, [*ours, peer])
+    assert found is not None
+    assert found.label == expected
+    assert baseline_of(peer, [peer]) is None

@@ -1,19 +1,25 @@
-"""`relakit bench decode`: translation speed of this toolkit's attentions and of other toolkits."""
+"""Translation speed of relakit's attentions and of other toolkits.
+
+python benchmarks/decoding.py --help
+"""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from relakit.bench.peers import DECODING_PEERS, PeerPlace
-from relakit.bench.speed_settings import ATTENTION_NAMES, GENERATED, DecodingSettings
-from relakit.cli import bench_speed as shared
-from relakit.cli.bench_speed import HOW, WHAT, Output, given_or, split_names, split_numbers
+import runs
+from runs import HOW, WHAT, Output, given_or, split_names, split_numbers
+from toolkits import options
+from toolkits.peers import DECODING_PEERS, PeerPlace
+from toolkits.settings import ATTENTION_NAMES, GENERATED, DecodingSettings
 
+app = runs.new_app()
 QUICK_ROUNDS, QUICK_SENTENCES, QUICK_GROUP_SENTENCES = 2, 16, 2
 
 
-def decode(
+@app.command()
+def decoding(
     quick: Annotated[
         bool,
         typer.Option(
@@ -39,15 +45,15 @@ def decode(
     peers: Annotated[
         str, typer.Option(help="Other toolkits, or none.", rich_help_panel=WHAT)
     ] = ",".join(DECODING_PEERS),
-    peer_python: shared.PeerPython = PeerPlace.python,
-    peer_scripts: shared.PeerScripts = PeerPlace.scripts,
+    peer_python: options.PeerPython = PeerPlace.python,
+    peer_scripts: options.PeerScripts = PeerPlace.scripts,
     size: Annotated[
         str, typer.Option(help="Of random models: tiny, small, base.", rich_help_panel=WHAT)
-    ] = "small",
+    ] = DecodingSettings.size,
     vocab: Annotated[
         int, typer.Option(help="Vocabulary of random models.", rich_help_panel=WHAT)
-    ] = 8000,
-    corpus: shared.Corpus = None,
+    ] = DecodingSettings.vocabulary,
+    corpus: options.Corpus = None,
     split: Annotated[
         str, typer.Option(help="The part of the corpus to translate.", rich_help_panel=WHAT)
     ] = DecodingSettings.split,
@@ -57,7 +63,7 @@ def decode(
     ] = ",".join(DecodingSettings.precisions),
     batch_size: Annotated[
         str, typer.Option(help="Sentences at a time, or none.", rich_help_panel=WHAT)
-    ] = "64,1",
+    ] = ",".join(map(str, DecodingSettings.batch_sizes)),
     groups: Annotated[
         int,
         typer.Option(help="Groups by source length (Figure 2); 0: none.", rich_help_panel=WHAT),
@@ -79,18 +85,25 @@ def decode(
         ),
     ] = None,
     group_sentences: Annotated[
-        int | None, typer.Option(help="In each group. \\[default: 16]", rich_help_panel=HOW)
+        int | None,
+        typer.Option(
+            help=f"In each group. \\[default: {DecodingSettings.group_sentences}]",
+            rich_help_panel=HOW,
+        ),
     ] = None,
     rounds: Annotated[
         int | None,
-        typer.Option(help="Turns of each contender. \\[default: 5]", rich_help_panel=HOW),
+        typer.Option(
+            help=f"Turns of each contender. \\[default: {DecodingSettings.rounds}]",
+            rich_help_panel=HOW,
+        ),
     ] = None,
-    threads: shared.Threads = 1,
-    seed: shared.Seed = 1,
-    json_file: shared.JsonFile = None,
-    csv_file: shared.CsvFile = None,
-    plot_file: shared.PlotFile = None,
-    resume: shared.Resume = False,
+    threads: runs.Threads = DecodingSettings.threads,
+    seed: runs.Seed = DecodingSettings.seed,
+    json_file: runs.JsonFile = None,
+    csv_file: runs.CsvFile = None,
+    plot_file: runs.PlotFile = None,
+    resume: runs.Resume = False,
 ) -> None:
     """Time beam search, with several sentences at a time and one by one.
 
@@ -122,14 +135,24 @@ def decode(
     )
     place = PeerPlace(python=peer_python, scripts=peer_scripts)
     output = Output(json=json_file, csv=csv_file, plot=plot_file, resume=resume)
-    from relakit.bench.decoding_speed import with_models
-    from relakit.bench.speed_runs import measure_decoding
+    from relakit.bench.machine import describe_machine
+    from toolkits.decoding_turns import with_models
+    from toolkits.measure import measure_decoding
+    from toolkits.report import SpeedReport
+    from toolkits.report_plot import draw_report
+    from toolkits.report_table import print_report
 
     if settings.models:
         settings = with_models(settings)
-    shared.measure(
-        "decode",
-        settings,
+    report = SpeedReport(benchmark="decode", settings=settings, machine=describe_machine())
+    runs.measure(
+        report,
         output,
-        lambda report, save, tell: measure_decoding(report, settings, place, save=save, tell=tell),
+        lambda save, tell: measure_decoding(report, settings, place, save=save, tell=tell),
+        show=lambda console: print_report(report, console),
+        draw=lambda: draw_report(report),
     )
+
+
+if __name__ == "__main__":
+    runs.run_app(app)
