@@ -9,9 +9,9 @@ ratios mean something. With --against, another checkout takes its turns in a pro
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Final
@@ -19,8 +19,9 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from relakit.bench.machine import describe_machine
-from relakit.bench.results import Measured, Row, Run, spread_columns, write_json
+import runs
+from relakit.bench.machine import Machine, describe_machine
+from relakit.bench.results import Measured, Row, Run, spread_columns
 from relakit.bench.rounds import (
     CaseRounds,
     Field,
@@ -30,7 +31,14 @@ from relakit.bench.rounds import (
     seconds_per_call,
     take_turns,
 )
-from relakit.bench.tables import WIDTH, make_table, median_text, number_text, quartiles_text
+from relakit.bench.tables import (
+    make_table,
+    median_text,
+    number_text,
+    number_with_noun,
+    quartiles_text,
+)
+from runs import Output
 from workers import Worker, number_of
 
 SCRIPT: Final = Path(__file__).with_name("call_cost_worker.py")
@@ -125,46 +133,20 @@ def workers_of(settings: CallSettings, cases: Mapping[str, CallCase]) -> Iterato
     started: dict[str, Worker] = {}
     with tempfile.TemporaryDirectory(prefix="relakit-bench-") as folder:
         try:
-            field = Field()
+            ready = Field()
             for checkout, python in settings.pythons().items():
                 log = Path(folder) / f"{checkout}.log"
                 worker = Worker(python, SCRIPT, threads=settings.threads, log=log)
                 started[checkout] = worker
                 about = worker.ask("setup", threads=settings.threads)["about"]
-                field.about |= {f"{checkout} {system}": str(about) for system in SYSTEMS}
+                ready.about |= {f"{checkout} {system}": str(about) for system in SYSTEMS}
             for system, checkout in product(SYSTEMS, started):
                 calls = CallsInWorker(started[checkout], system, cases)
-                field.contenders[f"{checkout} {system}"] = calls
-            yield field
+                ready.contenders[f"{checkout} {system}"] = calls
+            yield ready
         finally:
             for worker in started.values():
                 worker.close()
-
-
-def measure(
-    settings: CallSettings,
-    rounds: Sequence[CaseRounds],
-    *,
-    after_case: Callable[[Mapping[str, str]], None],
-    tell: Callable[[str], None],
-) -> None:
-    """Bring every case to its number of rounds, a part of them in each pair of processes.
-
-    Raises:
-        RuntimeError: a contender failed, with a wrong result perhaps.
-    """
-    cases = {str(case): case for case in settings.cases()}
-    for number in range(1, settings.processes + 1):
-        limit = FixedRounds(-(-settings.rounds * number // settings.processes))
-        if all(len(case.rounds) >= limit.rounds for case in rounds):
-            continue
-        with workers_of(settings, cases) as field:
-            for case in rounds:
-                tell(f"{case.case}, processes {number} of {settings.processes}")
-                take_turns(field, case, limit)
-                if field.notes:
-                    raise RuntimeError("; ".join(f"{w}: {why}" for w, why in field.notes.items()))
-                after_case(field.about)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,12 +193,42 @@ class CallCost:
         }
 
 
-def print_costs(costs: Sequence[CallCost], settings: CallSettings, console: Console) -> None:
+@dataclass(kw_only=True)
+class CallReport:
+    """A run, finished or not."""
+
+    settings: CallSettings
+    machine: Machine
+    cases: list[CaseRounds] = field(default_factory=list)
+    about: dict[str, str] = field(default_factory=dict)
+    """Which relakit and which torch ran, by label."""
+
+    @property
+    def run(self) -> Run:
+        return Run(benchmark="call cost", settings=self.settings, machine=self.machine)
+
+    def costs(self) -> list[CallCost]:
+        rounds = {case.case: case for case in self.cases if case.rounds}
+        cases = [case for case in self.settings.cases() if str(case) in rounds]
+        return [CallCost.of(case, rounds[str(case)]) for case in cases]
+
+    def measured(self) -> Measured:
+        return Measured(
+            rows=[cost.row() for cost in self.costs()],
+            rounds=self.cases,
+            contenders=[{"label": label, "about": about} for label, about in self.about.items()],
+        )
+
+
+def print_report(report: CallReport, console: Console) -> None:
+    settings = report.settings
+    for label, about in report.about.items():
+        console.print(f"{label}: {about}", soft_wrap=True)
     headings = ["call", "pass", "shape", "dropout", "µs", "torch / after", "quartiles "]
     if settings.against is not None:
         headings += ["before / after", "quartiles", "torch / before", "control"]
     rows = []
-    for cost in costs:
+    for cost in report.costs():
         case = cost.case
         row = [case.what, case.passes, f"{case.batch}x{case.positions}", f"{case.dropout:g}"]
         row.append(number_text(None if cost.seconds is None else 1e6 * cost.seconds.median))
@@ -225,7 +237,7 @@ def print_costs(costs: Sequence[CallCost], settings: CallSettings, console: Cons
             row += [median_text(cost.before), quartiles_text(cost.before)]
             row += [median_text(cost.torch_to_before), median_text(cost.control)]
         rows.append(row)
-    threads = f"{settings.threads} thread{'s' if settings.threads > 1 else ''}"
+    threads = number_with_noun(settings.threads, "thread")
     title = f"cost of calls, {settings.rounds} rounds, {threads}"
     bold = ("torch / after", "before / after")
     console.print(make_table(title, headings, rows, left=("call", "pass"), bold=bold))
@@ -237,11 +249,35 @@ def print_costs(costs: Sequence[CallCost], settings: CallSettings, console: Cons
     )
 
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+def measure(report: CallReport, *, save: Callable[[], None], tell: Callable[[str], None]) -> None:
+    """Bring every case to its number of rounds, a part of them in each pair of processes.
+
+    Raises:
+        RuntimeError: a contender failed, with a wrong result perhaps.
+    """
+    settings = report.settings
+    cases = {str(case): case for case in settings.cases()}
+    measured = {case.case: case for case in report.cases}
+    report.cases[:] = [measured.get(name, CaseRounds(name)) for name in cases]
+    for number in range(1, settings.processes + 1):
+        limit = FixedRounds(-(-settings.rounds * number // settings.processes))
+        if all(len(case.rounds) >= limit.rounds for case in report.cases):
+            continue
+        with workers_of(settings, cases) as ready:
+            report.about = ready.about
+            for case in report.cases:
+                tell(f"{case.case}, processes {number} of {settings.processes}")
+                take_turns(ready, case, limit)
+                if ready.notes:
+                    raise RuntimeError("; ".join(f"{w}: {why}" for w, why in ready.notes.items()))
+                save()
+
+
+app = runs.new_app()
 
 
 @app.command()
-def main(
+def call_cost(
     against: Annotated[
         Path | None,
         typer.Option(
@@ -252,16 +288,17 @@ def main(
         list[str] | None, typer.Option(help=f"{', '.join(WHAT)}. Repeatable. \\[default: all]")
     ] = None,
     passes: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(PASSES)}. Repeatable. \\[default: both]")
+        list[str] | None,
+        typer.Option(help=f"{', '.join(PASSES)}. Repeatable. \\[default: forward and both]"),
     ] = None,
     rounds: Annotated[int, typer.Option(help="Turns of each contender.")] = CallSettings.rounds,
     processes: Annotated[
         int, typer.Option(help="Processes, one after the other, that share the rounds.")
     ] = CallSettings.processes,
-    threads: Annotated[int, typer.Option(help="CPU threads of everyone.")] = CallSettings.threads,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="For every turn, with settings and machine.")
-    ] = None,
+    threads: runs.Threads = CallSettings.threads,
+    json_file: runs.JsonFile = None,
+    csv_file: runs.CsvFile = None,
+    resume: runs.Resume = False,
 ) -> None:
     """Time calls of relakit's function and module against PyTorch's, in turns."""
     settings = CallSettings(
@@ -272,30 +309,15 @@ def main(
         threads=threads,
         against=None if against is None else str(against),
     )
-    settings.pythons()
-    cases = settings.cases()
-    measured = [CaseRounds(str(case)) for case in cases]
-    run = Run(benchmark="call cost", settings=settings, machine=describe_machine())
-    messages = Console(stderr=True, highlight=False)
-
-    def costs() -> list[CallCost]:
-        return [CallCost.of(c, r) for c, r in zip(cases, measured, strict=True) if r.rounds]
-
-    contenders: list[dict[str, str]] = []
-
-    def save(about: Mapping[str, str]) -> None:
-        contenders[:] = [{"label": label, "about": text} for label, text in about.items()]
-        if json_file is not None:
-            rows = [cost.row() for cost in costs()]
-            write_json(json_file, run, Measured(rows=rows, rounds=measured, contenders=contenders))
-
-    measure(settings, measured, after_case=save, tell=messages.print)
-    console = Console(highlight=False)
-    console.width = max(console.width, WIDTH)
-    for contender in contenders:
-        console.print(f"{contender['label']}: {contender['about']}", soft_wrap=True)
-    print_costs(costs(), settings, console)
+    settings.pythons()  # before anything is measured
+    report = CallReport(settings=settings, machine=describe_machine())
+    runs.measure(
+        report,
+        Output(json=json_file, csv=csv_file, resume=resume),
+        lambda save, tell: measure(report, save=save, tell=tell),
+        show=lambda console: print_report(report, console),
+    )
 
 
 if __name__ == "__main__":
-    app()
+    runs.run_app(app)

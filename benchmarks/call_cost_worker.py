@@ -43,7 +43,7 @@ class Worker:
 
     def setup(self, request: Case) -> Case:
         torch.set_num_threads(request["threads"])
-        gc.disable()  # collected before every block instead of at any time
+        gc.disable()  # garbage is collected when a case is prepared, never while one is timed
         return {"about": f"{relakit.__file__}, torch {torch.__version__}"}
 
     def prepare(self, request: Case) -> Case:

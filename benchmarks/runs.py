@@ -31,7 +31,7 @@ JsonFile = Annotated[
     Path | None,
     typer.Option(
         "--json",
-        help="For every turn, with settings and machine; written after every round.",
+        help="For every turn, with settings and machine; kept up to date during the run.",
         dir_okay=False,
         rich_help_panel=OUTPUT,
     ),
