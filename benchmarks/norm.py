@@ -68,8 +68,8 @@ def make_calls(shape: tuple[int, int, int], dtype: torch.dtype) -> dict[str, Cal
         with torch.no_grad():
             return norm(z, heads_apart=True)
 
-    def both() -> object:
-        return torch.autograd.backward(norm(z, heads_apart=True), upstream)
+    def both() -> None:
+        torch.autograd.backward(norm(z, heads_apart=True), upstream)
 
     return {"forward": forward, "both": both}
 
