@@ -13,6 +13,7 @@ from relakit.ops.backends import BACKENDS, ReferenceBackend
 from relakit.ops.call import AttentionCall, AttentionResult
 
 SETTINGS = AttentionSettings(rounds=2, memory=False)
+SMALL = make_case("forward", 32, 50.0, heads=2, batch=1)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -31,7 +32,7 @@ def test_every_contender_is_measured(mode: str) -> None:
 
 
 def test_rela_takes_part_without_being_asked() -> None:
-    found = run_case(Job(make_case("forward", 32, 80.0), ("sdpa",)), SETTINGS)
+    found = run_case(Job(SMALL, ("sdpa",)), SETTINGS)
     assert [m.contender for m in found.measurements] == ["rela", "sdpa"]
 
 
@@ -56,14 +57,14 @@ def test_who_needs_too_much_memory_is_left_out() -> None:
 
 def test_without_rela_there_is_nothing_to_compare() -> None:
     settings = AttentionSettings(rounds=1, memory=False, backend="reference", memory_limit=1e-6)
-    found = run_case(Job(make_case("forward", 64, 50.0), ("sdpa",)), settings)
+    found = run_case(Job(SMALL, ("sdpa",)), settings)
     assert found.zeros_measured is None
     assert all(m.seconds is None and m.note for m in found.measurements)
 
 
 def test_memory_is_measured_where_it_can_be() -> None:
     settings = AttentionSettings(rounds=1, memory=True)
-    found = run_case(Job(make_case("forward", 32, 50.0), ()), settings)
+    found = run_case(Job(SMALL, ()), settings)
     (rela,) = found.measurements
     assert rela.peak_mib is not None or rela.note.startswith("peak memory needs Linux")
 
@@ -79,12 +80,12 @@ def test_a_wrong_result_has_no_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BACKENDS, "reference", Wrong())
     settings = AttentionSettings(rounds=1, memory=False, backend="reference")
     with pytest.raises(RuntimeError, match="ReLA differs from the reference by"):
-        run_case(Job(make_case("forward", 32, 50.0), ()), settings)
+        run_case(Job(SMALL, ()), settings)
 
 
 def test_the_number_of_threads_is_set_and_restored() -> None:
     before = torch.get_num_threads()
-    jobs = [Job(make_case("forward", 32, 50.0), ())]
+    jobs = [Job(SMALL, ())]
     seen = [
         torch.get_num_threads()
         for _ in run_jobs(jobs, AttentionSettings(threads=2, rounds=1, memory=False))
