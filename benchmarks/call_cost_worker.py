@@ -43,13 +43,14 @@ class Worker:
 
     def setup(self, request: Case) -> Case:
         torch.set_num_threads(request["threads"])
-        gc.disable()  # garbage is collected when a case is prepared, never while one is timed
+        gc.disable()  # garbage is collected before a new case, never while one is timed
         return {"about": f"{relakit.__file__}, torch {torch.__version__}"}
 
     def prepare(self, request: Case) -> Case:
         case, who = request["case"], request["who"]
         if case != self.case:
             self.case, self.calls = case, {}
+            gc.collect()
         call = make_call(who, case)
         if who == "relakit":
             check(case)
@@ -58,7 +59,6 @@ class Worker:
             call()
             single = time.perf_counter() - start
         self.calls[who] = call, max(1, math.ceil(SHORTEST_BLOCK / single))
-        gc.collect()
         return {"ok": True}
 
     def run(self, request: Case) -> Case:

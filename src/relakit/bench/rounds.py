@@ -246,9 +246,9 @@ def take_turns(
         tell(f"{case.case}, warm-up: {label}")
         field.attempt(label, lambda contender: contender.warm_up(case.case))
     total = "" if limit.rounds is None else f" of {limit.rounds}"
-    with _no_collection_within_rounds() as collect:
+    with _garbage_collector.held_back():
         while labels := active():
-            collect()
+            _garbage_collector.collect()
             number = len(case.rounds)
             turns: dict[str, Turn] = {}
             for label in _rotated(entered(), number):
@@ -273,21 +273,27 @@ def _recorded(
     return run
 
 
-@contextmanager
-def _no_collection_within_rounds() -> Iterator[Callable[[], None]]:
-    """Gives what to call between rounds: it collects garbage, but not more often than needed."""
-    collects = gc.isenabled()
-    last = -math.inf
+class _GarbageCollector:
+    """Collects between rounds, and not more often than is needed: it takes a while."""
 
-    def collect() -> None:
-        nonlocal last
-        if time.monotonic() - last > COLLECT_AFTER:
+    def __init__(self) -> None:
+        self._last = -math.inf
+
+    def collect(self) -> None:
+        if time.monotonic() - self._last > COLLECT_AFTER:
             gc.collect()
-            last = time.monotonic()
+            self._last = time.monotonic()
 
-    gc.disable()
-    try:
-        yield collect
-    finally:
-        if collects:
-            gc.enable()
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """A block in which nothing is collected but by `collect`."""
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if was_enabled:
+                gc.enable()
+
+
+_garbage_collector = _GarbageCollector()
