@@ -39,7 +39,7 @@ def _table(report: SpeedReport, case: CaseRounds) -> Table:
     name = case.case if report.benchmark == "train" else f"decoding, {case.case}"
     peers = [peer.label for peer in report.peers]
     headings = ["", "tok/s", "quartiles", "sent/s", "tok/sent", "/ softmax", "quartiles"]
-    headings += [f"/ {peer}" for peer in peers]
+    over_peers = [f"/ {peer}" for peer in peers]
     speeds = report.speeds(case)
     rows = [
         [
@@ -55,7 +55,14 @@ def _table(report: SpeedReport, case: CaseRounds) -> Table:
         for speed in speeds
     ]
     dim = [number for number, speed in enumerate(speeds) if not speed.system.is_ours]
-    return make_table(f"{name}, {rounds}, {threads}", headings, rows, left=("",), dim_rows=dim)
+    return make_table(
+        f"{name}, {rounds}, {threads}",
+        [*headings, *over_peers],
+        rows,
+        left=("",),
+        wrapped=over_peers,
+        dim_rows=dim,
+    )
 
 
 def _groups_table(report: SpeedReport, groups: list[CaseRounds]) -> Table:
@@ -66,4 +73,5 @@ def _groups_table(report: SpeedReport, groups: list[CaseRounds]) -> Table:
         length = number_text(report.source_lengths[case.case])
         rows.append([case.case, length, *(median_text(ratios[label]) for label in own)])
     title = "speed-up over softmax by source length, one sentence at a time"
-    return make_table(title, ["group", "mean length", *own], rows, left=("group",))
+    headings = ["group", "mean length", *own]
+    return make_table(title, headings, rows, left=("group",), wrapped=own)

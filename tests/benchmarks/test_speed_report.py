@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from toolkits.report_plot import draw_report
 from toolkits.report_table import print_report
 from toolkits.settings import DecodingSettings, TrainingSettings
 
+RESULTS = Path(__file__).parents[2] / "results" / "benchmarks"
 MACHINE = Machine(
     cpu="an abacus",
     system="Linux",
@@ -104,6 +107,19 @@ def test_csv_has_everyone(tmp_path: Path) -> None:
     assert rows[2]["note"] == "not installed: nowhere"
 
 
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.csv")), ids=lambda path: path.stem)
+def test_published_results_have_these_columns(path: Path) -> None:
+    with path.open(newline="") as file:
+        columns = csv.DictReader(file).fieldnames
+    report = decoding_report() if path.stem.startswith("decode") else training_report()
+
+    def without_peers(names: Iterable[str]) -> list[str]:
+        return [name for name in names if not name.startswith("over ")]
+
+    assert columns is not None
+    assert without_peers(columns) == without_peers(report.measured().rows[0])
+
+
 def test_json_comes_back(tmp_path: Path) -> None:
     path, report = tmp_path / "speeds.json", training_report()
     write_json(path, report.run, report.measured())
@@ -128,6 +144,13 @@ def test_table_of_training() -> None:
     report = training_report()
     report.notes["marian fp32"] = "tired"
     assert "Stopped on the way: marian fp32: tired" in printed(report)
+
+
+def test_a_wide_table_is_not_cut() -> None:
+    peers = ("joeynmt", "joeynmt-own-batches", "marian")
+    settings = replace(TRAINING, peers=peers, precisions=("fp32", "bf16"))
+    text = printed(replace(training_report(), settings=settings))
+    assert "…" not in text
 
 
 def test_table_of_groups() -> None:

@@ -31,7 +31,7 @@ CHECKED_QUERIES = 8
 
 
 def run_jobs(jobs: Iterable[Job], settings: AttentionSettings) -> Iterator[CaseResult]:
-    """Run one case after the other; results come as they are finished."""
+    """Run one case after the other, and yield each result as soon as it is there."""
     with _threads(settings.threads):
         for job in jobs:
             yield run_case(job, settings)

@@ -1,4 +1,4 @@
-"""Lists of cases with a question behind them, each with the contenders that it needs."""
+"""Lists of cases that answer a question, each case with the contenders that it needs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -106,7 +106,7 @@ class Contender(Protocol):
     """Whoever is measured: ready to work, one turn per round."""
 
     def warm_up(self, case: str) -> None:
-        """Pay what only the first time costs."""
+        """Run once, so that first-time costs are not timed."""
 
     def run(self, case: str, number: int) -> Turn:
         """Round ``number`` (from 0) of a case. Raises ContenderError if it cannot go on."""

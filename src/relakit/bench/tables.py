@@ -124,16 +124,20 @@ def make_table(
     *,
     left: Collection[str] = (),
     bold: Collection[str] = (),
+    wrapped: Collection[str] = (),
     dim_rows: Collection[int] = (),
 ) -> Table:
-    """A table of numbers: aligned right, except for the columns in ``left``."""
+    """A table of numbers: aligned right, except in the columns ``left``.
+
+    Where it gets too wide, the headings in ``wrapped`` take several lines.
+    """
     table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
     for heading in headings:
         table.add_column(
             heading,
             justify="left" if heading in left else "right",
             style="bold" if heading in bold else None,
-            no_wrap=True,
+            no_wrap=heading not in wrapped,
         )
     for number, row in enumerate(rows):
         table.add_row(*row, style="dim" if number in dim_rows else None)

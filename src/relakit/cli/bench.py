@@ -307,7 +307,7 @@ def _warn_without_native(settings: AttentionSettings, messages: Console) -> None
 def _warn_about_reference(
     results: "Sequence[CaseResult]", settings: AttentionSettings, messages: Console
 ) -> None:
-    """Numbers of the reference say little about ReLA, and must not be taken for more."""
+    """Numbers of the reference say little about ReLA's speed; nobody should think otherwise."""
     from relakit.bench.contenders import why_not_native
 
     measured = [m for r in results if (m := r.of(RELA)) is not None and m.backend is not None]
