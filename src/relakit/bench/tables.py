@@ -138,6 +138,7 @@ def make_table(
             justify="left" if heading in left else "right",
             style="bold" if heading in bold else None,
             no_wrap=heading not in wrapped,
+            overflow="fold" if heading in wrapped else "ellipsis",
         )
     for number, row in enumerate(rows):
         table.add_row(*row, style="dim" if number in dim_rows else None)
