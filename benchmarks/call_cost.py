@@ -38,7 +38,8 @@ from relakit.bench.tables import (
     number_with_noun,
     quartiles_text,
 )
-from runs import Output
+from runs import HOW, Output
+from runs import WHAT as WHAT_PANEL
 from workers import Worker, number_of
 
 SCRIPT: Final = Path(__file__).with_name("call_cost_worker.py")
@@ -281,19 +282,30 @@ def call_cost(
     against: Annotated[
         Path | None,
         typer.Option(
-            help="Another checkout of relakit, with its own .venv: before. This one is after."
+            help="Another checkout of relakit, with its own .venv: before. This one is after.",
+            rich_help_panel=WHAT_PANEL,
         ),
     ] = None,
     what: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(WHAT)}. Repeatable. \\[default: all]")
+        list[str] | None,
+        typer.Option(
+            help=f"{', '.join(WHAT)}. Repeatable. \\[default: all]", rich_help_panel=WHAT_PANEL
+        ),
     ] = None,
     passes: Annotated[
         list[str] | None,
-        typer.Option(help=f"{', '.join(PASSES)}. Repeatable. \\[default: forward and both]"),
+        typer.Option(
+            help=f"{', '.join(PASSES)}. Repeatable. \\[default: all]", rich_help_panel=WHAT_PANEL
+        ),
     ] = None,
-    rounds: Annotated[int, typer.Option(help="Turns of each contender.")] = CallSettings.rounds,
+    rounds: Annotated[
+        int, typer.Option(help="Turns of each contender.", rich_help_panel=HOW)
+    ] = CallSettings.rounds,
     processes: Annotated[
-        int, typer.Option(help="Processes, one after the other, that share the rounds.")
+        int,
+        typer.Option(
+            help="Processes, one after the other, that share the rounds.", rich_help_panel=HOW
+        ),
     ] = CallSettings.processes,
     threads: runs.Threads = CallSettings.threads,
     json_file: runs.JsonFile = None,
