@@ -18,7 +18,7 @@ help:
 	@echo 'make demo       relakit demo: generate a corpus, train, translate, align'
 	@echo 'make test       lint, then run all tests'
 	@echo 'make lint       ruff, mypy and the import rules'
-	@echo 'make bench      quick benchmarks of attention, training and decoding, with other toolkits'
+	@echo 'make bench      quick benchmarks of attention, calls, training and decoding'
 	@echo 'make sanitize   run the tests of the C++ kernels with memory checks'
 	@echo 'make setup      only make .venv (the other targets do so when needed)'
 	@echo 'make clean      remove .venv and all caches'
@@ -50,17 +50,17 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Peers that cannot be installed are listed as missing by the benchmarks; ours are measured anyway.
+# The benchmarks list peers that cannot be installed as missing, and measure relakit anyway.
 bench: $(STAMP)
 	@$(MAKE) --no-print-directory $(PEERS)/.installed || echo \
 		'Note: the other toolkits could not be installed; they are left out.'
 	@$(BIN)/relakit bench attention --quick
-	@$(BIN)/python benchmarks/attention_overhead.py
-	@$(BIN)/relakit bench train --quick --peer-python $(PEERS)/bin/python
-	@$(BIN)/relakit bench decode --quick --peer-python $(PEERS)/bin/python
+	@$(BIN)/python benchmarks/call_cost.py --rounds 9
+	@$(BIN)/python benchmarks/training.py --quick --peer-python $(PEERS)/bin/python
+	@$(BIN)/python benchmarks/decoding.py --quick --peer-python $(PEERS)/bin/python
 
-# What `relakit bench train` and `relakit bench decode` compare with; see benchmarks/peers/README.md.
-# Not bound by constraints.txt: JoeyNMT's dependencies do not go together with ours.
+# The toolkits that training and decoding are compared with; see benchmarks/peers/README.md.
+# Not bound by constraints.txt: JoeyNMT's dependencies clash with ours.
 PEERS := build/peers
 $(PEERS)/.installed: benchmarks/peers/requirements.txt
 	@test -x $(PEERS)/bin/python || { echo 'Making $(PEERS) ...'; $(PYTHON) -m venv $(PEERS); }

@@ -1,18 +1,16 @@
 """Time and memory of `analyze_model`, against a plain forward pass over the same sentence pairs.
 
-Both take turns in one process: the ratio is what means something. The forward pass has the same
-batches, encoder, decoder and output projection, and nothing is recorded. The analysis is all of it:
-tokens, shuffled targets, and alignment against made-up gold links. Peak memory is that of processes
-of their own, each with the pairs repeated to another number.
+Both take turns in one process, so only the ratio means something. The forward pass has the same
+batches, encoder, decoder and output projection, and records nothing. The analysis is complete:
+tokens, shuffled targets, and alignment against made-up gold links. Peak memory is measured in
+separate processes, each with the pairs repeated to another number.
 
     python benchmarks/analysis_cost.py MODEL --source test.en.gz --target test.de.gz
 """
 
 import argparse
-import statistics
 import subprocess
 import sys
-import time
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -20,6 +18,15 @@ import relakit
 import torch
 from relakit.analysis import AnalysisPair, GoldAlignment, analyze_model, split_words
 from relakit.analysis.pair_batches import BATCH_TOKENS, plan_pair_batches
+from relakit.bench.rounds import (
+    CaseRounds,
+    Field,
+    FixedRounds,
+    RepeatedCall,
+    seconds_per_call,
+    take_turns,
+)
+from relakit.bench.tables import median_text, number_with_noun, quartiles_text
 from relakit.data.batches import pad_batch
 from relakit.data.corpus import ParallelFiles, read_pairs
 from relakit.data.tokenizer import BEGIN, END, Tokenizer
@@ -46,39 +53,35 @@ def make_batches(tokenizer: Tokenizer, pairs: list[AnalysisPair]) -> list[tuple[
     ]
 
 
-def time_forward(model: Transformer, batches: list[tuple[Tensor, Tensor]]) -> float:
-    start = time.perf_counter()
+def run_forward(model: Transformer, batches: list[tuple[Tensor, Tensor]]) -> None:
     with torch.inference_mode():
         for source, target in batches:
             model.logits(model(source, target))
-    return time.perf_counter() - start
-
-
-def time_analysis(model: Transformer, tokenizer: Tokenizer, pairs: list[AnalysisPair]) -> float:
-    start = time.perf_counter()
-    analyze_model(model, tokenizer, pairs, name="model")
-    return time.perf_counter() - start
 
 
 def compare_times(options: argparse.Namespace, pairs: list[AnalysisPair]) -> None:
     translator = relakit.load(options.model)
     model, tokenizer = translator.model.eval(), translator.tokenizer
     batches = make_batches(tokenizer, pairs)
-    time_forward(model, batches), time_analysis(model, tokenizer, pairs)  # warm up
-    forward, analysis = [], []
-    for _ in range(options.rounds):
-        forward.append(time_forward(model, batches))
-        analysis.append(time_analysis(model, tokenizer, pairs))
-    ratios = [a / f for f, a in zip(forward, analysis, strict=True)]
+    field = Field(
+        {
+            "forward": RepeatedCall(lambda: run_forward(model, batches)),
+            "analysis": RepeatedCall(lambda: analyze_model(model, tokenizer, pairs, name="model")),
+        }
+    )
+    case = CaseRounds("analysis")
+    take_turns(field, case, FixedRounds(options.rounds))
+    forward, analysis = (case.values(name, seconds_per_call) for name in field.contenders)
+    ratio = case.ratio("analysis", "forward", seconds_per_call)
     print(
-        f"{len(pairs):,} pairs, {options.threads} threads, median of {options.rounds} rounds: "
-        f"forward {statistics.median(forward):.2f} s, analysis {statistics.median(analysis):.2f} "
-        f"s, ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        f"{len(pairs):,} pairs, {number_with_noun(options.threads, 'thread')}, medians of "
+        f"{number_with_noun(options.rounds, 'round')}: forward {median_text(forward)} s, analysis "
+        f"{median_text(analysis)} s, ratio {median_text(ratio)} ({quartiles_text(ratio)})"
     )
 
 
-def analyse_repeated(options: argparse.Namespace, pairs: list[AnalysisPair], count: int) -> None:
-    """In a process of its own: analyse so many pairs, and print the peak memory."""
+def analyze_repeated(options: argparse.Namespace, pairs: list[AnalysisPair], count: int) -> None:
+    """In a process of its own: analyze so many pairs, and print the peak memory."""
     translator = relakit.load(options.model)
     repeated = islice(cycle(pairs), count)
     analyze_model(translator.model, translator.tokenizer, repeated, name="model")
@@ -101,7 +104,7 @@ def main() -> None:
     files = ParallelFiles(options.source, options.target)
     pairs = [with_diagonal_links(*pair) for pair in read_pairs(files)]
     if options.memory_of is not None:
-        analyse_repeated(options, pairs, options.memory_of)
+        analyze_repeated(options, pairs, options.memory_of)
         return
     compare_times(options, pairs)
     for count in options.counts:

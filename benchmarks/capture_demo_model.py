@@ -1,7 +1,7 @@
 """Make `src/relakit/bench/demo_heads.safetensors`: queries, keys and values of a trained model.
 
-Trains the ReLA-g model of `examples/sequence_task.py` and stores some rows of every head, for the
-benchmark's case "zeros as in the demo's model". Needed only when the example changes.
+Trains the ReLA-g model of `examples/sequence_task.py` and stores some rows of every head, for
+`relakit bench attention --zeros demo`. Needed only when the example changes.
 
     python benchmarks/capture_demo_model.py --help
 """
@@ -16,7 +16,7 @@ from safetensors.torch import save
 import relakit
 import torch
 from relakit.bench.inputs import DEMO_FILE
-from relakit.bench.results import write_whole
+from relakit.data.whole_files import write_whole
 from relakit.ops.call import AttentionCall
 from relakit.ops.listeners import add_listener, remove_listener
 from torch import Tensor, nn

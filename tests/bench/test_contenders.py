@@ -15,7 +15,7 @@ from relakit.bench.contenders import (
     why_left_out,
 )
 from relakit.bench.inputs import Inputs, make_inputs
-from relakit.cli.bench import CONTENDER_NAMES
+from relakit.bench.presets import CONTENDER_NAMES
 from relakit.ops.attention import attention
 from relakit.ops.backends import BACKENDS
 

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from relakit.bench.attention_results import CaseResult, Measurement
 from relakit.bench.cases import MODES, make_case
-from relakit.bench.plot import DEMO_LABEL, draw, write_plots
-from relakit.bench.results import CaseResult, Measurement
+from relakit.bench.plot import DEMO_LABEL, check_plot_path, draw, write_plots
+from relakit.bench.rounds import spread
 
 pytest.importorskip("matplotlib")
 
 
 def result(mode: str, length: int, zeros: object, ratio: float | None) -> CaseResult:
-    rela = Measurement(contender="rela", seconds=1.0, ratio=1.0)
-    sdpa = Measurement(contender="sdpa", seconds=ratio, ratio=ratio)
+    rela = Measurement(contender="rela", ratio=spread([1.0]))
+    sdpa = Measurement(contender="sdpa", ratio=None if ratio is None else spread([ratio]))
     case = make_case(mode, length, zeros)  # type: ignore[arg-type]
     return CaseResult(case=case, zeros_measured=50.0, measurements=(rela, sdpa))
 
@@ -58,10 +59,11 @@ def test_nothing_to_draw() -> None:
 
 
 def test_files_are_written_and_repeatable(tmp_path: Path) -> None:
-    svg, png = write_plots(RESULTS, tmp_path / "new", "some machine")
+    results = RESULTS[:9]  # one panel
+    svg, png = write_plots(results, tmp_path / "new", "some machine")
     assert png.read_bytes().startswith(b"\x89PNG")
     assert "<svg" in svg.read_text()
-    again, _ = write_plots(RESULTS, tmp_path / "again", "some machine")
+    again, _ = write_plots(results, tmp_path / "again", "some machine")
     assert again.read_bytes() == svg.read_bytes()
     assert len(list((tmp_path / "new").iterdir())) == 2
 
@@ -70,3 +72,9 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ValueError, match=r"pip install 'relakit\[bench\]'"):
         draw(RESULTS)
+
+
+def test_other_formats_are_refused(tmp_path: Path) -> None:
+    check_plot_path(tmp_path / "speed.pdf")
+    with pytest.raises(ValueError, match=r"must end in \.svg, \.png, \.pdf"):
+        check_plot_path(tmp_path / "speed.txt")

@@ -5,27 +5,31 @@ import io
 import pytest
 from rich.console import Console
 
+from relakit.bench.attention_results import AttentionSettings, CaseResult, Measurement
 from relakit.bench.cases import make_case
-from relakit.bench.results import CaseResult, Measurement, Settings
+from relakit.bench.rounds import Spread, spread
 from relakit.bench.tables import WIDTH, print_by_mode, print_smallest, print_targets
 
 RELA = Measurement(
-    contender="rela", backend="native", seconds=0.0012345, gflops=123.4, ratio=1.0, peak_mib=4.5
+    contender="rela",
+    backend="native",
+    seconds=spread([0.0012345]),
+    gflops=123.4,
+    ratio=spread([1.0]),
+    peak_mib=4.5,
 )
 LEFT_OUT = Measurement(contender="entmax15", note="would need 9.5 GiB")
 
 
 def result(length: int, sdpa: float, mode: str = "forward") -> CaseResult:
-    other = Measurement(
-        contender="sdpa", ratio=sdpa, ratio_lower=sdpa - 0.1, ratio_upper=sdpa + 0.1, peak_mib=70.0
-    )
+    other = Measurement(contender="sdpa", ratio=Spread(sdpa, sdpa - 0.1, sdpa + 0.1), peak_mib=70.0)
     case = make_case(mode, length, 90.0)
     return CaseResult(case=case, zeros_measured=90.12, measurements=(RELA, other, LEFT_OUT))
 
 
 def printed(print_function, *results: CaseResult) -> list[str]:
     output = io.StringIO()
-    print_function(results, Settings(), Console(file=output, width=WIDTH, highlight=False))
+    print_function(results, AttentionSettings(), Console(file=output, width=WIDTH, highlight=False))
     return output.getvalue().splitlines()
 
 

@@ -2,14 +2,16 @@
 
 import csv
 import json
+import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from relakit.bench import runner
+from relakit.bench import attention_runs
 from relakit.bench.cases import make_case
 from relakit.bench.presets import PRESETS, Job
 from relakit.cli.main import app
@@ -32,8 +34,25 @@ def rows(directory: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_prints_a_table_per_mode() -> None:
-    result = bench(*SMALL)
+@dataclass(frozen=True)
+class FinishedRun:
+    result: Result
+    folder: Path
+
+    def copied(self, folder: Path) -> Path:
+        """The files of the run, to be changed."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return folder
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
+    folder = tmp_path_factory.mktemp("bench") / "new"
+    return FinishedRun(bench(*SMALL, "--out", folder), folder)
+
+
+def test_prints_a_table_per_mode(finished: FinishedRun) -> None:
+    result = finished.result
     assert result.exit_code == 0, result.output
     assert "forward, 1 thread" in result.stdout
     assert "decode, 1 thread" in result.stdout
@@ -41,9 +60,8 @@ def test_prints_a_table_per_mode() -> None:
     assert heading.split() == ["length", "batch", "zeros", "softmax", "sdpa", "ms", "GFLOP/s"]
 
 
-def test_writes_everything(tmp_path: Path) -> None:
-    out = tmp_path / "new"
-    assert bench(*SMALL, "--out", out).exit_code == 0
+def test_writes_everything(finished: FinishedRun) -> None:
+    out = finished.folder
     names = {path.name for path in out.iterdir()}
     assert names == {"results.csv", "results.json", "plot.svg", "plot.png"}
     found = [(row["mode"], row["contender"]) for row in rows(out)]
@@ -59,7 +77,7 @@ class TestInterruption:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         measured = []
-        real = runner.run_case
+        real = attention_runs.run_case
 
         def run_case(job: Job, settings: Any) -> Any:
             if len(measured) == 1:
@@ -67,33 +85,34 @@ class TestInterruption:
             measured.append(job.case.mode)
             return real(job, settings)
 
-        monkeypatch.setattr(runner, "run_case", run_case)
+        monkeypatch.setattr(attention_runs, "run_case", run_case)
         assert bench(*SMALL, "--out", tmp_path).exit_code != 0
         kept = rows(tmp_path)
         assert {row["mode"] for row in kept} == {"forward"}
 
-        monkeypatch.setattr(runner, "run_case", real)
+        monkeypatch.setattr(attention_runs, "run_case", real)
         result = bench(*SMALL, "--out", tmp_path, "--resume")
         assert result.exit_code == 0, result.output
         assert rows(tmp_path)[:2] == kept, "measured a second time"
         assert {row["mode"] for row in rows(tmp_path)} == {"forward", "decode"}
 
-    def test_a_case_with_a_new_contender_is_measured_again(self, tmp_path: Path) -> None:
-        assert bench(*SMALL, "--out", tmp_path).exit_code == 0
+    def test_a_case_with_a_new_contender_is_measured_again(
+        self, finished: FinishedRun, tmp_path: Path
+    ) -> None:
+        finished.copied(tmp_path)
         more = (*SMALL, "--contender", "bmm-softmax", "--out", tmp_path, "--resume")
         assert bench(*more).exit_code == 0
         assert [row["contender"] for row in rows(tmp_path)] == ["rela", "sdpa", "bmm-softmax"] * 2
 
-    def test_other_settings_are_an_error(self, tmp_path: Path) -> None:
-        assert bench(*SMALL, "--out", tmp_path).exit_code == 0
-        result = bench(*SMALL, "--out", tmp_path, "--resume", "--seed", "1")
+    def test_other_settings_are_an_error(self, finished: FinishedRun) -> None:
+        result = bench(*SMALL, "--out", finished.folder, "--resume", "--seed", "1")
         assert "seed = 0, now it is 1" in str(result.exception)
 
-    def test_results_are_not_overwritten(self, tmp_path: Path) -> None:
-        assert bench(*SMALL, "--out", tmp_path).exit_code == 0
-        before = rows(tmp_path)
-        assert "holds results already" in str(bench(*SMALL, "--out", tmp_path).exception)
-        assert rows(tmp_path) == before
+    def test_results_are_not_overwritten(self, finished: FinishedRun) -> None:
+        before = rows(finished.folder)
+        result = bench(*SMALL, "--out", finished.folder)
+        assert "holds results already" in str(result.exception)
+        assert rows(finished.folder) == before
 
 
 @pytest.mark.parametrize(
@@ -123,7 +142,7 @@ def test_wrong_options_are_named(arguments: tuple[str, ...], message: str) -> No
 class TestPresets:
     @pytest.fixture(autouse=True)
     def _small(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        cases = [make_case("forward", 32, 90.0, heads=2), make_case("both", 32, 50.0, heads=2)]
+        cases = [make_case(mode, 32, 90.0, heads=2, batch=1) for mode in ("forward", "both")]
         jobs = [Job(case, ("sdpa",)) for case in cases]
         monkeypatch.setitem(PRESETS, "targets", lambda: jobs)
         monkeypatch.setitem(PRESETS, "never-slower", lambda: jobs)
@@ -160,14 +179,14 @@ class TestBackendWarnings:
         words = " ".join(bench(*self.ARGUMENTS).stderr.split())
         assert "The native kernels can run here: --backend native." in words
 
-    def test_the_reference_by_name_is_no_surprise(self) -> None:
-        assert "not made for speed" not in bench(*SMALL).stderr
+    def test_the_reference_by_name_is_no_surprise(self, finished: FinishedRun) -> None:
+        assert "not made for speed" not in finished.result.stderr
 
 
 class TestPlot:
-    def test_draws_again_from_the_csv(self, tmp_path: Path) -> None:
-        assert bench(*SMALL, "--out", tmp_path / "run").exit_code == 0
-        arguments = ["bench", "plot", tmp_path / "run" / "results.csv", "--out", tmp_path / "new"]
+    def test_draws_again_from_the_csv(self, finished: FinishedRun, tmp_path: Path) -> None:
+        results = finished.folder / "results.csv"
+        arguments = ["bench", "plot", results, "--out", tmp_path / "new"]
         result = CliRunner().invoke(app, list(map(str, arguments)))
         assert result.exit_code == 0, result.output
         assert {path.name for path in (tmp_path / "new").iterdir()} == {"plot.svg", "plot.png"}

@@ -1,4 +1,4 @@
-"""Benchmarks of attention: cases, contenders, interleaved timing, results and plots.
+"""The benchmark of attention, and what all benchmarks share: rounds, results, tables, plots.
 
-Importing the package loads no torch; the modules that compute do.
+Importing the package does not load torch; the modules that compute do.
 """

@@ -107,7 +107,12 @@ class Grid:
     zeros: Sequence[Zeros]
 
     def cases(
-        self, *, dtype: str = "float32", heads: int = 8, dim: int = 64, batch: int | None = None
+        self,
+        *,
+        dtype: str = Case.dtype,
+        heads: int = Case.heads,
+        dim: int = Case.dim,
+        batch: int | None = None,
     ) -> list[Case]:
         """All combinations; ``batch`` None: as many sequences as make TOKENS, for decode one."""
         return [
@@ -130,11 +135,11 @@ def make_case(
     length: int,
     zeros: Zeros,
     *,
-    dtype: str = "float32",
-    heads: int = 8,
-    dim: int = 64,
+    dtype: str = Case.dtype,
+    heads: int = Case.heads,
+    dim: int = Case.dim,
     batch: int | None = None,
-    mask: str = "none",
+    mask: str = Case.mask,
 ) -> Case:
     """A case with the usual batch, and with the demo's dimension where its tensors are used."""
     if batch is None:

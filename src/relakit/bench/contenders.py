@@ -10,17 +10,16 @@ import torch.nn.functional as F
 import torch
 from relakit.bench.cases import Case
 from relakit.bench.inputs import Inputs
+from relakit.bench.presets import RELA
 from relakit.ops.attention import attention
 from relakit.ops.backends import BACKENDS, choose_backend
 from relakit.ops.call import AttentionCall
 from torch import Tensor
 
-RELA: Final = "rela"
-
 
 @dataclass(frozen=True)
 class Prepared:
-    """A contender's view of a case's tensors: what to call, and what to differentiate by."""
+    """A method's view of a case's tensors: what to call, and what to differentiate by."""
 
     forward: Callable[[], Tensor]
     leaves: tuple[Tensor, ...]
@@ -31,14 +30,14 @@ Prepare = Callable[[Inputs, str | None], Prepared]
 
 
 @dataclass(frozen=True)
-class Contender:
+class Method:
     """One way to compute attention."""
 
     description: str
     prepare: Prepare
     bytes_per_score: tuple[int, int] = (0, 0)
-    """Peak memory in float32, by the number of scores: forward, and both passes. As measured; 0:
-    it does not grow with the number of scores."""
+    """Bytes of peak memory per score in float32, as measured: forward, and both passes. 0: memory
+    does not grow with the number of scores."""
     needs: str | None = None
     """A package that may be missing."""
 
@@ -129,19 +128,17 @@ def _entmax15(scores: Tensor) -> Tensor:
     return weights
 
 
-CONTENDERS: Final[dict[str, Contender]] = {
-    RELA: Contender("relakit.attention, ReLU", _rela),
-    "sdpa": Contender("PyTorch's scaled_dot_product_attention", _sdpa),
-    "bmm-softmax": Contender(
-        "two batched products around softmax", _two_products(_softmax), (9, 13)
-    ),
-    "sparsemax": Contender(
+CONTENDERS: Final[dict[str, Method]] = {
+    RELA: Method("relakit.attention, ReLU", _rela),
+    "sdpa": Method("PyTorch's scaled_dot_product_attention", _sdpa),
+    "bmm-softmax": Method("two batched products around softmax", _two_products(_softmax), (9, 13)),
+    "sparsemax": Method(
         "two batched products around entmax.sparsemax",
         _two_products(_sparsemax),
         (34, 34),
         "entmax",
     ),
-    "entmax15": Contender(
+    "entmax15": Method(
         "two batched products around entmax.entmax15",
         _two_products(_entmax15),
         (54, 54),
@@ -161,9 +158,9 @@ def check_contenders(names: Sequence[str]) -> None:
 
 def why_left_out(name: str, inputs: Inputs, backend: str | None, memory_limit: float) -> str | None:
     """A reason not to run a contender: its package is missing, or it needs too much memory."""
-    contender = CONTENDERS[name]
-    if contender.needs is not None and find_spec(contender.needs) is None:
-        return f"needs the package {contender.needs}: pip install 'relakit[bench]'"
+    method = CONTENDERS[name]
+    if method.needs is not None and find_spec(method.needs) is None:
+        return f"needs the package {method.needs}: pip install 'relakit[bench]'"
     needed = estimate_gib(name, inputs, backend)
     if needed > memory_limit:
         return f"would need {needed:.1f} GiB, over the limit of {memory_limit:g} GiB"
@@ -173,12 +170,12 @@ def why_left_out(name: str, inputs: Inputs, backend: str | None, memory_limit: f
 def estimate_gib(name: str, inputs: Inputs, backend: str | None) -> float:
     """Roughly the memory that a contender takes at its peak, above the inputs."""
     batch, heads, queries, _ = inputs.query.shape
-    contender, item = CONTENDERS[name], inputs.query.element_size()
-    per_score = contender.bytes_per_score
+    method, item = CONTENDERS[name], inputs.query.element_size()
+    per_score = method.bytes_per_score
     if name == RELA and serving_backend(inputs, backend) == "reference":
         per_score, item = REFERENCE_BYTES_PER_SCORE, 4  # it computes in float32 whatever it gets
-    elif contender.needs is not None:
-        item = 4  # most of it are indices, which are as large in every type
+    elif method.needs is not None:
+        item = 4  # mostly indices, which are the same size for every type
     scores = batch * heads * queries * inputs.key.size(2)
     outputs = sum(x.numel() for x in (inputs.query, inputs.key, inputs.value))
     needed = per_score[inputs.grad_output is not None] * item / 4 * scores + 2 * item * outputs

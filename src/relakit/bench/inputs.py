@@ -18,7 +18,7 @@ DEMO_FILE: Final = Path(__file__).with_name("demo_heads.safetensors")
 FARTHEST_THRESHOLD: Final = 10.0
 """Beyond all scores: the thresholds for 0% and for 100% zeros."""
 CHUNK: Final = 2**22
-"""Scores that are looked at at once when zeros are counted."""
+"""Scores that are computed at a time when zeros are counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,8 @@ def threshold_for(share: float) -> float:
 def measure_zeros(inputs: Inputs) -> float:
     """The share of ReLA's weights that are exactly 0 among those that are not masked.
 
-    Counted by the reference, some queries at a time: memory does not grow with the length squared.
+    Counted by the reference, some queries at a time, so that memory does not grow with the square
+    of the length.
     """
     batch, heads, queries, _ = inputs.query.shape
     keys = inputs.key.size(2)

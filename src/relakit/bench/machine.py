@@ -1,4 +1,4 @@
-"""What the numbers were measured on. No torch is loaded before it is asked for."""
+"""What the numbers were measured on. Torch is loaded only when it is asked about."""
 
 import platform
 from dataclasses import dataclass
@@ -21,7 +21,6 @@ class Machine:
 
 
 def describe_machine() -> Machine:
-    """This machine."""
     import torch
     from relakit.ops.native.extension import choose_isa, why_unavailable
 
@@ -36,7 +35,7 @@ def describe_machine() -> Machine:
 
 
 def cpu_name(cpuinfo: Path) -> str:
-    """The processor's name from Linux' cpuinfo file; elsewhere what Python knows about it."""
+    """The processor's name, from Linux's cpuinfo file or else from Python."""
     if cpuinfo.is_file():
         for line in cpuinfo.read_text(errors="replace").splitlines():
             key, _, value = line.partition(":")

@@ -1,8 +1,8 @@
 """Peak memory of one contender, measured in a process of its own.
 
-The process is forked from a server that has imported torch and done nothing else, so that no memory
-of an earlier run is lying around to be used again. Linux keeps the largest size that a process had,
-and lets it start anew; elsewhere there is no number.
+The process is forked from a server that has imported torch and done nothing else, so there is no
+memory of an earlier run that could be used again. Linux records the largest size of a process and
+can reset it; elsewhere there is no number.
 """
 
 import ctypes
@@ -47,7 +47,7 @@ def measure_peak_mib(
         target=_measure_here, args=(sender, name, case, backend, threads, seed), daemon=True
     )
     process.start()
-    sender.close()  # so that the end of the process is the end of the pipe
+    sender.close()  # so that the pipe ends with the process
     try:
         answer = receiver.recv()
     except EOFError:
@@ -64,7 +64,7 @@ def _measure_here(
     sender: Connection, name: str, case: Case, backend: str | None, threads: int, seed: int
 ) -> None:
     torch.set_num_threads(threads)
-    # Code and tables that the first call loads are no memory of this case.
+    # Code and tables that the first call loads do not count as memory of this case.
     small = Case(
         mode=case.mode, length=8, zeros=case.zeros, dtype=case.dtype, dim=case.dim, mask=case.mask
     )
@@ -81,7 +81,7 @@ def _measure_here(
 
 
 def _give_back_free_memory() -> None:
-    """Freed memory that the C library keeps would be used again, and not be seen."""
+    """Freed memory that the C library keeps would be used again without being noticed."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,11 +1,13 @@
-"""The plot: how much faster than softmax attention, over the length, for each share of zeros."""
+"""Plots: how much faster than softmax attention, and the parts that all benchmarks draw with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from relakit.bench.attention_results import CaseResult
 from relakit.bench.cases import DEMO, MODES, Case
-from relakit.bench.results import CaseResult
+from relakit.bench.rounds import Spread
 from relakit.report.figure_files import save_figure, why_no_figures
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 NAMES: Final = ("plot.svg", "plot.png")
+FORMATS: Final = (".svg", ".png", ".pdf")
 DEMO_COLOUR: Final = "#d1495b"
 DEMO_LABEL: Final = "trained model"
 COLUMNS: Final = 3
@@ -38,6 +41,56 @@ def why_no_plot() -> str | None:
     return why_no_figures("plots", "bench")
 
 
+def check_plot_path(path: Path) -> None:
+    """Raise ValueError if no plot can be written to a path: before anything is measured."""
+    if path.suffix not in FORMATS:
+        raise ValueError(f"cannot draw into {path}: its name must end in {', '.join(FORMATS)}")
+    problem = why_no_plot()
+    if problem is not None:
+        raise ValueError(problem)
+
+
+def plot_style() -> AbstractContextManager[None]:
+    """The sizes of all plots' text, for as long as a figure is drawn."""
+    from matplotlib import rc_context
+
+    return rc_context({"font.size": 9.5, "axes.titlesize": 10.5})
+
+
+def draw_bars(ax: "Axes", values: Mapping[str, Spread], *, colours: Sequence[str]) -> None:
+    """Horizontal bars, the first on top, with whiskers from quartile to quartile."""
+    bottom_up = list(values.values())[::-1]
+    medians = [value.median for value in bottom_up]
+    whiskers = [
+        [value.median - value.lower for value in bottom_up],
+        [value.upper - value.median for value in bottom_up],
+    ]
+    ax.barh(
+        list(values)[::-1],
+        medians,
+        xerr=whiskers,
+        color=colours[::-1],
+        error_kw={"linewidth": 1.0},
+    )
+    for number, value in enumerate(bottom_up):
+        ax.annotate(f"  {value.median:,.0f}", (value.upper, number), va="center", fontsize=8.5)
+    ax.margins(x=0.15)
+    ax.grid(axis="x", color="0.9", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def draw_line_at_one(ax: "Axes") -> None:
+    ax.axhline(1, color="black", linewidth=1.2, zorder=1)
+
+
+def label_ratios(ax: "Axes") -> None:
+    """Ticks such as 2× on the vertical axis, and lines across."""
+    ax.yaxis.set_major_formatter("{x:g}×")
+    ax.grid(axis="y", color="0.9", linewidth=0.8)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
 def write_plots(results: Sequence[CaseResult], directory: Path, caption: str = "") -> list[Path]:
     """Draw the results and write plot.svg and plot.png into a directory; the files' paths."""
     figure = draw(results, caption)
@@ -57,9 +110,7 @@ def draw(results: Sequence[CaseResult], caption: str = "") -> "Figure":
         raise ValueError(
             "nothing to draw: no case has both ReLA and a softmax contender (sdpa, bmm-softmax)"
         )
-    from matplotlib import rc_context
-
-    with rc_context({"font.size": 9.5, "axes.titlesize": 10.5}):
+    with plot_style():
         return _draw(panels, _colours(results), caption)
 
 
@@ -110,7 +161,7 @@ def _panels(results: Sequence[CaseResult]) -> Panels:
 
 
 def _draw_panel(ax: "Axes", lines: Lines, colours: Colours) -> None:
-    ax.axhline(1, color="black", linewidth=1.2, zorder=1)
+    draw_line_at_one(ax)
     for label, points in lines.items():
         line = _line(label, colours)
         line.set_data([length for length, _ in points], [ratio for _, ratio in points])
@@ -121,11 +172,9 @@ def _draw_panel(ax: "Axes", lines: Lines, colours: Colours) -> None:
     ax.set_yscale("log", base=2)
     ax.set_xticks(ticks, [f"{tick}" for tick in ticks], rotation=45 if len(ticks) > 5 else 0)
     ax.minorticks_off()
-    ax.yaxis.set_major_formatter("{x:g}×")
     ax.tick_params(labelleft=True)
     ax.set_xlabel("length (keys)")
-    ax.grid(axis="y", color="0.9", linewidth=0.8)
-    ax.spines[["top", "right"]].set_visible(False)
+    label_ratios(ax)
 
 
 def _line(label: str, colours: Colours) -> "Line2D":

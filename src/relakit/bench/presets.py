@@ -1,4 +1,4 @@
-"""Lists of cases with a question behind them, each with the contenders that it needs."""
+"""Lists of cases that answer a question, each case with the contenders that it needs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +7,13 @@ from typing import Final
 
 from relakit.bench.cases import DTYPES, MASKS, TOKENS, Case, make_case
 
+RELA: Final = "rela"
 SOFTMAXES: Final = ("sdpa", "bmm-softmax")
 """The contenders that compute softmax attention; the faster one is what ReLA is compared with."""
 SPARSE: Final = ("sparsemax", "entmax15")
 """The contenders of the `entmax` package."""
+CONTENDER_NAMES: Final = (RELA, *SOFTMAXES, *SPARSE)
+"""Who computes attention in `relakit.bench.contenders`, known here without loading torch."""
 
 
 @dataclass(frozen=True)

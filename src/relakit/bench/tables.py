@@ -1,7 +1,7 @@
 """Results as tables for the terminal. Numbers are rounded here and nowhere else."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from rich.box import SIMPLE
@@ -9,64 +9,62 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from relakit.bench.presets import SOFTMAXES
-from relakit.bench.results import CaseResult, Measurement, Settings
+from relakit.bench.attention_results import AttentionSettings, CaseResult, Measurement
+from relakit.bench.presets import RELA, SOFTMAXES
+from relakit.bench.rounds import Spread
 
-MEMORY_OF: Final = ("rela", "sdpa")
+MEMORY_OF: Final = (RELA, "sdpa")
 WIDTH: Final = 160
 """Columns that the widest table takes; in fewer, numbers would be cut."""
 
 
-def print_by_mode(results: Sequence[CaseResult], settings: Settings, console: Console) -> None:
+def print_by_mode(
+    results: Sequence[CaseResult], settings: AttentionSettings, console: Console
+) -> None:
     """One table per mode: a row for every length and share of zeros."""
     for mode in dict.fromkeys(result.case.mode for result in results):
         chosen = [result for result in results if result.case.mode == mode]
-        console.print(_table(chosen, f"{mode}, {settings.threads_label}", with_mode=False))
+        console.print(_table(chosen, f"{mode}, {_threads(settings)}", with_mode=False))
     _print_legend(console)
     _print_backends(results, console)
     print_notes(results, console)
 
 
-def print_targets(results: Sequence[CaseResult], settings: Settings, console: Console) -> None:
+def print_targets(
+    results: Sequence[CaseResult], settings: AttentionSettings, console: Console
+) -> None:
     """All cases in one table."""
-    console.print(_table(results, f"targets, {settings.threads_label}", with_mode=True))
+    console.print(_table(results, f"targets, {_threads(settings)}", with_mode=True))
     _print_legend(console)
     _print_backends(results, console)
     print_notes(results, console)
 
 
 def print_smallest(
-    results: Sequence[CaseResult], settings: Settings, console: Console, shown: int = 10
+    results: Sequence[CaseResult], settings: AttentionSettings, console: Console, shown: int = 10
 ) -> None:
     """The cases in which ReLA gains least over SDPA, the worst first."""
-    compared = []
+    compared: list[tuple[Spread, CaseResult]] = []
     for result in results:
         sdpa = result.of("sdpa")
         if sdpa is not None and sdpa.ratio is not None:
-            compared.append((sdpa.ratio, sdpa, result))
-    compared.sort(key=lambda entry: entry[0])
+            compared.append((sdpa.ratio, result))
+    compared.sort(key=lambda entry: entry[0].median)
     if not compared:
         console.print("No case with both ReLA and SDPA was measured.")
         return
-    title = f"smallest ratios of {len(compared)} cases, {settings.threads_label}"
-    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
-    table.add_column("SDPA / ReLA", justify="right")
-    table.add_column("quartiles", justify="right")
-    table.add_column("backend")
-    table.add_column("case")
-    for ratio, sdpa, result in compared[:shown]:
-        rela = result.of("rela")
-        table.add_row(
-            _ratio(ratio),
-            _quartiles(sdpa),
-            (rela.backend if rela else None) or "",
-            str(result.case),
-        )
-    console.print(table)
-    slower = sum(ratio < 1 for ratio, _, _ in compared)
-    smallest, _, result = compared[0]
+    rows = []
+    for ratio, result in compared[:shown]:
+        rela = result.of(RELA)
+        backend = "" if rela is None else rela.backend or ""
+        rows.append([_ratio(ratio), quartiles_text(ratio), backend, str(result.case)])
+    title = f"smallest ratios of {len(compared)} cases, {_threads(settings)}"
+    headings = ("SDPA / ReLA", "quartiles", "backend", "case")
+    console.print(make_table(title, headings, rows, left=("backend", "case")))
+    smallest, result = compared[0]
+    slower = sum(ratio.median < 1 for ratio, _ in compared)
     console.print(
-        f"Smallest ratio of SDPA's time to ReLA's: {smallest:.2f} ({result.case}).\n"
+        f"Smallest ratio of SDPA's time to ReLA's: {smallest.median:.2f} ({result.case}).\n"
         f"ReLA was slower than SDPA in {slower} of {len(compared)} cases."
     )
     print_notes(results, console)
@@ -88,14 +86,14 @@ def print_notes(results: Sequence[CaseResult], console: Console) -> None:
 
 def _table(results: Sequence[CaseResult], title: str, *, with_mode: bool) -> Table:
     contenders = list(
-        dict.fromkeys(m.contender for r in results for m in r.measurements if m.contender != "rela")
+        dict.fromkeys(m.contender for r in results for m in r.measurements if m.contender != RELA)
     )
     has_softmax = any(name in contenders for name in SOFTMAXES)
     has_memory = any(m.peak_mib is not None for r in results for m in r.measurements)
     has_types = len({result.case.dtype for result in results}) > 1
     rows = []
     for result in results:
-        case, rela = result.case, result.of("rela") or Measurement(contender="rela")
+        case, rela = result.case, result.of(RELA) or Measurement(contender=RELA)
         row = {"mode": case.mode} if with_mode else {}
         row |= {"length": f"{case.length}", "batch": f"{case.batch}", "zeros": _zeros(result)}
         if has_types:
@@ -104,7 +102,7 @@ def _table(results: Sequence[CaseResult], title: str, *, with_mode: bool) -> Tab
             softmax = result.faster_softmax or Measurement(contender="none ran")
             row["softmax"] = _ratio(softmax.ratio)
             if with_mode:
-                row["quartiles"] = _quartiles(softmax)
+                row["quartiles"] = quartiles_text(softmax.ratio)
         for name in contenders:
             found = result.of(name)
             row[name] = "" if found is None else _ratio(found.ratio)
@@ -115,17 +113,40 @@ def _table(results: Sequence[CaseResult], title: str, *, with_mode: bool) -> Tab
                 found = result.of(name)
                 row[f"MiB {name}"] = number_text(found.peak_mib if found else None)
         rows.append(row)
+    cells = [list(row.values()) for row in rows]
+    return make_table(title, list(rows[0]), cells, left=("mode", "type"), bold=("softmax",))
+
+
+def make_table(
+    title: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    left: Collection[str] = (),
+    bold: Collection[str] = (),
+    wrapped: Collection[str] = (),
+    dim_rows: Collection[int] = (),
+) -> Table:
+    """A table of numbers: aligned right, except in the columns ``left``.
+
+    Where it gets too wide, the headings in ``wrapped`` take several lines.
+    """
     table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
-    for name in rows[0]:
+    for heading in headings:
         table.add_column(
-            name,
-            justify="left" if name in ("mode", "type") else "right",
-            style="bold" if name == "softmax" else None,
-            no_wrap=True,
+            heading,
+            justify="left" if heading in left else "right",
+            style="bold" if heading in bold else None,
+            no_wrap=heading not in wrapped,
+            overflow="fold" if heading in wrapped else "ellipsis",
         )
-    for row in rows:
-        table.add_row(*row.values())
+    for number, row in enumerate(rows):
+        table.add_row(*row, style="dim" if number in dim_rows else None)
     return table
+
+
+def _threads(settings: AttentionSettings) -> str:
+    return number_with_noun(settings.threads, "thread")
 
 
 def _zeros(result: CaseResult) -> str:
@@ -135,7 +156,7 @@ def _zeros(result: CaseResult) -> str:
 
 
 def _print_backends(results: Sequence[CaseResult], console: Console) -> None:
-    found = Counter(m.backend for r in results if (m := r.of("rela")) and m.backend is not None)
+    found = Counter(m.backend for r in results if (m := r.of(RELA)) and m.backend is not None)
     if len(found) == 1:
         console.print(f"ReLA ran on the backend {next(iter(found))}.")
     elif found:
@@ -152,22 +173,29 @@ def _print_legend(console: Console) -> None:
     )
 
 
-def _ratio(value: float | None) -> str:
-    if value is None:
-        return "-"
-    text = number_text(value)
-    return text if value >= 1 else f"[red]{text}[/red]"
+def _ratio(values: Spread | None) -> str:
+    text = median_text(values)
+    return text if values is None or values.median >= 1 else f"[red]{text}[/red]"
 
 
-def _quartiles(measurement: Measurement) -> str:
-    lower, upper = measurement.ratio_lower, measurement.ratio_upper
-    return "-" if lower is None else f"{number_text(lower)} to {number_text(upper)}"
-
-
-def _milliseconds(seconds: float | None) -> str:
+def _milliseconds(seconds: Spread | None) -> str:
     if seconds is None:
         return "-"
-    return f"{1000 * seconds:.3f}" if seconds < 1e-3 else number_text(1000 * seconds)
+    median = 1000 * seconds.median
+    return f"{median:.3f}" if median < 1 else number_text(median)
+
+
+def median_text(values: Spread | None) -> str:
+    return number_text(None if values is None else values.median)
+
+
+def quartiles_text(values: Spread | None) -> str:
+    return "-" if values is None else f"{number_text(values.lower)} to {number_text(values.upper)}"
+
+
+def number_with_noun(number: int, noun: str) -> str:
+    """``1 thread``, ``2 threads``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def number_text(value: float | None) -> str:

@@ -1,7 +1,4 @@
-"""`relakit bench`: measure attention, and draw what was measured.
-
-`relakit bench train` and `relakit bench decode` have files of their own.
-"""
+"""`relakit bench`: measure attention, and draw what was measured."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,27 +9,21 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from relakit.bench.cases import DEFAULT, DTYPES, FULL, MODES, QUICK, Grid, parse_zeros
-from relakit.bench.presets import PRESETS, Job
-from relakit.cli.bench_decode import decode
-from relakit.cli.bench_train import train
+from relakit.bench.attention_results import CSV_NAME, AttentionSettings
+from relakit.bench.cases import DEFAULT, DTYPES, FULL, MODES, QUICK, TOKENS, Case, Grid, parse_zeros
+from relakit.bench.presets import CONTENDER_NAMES, PRESETS, RELA, Job
 
 if TYPE_CHECKING:
-    from relakit.bench.results import CaseResult, Settings
+    from relakit.bench.attention_results import CaseResult
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Measure attention, training and translation on this machine.",
+    help="Measure attention on this machine.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-CONTENDER_NAMES: Final = ("rela", "sdpa", "bmm-softmax", "sparsemax", "entmax15")
-"""The keys of relakit.bench.contenders.CONTENDERS, known here without loading torch."""
 SECONDS: Final = {"quick": 0.5, "default": 1.0, "full": 2.0, "targets": 3.0, "never-slower": 0.3}
 """Budget per case where neither --seconds nor --rounds is given."""
-
-app.command()(train)
-app.command()(decode)
 
 WHAT, HOW, OUTPUT = "What to measure", "How to measure", "Output"
 
@@ -84,20 +75,23 @@ def attention(
     ] = None,
     dtype: Annotated[
         str | None,
-        typer.Option(help="\\[default: float32]", metavar="|".join(DTYPES), rich_help_panel=WHAT),
+        typer.Option(
+            help=f"\\[default: {Case.dtype}]", metavar="|".join(DTYPES), rich_help_panel=WHAT
+        ),
     ] = None,
     heads: Annotated[
-        int | None, typer.Option(help="Heads. \\[default: 8]", rich_help_panel=WHAT)
+        int | None, typer.Option(help=f"Heads. \\[default: {Case.heads}]", rich_help_panel=WHAT)
     ] = None,
     dim: Annotated[
         int | None,
         typer.Option(
-            help="Features per head; demo has its own. \\[default: 64]", rich_help_panel=WHAT
+            help=f"Features per head; demo has its own. \\[default: {Case.dim}]",
+            rich_help_panel=WHAT,
         ),
     ] = None,
     batch: Annotated[
         int | None,
-        typer.Option(help="\\[default: 2048 / length; 1 for decode]", rich_help_panel=WHAT),
+        typer.Option(help=f"\\[default: {TOKENS} / length; 1 for decode]", rich_help_panel=WHAT),
     ] = None,
     backend: Annotated[
         str | None,
@@ -106,7 +100,9 @@ def attention(
             rich_help_panel=HOW,
         ),
     ] = None,
-    threads: Annotated[int, typer.Option(help="PyTorch threads.", rich_help_panel=HOW)] = 1,
+    threads: Annotated[
+        int, typer.Option(help="PyTorch threads.", rich_help_panel=HOW)
+    ] = AttentionSettings.threads,
     rounds: Annotated[
         int | None,
         typer.Option(
@@ -134,8 +130,10 @@ def attention(
         typer.Option(
             help="GiB; contenders that would need more are left out.", rich_help_panel=HOW
         ),
-    ] = 4.0,
-    seed: Annotated[int, typer.Option(help="Of the random tensors.", rich_help_panel=HOW)] = 0,
+    ] = AttentionSettings.memory_limit,
+    seed: Annotated[
+        int, typer.Option(help="Of the random tensors.", rich_help_panel=HOW)
+    ] = AttentionSettings.seed,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -174,21 +172,20 @@ def attention(
             zeros=[parse_zeros(text) for text in zeros] if zeros else default.zeros,
         )
         made = grid.cases(
-            dtype=dtype or "float32",
-            heads=8 if heads is None else heads,
-            dim=64 if dim is None else dim,
+            dtype=dtype or Case.dtype,
+            heads=Case.heads if heads is None else heads,
+            dim=Case.dim if dim is None else dim,
             batch=batch,
         )
         names = tuple(contender or CONTENDER_NAMES)
         jobs = [Job(case, names) for case in dict.fromkeys(made)]
 
     from relakit.bench.contenders import check_contenders
-    from relakit.bench.results import Settings
     from relakit.ops.backends import check_backend_name
 
     check_backend_name(backend)
     check_contenders([name for job in jobs for name in job.contenders])
-    settings = Settings(
+    settings = AttentionSettings(
         threads=threads,
         rounds=rounds,
         seconds=SECONDS[chosen] if seconds is None else seconds,
@@ -209,21 +206,22 @@ def plot(
     ] = None,
 ) -> None:
     """Draw plot.svg and plot.png again from a results.csv."""
+    from relakit.bench.attention_results import read_csv
     from relakit.bench.plot import write_plots
-    from relakit.bench.results import read_csv
 
     for path in write_plots(read_csv(results), results.parent if out is None else out):
         typer.echo(path)
 
 
 def run(
-    jobs: Sequence[Job], settings: "Settings", *, chosen: str, out: Path | None, resume: bool
+    jobs: Sequence[Job], settings: AttentionSettings, *, chosen: str, out: Path | None, resume: bool
 ) -> None:
     """Measure all jobs, print the tables, and keep the results if there is a place for them."""
+    from relakit.bench.attention_results import read_finished, write_results
+    from relakit.bench.attention_runs import run_jobs
     from relakit.bench.machine import describe_machine
     from relakit.bench.plot import why_no_plot, write_plots
-    from relakit.bench.results import CSV_NAME, read_finished, write_results
-    from relakit.bench.runner import run_jobs
+    from relakit.bench.tables import number_with_noun
 
     messages = Console(stderr=True, highlight=False)
     machine = describe_machine()
@@ -262,11 +260,12 @@ def run(
         if problem is not None:
             messages.print(f"No plot: {problem}; then relakit bench plot {out / CSV_NAME}")
         elif any(r.softmax_ratio is not None and r.case.mask == "none" for r in results):
-            write_plots(results, out, f"{machine.cpu}, {settings.threads_label}")
+            threads = number_with_noun(settings.threads, "thread")
+            write_plots(results, out, f"{machine.cpu}, {threads}")
         messages.print(f"Results are in {out}.")
 
 
-def _print(results: "Sequence[CaseResult]", settings: "Settings", chosen: str) -> None:
+def _print(results: "Sequence[CaseResult]", settings: AttentionSettings, chosen: str) -> None:
     from relakit.bench import tables
 
     console = Console(highlight=False)
@@ -296,7 +295,7 @@ def _is_finished(job: Job, results: "Sequence[CaseResult]") -> bool:
     )
 
 
-def _warn_without_native(settings: "Settings", messages: Console) -> None:
+def _warn_without_native(settings: AttentionSettings, messages: Console) -> None:
     from relakit.bench.contenders import why_not_native
 
     reasons = why_not_native()
@@ -306,12 +305,12 @@ def _warn_without_native(settings: "Settings", messages: Console) -> None:
 
 
 def _warn_about_reference(
-    results: "Sequence[CaseResult]", settings: "Settings", messages: Console
+    results: "Sequence[CaseResult]", settings: AttentionSettings, messages: Console
 ) -> None:
-    """Numbers of the reference say little about ReLA, and must not be taken for more."""
+    """Numbers of the reference say little about ReLA's speed; nobody should think otherwise."""
     from relakit.bench.contenders import why_not_native
 
-    measured = [m for r in results if (m := r.of("rela")) is not None and m.backend is not None]
+    measured = [m for r in results if (m := r.of(RELA)) is not None and m.backend is not None]
     slow = sum(m.backend == "reference" for m in measured)
     if not slow or settings.backend == "reference":
         return

@@ -1,0 +1,97 @@
+"""Measures training and decoding: everyone is made ready, then takes turns."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from relakit.bench.rounds import CaseRounds, Field, FixedRounds, take_turns
+from toolkits.decoding_turns import decoding_field
+from toolkits.peers import PeerPlace
+from toolkits.report import SpeedReport
+from toolkits.settings import DecodingSettings, TrainingSettings
+from toolkits.training_turns import CASE, training_field
+
+Save = Callable[[], None]
+Tell = Callable[[str], None]
+
+
+def measure_training(
+    report: SpeedReport,
+    settings: TrainingSettings,
+    place: PeerPlace,
+    *,
+    save: Save = lambda: None,
+    tell: Tell = lambda text: None,
+) -> None:
+    """Add what a report lacks.
+
+    Args:
+        report: empty, or with the rounds of an earlier run.
+        settings: the report's.
+        place: where the peers are.
+        save: called when the report has grown.
+        tell: gets what is being done.
+    """
+    with _workplace(settings.threads) as folder:
+        tell("preparing the corpus, the models and the peers")
+        with training_field(settings, place, folder) as field:
+            _share_notes(report, field)
+            [case] = _cases(report, [CASE])
+            limit = FixedRounds(settings.rounds)
+            take_turns(field, case, limit, after_round=save, tell=tell)
+
+
+def measure_decoding(
+    report: SpeedReport,
+    settings: DecodingSettings,
+    place: PeerPlace,
+    *,
+    save: Save = lambda: None,
+    tell: Tell = lambda text: None,
+) -> None:
+    """Add what a report lacks; arguments as for `measure_training`.
+
+    The groups by source length are for relakit's own attentions, as in the paper's Figure 2.
+    """
+    with _workplace(settings.threads) as folder:
+        tell("preparing the corpus, the models and the peers")
+        with decoding_field(settings, place, folder) as (field, work):
+            _share_notes(report, field)
+            report.source_lengths = {c.name: c.source_length for c in work if c.is_group}
+            own = {system.label for system in settings.own_systems()}
+            for case in _cases(report, [case.name for case in work]):
+                is_group = case.case in report.source_lengths
+                take_turns(
+                    field,
+                    case,
+                    FixedRounds(settings.rounds),
+                    only=own.__contains__ if is_group else lambda label: True,
+                    after_round=save,
+                    tell=tell,
+                )
+
+
+def _cases(report: SpeedReport, wanted: Sequence[str]) -> list[CaseRounds]:
+    """The report's cases, made where they are missing, in this order."""
+    measured = {case.case: case for case in report.cases}
+    report.cases[:] = [measured.get(name, CaseRounds(name)) for name in wanted]
+    return report.cases
+
+
+def _share_notes(report: SpeedReport, field: Field) -> None:
+    """What becomes known about a contender during the run is in the report at once."""
+    report.notes, report.about = field.notes, field.about
+
+
+@contextmanager
+def _workplace(threads: int) -> Iterator[Path]:
+    """A temporary folder, and the number of threads, for as long as a run takes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with tempfile.TemporaryDirectory(prefix="relakit-bench-") as folder:
+            yield Path(folder)
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,24 @@
+"""Options that training and decoding have in common."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runs import WHAT
+
+PeerPython = Annotated[
+    Path,
+    typer.Option(help="The Python that the peers are installed for.", rich_help_panel=WHAT),
+]
+PeerScripts = Annotated[
+    Path, typer.Option(help="The folder of the peers' worker scripts.", rich_help_panel=WHAT)
+]
+Corpus = Annotated[
+    Path | None,
+    typer.Option(
+        help="A folder that `relakit prepare` wrote. \\[default: a generated corpus]",
+        file_okay=False,
+        rich_help_panel=WHAT,
+    ),
+]

@@ -1,0 +1,78 @@
+"""Other toolkits, each in a process of its own: what `benchmarks/peers/README.md` describes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from relakit.bench.rounds import ContenderError
+from workers import Worker
+
+OWN_BATCHES: Final = "-own-batches"
+"""Ends the name of a peer that trains on batches as it makes them itself, not on ours."""
+TRAINING_PEERS: Final = ("joeynmt", f"joeynmt{OWN_BATCHES}", "marian")
+DECODING_PEERS: Final = ("joeynmt", "marian", "ctranslate2")
+INSTALL_HINT: Final = "make build/peers/.installed installs the peers"
+_CHECKOUT: Final = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerPlace:
+    """Where the peers live."""
+
+    python: Path = _CHECKOUT / "build/peers/bin/python"
+    """The Python of their environment."""
+    scripts: Path = _CHECKOUT / "benchmarks/peers"
+    """Holds a script NAME_worker.py for each of them."""
+
+    def why_missing(self, name: str) -> str | None:
+        """The reason why a peer cannot be started, if there is one."""
+        for path in (self.python, self.script(name)):
+            if not path.is_file():
+                return f"not installed: there is no {path}; {INSTALL_HINT}"
+        return None
+
+    def script(self, name: str) -> Path:
+        return self.scripts / f"{name}_worker.py"
+
+
+class Peers:
+    """All peers of a run; ended together."""
+
+    def __init__(self, place: PeerPlace, *, threads: int, folder: Path) -> None:
+        """``folder`` is for their logs."""
+        self._place = place
+        self._threads = threads
+        self._folder = folder
+        self._started: list[Worker] = []
+
+    def start(self, name: str) -> Worker:
+        """Another process of a peer; ContenderError if it is not installed."""
+        missing = self._place.why_missing(name)
+        if missing is not None:
+            raise ContenderError(missing)
+        log = self._folder / f"{name}-{len(self._started)}.log"
+        place = self._place
+        worker = Worker(place.python, place.script(name), threads=self._threads, log=log)
+        self._started.append(worker)
+        return worker
+
+    def __enter__(self) -> "Peers":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for worker in self._started:
+            worker.close()
+
+
+def check_peers(names: Sequence[str], known: Sequence[str]) -> None:
+    """Raise ValueError for an unknown peer."""
+    for name in names:
+        if name not in known:
+            raise ValueError(f"unknown peer {name!r}; choose from {', '.join(known)}, or none")
