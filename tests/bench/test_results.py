@@ -18,7 +18,7 @@ from relakit.bench.results import (
     read_finished,
     write_results,
 )
-from relakit.data.whole_files import write_whole
+from relakit.writing import write_whole
 
 MACHINE = Machine(
     cpu="some processor",

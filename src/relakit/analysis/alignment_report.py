@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from relakit.analysis.alignment import READINGS, AlignmentScore, Reading
-from relakit.data.whole_files import write_whole
+from relakit.writing import write_whole
 
 EndWeight: TypeAlias = Literal["ignored", "competes"]
 """What weight on the source's end-of-sentence token does. It is no link in either case; if it

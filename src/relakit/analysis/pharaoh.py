@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from relakit.analysis.alignment import GoldAlignment, Link
 from relakit.data.text_files import open_text
-from relakit.data.whole_files import write_whole
+from relakit.writing import write_whole
 
 FirstWord: TypeAlias = Literal[0, 1]
 """The number of a sentence's first word."""

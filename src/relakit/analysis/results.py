@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from relakit.analysis.alignment_report import AlignmentReport
-from relakit.data.whole_files import write_whole
+from relakit.writing import write_whole
 
 Kind: TypeAlias = Literal["encoder", "decoder", "cross"]
 """Which attention: the encoder's on itself, the decoder's on itself, the decoder's on the

@@ -15,7 +15,7 @@ from typing import Any, Final
 from relakit.bench.cases import CASE_FIELDS, Case, parse_zeros
 from relakit.bench.machine import Machine
 from relakit.bench.presets import SOFTMAXES
-from relakit.data.whole_files import write_whole
+from relakit.writing import write_whole
 
 CSV_NAME: Final = "results.csv"
 JSON_NAME: Final = "results.json"

@@ -16,7 +16,7 @@ from relakit.bench.machine import Machine
 from relakit.bench.speed_settings import SpeedSettings
 from relakit.bench.timing import Spread, spread
 from relakit.bench.turns import CaseTurns, Contender, Turn, baseline_of, peers_of
-from relakit.data.whole_files import write_whole
+from relakit.writing import write_whole
 
 FORMAT: Final = 1
 

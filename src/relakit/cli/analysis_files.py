@@ -142,8 +142,8 @@ def write_analysis(models: Sequence[AnalysedModel], folder: Path, *, title: str)
     The folder appears when all of it is written, in place of what an earlier run left there; one
     that holds anything else is refused (`check_folder`).
     """
-    from relakit.data.whole_files import whole_folder
     from relakit.report import why_no_figures, write_figures, write_report, write_tables
+    from relakit.writing import whole_folder
 
     analyses = [model.analysis for model in models]
     views = {model.analysis.name: model.views for model in models}

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from relakit.analysis.results import ModelAnalysis
 from relakit.analysis.views import SentenceView
-from relakit.data.whole_files import write_whole
 from relakit.report.packing import PackedView, pack_view
 from relakit.report.page_data import json_for_script, page_data
+from relakit.writing import write_whole
 
 MAX_BYTES: Final = 16_000_000
 MOST_TOKENS: Final = 400

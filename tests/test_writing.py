@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from relakit.data.whole_files import whole_file, whole_folder, write_whole
+from relakit.writing import whole_file, whole_folder, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -100,3 +100,31 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert os.read(reader, 10) == b"text"
     os.close(reader)
     assert path.is_fifo()
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_files_are_on_the_disk_before_the_folder_has_its_name(
+    sync: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+
+    def fsync(handle: int) -> None:
+        assert not (tmp_path / "folder").exists()
+        synced.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with whole_folder(tmp_path / "folder", sync=sync) as unfinished:
+        (unfinished / "inner").mkdir()
+        (unfinished / "a").write_bytes(b"a")
+        (unfinished / "inner" / "b").write_bytes(b"b")
+    assert sorted(synced) == (["a", "b"] if sync else [])
+
+
+def test_the_only_writer_removes_what_a_killed_attempt_left(tmp_path: Path) -> None:
+    (tmp_path / ".folder.unfinished").mkdir()
+    (tmp_path / ".folder.unfinished" / "half").touch()
+    with whole_folder(tmp_path / "folder", only_writer=True) as unfinished:
+        assert unfinished == tmp_path / ".folder.unfinished"
+        (unfinished / "new").touch()
+    assert names(tmp_path) == ["folder"]
+    assert names(tmp_path / "folder") == ["new"]
