@@ -77,8 +77,8 @@ def compare_times(options: argparse.Namespace, pairs: list[AnalysisPair]) -> Non
     )
 
 
-def analyse_repeated(options: argparse.Namespace, pairs: list[AnalysisPair], count: int) -> None:
-    """In a process of its own: analyse so many pairs, and print the peak memory."""
+def analyze_repeated(options: argparse.Namespace, pairs: list[AnalysisPair], count: int) -> None:
+    """In a process of its own: analyze so many pairs, and print the peak memory."""
     translator = relakit.load(options.model)
     repeated = islice(cycle(pairs), count)
     analyze_model(translator.model, translator.tokenizer, repeated, name="model")
@@ -101,7 +101,7 @@ def main() -> None:
     files = ParallelFiles(options.source, options.target)
     pairs = [with_diagonal_links(*pair) for pair in read_pairs(files)]
     if options.memory_of is not None:
-        analyse_repeated(options, pairs, options.memory_of)
+        analyze_repeated(options, pairs, options.memory_of)
         return
     compare_times(options, pairs)
     for count in options.counts:

@@ -58,7 +58,7 @@ def test_the_contracts_are_kept() -> None:
         ("decode/intruder.py", "import relakit.train"),
         ("train/intruder.py", "import relakit.cli.main"),
         ("report/intruder.py", "import torch"),
-        ("report/intruder.py", "import relakit.analysis.cross_attention"),
+        ("report/intruder.py", "import relakit.analysis.attention_pass"),
         ("report/intruder.py", "import relakit.bench.plot"),
         ("analysis/intruder.py", "import relakit.report"),
     ],

@@ -11,7 +11,7 @@ from report_page import Sample
 from report_samples import make_view
 
 from relakit.report import figures, write_figures
-from relakit.report.heat_map_figures import draw_heads
+from relakit.report.figures_7_to_10_heat_maps import draw_heads
 
 pytest.importorskip("matplotlib")
 

@@ -8,9 +8,9 @@ import pytest
 from report_page import Page
 from report_samples import make_view, sample_analysis
 
-from relakit.analysis.views import SentenceView
+from relakit.analysis.results import SentenceView
 from relakit.data.generated import generate_pairs
-from relakit.report import write_report
+from relakit.report import write_page
 
 # In the group of the other tests that share the browser.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
@@ -37,7 +37,7 @@ def seconds_to_the_first_picture(page: Page) -> float:
 def test_a_thousand_sentences_with_six_times_eight_heads(driver: Any, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     analysis = sample_analysis("ReLA-g", list(large_views(10)), sparse=True)
-    kept = write_report([analysis], {"ReLA-g": large_views(SENTENCES)}, path)
+    kept = write_page([analysis], {"ReLA-g": large_views(SENTENCES)}, path)
     size = path.stat().st_size
     driver.get_log("browser")
     page = Page(driver, path, tmp_path)

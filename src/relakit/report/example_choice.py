@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from relakit.analysis.results import ModelAnalysis
-from relakit.analysis.views import SentenceView
-from relakit.analysis.word_classes import COMMAS
+from relakit.analysis.results import ModelAnalysis, SentenceView
+from relakit.analysis.tags import COMMAS
 from relakit.report.packing import cross_null_rate
 
 SHOWN_HEADS: Final = 4

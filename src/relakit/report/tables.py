@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from relakit.analysis.alignment import READINGS, AlignmentScore
+from relakit.analysis.aer import AlignmentScore
+from relakit.analysis.links import READINGS
 from relakit.analysis.results import HeadValues, LayerValues, ModelAnalysis
 from relakit.report.page_data import finite
 from relakit.writing import write_whole

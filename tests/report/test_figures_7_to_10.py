@@ -6,7 +6,7 @@ from report_page import Sample
 from report_samples import cross_words, make_view
 
 from relakit.report.figure_files import save_figure
-from relakit.report.heat_map_figures import (
+from relakit.report.figures_7_to_10_heat_maps import (
     NULL_COLOUR,
     cross_word_weights,
     draw_clauses,

@@ -1,12 +1,11 @@
-"""Null attention of targets with a wrong source, against the same targets with their own."""
+"""Null attention of targets with a wrong source, against that with their own (Figure 6)."""
 
 import statistics
 
 import torch
 from relakit.analysis.attention_pass import AttentionBatch
-from relakit.analysis.kind_totals import head_values
+from relakit.analysis.rates import ShareTotal, head_values
 from relakit.analysis.results import Interval, Kind, ShuffledResult
-from relakit.analysis.shares import ShareTotal
 from relakit.analysis.sparsity import null_queries, null_share
 from relakit.model import ModelConfig
 from torch import Tensor

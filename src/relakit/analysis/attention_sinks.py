@@ -1,8 +1,7 @@
 """How much attention lies on tokens that say little: the first one, and the end of the sentence."""
 
 import torch
-from relakit.analysis.shares import Share
-from relakit.analysis.sparsity import by_head
+from relakit.analysis.rates import Share, by_head
 from torch import Tensor
 
 

@@ -1,7 +1,6 @@
-"""Links from weights, and the alignment error rate, against slow definitions and known values."""
+"""The alignment error rate, against slow definitions and known values."""
 
 import math
-from itertools import product
 
 import numpy as np
 import pytest
@@ -9,68 +8,11 @@ import pytest
 from relakit.analysis import (
     NO_WORD,
     AlignmentScore,
+    AttentionScores,
     GoldAlignment,
     alignment_error_rate,
-    best_source_words,
-    links_of,
 )
-
-
-def test_each_target_word_links_to_its_largest_weight() -> None:
-    weights = np.array([[0.1, 0.7, 0.2], [0.0, 0.0, 0.3], [0.5, 0.0, 0.0]])
-    assert links_of(weights) == {(1, 0), (2, 1), (0, 2)}
-
-
-def test_a_null_row_has_no_link() -> None:
-    weights = np.array([[0.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
-    assert links_of(weights) == {(1, 1)}
-    assert links_of(np.zeros((3, 4))) == frozenset()
-
-
-def test_the_first_of_equal_weights_wins() -> None:
-    assert links_of(np.array([[0.0, 0.5, 0.5]])) == {(1, 0)}
-
-
-def test_without_source_or_target_words() -> None:
-    assert links_of(np.zeros((2, 0))) == frozenset()
-    assert links_of(np.zeros((0, 2))) == frozenset()
-
-
-def test_the_end_of_the_sentence_counts_on_request() -> None:
-    weights = np.array([[0.1, 0.3], [0.2, 0.1], [0.4, 0.0]])
-    end = np.array([0.6, 0.2, 0.1])
-    assert links_of(weights) == {(1, 0), (0, 1), (0, 2)}
-    assert links_of(weights, end) == {(0, 1), (0, 2)}
-
-
-def test_best_source_words_of_many_heads_against_loops() -> None:
-    random = np.random.default_rng(1)
-    weights = random.random((3, 2, 5, 4)) * (random.random((3, 2, 5, 4)) > 0.7)
-    end = random.random((3, 2, 5)) * 0.8
-    plain, with_end = best_source_words(weights), best_source_words(weights, end)
-    assert (plain == NO_WORD).any()
-    assert (with_end != plain).any()
-    for place in product(range(3), range(2), range(5)):
-        row = weights[place].tolist()
-        expected = row.index(max(row)) if any(row) else NO_WORD
-        assert plain[place] == expected
-        assert with_end[place] == (expected if max(row) >= end[place] else NO_WORD)
-
-
-def test_nan_is_refused() -> None:
-    with pytest.raises(ValueError, match="got NaN"):
-        links_of(np.array([[0.5, math.nan]]))
-
-
-def test_wrong_shape() -> None:
-    with pytest.raises(ValueError, match=r"\[target words, source words\], got \(1, 2, 3\)"):
-        links_of(np.zeros((1, 2, 3)))
-
-
-def test_possible_includes_sure() -> None:
-    gold = GoldAlignment(frozenset({(0, 0)}), frozenset({(1, 2)}))
-    assert gold.possible == {(0, 0), (1, 2)}
-    assert gold.reversed() == GoldAlignment(frozenset({(0, 0)}), frozenset({(2, 1)}))
+from relakit.analysis.aer import LinkCounts
 
 
 def test_the_error_rate_by_hand() -> None:
@@ -158,3 +100,43 @@ def test_iterators_and_numbers_of_pairs() -> None:
         alignment_error_rate([set(), set()], [set()])
     with pytest.raises(ValueError, match="pair 1 has no links in found"):
         alignment_error_rate([], [set()], [set()])
+
+
+def test_a_null_target_word_adds_no_link() -> None:
+    """It costs recall if it has a sure link, and nothing otherwise."""
+    counts = LinkCounts(layers=1, heads=1)
+    gold = GoldAlignment(frozenset({(0, 0), (1, 1)}))
+    links = np.array([[[[0, 1, NO_WORD], [0, NO_WORD, NO_WORD]]]] * 2)  # head, mean of heads
+    counts.add(links, gold, source_words=2)
+    scores = counts.scores("normal")
+    assert scores.heads == ((AlignmentScore(2, 2, 2, 2),),)
+    assert scores.layers == (AlignmentScore(1, 2, 1, 1),)
+    assert (scores.layers[0].precision, scores.layers[0].recall) == (1.0, 0.5)
+    assert scores.layers[0].aer == pytest.approx(1 / 3)
+
+
+def score(right: int) -> AlignmentScore:
+    """Ten links, ten of them sure, so many of them right: an error rate of 1 - right / 10."""
+    return AlignmentScore(10, 10, right, right)
+
+
+def test_best_heads_and_averages() -> None:
+    scores = AttentionScores(
+        heads=((score(1), score(4)), (score(7), score(7)), (score(6), score(0))),
+        layers=(score(2), score(3), score(8)),
+    )
+    assert scores.best_heads == (1, 0, 0)
+    assert scores.best_head == (1, 0)
+    assert scores.aol == pytest.approx((0.8 + 0.7 + 0.2) / 3)
+    assert scores.aoh == pytest.approx((0.6 + 0.3 + 0.4) / 3)
+
+
+@pytest.mark.parametrize(
+    ("heads", "layers"),
+    [((), ()), (((score(1),),), ()), (((),), (score(1),)), ((), (score(1),))],
+)
+def test_scores_without_layers_or_heads(
+    heads: tuple[tuple[AlignmentScore, ...], ...], layers: tuple[AlignmentScore, ...]
+) -> None:
+    with pytest.raises(ValueError, match=f"got {len(layers)} layers, and heads of {len(heads)}"):
+        AttentionScores(heads, layers)

@@ -1,4 +1,4 @@
-"""The optional tagger: what it says about a sentence, and what we say without it."""
+"""Tags from the optional tagger, what we say without it, and what words look like."""
 
 import sys
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from relakit.analysis import AnalysisPair, tagger
+from relakit.analysis import AnalysisPair, tag_pair, tag_words, tags, token_class
 
 
 @pytest.fixture(autouse=True)
 def _no_pipeline_kept() -> None:
-    tagger._pipeline.cache_clear()
+    tags._pipeline.cache_clear()
 
 
 class FakeDocument(list[Any]):
@@ -45,27 +45,27 @@ def _fake_spacy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_fake_spacy")
 def test_a_pair_gets_tags() -> None:
-    pair = tagger.tag_pair(AnalysisPair.from_texts("A dog.", "Ein Hund."), "fake")
+    pair = tag_pair(AnalysisPair.from_texts("A dog.", "Ein Hund."), "fake")
     assert pair.target_tags == ("DET", "NOUN", "PUNCT")
-    assert tagger.tag_words([], "fake") == ()
+    assert tag_words([], "fake") == ()
 
 
 @pytest.mark.usefixtures("_fake_spacy")
 def test_a_word_without_a_tag() -> None:
     with pytest.raises(ValueError, match="pipeline fake gives no part of speech for 'Katze'"):
-        tagger.tag_words(["Ein", "Katze"], "fake")
+        tag_words(["Ein", "Katze"], "fake")
 
 
 @pytest.mark.usefixtures("_fake_spacy")
 def test_a_pipeline_that_is_not_there() -> None:
     with pytest.raises(ValueError, match=r"cannot load the pipeline 'xx': \[E050\] Can't find"):
-        tagger.tag_words(["Hund"], "xx")
+        tag_words(["Hund"], "xx")
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(ValueError, match=r"needs the package spacy: pip install 'relakit\[tagger"):
-        tagger.tag_words(["Hund"], "de_core_news_sm")
+        tag_words(["Hund"], "de_core_news_sm")
 
 
 def test_with_spacy_itself(tmp_path: Path) -> None:
@@ -75,4 +75,30 @@ def test_with_spacy_itself(tmp_path: Path) -> None:
     ruler.add([[{"IS_ALPHA": True}]], {"POS": "NOUN"})
     ruler.add([[{"IS_PUNCT": True}]], {"POS": "PUNCT"})
     pipeline.to_disk(tmp_path / "pipeline")
-    assert tagger.tag_words(["Hund", ","], str(tmp_path / "pipeline")) == ("NOUN", "PUNCT")
+    assert tag_words(["Hund", ","], str(tmp_path / "pipeline")) == ("NOUN", "PUNCT")
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        (",", "comma"),
+        ("、", "comma"),
+        (".", "full stop"),
+        ("...", "full stop"),
+        ("。", "full stop"),
+        ("!", "other mark"),
+        ("»", "other mark"),
+        ("€", "other mark"),
+        ("2016", "digit"),
+        ("3rd", "digit"),
+        ("٣", "digit"),
+        ("Hund", "capitalised"),
+        ("Übung", "capitalised"),
+        ("ǅ", "capitalised"),
+        ("hund", "word"),
+        ("don't", "word"),
+        ("猫", "word"),
+    ],
+)
+def test_token_class(word: str, expected: str) -> None:
+    assert token_class(word) == expected

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from report_page import Sample
 from report_samples import make_view, sample_views
+from unpacking import unpack_view
 
-from relakit.report import html_file, write_report
-from relakit.report.html_file import SCRIPTS, STYLES, spread, spread_to_fit
-from relakit.report.packing import unpack_view
+from relakit.report import page_file, write_page
+from relakit.report.page_file import SCRIPTS, STYLES, spread_to_fit
 
 
 class Parts(HTMLParser):
@@ -73,7 +73,7 @@ def test_only_the_page_s_own_script_and_style_may_run(parts: Parts) -> None:
 
 
 def test_all_parts_of_the_page_are_used() -> None:
-    folder = Path(html_file.__file__).parent / "page"
+    folder = Path(page_file.__file__).parent / "page"
     assert {path.name for path in folder.iterdir()} == {"page.html", *SCRIPTS, *STYLES}
 
 
@@ -93,12 +93,12 @@ def test_texts_stay_what_they_are(parts: Parts, sample: Sample) -> None:
 def test_as_many_sentences_as_fit_are_kept(sample: Sample, tmp_path: Path) -> None:
     views = sample_views(60, sparse=True)
     path = tmp_path / "new" / "report.html"
-    write_report(sample.analyses[:1], {"ReLA-g": []}, path)
+    write_page(sample.analyses[:1], {"ReLA-g": []}, path)
     empty = path.stat().st_size
-    assert write_report(sample.analyses[:1], {"ReLA-g": iter(views)}, path) == 60
+    assert write_page(sample.analyses[:1], {"ReLA-g": iter(views)}, path) == 60
     full = path.stat().st_size
     limit = (empty + full) // 2
-    kept = write_report(sample.analyses[:1], {"ReLA-g": views}, path, max_bytes=limit)
+    kept = write_page(sample.analyses[:1], {"ReLA-g": views}, path, max_bytes=limit)
     assert 20 <= kept <= 40
     assert limit * 0.9 <= path.stat().st_size <= limit
     data = json.loads(Parts(path.read_text(encoding="utf-8")).texts["script"][1])
@@ -118,7 +118,7 @@ def test_sentences_too_large_to_show_are_counted_but_left_out(
     path = tmp_path / "report.html"
 
     def kept() -> list[int]:
-        count = write_report(sample.analyses[:1], {"ReLA-g": views}, path)
+        count = write_page(sample.analyses[:1], {"ReLA-g": views}, path)
         data = json.loads(Parts(path.read_text(encoding="utf-8")).texts["script"][1])
         assert data["givenSentences"] == 2
         assert len(data["sentences"]) == count
@@ -127,7 +127,7 @@ def test_sentences_too_large_to_show_are_counted_but_left_out(
     assert kept() == [0]
     views[1] = make_view(1, text[:900], text[:900], sparse=False)
     assert kept() == [0, 1]
-    monkeypatch.setattr(html_file, "MOST_VIEW_BYTES", 100_000)
+    monkeypatch.setattr(page_file, "MOST_VIEW_BYTES", 100_000)
     assert kept() == [0]
 
 
@@ -147,29 +147,21 @@ def test_what_does_not_belong_together_is_refused(sample: Sample, tmp_path: Path
     path = tmp_path / "report.html"
     rela, softmax = sample.analyses
     with pytest.raises(ValueError, match="at least one model"):
-        write_report([], {}, path)
+        write_page([], {}, path)
     with pytest.raises(ValueError, match="names that differ, got ReLA-g twice"):
-        write_report([rela, rela], {}, path)
+        write_page([rela, rela], {}, path)
     with pytest.raises(ValueError, match="sentences of other, but analyses only of ReLA-g"):
-        write_report([rela], {"other": []}, path)
+        write_page([rela], {"other": []}, path)
     views = {
         "ReLA-g": [make_view(2, "a b", "c", sparse=True)],
         "softmax": [make_view(2, "a x", "c", sparse=False)],
     }
     with pytest.raises(ValueError, match="pair 3 is not the same for ReLA-g and softmax: 'a b'"):
-        write_report([rela, softmax], views, path)
+        write_page([rela, softmax], views, path)
     assert not list(tmp_path.iterdir())
 
 
 def test_the_same_results_give_the_same_file(report: Path, sample: Sample, tmp_path: Path) -> None:
     again = tmp_path / "report.html"
-    write_report(sample.analyses, sample.views, again, title="Attention <i>& more</i>")
+    write_page(sample.analyses, sample.views, again, title="Attention <i>& more</i>")
     assert again.read_bytes() == report.read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("count", "total", "expected"),
-    [(0, 5, []), (5, 3, [0, 1, 2]), (1, 5, [2]), (2, 8, [2, 6]), (3, 3, [0, 1, 2])],
-)
-def test_places_are_spread_evenly(count: int, total: int, expected: list[int]) -> None:
-    assert spread(count, total) == expected

@@ -8,16 +8,22 @@ import pytest
 from relakit.analysis import (
     GoldAlignment,
     GoldFormatChoice,
-    read_analysis_pairs,
+    parse_pharaoh,
     read_gold,
-    read_gold_pairs,
+    read_pharaoh,
 )
-from relakit.analysis.gold_formats import find_format
-from relakit.data.corpus import ParallelFiles
+from relakit.analysis.gold import find_format
+from relakit.data.generated import generate_pairs, write_corpus
 
 
 def gold(sure: set[tuple[int, int]], possible: set[tuple[int, int]] | None = None) -> GoldAlignment:
     return GoldAlignment(frozenset(sure), frozenset(possible or set()))
+
+
+def test_possible_includes_sure() -> None:
+    gold = GoldAlignment(frozenset({(0, 0)}), frozenset({(1, 2)}))
+    assert gold.possible == {(0, 0), (1, 2)}
+    assert gold.reversed() == GoldAlignment(frozenset({(0, 0)}), frozenset({(2, 1)}))
 
 
 EXPECTED = [gold({(0, 0), (1, 2)}, {(2, 1)}), gold(set()), gold({(3, 3)})]
@@ -92,28 +98,46 @@ def test_unknown_format(tmp_path: Path) -> None:
         read_gold(tmp_path / "x", format="giza")  # type: ignore[arg-type]
 
 
-def test_naacl_needs_no_line_for_every_pair(tmp_path: Path) -> None:
-    files = ParallelFiles(write(tmp_path, "s", "a\nb\nc\n"), write(tmp_path, "t", "A\nB\nC\n"))
-    links = write(tmp_path, "l.naacl", "2 1 1 S\n")
-    found = [pair.gold for pair in read_gold_pairs(files, links)]
-    assert found == [gold(set()), gold({(0, 0)}), gold(set())]
-    links = write(tmp_path, "l.naacl", "5 1 1 S\n")
-    with pytest.raises(ValueError, match=r"s has 3 lines, .*l\.naacl has links of sentence 5"):
-        list(read_gold_pairs(files, links))
-    links = write(tmp_path, "l.naacl", "3 2 1 S\n")
-    with pytest.raises(ValueError, match=r"l\.naacl, sentence 3: .* the source has 1 words"):
-        list(read_gold_pairs(files, links))
+@pytest.mark.parametrize(
+    ("line", "first", "expected"),
+    [
+        ("", 0, gold(set())),
+        ("0-0 1-2", 0, gold({(0, 0), (1, 2)}, set())),
+        ("  10-9\t11p42 ", 0, gold({(10, 9)}, {(11, 42)})),
+        ("1?2 3P4 5-6? 7-8p", 0, gold(set(), {(1, 2), (3, 4), (5, 6), (7, 8)})),
+        ("1-1 2?3", 1, gold({(0, 0)}, {(1, 2)})),
+        ("0-0 0-0", 0, gold({(0, 0)})),
+        # A link that is said to be both is sure.
+        ("0?0 0-0", 0, gold({(0, 0)})),
+    ],
+)
+def test_lines(line: str, first: int, expected: GoldAlignment) -> None:
+    assert parse_pharaoh(line, first=first) == expected
 
 
-def test_tags_of_target_words(tmp_path: Path) -> None:
-    files = ParallelFiles(write(tmp_path, "s", "a b\nc\n"), write(tmp_path, "t", "A.\nB c\n"))
-    tags = write(tmp_path, "tags", "NOUN PUNCT\nNOUN  VERB\n")
-    found = list(read_analysis_pairs(files, tags=tags))
-    assert [pair.target_tags for pair in found] == [("NOUN", "PUNCT"), ("NOUN", "VERB")]
-    assert found[0].gold is None
-    tags = write(tmp_path, "tags", "NOUN PUNCT\nNOUN\n")
-    with pytest.raises(ValueError, match=r"tags, line 2: there are 1 tags, the target has 2 words"):
-        list(read_analysis_pairs(files, tags=tags))
-    tags = write(tmp_path, "tags", "NOUN PUNCT\n")
-    with pytest.raises(ValueError, match=r"s has 2 lines, .*tags has 1: line n of the tags"):
-        list(read_analysis_pairs(files, tags=tags))
+@pytest.mark.parametrize("item", ["0", "0-", "-1", "0--1", "a-b", "0:1", "0?1?", "0-1-2", "٣-1"])
+def test_what_is_no_link(item: str, tmp_path: Path) -> None:
+    path = tmp_path / "gold"
+    path.write_text(f"0-0\n1-1 {item}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="is no link; write SOURCE-TARGET") as caught:
+        list(read_pharaoh(path))
+    assert str(caught.value).startswith(f"{path}, line 2: {item!r}")
+
+
+def test_a_file_that_counts_from_0_read_as_from_1(tmp_path: Path) -> None:
+    path = tmp_path / "gold"
+    path.write_text("1-1 0-2\n")
+    with pytest.raises(ValueError, match=r"line 1: '0-2' has a word below 1.* counted from 0"):
+        list(read_pharaoh(path, first=1))
+
+
+def test_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "gold.gz"
+    path.write_bytes(gzip.compress(b"0-0\n1?1\n"))
+    assert list(read_pharaoh(path)) == [gold({(0, 0)}), gold(set(), {(1, 1)})]
+
+
+def test_the_links_of_the_generated_corpus(tmp_path: Path) -> None:
+    write_corpus(tmp_path, sizes={"test": 20}, seed=3)
+    expected = [gold(set(p.links)) for p in generate_pairs(20, seed=3, split="test")]
+    assert list(read_pharaoh(tmp_path / "test.links")) == expected

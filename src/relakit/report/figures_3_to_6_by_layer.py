@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from relakit.analysis.alignment import READINGS
+from relakit.analysis.links import READINGS
 from relakit.analysis.results import Kind, LayerValues, ModelAnalysis
 from relakit.report.figure_files import drawable
 from relakit.report.temperatures import shown_temperature, temperature_note
@@ -29,8 +29,13 @@ def draw_sparsity(analyses: Sequence[ModelAnalysis]) -> "Figure":
     return _finish(figure, axes)
 
 
-def draw_alignment(analyses: Sequence[ModelAnalysis]) -> "Figure":
-    """Figure 4: alignment error rate of the best head (solid) and of the mean of heads (dashed)."""
+def draw_alignment(analyses: Sequence[ModelAnalysis]) -> "Figure | None":
+    """Figure 4: alignment error rate of the best head (solid) and of the mean of heads (dashed).
+
+    None without gold links.
+    """
+    if not any(analysis.alignment for analysis in analyses):
+        return None
     figure, axes = _panels(len(READINGS), "AER (lower is better)")
     for reading, ax in zip(READINGS, axes, strict=True):
         ax.set_title(f"{reading.capitalize()} attention", loc="left")

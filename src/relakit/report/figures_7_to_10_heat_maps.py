@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from relakit.analysis.results import ModelAnalysis
-from relakit.analysis.views import SentenceView
-from relakit.analysis.words import word_weights
+from relakit.analysis.results import ModelAnalysis, SentenceView
+from relakit.analysis.word_map import word_weights
 from relakit.report.example_choice import (
     by_null_rate,
     clause_sentences,

@@ -4,7 +4,7 @@ import pytest
 from report_page import Sample
 from report_samples import with_first_temperature
 
-from relakit.report.line_figures import (
+from relakit.report.figures_3_to_6_by_layer import (
     draw_alignment,
     draw_diversity,
     draw_null_rates,

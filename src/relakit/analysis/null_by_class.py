@@ -1,15 +1,39 @@
-"""Cross-attention null rates by the class of the word just written, added up over batches."""
+"""Cross-attention null rates by the class of the word just written (Figure 7)."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import torch
 from relakit.analysis.attention_pass import AttentionBatch
-from relakit.analysis.kind_totals import layer_values
+from relakit.analysis.rates import layer_values
 from relakit.analysis.results import ClassNullRates
 from relakit.analysis.sparsity import null_queries
+from relakit.analysis.word_map import NO_WORD, Integers
 from relakit.model import ModelConfig
 from torch import Tensor
+
+BEGIN_CLASS: Final = "<s>"
+"""The class of the first step, before which no word was written."""
+
+
+def query_classes(token_words: Integers, classes: Sequence[str]) -> list[str | None]:
+    """For each step of the decoder, the class of the word that was finished just before it.
+
+    Args:
+        token_words: the word of each target token, as `words_of_tokens` gives it.
+        classes: of each target word.
+
+    Returns:
+        One more than there are tokens: the first step has `BEGIN_CLASS`; a step in the middle of a
+        word, or after a token of no word, has None.
+    """
+    found: list[str | None] = [None] * (len(token_words) + 1)
+    last_tokens = {word: token for token, word in enumerate(token_words.tolist())}
+    for word, token in last_tokens.items():
+        if word != NO_WORD:
+            found[token + 1] = classes[word]
+    found[0] = BEGIN_CLASS
+    return found
 
 
 class ClassTotals:

@@ -8,12 +8,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from relakit.analysis.results import ModelAnalysis
-from relakit.analysis.views import SentenceView
+from relakit.analysis.results import ModelAnalysis, SentenceView, spread
 from relakit.report.packing import PackedView, pack_view
 from relakit.report.page_data import json_for_script, page_data
 from relakit.writing import write_whole
 
+TITLE: Final = "Attention report"
 MAX_BYTES: Final = 16_000_000
 MOST_TOKENS: Final = 400
 MOST_VIEW_BYTES: Final = 2_000_000
@@ -43,12 +43,12 @@ SCRIPTS: Final = (
 )
 
 
-def write_report(
+def write_page(
     analyses: Sequence[ModelAnalysis],
     views: Mapping[str, Iterable[SentenceView]],
     path: Path,
     *,
-    title: str = "Attention report",
+    title: str = TITLE,
     max_bytes: int = MAX_BYTES,
 ) -> int:
     """Write the page, whole or not at all.
@@ -110,14 +110,6 @@ def _packed(
             if len(of_view.text) <= MOST_VIEW_BYTES:
                 packed[view.index] = of_view
     return packed
-
-
-def spread(count: int, total: int) -> list[int]:
-    """So many places, evenly over all; all of them if there are not more."""
-    if count >= total:
-        return list(range(total))
-    # The middle of each of ``count`` equal stretches.
-    return [(2 * number + 1) * total // (2 * count) for number in range(count)]
 
 
 def spread_to_fit(sizes: Sequence[int], limit: int) -> list[int]:
@@ -224,5 +216,5 @@ def _check_texts(
             if (known.source, known.target) != (view.source, view.target):
                 raise ValueError(
                     f"pair {index + 1:,} is not the same for {name} and {analysis.name}: "
-                    f"{known.source!r} and {view.source!r}; analyse the models on the same files"
+                    f"{known.source!r} and {view.source!r}; analyze the models on the same files"
                 )
