@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 Stage: TypeAlias = Literal["attention", "translations"]
 
 EXPLORED: Final = 200
-"""Sentences whose attention is kept to look at, unless told otherwise."""
+"""Sentences whose attention is kept to look at, by default."""
 _TRANSLATED_AT_ONCE: Final = 500
-"""Pairs; fewer than a translator takes by itself, so that progress shows."""
+"""Pairs; fewer than a translator would take, so that progress shows."""
 
 
 def analyze_models(

@@ -1,4 +1,8 @@
-"""One pass over sentence pairs: the attention of a model that is made to write translations."""
+"""One pass over sentence pairs: the attention of a model that is made to write translations.
+
+`attention_batches` gives all attention batch by batch, `capture_cross_attention` the
+cross-attention pair by pair.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -84,7 +88,7 @@ def attention_batches(
     left out.
 
     Args:
-        model: on whatever device; its mode (training or not) is as before after every batch.
+        model: on any device; after every batch it is in the same mode (training or not) as before.
         pairs: token ids; read window by window.
         kinds: which attention to record.
         shuffle_seed: after the batches of a window, give those of its targets with the source of
@@ -125,7 +129,7 @@ def capture_cross_attention(
     little padding. Memory depends on the window and on the longest pair, not on how many there are.
 
     Args:
-        model: on whatever device; its mode (training or not) is as before after every batch.
+        model: on any device; after every batch it is in the same mode (training or not) as before.
         pairs: token ids; read window by window.
         batch_tokens: padded tokens, of the longer side, that are computed at once.
         window: pairs that are read before they are computed.

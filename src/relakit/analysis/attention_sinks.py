@@ -8,7 +8,7 @@ from torch import Tensor
 def first_sink_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
     """Share of the attention weight that lies on the first key, per head.
 
-    Of the queries that have other valid keys, too. The amount counts where weights are negative.
+    Only queries with other valid keys count. Negative weights count by their amount.
 
     Args:
         weights: ``[..., heads, queries, keys]``.
@@ -31,7 +31,7 @@ def first_key_share(weights: Tensor, valid: Tensor | None = None) -> Share:
 def end_sink_rate(weights: Tensor, key_sizes: Tensor, valid: Tensor | None = None) -> Tensor:
     """Share of the attention weight that lies on the last key of a sentence, per head.
 
-    The amount counts where weights are negative.
+    Negative weights count by their amount.
 
     Args:
         weights: ``[batch, heads, queries, keys]``.

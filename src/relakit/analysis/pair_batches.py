@@ -15,7 +15,7 @@ TokenPair: TypeAlias = tuple[Sequence[int], Sequence[int]]
 """Ids of source and target, without special tokens."""
 
 BATCH_TOKENS: Final = 4096
-"""Padded tokens, of the longer side, that are computed at once, unless told otherwise."""
+"""Padded tokens of the longer side that are computed at once, by default."""
 WINDOW: Final = 1000
 """Pairs that are read before they are computed, so that batches have pairs of one length."""
 WINDOW_TOKENS: Final = 1 << 16
@@ -58,7 +58,7 @@ class EncodedPairs:
             yield source.ids, target.ids
 
     def take(self, index: int) -> EncodedPair:
-        """The pair of that number, from 0; it is kept no longer."""
+        """The pair with this number, from 0, which is then forgotten."""
         return self._waiting.pop(index)
 
 
@@ -81,9 +81,8 @@ def plan_pair_batches(
 ) -> list[list[int]]:
     """Indices of pairs to compute together, the longest first.
 
-    A batch, filled up, has at most ``batch_tokens`` tokens on either side, and at most
-    ``matrix_entries`` entries in matrices that are square over the longer side; but one pair at
-    least.
+    With its padding, a batch has at most ``batch_tokens`` tokens on either side, and at most
+    ``matrix_entries`` entries in square matrices over the longer side; but at least one pair.
 
     Args:
         sizes: tokens of source and target, special ones included.

@@ -29,7 +29,7 @@ class AnalysisPair:
     """A sentence pair, where its words are, and, if known, gold links and tags.
 
     Raises:
-        ValueError: a link to a word that the sentence does not have, or not one tag for each word.
+        ValueError: a link to a word that the sentence does not have, or too few or too many tags.
     """
 
     source: str
@@ -49,7 +49,7 @@ class AnalysisPair:
 
     @classmethod
     def from_texts(cls, source: str, target: str, *, tokenized: bool = False) -> "AnalysisPair":
-        """A pair of which nothing but the texts is known; its words are those of `split_words`."""
+        """A pair with nothing known but its texts; its words are those of `split_words`."""
         return cls(
             source,
             target,
@@ -59,7 +59,7 @@ class AnalysisPair:
 
 
 def check_links(gold: GoldAlignment, source_words: int, target_words: int) -> None:
-    """Raise ValueError for a link to a word that a sentence of so many words does not have."""
+    """Raise ValueError for a link to a word beyond the end of a sentence."""
     counts = source_words, target_words
     for link in sorted(gold.possible):
         for side, word, count in zip(("source", "target"), link, counts, strict=True):
@@ -72,7 +72,7 @@ def check_links(gold: GoldAlignment, source_words: int, target_words: int) -> No
 
 
 def check_tags(tags: Sequence[str], target_words: int) -> None:
-    """Raise ValueError where there is not one tag for each target word."""
+    """Raise ValueError unless there is one tag for each target word."""
     if len(tags) != target_words:
         raise ValueError(
             f"there are {len(tags)} tags, the target has {target_words} words; check how words "
@@ -243,7 +243,7 @@ def read_analysis_pairs(
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """Say where it was, if something is wrong."""
+    """Put the place before the message of an error."""
     try:
         yield
     except ValueError as error:
@@ -253,7 +253,7 @@ def _named(place: str) -> Iterator[None]:
 def _with_lines(
     rows: Iterator[Row], source: Path, lines: Iterator[Line], path: Path, what: str
 ) -> Iterator[tuple[Row, Line]]:
-    """Each row with the line of a file that belongs to it."""
+    """Each row with its line of a file."""
     for number, (row, line) in enumerate(zip_longest(rows, lines), start=1):
         if row is None or line is None:
             sentences = number - (row is None) + sum(1 for _ in rows)

@@ -27,7 +27,7 @@ def zero_share(weights: Tensor, valid: Tensor | None = None) -> Share:
 def null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
     """Fraction of queries that attend to nothing: all their weights are 0. Per head.
 
-    Queries without a valid key have nothing to attend to and do not count.
+    Queries without a valid key do not count: they have nothing to attend to.
 
     Args:
         weights: ``[..., heads, queries, keys]``.

@@ -17,7 +17,7 @@ _FULL_STOPS: Final = frozenset(".。．｡।۔።…")
 
 
 def read_tags(path: Path) -> Iterator[tuple[str, ...]]:
-    """The tags of each sentence; they have spaces between them.
+    """The tags of each sentence, which are separated by spaces.
 
     Args:
         path: plain, gzip or zstd.
@@ -29,7 +29,7 @@ def tag_words(words: Sequence[str], pipeline: str) -> tuple[str, ...]:
     """The universal part-of-speech tag of each word of a sentence.
 
     Args:
-        words: in order, punctuation marks as words of their own.
+        words: in order; punctuation marks are words of their own.
         pipeline: of spaCy, such as ``de_core_news_sm``: the name of an installed one or a folder.
 
     Raises:

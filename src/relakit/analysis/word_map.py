@@ -16,14 +16,14 @@ Floats: TypeAlias = npt.NDArray[np.floating]
 Integers: TypeAlias = npt.NDArray[np.integer]
 
 NO_WORD: Final = -1
-"""In place of a word's number: there is none."""
+"""In place of a word's number where there is none."""
 
 
 def split_words(text: str, *, tokenized: bool = False) -> tuple[Span, ...]:
     """Where the words of a text are.
 
-    Words are what is between spaces. Marks of punctuation and symbols at their edges are words of
-    their own; a mark that is repeated ("...") is one word.
+    Words stand between spaces. Punctuation marks and symbols at their edges are words of their own;
+    a repeated mark ("...") is one word.
 
     Args:
         text: a sentence.
@@ -54,7 +54,7 @@ def _is_mark(character: str) -> bool:
 
 
 def _runs(text: str, start: int, end: int) -> Iterator[Span]:
-    """Equal characters that follow each other."""
+    """Runs of equal characters."""
     for match in re.finditer(r"(.)\1*", text[start:end], re.DOTALL):
         yield start + match.start(), start + match.end()
 
@@ -64,8 +64,8 @@ def words_of_tokens(
 ) -> npt.NDArray[np.int64]:
     """The number of the word that each token belongs to, or `NO_WORD`.
 
-    A token belongs to the word that it overlaps; to the one that it shares most characters with
-    (the first of them) if there are several. A word may thus have no token.
+    A token belongs to the word that it overlaps. If there are several, that is the word with which
+    it shares most characters, the first of equals. So a word may have no token.
 
     Args:
         token_spans: of each token, in order; an empty span is in no word.
@@ -84,7 +84,7 @@ def words_of_tokens(
     ends = [end for _, end in word_spans]
     for token, (start, end) in enumerate(token_spans):
         most = 0
-        # The first word that ends behind the token's start; the words that it may overlap follow.
+        # From the first word that ends after the token's start; earlier ones cannot overlap.
         for word in range(bisect_right(ends, start), len(word_spans)):
             shared = min(end, word_spans[word][1]) - max(start, word_spans[word][0])
             if shared > most:

@@ -75,7 +75,7 @@ def nullable_aligner(analysis: ModelAnalysis, layer: int) -> int:
 
 
 def usual_sentences(views: Sequence[SentenceView], count: int) -> list[SentenceView]:
-    """Sentences of a length that can be read in print, at most so many."""
+    """At most ``count`` sentences of a length that can be read in print."""
     return sorted(_printable(views), key=lambda view: abs(_words(view) - TELLING_WORDS))[:count]
 
 

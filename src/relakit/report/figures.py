@@ -75,7 +75,7 @@ def write_figures(
 
     written = []
     for name, draw in _drawings(analyses, views):
-        # Names of models are no formulas.
+        # A "$" in a model's name starts no formula.
         with rc_context({"text.parse_math": False}):
             figure = draw()
         if figure is None:

@@ -59,7 +59,7 @@ def write_page(
         views: sentences to look at, by the model's name; they are read once, one at a time. A
             model may have none.
         path: the file; missing folders are made.
-        title: stands at the top.
+        title: at the top of the page.
         max_bytes: size of the file that the sentences may fill. If they do not fit, as many are
             kept as do, spread evenly. A view of more than `MOST_TOKENS` tokens, or of more than
             `MOST_VIEW_BYTES`, is left out in any case.
@@ -113,14 +113,14 @@ def _packed(
 
 
 def spread_to_fit(sizes: Sequence[int], limit: int) -> list[int]:
-    """Numbers of as many items as fit together, spread evenly over all of them."""
+    """As many item numbers as fit together, spread evenly over all items."""
     count = len(sizes)
     while count:
         kept = spread(count, len(sizes))
         total = sum(sizes[number] for number in kept)
         if total <= limit:
             return kept
-        # Not fewer than the average size says, or one fewer.
+        # As many as the average size allows, but at least one fewer than now.
         count = min(count - 1, max(0, limit) * count // total + 1)
     return []
 

@@ -54,7 +54,7 @@ def write_report(
         models: with names that differ, as `relakit.analysis.analyze_models` returns them; the first
             is what the others are compared with.
         folder: where; missing parents are made.
-        title: stands at the top of the page.
+        title: at the top of the page.
         figures: draw them, if matplotlib is installed.
 
     Raises:
