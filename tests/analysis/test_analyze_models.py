@@ -15,7 +15,7 @@ from relakit.analysis import (
 )
 from relakit.data.generated import generate_pairs
 from relakit.data.tokenizer import Tokenizer
-from relakit.decode import Translator
+from relakit.decode.translator import Translator
 from relakit.metrics.bleu import bleu_score
 from relakit.model import Transformer
 

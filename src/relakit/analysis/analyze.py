@@ -22,7 +22,7 @@ from relakit.data.tokenizer import Tokenizer
 from relakit.model import Transformer
 
 if TYPE_CHECKING:
-    from relakit.decode import Translator
+    from relakit.decode.translator import Translator
 
 Stage: TypeAlias = Literal["attention", "translations"]
 
