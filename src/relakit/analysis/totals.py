@@ -88,7 +88,7 @@ class AlignmentTotals:
 
     def __init__(self, config: ModelConfig, end: EndWeight) -> None:
         self.settings = AlignmentSettings(end=end)
-        self.attention = config.cross_attention
+        self.attention = config.attention("cross")
         self.counts = LinkCounts(config.decoder_layers, config.heads)
 
     def add(self, weights: npt.NDArray[np.float32], encoded: EncodedPair) -> None:
