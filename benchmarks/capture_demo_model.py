@@ -16,7 +16,7 @@ from safetensors.torch import save
 import relakit
 import torch
 from relakit.bench.inputs import DEMO_FILE
-from relakit.data.whole_files import write_whole
+from relakit.writing import write_whole
 from relakit.ops.call import AttentionCall
 from relakit.ops.listeners import add_listener, remove_listener
 from torch import Tensor, nn

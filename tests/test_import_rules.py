@@ -47,6 +47,7 @@ def test_the_contracts_are_kept() -> None:
         ("nn/intruder.py", "import relakit.analysis"),
         ("ops/intruder.py", "from relakit.cli.main import app"),
         ("ops/intruder.py", "import relakit.bench.cases"),
+        ("ops/intruder.py", "import relakit.writing"),
         ("analysis/intruder.py", "import relakit.cli.doctor"),
         ("analysis/intruder.py", "import relakit.bench.cases"),
         ("bench/intruder.py", "import relakit.cli.bench"),
@@ -57,7 +58,7 @@ def test_the_contracts_are_kept() -> None:
         ("decode/intruder.py", "import relakit.train"),
         ("train/intruder.py", "import relakit.cli.main"),
         ("report/intruder.py", "import torch"),
-        ("report/intruder.py", "import relakit.analysis.cross_attention"),
+        ("report/intruder.py", "import relakit.analysis.attention_pass"),
         ("report/intruder.py", "import relakit.bench.plot"),
         ("analysis/intruder.py", "import relakit.report"),
     ],
@@ -81,6 +82,10 @@ def test_attention_imports_torch_only(path: Path) -> None:
     """The contract names the packages that are forbidden; this names those that are allowed."""
     allowed = {"torch", "relakit", *sys.stdlib_module_names}
     assert imported_packages(path) <= allowed
+
+
+def test_writing_imports_the_standard_library_only() -> None:
+    assert imported_packages(PACKAGE / "writing.py") <= sys.stdlib_module_names
 
 
 def imported_packages(path: Path) -> set[str]:

@@ -6,7 +6,6 @@ import statistics
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from relakit.analysis import (
     AnalysisPair,
     AnalysisSettings,
     GoldAlignment,
-    ModelAnalysis,
     analyze_model,
     evaluate_alignment,
     generated_gold_pair,
@@ -193,8 +191,7 @@ def test_alignment_is_that_of_evaluate_alignment(
     """Of the pairs that have gold links."""
     model = make_model("rela-g")
     some = [
-        dataclasses.replace(AnalysisPair(**vars(pair)), gold=pair.gold if n % 2 else None)
-        for n, pair in enumerate(PAIRS)
+        dataclasses.replace(pair, gold=pair.gold if n % 2 else None) for n, pair in enumerate(PAIRS)
     ]
     analysis, _ = analyze_model(model, tokenizer, some, name="m", end="competes")
     assert analysis.alignment == evaluate_alignment(model, tokenizer, PAIRS[1::2], end="competes")
@@ -247,15 +244,6 @@ def test_kept_sentences(make_model: ModelMaker, tokenizer: Tokenizer) -> None:
             np.testing.assert_allclose(view.weights[kind], weights, rtol=1e-4, atol=1e-5)
 
 
-def test_json_there_and_back(make_model: ModelMaker, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    analysis, _ = analyze_model(make_model("rela-g"), tokenizer, PAIRS, name="m")
-    analysis.write(tmp_path / "a.json")
-    assert ModelAnalysis.read(tmp_path / "a.json") == analysis
-    (tmp_path / "a.json").write_text('{"format": "relakit analysis"}')
-    with pytest.raises(ValueError, match=r"a\.json is no analysis: name: Field required"):
-        ModelAnalysis.read(tmp_path / "a.json")
-
-
 def test_one_pair_and_empty_sides(make_model: ModelMaker, tokenizer: Tokenizer) -> None:
     """No tokens but the special ones: a single query and key."""
     empty = AnalysisPair.from_texts("", "")
@@ -277,9 +265,9 @@ def test_progress_ends_with_all_pairs(make_model: ModelMaker, tokenizer: Tokeniz
     assert done[-1] == 9
 
 
-def test_what_cannot_be_analysed(make_model: ModelMaker, tokenizer: Tokenizer) -> None:
+def test_what_cannot_be_analyzed(make_model: ModelMaker, tokenizer: Tokenizer) -> None:
     model = make_model("rela-g")
-    with pytest.raises(ValueError, match="there are no pairs to analyse"):
+    with pytest.raises(ValueError, match="there are no pairs to analyze"):
         analyze_model(model, tokenizer, [], name="m")
     with pytest.raises(ValueError, match=r"keep must be from 0 to 8, .* 9 pairs, got 2 to 9"):
         analyze_model(model, tokenizer, PAIRS, name="m", keep=[9, 2])
@@ -311,11 +299,14 @@ def test_memory_does_not_grow(
                 memory.append((tracemalloc.get_traced_memory()[0], tensors))
             yield PAIRS[number % 9]
 
+    gc.collect()
+    gc.freeze()  # what is there already need not be looked through each time
     tracemalloc.start()
     try:
         analyze_model(model, tokenizer, stream(300), name="m")
     finally:
         tracemalloc.stop()
+        gc.unfreeze()
     (_, _), *later = memory  # the first is before everything has run once
     sizes, tensors = zip(*later, strict=True)
     assert max(tensors) - min(tensors) < 20

@@ -5,12 +5,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from relakit.analysis import AnalysisPair
 from relakit.analysis.pair_batches import (
     WINDOW_TOKENS,
+    EncodedPairs,
     plan_pair_batches,
     read_windows,
     wrong_sources,
 )
+from relakit.data.tokenizer import Tokenizer
 
 
 def test_plan() -> None:
@@ -54,3 +57,20 @@ def test_no_target_keeps_its_source(count: int) -> None:
 def test_one_pair_has_no_other() -> None:
     with pytest.raises(ValueError, match="at least 2 pairs are needed to exchange sources, got 1"):
         wrong_sources(1, (0, 0))
+
+
+def test_pairs_are_read_one_by_one_and_taken_once(tokenizer: Tokenizer) -> None:
+    pairs = [AnalysisPair.from_texts(*texts) for texts in [("a b.", "c"), ("", "d e")]]
+    encoded = EncodedPairs(tokenizer)
+    tokens = encoded.read(iter(pairs))
+    assert next(tokens) == (tokenizer.encode("a b.").ids, tokenizer.encode("c").ids)
+    with pytest.raises(KeyError):
+        encoded.take(1)  # not read yet
+    assert next(tokens)[1] == tokenizer.encode("d e").ids
+    second, first = encoded.take(1), encoded.take(0)
+    assert (first.pair, second.pair) == tuple(pairs)
+    assert list(first.source_spans) == list(tokenizer.encode("a b.").spans)
+    assert set(first.source_words.tolist()) == {0, 1, 2}
+    assert second.source_words.size == 0
+    with pytest.raises(KeyError):
+        encoded.take(0)

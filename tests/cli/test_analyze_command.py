@@ -9,10 +9,12 @@ from typing import NamedTuple
 import pytest
 from model_folders import write_model
 
-from relakit import report
-from relakit.analysis import AlignmentReport
+from relakit.analysis import AlignmentResult, AnalysisSettings
+from relakit.analysis.analyze import EXPLORED
 from relakit.analysis.results import ModelAnalysis
 from relakit.cli import main as cli
+from relakit.report import report_folder
+from relakit.report.page_file import TITLE
 
 SOURCES = ["A small dog runs.", "The old bridge", "A dog runs across.", "It is old."]
 TARGETS = ["Ein kleiner Hund läuft.", "Die alte Brücke", "Ein Hund läuft darüber.", "Es ist alt."]
@@ -35,7 +37,9 @@ def with_figures() -> None:
 @pytest.fixture(autouse=True)
 def _no_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "with_figures" not in request.fixturenames:
-        monkeypatch.setattr(report, "why_no_figures", lambda: "pip install 'relakit[report]'")
+        monkeypatch.setattr(
+            report_folder, "why_no_figures", lambda: "pip install 'relakit[report]'"
+        )
 
 
 @pytest.fixture
@@ -93,7 +97,7 @@ def test_everything_is_written(
     first = ModelAnalysis.read(out / "analysis-1.json")
     assert (first.name, first.pairs) == ("run 1", 4)
     assert first.classes.origin == "tags"
-    assert isinstance(first.alignment, AlignmentReport)
+    assert isinstance(first.alignment, AlignmentResult)
     assert rows[0][2] == f"{first.bleu:.1f}"
     best = first.alignment.best_score(first.alignment.best_reading)
     assert rows[0][-3] == f"{best.aer:.2f}"
@@ -289,4 +293,13 @@ def test_a_file_is_no_folder(
     arguments = [*options(files, "source", "target"), "--out", files["tags"]]
     outcome = analyze(model, *arguments)
     assert outcome.status == 1
-    assert "is a file; --out has to be a folder" in outcome.err
+    assert "is a file; a report needs a folder" in outcome.err
+
+
+def test_help_shows_the_library_s_defaults(analyze: Analyze) -> None:
+    """The options have none of their own."""
+    text = " ".join(analyze("--help").out.replace("│", " ").split())
+    settings = AnalysisSettings()
+    temperatures = ",".join(f"{value:g}" for value in settings.temperatures)
+    for default in (temperatures, settings.shuffle_seed, settings.confidence, EXPLORED, TITLE):
+        assert f"[default: {default}]" in text

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from relakit import report
 from relakit.cli.main import app
+from relakit.report import report_folder
 
 SMALL = (
     "data.generated.train=400",
@@ -25,7 +25,7 @@ SMALL = (
 @pytest.fixture(autouse=True)
 def _no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """They take seconds, and are tested elsewhere."""
-    monkeypatch.setattr(report, "why_no_figures", lambda: "not now")
+    monkeypatch.setattr(report_folder, "why_no_figures", lambda: "not now")
 
 
 def run(*arguments: str) -> tuple[int, str]:

@@ -10,7 +10,7 @@ import pytest
 from report_page import Page, Sample
 from report_samples import long_view, make_view, sample_analysis, sample_views
 
-from relakit.report import write_report
+from relakit.report import write_page
 
 HOSTILE = (
     '</script><script>window.harmed=1</script> <img src=x onerror="window.harmed=1"> '
@@ -43,7 +43,7 @@ def sample() -> Sample:
 @pytest.fixture(scope="session")
 def report(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(sample.analyses, sample.views, path, title="Attention <i>& more</i>")
+    write_page(sample.analyses, sample.views, path, title="Attention <i>& more</i>")
     return path
 
 

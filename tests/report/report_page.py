@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from relakit.analysis.results import ModelAnalysis
-from relakit.analysis.views import SentenceView
+from relakit.analysis.results import ModelAnalysis, SentenceView
 
 
 @dataclass(frozen=True)

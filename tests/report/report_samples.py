@@ -9,9 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from relakit.analysis.alignment import AlignmentScore, GoldAlignment, alignment_error_rate, links_of
-from relakit.analysis.alignment_report import AlignmentReport, AlignmentSettings, AttentionScores
+from relakit.analysis.aer import AlignmentScore, AttentionScores, alignment_error_rate
+from relakit.analysis.gold import GoldAlignment
+from relakit.analysis.links import links_of
 from relakit.analysis.results import (
+    AlignmentResult,
+    AlignmentSettings,
     AnalysisSettings,
     ClassNullRates,
     FlopCounts,
@@ -19,10 +22,10 @@ from relakit.analysis.results import (
     Kind,
     KindResult,
     ModelAnalysis,
+    SentenceView,
     ShuffledResult,
 )
-from relakit.analysis.views import SentenceView
-from relakit.analysis.words import Span, split_words, word_weights, words_of_tokens
+from relakit.analysis.word_map import Span, split_words, word_weights, words_of_tokens
 from relakit.data.generated import generate_pairs
 
 Weights = npt.NDArray[np.float32]
@@ -255,7 +258,7 @@ def _classes(views: Sequence[SentenceView]) -> ClassNullRates:
     )
 
 
-def _alignment(views: Sequence[SentenceView], attention: str) -> AlignmentReport:
+def _alignment(views: Sequence[SentenceView], attention: str) -> AlignmentResult:
     def scores(first: int) -> AttentionScores:
         layers, heads = views[0].weights["cross"].shape[:2]
         table = [
@@ -266,7 +269,7 @@ def _alignment(views: Sequence[SentenceView], attention: str) -> AlignmentReport
             heads=tuple(tuple(row[:-1]) for row in table), layers=tuple(row[-1] for row in table)
         )
 
-    return AlignmentReport(
+    return AlignmentResult(
         settings=AlignmentSettings(),
         attention=attention,
         pairs=len(views),

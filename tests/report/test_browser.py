@@ -12,7 +12,7 @@ from report_page import Page, Sample
 from report_samples import cross_words, make_view
 
 from relakit.analysis.results import Kind
-from relakit.report import write_report
+from relakit.report import write_page
 
 # One worker runs them all: they share the browser.
 pytestmark = pytest.mark.xdist_group("browser")
@@ -344,7 +344,7 @@ def test_a_report_of_one_model_without_gold_or_sentences(
         update={"alignment": None, "shuffled": None, "bleu": None}
     )
     path = tmp_path / "report.html"
-    assert write_report([analysis], {}, path) == 0
+    assert write_page([analysis], {}, path) == 0
     driver.get_log("browser")
     driver.get(path.as_uri())
     page = Page(driver, path, tmp_path)
@@ -356,7 +356,7 @@ def test_a_report_of_one_model_without_gold_or_sentences(
 def test_a_missing_view_of_one_model(driver: Any, sample: Sample, tmp_path: Path) -> None:
     views = {"ReLA-g": sample.views["ReLA-g"][:2], "softmax": sample.views["softmax"][:1]}
     page = Page(driver, tmp_path / "report.html", tmp_path)
-    write_report(sample.analyses, views, page.path)
+    write_page(sample.analyses, views, page.path)
     page.open("sentence=2")
     assert "not kept" in page.find_all(".pane")[1].text
     assert page.errors() == []
@@ -369,7 +369,7 @@ def test_negative_weights_are_drawn_in_another_colour(
     view.weights["cross"][0, 0] = 0
     view.weights["cross"][0, 0, 1] = [-1, 0, 1, 0.5]
     page = Page(driver, tmp_path / "report.html", tmp_path)
-    write_report(sample.analyses[:1], {"ReLA-g": [view]}, page.path)
+    write_page(sample.analyses[:1], {"ReLA-g": [view]}, page.path)
     page.open("layer=1&head=1&units=tokens&reading=normal&kind=cross")
     assert page.cells() == [(1, 0), (1, 2), (1, 3)]
     fills = page.run(

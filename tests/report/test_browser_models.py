@@ -9,7 +9,7 @@ import pytest
 from report_page import Page, Sample
 from report_samples import make_view, sample_analysis, sample_views, with_first_temperature
 
-from relakit.report import write_report
+from relakit.report import write_page
 
 # In the group of the other tests that share the browser.
 pytestmark = pytest.mark.xdist_group("browser")
@@ -42,7 +42,7 @@ def test_models_of_different_depth_and_heads(new_page: Page) -> None:
         for name, (layers, heads) in sizes.items()
     }
     analyses = [sample_analysis(name, views[name], sparse=True) for name in sizes]
-    write_report(analyses, views, new_page.path)
+    write_page(analyses, views, new_page.path)
 
     def pressed() -> list[str]:
         tiles = new_page.find_all('.tile[aria-pressed="true"]')
@@ -72,7 +72,7 @@ def test_the_temperatures_that_are_shown(new_page: Page, sample: Sample) -> None
         colder.model_copy(update={"name": "colder"}),
         mixed.model_copy(update={"name": "mixed"}),
     ]
-    write_report(analyses, {}, new_page.path)
+    write_page(analyses, {}, new_page.path)
     new_page.driver.get(new_page.path.as_uri())
     figures = next(e.text for e in new_page.find_all(".figure") if "Figure 5" in e.text)
     assert "at temperature 0.5 (colder), 1 (mixed)." in figures
@@ -90,14 +90,14 @@ def test_links_are_those_of_the_exact_weights(new_page: Page, sample: Sample) ->
     view.weights["cross"][:] = 0
     # In steps of 1/255 the first two are the same; so are those of the mean of heads.
     view.weights["cross"][:, :, 0] = 0.5, 0.5003, 0.1, 1
-    write_report(sample.analyses[:1], {"ReLA-g": [view]}, new_page.path)
+    write_page(sample.analyses[:1], {"ReLA-g": [view]}, new_page.path)
     for head in ("2", "mean"):
         new_page.open(f"layer=1&head={head}&kind=cross&reading=normal")
         assert thick_links(new_page) == {(1, 0)}
         new_page.open(f"layer=1&head={head}&kind=cross&reading=shifted")
         assert thick_links(new_page) == set()
     view.weights["cross"][:, :, 2] = 0.5, 0.1, 0.5003, 1
-    write_report(sample.analyses[:1], {"ReLA-g": [view]}, new_page.path)
+    write_page(sample.analyses[:1], {"ReLA-g": [view]}, new_page.path)
     new_page.open("layer=3&head=4&kind=cross&reading=shifted")
     assert thick_links(new_page) == {(2, 1)}
 
@@ -106,7 +106,7 @@ def test_control_characters_leave_saved_pictures_valid(new_page: Page, sample: S
     text = "nul\x00 esc\x1b[1m back\x08space \udc80 \uffff 😀"
     view = make_view(0, text, text, sparse=True)
     analysis = sample.analyses[0].model_copy(update={"name": "a\x07b"})
-    write_report([analysis], {"a\x07b": [view]}, new_page.path)
+    write_page([analysis], {"a\x07b": [view]}, new_page.path)
     new_page.open("layer=1&head=1&kind=cross")
     for part in ("heat-map", "links"):
         root = ElementTree.fromstring(new_page.save(f'[data-save="{part}-SVG"]'))
@@ -122,7 +122,7 @@ def test_sentences_of_hardly_any_words(
     new_page: Page, sample: Sample, texts: tuple[str, str]
 ) -> None:
     view = make_view(0, *texts, sparse=False)
-    assert write_report(sample.analyses[:1], {"ReLA-g": [view]}, new_page.path) == 1
+    assert write_page(sample.analyses[:1], {"ReLA-g": [view]}, new_page.path) == 1
     new_page.open("kind=cross&layer=1&head=1&units=tokens")
     assert len(new_page.cells()) == view.weights["cross"][0, 0].size
     assert new_page.find("#sentence-count").text == "1 sentence"
@@ -134,7 +134,7 @@ def test_tags_of_target_words(new_page: Page, sample: Sample) -> None:
 
     view = make_view(0, "the dog", "a longerword", sparse=False)
     view = dataclasses.replace(view, target_tags=("DET", "NOUN"))
-    write_report(sample.analyses[:1], {"ReLA-g": [view]}, new_page.path)
+    write_page(sample.analyses[:1], {"ReLA-g": [view]}, new_page.path)
     cases = {
         ("cross", "words", "normal"): (1, 0, "longerword (NOUN) → the"),
         ("cross", "words", "shifted"): (2, 1, "longerword (NOUN) → dog"),
@@ -154,7 +154,7 @@ def test_tags_of_target_words(new_page: Page, sample: Sample) -> None:
 def test_a_sentence_that_is_too_long_is_counted(new_page: Page, sample: Sample) -> None:
     text = " ".join(f"w{number}" for number in range(500))
     views = [make_view(0, "a b", "c d", sparse=True), make_view(1, text, text, sparse=True)]
-    assert write_report(sample.analyses[:1], {"ReLA-g": views}, new_page.path) == 1
+    assert write_page(sample.analyses[:1], {"ReLA-g": views}, new_page.path) == 1
     new_page.open()
     assert new_page.find("#sentence-count").text == "1 of 2 sentences"
 
@@ -162,7 +162,7 @@ def test_a_sentence_that_is_too_long_is_counted(new_page: Page, sample: Sample) 
 def test_inputs_are_shown(new_page: Page, sample: Sample) -> None:
     inputs = {"source": "test.de", "beam_size": "4", "hostile": "<b>bold</b>"}
     analysis = sample.analyses[0].model_copy(update={"inputs": inputs})
-    write_report([analysis], {}, new_page.path)
+    write_page([analysis], {}, new_page.path)
     new_page.driver.get(new_page.path.as_uri())
     new_page.run("document.querySelector('#settings details').open = true")
     lines = new_page.find("#settings dl").text.splitlines()

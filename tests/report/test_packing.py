@@ -5,9 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 from report_samples import cross_words, make_view, sample_views
+from unpacking import unpack_view
 
-from relakit.analysis.alignment import links_of
-from relakit.report.packing import KINDS, cross_null_rate, pack_view, quantise, unpack_view
+from relakit.analysis.links import links_of
+from relakit.report.packing import KINDS, cross_null_rate, pack_view, quantise
 
 
 @pytest.mark.parametrize("sparse", [True, False])

@@ -36,11 +36,10 @@ def test_numbers_that_were_not_counted() -> None:
     assert finite(0.0) == 0.0
 
 
-def test_inputs_are_all_of_those_that_are_known(sample: Sample) -> None:
+def test_inputs_are_shown(sample: Sample) -> None:
     def inputs(**known: object) -> object:
         analysis = sample.analyses[0].model_copy(update=known)
         return page_data([analysis], title="t", sentences=[])["models"][0]["inputs"]
 
     assert inputs() == {}
     assert inputs(inputs={"source": "a.de", "beam": "4"}) == {"source": "a.de", "beam": "4"}
-    assert inputs(gold="g.txt", tags=None, translation={"beam": 4}) == {"gold": "g.txt", "beam": 4}

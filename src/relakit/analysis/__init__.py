@@ -1,93 +1,96 @@
-"""Numbers about attention: from captured weights to results."""
+"""Numbers about attention: from a model and sentence pairs, or from weights, to results."""
 
-from relakit.analysis.alignment import (
-    READINGS,
-    AlignmentScore,
-    GoldAlignment,
-    Reading,
-    alignment_error_rate,
-    best_source_words,
-    links_of,
+from relakit.analysis.aer import AlignmentScore, AttentionScores, alignment_error_rate
+from relakit.analysis.analyze import (
+    analyze_model,
+    analyze_models,
+    evaluate_alignment,
+    name_models,
 )
-from relakit.analysis.alignment_evaluation import evaluate_alignment
-from relakit.analysis.alignment_report import (
-    AlignmentReport,
-    AlignmentSettings,
-    AttentionScores,
-    EndWeight,
+from relakit.analysis.attention_pass import (
+    AttentionBatch,
+    CrossAttention,
+    attention_batches,
+    capture_cross_attention,
 )
-from relakit.analysis.analysis_pairs import AnalysisPair
-from relakit.analysis.analyze import analyze_model
-from relakit.analysis.attention_pass import AttentionBatch, attention_batches
-from relakit.analysis.cross_attention import CrossAttention, capture_cross_attention
+from relakit.analysis.attention_sinks import end_sink_rate, first_sink_rate
 from relakit.analysis.diversity import head_diversity
 from relakit.analysis.flops import rela_g_flops, softmax_flops
-from relakit.analysis.gold_formats import GoldFormatChoice, read_gold
-from relakit.analysis.gold_pairs import (
-    GoldPair,
+from relakit.analysis.gold import (
+    GoldAlignment,
+    GoldFormatChoice,
+    parse_pharaoh,
+    read_gold,
+    read_pharaoh,
+)
+from relakit.analysis.links import READINGS, EndWeight, Reading, best_source_words, links_of
+from relakit.analysis.null_by_class import query_classes
+from relakit.analysis.pairs import (
+    AnalysisPair,
+    PairFiles,
     generated_gold_pair,
     read_analysis_pairs,
-    read_gold_pairs,
+    tag_pair,
 )
-from relakit.analysis.pharaoh import (
-    format_pharaoh,
-    parse_pharaoh,
-    read_pharaoh,
-    write_pharaoh,
+from relakit.analysis.results import (
+    AlignmentResult,
+    AlignmentSettings,
+    AnalysisSettings,
+    AnalyzedModel,
+    ModelAnalysis,
+    SentenceView,
 )
-from relakit.analysis.results import AnalysisSettings, ModelAnalysis
-from relakit.analysis.sinks import end_sink_rate, first_sink_rate
 from relakit.analysis.sparsity import layer_null_rate, null_rate, sparsity_rate
-from relakit.analysis.tags import read_tags
-from relakit.analysis.views import SentenceView
-from relakit.analysis.word_classes import query_classes, token_class
-from relakit.analysis.words import NO_WORD, split_words, word_weights, words_of_tokens
+from relakit.analysis.tags import read_tags, tag_words, token_class
+from relakit.analysis.word_map import NO_WORD, split_words, word_weights, words_of_tokens
 
 __all__ = [
     "NO_WORD",
     "READINGS",
-    "AlignmentReport",
+    "AlignmentResult",
     "AlignmentScore",
     "AlignmentSettings",
     "AnalysisPair",
     "AnalysisSettings",
+    "AnalyzedModel",
     "AttentionBatch",
     "AttentionScores",
     "CrossAttention",
     "EndWeight",
     "GoldAlignment",
     "GoldFormatChoice",
-    "GoldPair",
     "ModelAnalysis",
+    "PairFiles",
     "Reading",
     "SentenceView",
     "alignment_error_rate",
     "analyze_model",
+    "analyze_models",
     "attention_batches",
     "best_source_words",
     "capture_cross_attention",
     "end_sink_rate",
     "evaluate_alignment",
     "first_sink_rate",
-    "format_pharaoh",
     "generated_gold_pair",
     "head_diversity",
     "layer_null_rate",
     "links_of",
+    "name_models",
     "null_rate",
     "parse_pharaoh",
     "query_classes",
     "read_analysis_pairs",
     "read_gold",
-    "read_gold_pairs",
     "read_pharaoh",
     "read_tags",
     "rela_g_flops",
     "softmax_flops",
     "sparsity_rate",
     "split_words",
+    "tag_pair",
+    "tag_words",
     "token_class",
     "word_weights",
     "words_of_tokens",
-    "write_pharaoh",
 ]

@@ -1,28 +1,110 @@
-"""All numbers of one model on one test set, from one pass over it."""
+"""Analyze models on a test set: from models and sentence pairs to results."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Final, Literal
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-import numpy as np
-
-from relakit.analysis.alignment_counts import AlignmentCounts
-from relakit.analysis.alignment_report import AlignmentReport, AlignmentSettings, EndWeight
-from relakit.analysis.analysis_pairs import AnalysisPair
-from relakit.analysis.attention_pass import AttentionBatch, attention_batches
-from relakit.analysis.class_totals import ClassTotals
-from relakit.analysis.cross_attention import cross_attention_of
-from relakit.analysis.encoded_pairs import EncodedPair, EncodedPairs
-from relakit.analysis.flops import rela_g_flops, softmax_flops
-from relakit.analysis.kind_totals import KindTotals
-from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
-from relakit.analysis.results import AnalysisSettings, FlopCounts, ModelAnalysis
-from relakit.analysis.shuffled_totals import ShuffledTotals
-from relakit.analysis.views import SentenceView
-from relakit.analysis.word_classes import query_classes, token_class
+from relakit.analysis.attention_pass import attention_batches, capture_cross_attention
+from relakit.analysis.links import EndWeight
+from relakit.analysis.pair_batches import BATCH_TOKENS, EncodedPairs
+from relakit.analysis.pairs import AnalysisPair, Pairs
+from relakit.analysis.results import (
+    AlignmentResult,
+    AnalysisSettings,
+    AnalyzedModel,
+    ModelAnalysis,
+    SentenceView,
+    spread,
+)
+from relakit.analysis.totals import AlignmentTotals, ModelTotals
 from relakit.data.tokenizer import Tokenizer
-from relakit.model import ATTENTION_KINDS, Transformer
+from relakit.model import Transformer
 
-FLOP_LENGTHS: Final = (10, 30, 100, 300, 1000)
+if TYPE_CHECKING:
+    from relakit.decode.translator import Translator
+
+Stage: TypeAlias = Literal["attention", "translations"]
+
+EXPLORED: Final = 200
+"""Sentences whose attention is kept to look at, by default."""
+_TRANSLATED_AT_ONCE: Final = 500
+"""Pairs; fewer than a translator would take, so that progress shows."""
+
+
+def analyze_models(
+    models: "Mapping[str, Translator]",
+    pairs: Pairs,
+    *,
+    settings: AnalysisSettings | None = None,
+    end: EndWeight = "ignored",
+    inputs: Mapping[str, str] | None = None,
+    explored: int = EXPLORED,
+    translate: bool = True,
+    progress: Callable[[str, Stage, int], None] | None = None,
+) -> list[AnalyzedModel]:
+    """Analyze each model on the same pairs: `analyze_model`, and BLEU of its translations.
+
+    `relakit.report.write_report` makes a folder of tables, figures and a page of what it returns.
+
+    Args:
+        models: by what they are called in tables and figures; `relakit.load` reads one.
+        pairs: a list of them, or `PairFiles`; read twice for each model.
+        settings: what the numbers depend on; None for the defaults.
+        end: what weight on the source's end-of-sentence token does to alignments.
+        inputs: what is analyzed, for people, such as `PairFiles.description`.
+        explored: how many sentences to keep all attention of, spread over the pairs.
+        translate: whether the models translate the sources, for BLEU. It takes the most time.
+        progress: called with a model's name, what is computed, and the number of pairs done.
+
+    Raises:
+        ValueError: as in `analyze_model`.
+    """
+    tell = progress or (lambda name, stage, done: None)
+    found = []
+    for name, translator in models.items():
+        tell(name, "attention", 0)
+        analysis, views = analyze_model(
+            translator.model,
+            translator.tokenizer,
+            pairs,
+            name=name,
+            settings=settings,
+            end=end,
+            keep=spread(explored, len(pairs)),
+            progress=partial(tell, name, "attention"),
+        )
+        analysis = analysis.model_copy(update={"inputs": dict(inputs or {})})
+        analyzed = AnalyzedModel(analysis, views)
+        if translate:
+            tell(name, "translations", 0)
+            done = partial(tell, name, "translations")
+            analyzed = _with_translations(analyzed, translator, pairs, done)
+        found.append(analyzed)
+    return found
+
+
+def _with_translations(
+    analyzed: AnalyzedModel, translator: "Translator", pairs: Pairs, progress: Callable[[int], None]
+) -> AnalyzedModel:
+    from relakit.metrics.bleu import bleu_score  # sacrebleu takes a while to load
+
+    sources, references = zip(*((pair.source, pair.target) for pair in pairs), strict=True)
+    outputs = []
+    for hypotheses in translator.translate_stream(sources, nbest=1, window=_TRANSLATED_AT_ONCE):
+        outputs.append(hypotheses[0].text)
+        progress(len(outputs))
+    return analyzed.with_translations(outputs, bleu_score(outputs, list(references)))
+
+
+def name_models(folders: Sequence[Path]) -> list[str]:
+    """A name for each model directory, by which they can be told apart."""
+    resolved = [folder.resolve() for folder in folders]
+    # A run's model is in a folder that is always called "model".
+    names = [path.parent.name if path.name == "model" else path.name for path in resolved]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{name} {number}" for number, name in enumerate(names, start=1)]
 
 
 def analyze_model(
@@ -37,7 +119,7 @@ def analyze_model(
     batch_tokens: int = BATCH_TOKENS,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[ModelAnalysis, list[SentenceView]]:
-    """Force-decode sentence pairs, and compute all that docs/analysis.md tells of.
+    """Force-decode sentence pairs, and compute every number of docs/analysis.md.
 
     The pairs are read as they are needed; memory does not grow with their number, but with that
     of the kept ones.
@@ -52,7 +134,7 @@ def analyze_model(
         keep: the pairs, from 0, of which to return all attention.
         batch_tokens: padded tokens that are computed at once; it has no influence on the result
             but for rounding.
-        progress: called now and then with the number of pairs that are done.
+        progress: called now and then with the number of pairs done.
 
     Returns:
         The numbers, without BLEU, and the kept pairs in their order.
@@ -62,152 +144,52 @@ def analyze_model(
             ``keep`` says, tags for some pairs only, or gold without a sure link.
     """
     model.config.check_tokenizer(tokenizer.size)
-    run = _Analysis(model, tokenizer, settings or AnalysisSettings(), end, frozenset(keep))
+    totals = ModelTotals(model, tokenizer, settings or AnalysisSettings(), end, frozenset(keep))
     batches = attention_batches(
         model,
-        run.read(pairs),
-        shuffle_seed=run.settings.shuffle_seed,
+        totals.read(pairs),
+        shuffle_seed=totals.settings.shuffle_seed,
         batch_tokens=batch_tokens,
     )
     for batch in batches:
-        run.add(batch)
+        totals.add(batch)
         if progress is not None:
             # A pair is done when its target has met the wrong source, too.
-            progress((run.pairs + run.shuffled.pairs) // 2)
-    analysis = run.result(name)
+            progress((totals.pairs + totals.shuffled.pairs) // 2)
+    analysis = totals.result(name)
     if progress is not None:
-        progress(run.pairs)
-    return analysis, sorted(run.views, key=lambda view: view.index)
+        progress(totals.pairs)
+    return analysis, sorted(totals.views, key=lambda view: view.index)
 
 
-class _Analysis:
-    """The totals so far, and the pairs of the current window that have not run yet."""
+def evaluate_alignment(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    pairs: Iterable[AnalysisPair],
+    *,
+    end: EndWeight = "ignored",
+    batch_tokens: int = BATCH_TOKENS,
+) -> AlignmentResult:
+    """The alignment error rate of each layer and head's cross-attention, normal and shifted.
 
-    def __init__(
-        self,
-        model: Transformer,
-        tokenizer: Tokenizer,
-        settings: AnalysisSettings,
-        end: EndWeight,
-        keep: frozenset[int],
-    ) -> None:
-        config = model.config
-        self.config = config
-        self.settings = settings
-        self.keep = keep
-        self.pairs = self.source_tokens = self.target_tokens = 0
-        self.has_tags: bool | None = None
-        self.kinds = [KindTotals(kind, config, settings.temperatures) for kind in ATTENTION_KINDS]
-        self.classes = ClassTotals(config)
-        self.shuffled = ShuffledTotals(config)
-        self.alignment = AlignmentCounts(
-            config.decoder_layers, config.heads, AlignmentSettings(end=end)
-        )
-        self.views: list[SentenceView] = []
-        self._encoded: EncodedPairs[AnalysisPair] = EncodedPairs(tokenizer)
+    Each target word is linked to the source word that it attends to most (`links_of`). The pairs
+    are read as they are needed; memory does not grow with their number.
 
-    def read(self, pairs: Iterable[AnalysisPair]) -> Iterator[TokenPair]:
-        return self._encoded.read(self._with_checked_tags(pairs))
+    Args:
+        model: reads the given target while its attention is recorded.
+        tokenizer: the model's.
+        pairs: those with gold links are aligned.
+        end: what weight on the source's end-of-sentence token does.
+        batch_tokens: padded tokens that are computed at once; it has no influence on the result
+            but for rounding.
 
-    def _with_checked_tags(self, pairs: Iterable[AnalysisPair]) -> Iterator[AnalysisPair]:
-        for number, pair in enumerate(pairs, 1):
-            has_tags = pair.target_tags is not None
-            if self.has_tags is None:
-                self.has_tags = has_tags
-            elif has_tags != self.has_tags:
-                raise ValueError(
-                    f"pair {number:,} has {'' if has_tags else 'no '}tags, those before have "
-                    f"{'none' if has_tags else 'some'}: give tags for all pairs or for none"
-                )
-            yield pair
-
-    def add(self, batch: AttentionBatch) -> None:
-        self.shuffled.add(batch)
-        if batch.is_shuffled:
-            return
-        self.pairs += len(batch.indices)
-        self.source_tokens += int(batch.source_sizes.sum())
-        self.target_tokens += int(batch.target_sizes.sum())
-        for kind in self.kinds:
-            kind.add(batch)
-        encoded = {index: self._encoded.take(index) for index in batch.indices}
-        self.classes.add(batch, [_classes(encoded[index]) for index in batch.indices])
-        if any(one.pair.gold is not None for one in encoded.values()):
-            for attention in cross_attention_of(batch):
-                one = encoded[attention.index]
-                if one.pair.gold is not None:
-                    self.alignment.add(
-                        attention, one.pair, one.pair.gold, one.source_words, one.target_words
-                    )
-        for place, index in enumerate(batch.indices):
-            if index in self.keep:
-                self.views.append(_view(batch, place, encoded[index]))
-
-    def result(self, name: str) -> ModelAnalysis:
-        if not self.pairs:
-            raise ValueError("there are no pairs to analyse")
-        if self.keep and not 0 <= min(self.keep) <= max(self.keep) < self.pairs:
-            raise ValueError(
-                f"keep must be from 0 to {self.pairs - 1}, as there are {self.pairs:,} pairs, got "
-                f"{min(self.keep)} to {max(self.keep)}"
-            )
-        heads, dim = self.config.heads, self.config.dim
-        origin: Literal["tags", "token classes"] = "tags" if self.has_tags else "token classes"
-        return ModelAnalysis(
-            name=name,
-            settings=self.settings,
-            pairs=self.pairs,
-            source_tokens=self.source_tokens,
-            target_tokens=self.target_tokens,
-            kinds=tuple(kind.result() for kind in self.kinds),
-            shuffled=self.shuffled.result(self.settings.confidence),
-            classes=self.classes.result(origin),
-            flops=tuple(
-                FlopCounts(
-                    length=length,
-                    softmax=softmax_flops(length, heads),
-                    rela_g=rela_g_flops(length, heads, dim),
-                )
-                for length in FLOP_LENGTHS
-            ),
-            alignment=self._alignment_report(),
-        )
-
-    def _alignment_report(self) -> AlignmentReport | None:
-        if not self.alignment.pairs:
-            return None
-        return self.alignment.report(self.config.cross_attention)
-
-
-def _classes(encoded: EncodedPair[AnalysisPair]) -> list[str | None]:
-    """Of each query: the tag, or else the class, of the word before it."""
-    pair = encoded.pair
-    classes = pair.target_tags
-    if classes is None:
-        classes = tuple(token_class(pair.target[start:end]) for start, end in pair.target_words)
-    return query_classes(encoded.target_words, classes)
-
-
-def _view(batch: AttentionBatch, place: int, encoded: EncodedPair[AnalysisPair]) -> SentenceView:
-    """The pair at one place of a batch, with copies of its attention."""
-    pair = encoded.pair
-    weights = {}
-    for kind in ATTENTION_KINDS:
-        queries = int(batch.query_sizes(kind)[place])
-        keys = int(batch.key_sizes(kind)[place])
-        layers = [layer[place, :, :queries, :keys].numpy() for layer in batch.layers[kind]]
-        weights[kind] = np.stack(layers)
-    return SentenceView(
-        index=batch.indices[place],
-        source=pair.source,
-        target=pair.target,
-        source_words=pair.source_words,
-        target_words=pair.target_words,
-        source_token_spans=encoded.source_spans,
-        target_token_spans=encoded.target_spans,
-        source_token_words=tuple(encoded.source_words.tolist()),
-        target_token_words=tuple(encoded.target_words.tolist()),
-        weights=weights,
-        gold=pair.gold,
-        target_tags=pair.target_tags,
-    )
+    Raises:
+        ValueError: model and tokenizer do not belong together, or there are no sure links.
+    """
+    model.config.check_tokenizer(tokenizer.size)
+    totals = AlignmentTotals(model.config, end)
+    encoded = EncodedPairs(tokenizer)
+    tokens = encoded.read(pairs)
+    for attention in capture_cross_attention(model, tokens, batch_tokens=batch_tokens):
+        totals.add(attention.weights, encoded.take(attention.index))
+    return totals.result()

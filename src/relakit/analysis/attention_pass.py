@@ -1,9 +1,16 @@
-"""One pass over sentence pairs: the attention of a model that is made to write translations."""
+"""One pass over sentence pairs: the attention of a model that is made to write translations.
+
+`attention_batches` gives all attention batch by batch, `capture_cross_attention` the
+cross-attention pair by pair.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
+import numpy.typing as npt
 
 import torch
 from relakit.analysis.pair_batches import (
@@ -81,7 +88,7 @@ def attention_batches(
     left out.
 
     Args:
-        model: on whatever device; its mode (training or not) is as before after every batch.
+        model: on any device; after every batch it is in the same mode (training or not) as before.
         pairs: token ids; read window by window.
         kinds: which attention to record.
         shuffle_seed: after the batches of a window, give those of its targets with the source of
@@ -95,6 +102,55 @@ def attention_batches(
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
     return _windows(model, pairs, tuple(kinds), shuffle_seed, batch_tokens, window)
+
+
+@dataclass(frozen=True)
+class CrossAttention:
+    """The cross-attention weights of one sentence pair, in all layers and heads."""
+
+    index: int
+    """Which pair it is, from 0."""
+    weights: npt.NDArray[np.float32]
+    """``[layers, heads, target tokens + 1, source tokens + 1]``. Row t is of the step that predicts
+    target token t, the last one of the step that predicts the end of the sentence. The last column
+    is the source's end-of-sentence token."""
+
+
+def capture_cross_attention(
+    model: Transformer,
+    pairs: Iterable[TokenPair],
+    *,
+    batch_tokens: int = BATCH_TOKENS,
+    window: int = WINDOW,
+) -> Iterator[CrossAttention]:
+    """Force-decode sentence pairs and give the cross-attention of each, without dropout.
+
+    Not in the order of the pairs: they are sorted by length within a window, so that a batch has
+    little padding. Memory depends on the window and on the longest pair, not on how many there are.
+
+    Args:
+        model: on any device; after every batch it is in the same mode (training or not) as before.
+        pairs: token ids; read window by window.
+        batch_tokens: padded tokens, of the longer side, that are computed at once.
+        window: pairs that are read before they are computed.
+    """
+    batches = attention_batches(
+        model, pairs, kinds=("cross",), batch_tokens=batch_tokens, window=window
+    )
+    # A copy, so that keeping one pair does not keep its batch.
+    return (
+        CrossAttention(attention.index, attention.weights.copy())
+        for batch in batches
+        for attention in cross_attention_of(batch)
+    )
+
+
+def cross_attention_of(batch: AttentionBatch) -> Iterator[CrossAttention]:
+    """The cross-attention of each pair of a batch, as views of the batch's."""
+    weights = torch.stack(list(batch.layers["cross"]), dim=1).numpy()
+    sizes = zip(batch.target_sizes.tolist(), batch.source_sizes.tolist(), strict=True)
+    for index, matrices, (targets, sources) in zip(batch.indices, weights, sizes, strict=True):
+        yield CrossAttention(index, matrices[:, :, :targets, :sources])
 
 
 def _windows(

@@ -3,8 +3,8 @@
 from typing import Final
 
 import torch
-from relakit.analysis.shares import Share
-from relakit.analysis.sparsity import by_head, null_queries
+from relakit.analysis.rates import Share, by_head
+from relakit.analysis.sparsity import null_queries
 from torch import Tensor
 
 SUM_TO_ONE: Final = frozenset({"softmax", "sparsemax", "entmax15"})

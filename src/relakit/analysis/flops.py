@@ -7,5 +7,5 @@ def softmax_flops(length: int, heads: int) -> int:
 
 
 def rela_g_flops(length: int, heads: int, dim: int) -> int:
-    """Those of ReLU and gated RMSNorm instead, with ``dim`` features in all heads together."""
+    """The same for ReLU and gated RMSNorm, with ``dim`` features in all heads together."""
     return heads * length**2 + 10 * length * dim + length

@@ -1,19 +1,65 @@
-"""Which sentence pairs are computed together, and which wrong source a target gets."""
+"""Pairs as tokens: which are computed together, and which wrong source a target gets."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+
+from relakit.analysis.pairs import AnalysisPair
+from relakit.analysis.word_map import Span, words_of_tokens
+from relakit.data.tokenizer import Tokenizer
 
 TokenPair: TypeAlias = tuple[Sequence[int], Sequence[int]]
 """Ids of source and target, without special tokens."""
 
 BATCH_TOKENS: Final = 4096
-"""Padded tokens, of the longer side, that are computed at once, unless told otherwise."""
+"""Padded tokens of the longer side that are computed at once, by default."""
 WINDOW: Final = 1000
 """Pairs that are read before they are computed, so that batches have pairs of one length."""
 WINDOW_TOKENS: Final = 1 << 16
 """Source tokens that end a window early: the encoder's output for all of them may be kept."""
+
+
+@dataclass(frozen=True)
+class EncodedPair:
+    """A pair, where its tokens are, and which word each belongs to."""
+
+    pair: AnalysisPair
+    source_spans: tuple[Span, ...]
+    target_spans: tuple[Span, ...]
+    source_words: npt.NDArray[np.int64]
+    target_words: npt.NDArray[np.int64]
+
+
+class EncodedPairs:
+    """Encodes pairs as they are asked for, and keeps each until its attention is there.
+
+    Batches are sorted by length, so attention comes in another order than the pairs.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._waiting: dict[int, EncodedPair] = {}
+
+    def read(self, pairs: Iterable[AnalysisPair]) -> Iterator[TokenPair]:
+        """The token ids of each pair."""
+        for index, pair in enumerate(pairs):
+            source = self._tokenizer.encode(pair.source)
+            target = self._tokenizer.encode(pair.target)
+            self._waiting[index] = EncodedPair(
+                pair,
+                tuple(source.spans),
+                tuple(target.spans),
+                words_of_tokens(source.spans, pair.source_words),
+                words_of_tokens(target.spans, pair.target_words),
+            )
+            yield source.ids, target.ids
+
+    def take(self, index: int) -> EncodedPair:
+        """The pair with this number, from 0, which is then forgotten."""
+        return self._waiting.pop(index)
 
 
 def read_windows(pairs: Iterable[TokenPair], most: int) -> Iterator[list[TokenPair]]:
@@ -35,9 +81,8 @@ def plan_pair_batches(
 ) -> list[list[int]]:
     """Indices of pairs to compute together, the longest first.
 
-    A batch, filled up, has at most ``batch_tokens`` tokens on either side, and at most
-    ``matrix_entries`` entries in matrices that are square over the longer side; but one pair at
-    least.
+    With its padding, a batch has at most ``batch_tokens`` tokens on either side, and at most
+    ``matrix_entries`` entries in square matrices over the longer side; but at least one pair.
 
     Args:
         sizes: tokens of source and target, special ones included.

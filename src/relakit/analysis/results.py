@@ -1,13 +1,23 @@
 """What an analysis found, with its settings: JSON in and out. No torch here."""
 
 import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from relakit.analysis.alignment_report import AlignmentReport
-from relakit.data.whole_files import write_whole
+from relakit.analysis.aer import AlignmentScore, AttentionScores, LinkCounts
+from relakit.analysis.gold import GoldAlignment
+from relakit.analysis.links import READINGS, EndWeight, Reading
+from relakit.analysis.word_map import Span
+from relakit.writing import write_whole
+
+if TYPE_CHECKING:
+    from relakit.metrics.bleu import CorpusScore
 
 Kind: TypeAlias = Literal["encoder", "decoder", "cross"]
 """Which attention: the encoder's on itself, the decoder's on itself, the decoder's on the
@@ -118,6 +128,69 @@ class FlopCounts(_Result):
     rela_g: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class AlignmentSettings:
+    """What the scores of alignments depend on, besides model and data."""
+
+    end: EndWeight = "ignored"
+
+    def __post_init__(self) -> None:
+        if self.end not in get_args(EndWeight):
+            raise ValueError(
+                f"end must be one of {', '.join(get_args(EndWeight))}, got {self.end!r}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentResult:
+    """How well the cross-attention aligns words: every layer and head against gold links."""
+
+    settings: AlignmentSettings
+    attention: str
+    """The model's cross-attention, a name in `relakit.ATTENTIONS`"""
+    pairs: int
+    """Sentence pairs that were aligned"""
+    normal: AttentionScores
+    """Of attention in the step that predicts a token"""
+    shifted: AttentionScores
+    """Of attention in the step that has the token as input"""
+
+    @classmethod
+    def from_counts(
+        cls, counts: LinkCounts, *, settings: AlignmentSettings, attention: str
+    ) -> "AlignmentResult":
+        """The scores that follow from counts.
+
+        Raises:
+            ValueError: there are no sure links.
+        """
+        if not counts.sure:
+            raise ValueError(f"the {counts.pairs:,} pairs have no sure link to compare with")
+        return cls(
+            settings=settings,
+            attention=attention,
+            pairs=counts.pairs,
+            normal=counts.scores("normal"),
+            shifted=counts.scores("shifted"),
+        )
+
+    def scores(self, reading: Reading) -> AttentionScores:
+        if reading not in READINGS:
+            raise ValueError(f"unknown reading {reading!r}; choose one of {', '.join(READINGS)}")
+        return self.normal if reading == "normal" else self.shifted
+
+    @property
+    def best_reading(self) -> Reading:
+        """The one that has the best head."""
+        return min(READINGS, key=lambda reading: self.best_score(reading).aer)
+
+    def best_score(self, reading: Reading) -> AlignmentScore:
+        """The score of the reading's best head."""
+        scores = self.scores(reading)
+        layer, head = scores.best_head
+        return scores.heads[layer][head]
+
+
 class ModelAnalysis(_Result):
     """All numbers of one model on one test set."""
 
@@ -127,7 +200,7 @@ class ModelAnalysis(_Result):
     """What the model is called in tables and figures"""
     settings: AnalysisSettings
     inputs: dict[str, str] = Field(default_factory=dict)
-    """What was analysed and how it was read and translated, for people: files, options"""
+    """What was analyzed, and how it was read and translated, for people: files, options"""
     pairs: int
     source_tokens: int
     """With end-of-sentence tokens"""
@@ -141,7 +214,7 @@ class ModelAnalysis(_Result):
     bleu: float | None = None
     """Of the model's own translations; None where it did not translate"""
     bleu_signature: str | None = None
-    alignment: AlignmentReport | None = None
+    alignment: AlignmentResult | None = None
     """None without gold links"""
 
     @model_validator(mode="after")
@@ -171,3 +244,57 @@ class ModelAnalysis(_Result):
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the document"
             raise ValueError(f"{path} is no analysis: {where}: {first['msg']}") from None
+
+
+@dataclass(frozen=True)
+class SentenceView:
+    """All attention of one model on one sentence pair, to look at."""
+
+    index: int
+    """Which pair of the test set it is, from 0"""
+    source: str
+    target: str
+    """The given translation, which the model was made to write"""
+    source_words: tuple[Span, ...]
+    target_words: tuple[Span, ...]
+    source_token_spans: tuple[Span, ...]
+    """Of each token in `source`, without the end-of-sentence token"""
+    target_token_spans: tuple[Span, ...]
+    source_token_words: tuple[int, ...]
+    """The word of each source token, or `NO_WORD`"""
+    target_token_words: tuple[int, ...]
+    weights: Mapping[Kind, npt.NDArray[np.float32]]
+    """``[layers, heads, queries, keys]``, without padding. With S source tokens and T target
+    tokens: encoder ``[S+1, S+1]``, the source and its end; decoder ``[T+1, T+1]``, the begin token
+    and the target, 0 above the diagonal; cross ``[T+1, S+1]``: row t is of the step that predicts
+    target token t (its input is token t-1, or the begin token), the last of the step that predicts
+    the end."""
+    gold: GoldAlignment | None = None
+    output: str | None = None
+    """The model's own translation, if it was made"""
+    target_tags: tuple[str, ...] | None = None
+    """Of each target word, if given"""
+
+
+@dataclass(frozen=True)
+class AnalyzedModel:
+    """The numbers of a model, and sentences to look at: what a report is made from."""
+
+    analysis: ModelAnalysis
+    views: Sequence[SentenceView]
+
+    def with_translations(self, outputs: Sequence[str], bleu: "CorpusScore") -> "AnalyzedModel":
+        """With the model's own translations of all pairs, and their BLEU."""
+        scores = {"bleu": bleu.score, "bleu_signature": bleu.signature}
+        return AnalyzedModel(
+            self.analysis.model_copy(update=scores),
+            [replace(view, output=outputs[view.index]) for view in self.views],
+        )
+
+
+def spread(count: int, total: int) -> list[int]:
+    """So many of the numbers below ``total``, spread evenly; all if there are not more."""
+    if count >= total:
+        return list(range(total))
+    # The middle of each of ``count`` equal stretches.
+    return [(2 * number + 1) * total // (2 * count) for number in range(count)]

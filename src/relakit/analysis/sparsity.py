@@ -1,7 +1,6 @@
-"""How much of the attention is exactly zero."""
+"""How much of the attention is exactly zero: sparsity and null rates."""
 
-import torch
-from relakit.analysis.shares import Share
+from relakit.analysis.rates import Share, by_head
 from torch import Tensor
 
 
@@ -28,7 +27,7 @@ def zero_share(weights: Tensor, valid: Tensor | None = None) -> Share:
 def null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
     """Fraction of queries that attend to nothing: all their weights are 0. Per head.
 
-    Queries without a valid key have nothing to attend to and do not count.
+    Queries without a valid key do not count: they have nothing to attend to.
 
     Args:
         weights: ``[..., heads, queries, keys]``.
@@ -73,18 +72,3 @@ def null_queries(weights: Tensor, valid: Tensor) -> Tensor:
     Both arguments have the shape ``[..., heads, queries, keys]``, or broadcast to it.
     """
     return valid.any(-1) & ~((weights != 0) & valid).any(-1)
-
-
-def by_head(weights: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Weights as ``[batch, heads, queries, keys]``; valid, too, or with one head for all."""
-    if weights.dim() < 3:
-        raise ValueError(
-            "weights must have at least 3 dimensions [..., heads, queries, keys], "
-            f"got shape {tuple(weights.shape)}"
-        )
-    if valid is None:
-        valid = torch.ones(1, 1, 1, dtype=torch.bool, device=weights.device)
-    *lead, _, queries, keys = weights.shape
-    valid_heads = valid.size(-3) if valid.dim() > 2 else 1  # most masks are the same for all heads
-    valid = valid.expand(*lead, valid_heads, queries, keys)
-    return weights.reshape(-1, *weights.shape[-3:]), valid.reshape(-1, *valid.shape[-3:])

@@ -1,31 +1,29 @@
 """`relakit analyze`: what the attention of models does, in numbers, figures and a page."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
-from relakit.cli.analysis_files import (
-    EXPLORED,
-    FIGURES,
-    TABLES,
-    AnalysedModel,
-    NamedModel,
-    Written,
-    analyse,
-    check_folder,
-    write_analysis,
-)
 from relakit.cli.search_options import Device, PrecisionName, Threads, load_translator
 
 if TYPE_CHECKING:
-    from relakit.analysis import AnalysisPair, GoldFormatChoice
-    from relakit.analysis.pharaoh import FirstWord
-    from relakit.analysis.results import AnalysisSettings, ModelAnalysis
+    from relakit.analysis import AnalysisSettings, AnalyzedModel, GoldFormatChoice, ModelAnalysis
+    from relakit.analysis.gold import FirstWord
+    from relakit.report import WrittenReport
 
 DATA, NUMBERS, OUTPUT = "Data", "Numbers", "Output"
 
@@ -111,31 +109,41 @@ def analyze(
         ),
     ] = True,
     temperatures: Annotated[
-        str, typer.Option(help="Of head diversity (Table 6).", rich_help_panel=NUMBERS)
-    ] = "1,0.5,0.25,0.1",
+        str | None,
+        typer.Option(
+            help="Of head diversity (Table 6). \\[default: 1,0.5,0.25,0.1]", rich_help_panel=NUMBERS
+        ),
+    ] = None,
     seed: Annotated[
-        int, typer.Option(help="For shuffling the targets (Figure 6).", rich_help_panel=NUMBERS)
-    ] = 1,
+        int | None,
+        typer.Option(
+            help="For shuffling the targets (Figure 6). \\[default: 1]", rich_help_panel=NUMBERS
+        ),
+    ] = None,
     confidence: Annotated[
-        float, typer.Option(help="Level of confidence intervals.", rich_help_panel=NUMBERS)
-    ] = 0.95,
+        float | None,
+        typer.Option(
+            help="Level of confidence intervals. \\[default: 0.95]", rich_help_panel=NUMBERS
+        ),
+    ] = None,
     explore: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=0,
             help="Sentences to look at in the report, spread over the test set; fewer if the file "
-            "would grow beyond 16 MB.",
+            "would grow beyond 16 MB. \\[default: 200]",
             rich_help_panel=OUTPUT,
         ),
-    ] = EXPLORED,
-    title: Annotated[str, typer.Option(help="Of the report.", rich_help_panel=OUTPUT)] = (
-        "Attention report"
-    ),
+    ] = None,
+    title: Annotated[
+        str | None,
+        typer.Option(help="Of the report. \\[default: Attention report]", rich_help_panel=OUTPUT),
+    ] = None,
     threads: Threads = None,
     precision: PrecisionName = "fp32",
     device: Device = "cpu",
 ) -> None:
-    """Analyse the attention of one or more models on a test set.
+    """Analyze the attention of one or more models on a test set.
 
     Sparsity, null attention, sinks, head diversity and, with --gold, word alignments of every layer
     and head, on translations that the models are made to write. DIR gets the numbers as JSON and
@@ -143,157 +151,133 @@ def analyze(
     network. docs/analysis.md explains each number.
     """
     folders = [model, *(compare or ())]
-    names = _names(folders, name)
+    if name:
+        _check_names(name, len(folders))
     settings = _settings(temperatures, seed, confidence)
     if tags is not None and tagger is not None:
         raise ValueError("--tags and --tagger exclude each other; give one")
-    check_folder(out)
+    from relakit.analysis import PairFiles, analyze_models, name_models
+    from relakit.analysis.analyze import EXPLORED
+    from relakit.report import check_report_folder, write_report
+    from relakit.report.page_file import TITLE
+
+    try:
+        check_report_folder(out)
+    except ValueError as error:
+        raise ValueError(f"--out {error}") from None
     for option, path in (("source", source), ("target", target), ("gold", gold), ("tags", tags)):
         if path is not None and not path.is_file():
             raise ValueError(f"--{option} {path}: there is no such file")
-    pairs = _reader(
-        source,
-        target,
-        gold=gold,
-        gold_format=gold_format,
-        gold_first=gold_first,
-        gold_reverse=gold_reverse,
-        tags=tags,
-        tagger=tagger,
-        tokenized=tokenized,
-        limit=limit,
-    )
     console = Console(stderr=True)
     with console.status("Reading the test set ..."):
-        count, empty = _check(pairs(), gold)
-    models = [
-        NamedModel(
-            its_name,
-            load_translator(folder, threads=threads, precision=precision, device=device),
-        )
-        for its_name, folder in zip(names, folders, strict=True)
-    ]
-    analysed = analyse(
-        models,
-        pairs,
-        count,
-        settings=settings,
-        inputs=_inputs(
+        pairs = PairFiles(
             source=source,
             target=target,
-            gold=gold and f"{gold} ({gold_format})",
-            tags=tags or (tagger and f"by spaCy's {tagger}"),
-            words="between spaces" if tokenized else "between spaces and punctuation",
-            attention="fp32" if precision == "int8" else precision,
-            translations=f"beam 4, length penalty 0.6, {precision}" if translate else None,
-        ),
-        explored=explore,
-        translates=translate,
-        console=console,
-    )
-    written = write_analysis(analysed, out, title=title)
-    print_summary(analysed, Console(highlight=False))
-    print_written(written, count, Console(highlight=False))
-    if empty:
-        note = f"{_counted(empty, 'pair')} with an empty side: they count like all others."
+            gold=gold,
+            gold_format=cast("GoldFormatChoice", gold_format),
+            gold_first=cast("FirstWord | None", gold_first),
+            gold_reverse=gold_reverse,
+            tags=tags,
+            tagger=tagger,
+            tokenized=tokenized,
+            limit=limit,
+        )
+    models = {
+        its_name: load_translator(folder, threads=threads, precision=precision, device=device)
+        for its_name, folder in zip(name or name_models(folders), folders, strict=True)
+    }
+    with analysis_bar(console, len(pairs)) as progress:
+        analyzed = analyze_models(
+            models,
+            pairs,
+            settings=settings,
+            inputs={**pairs.description, **_computation(precision, translate)},
+            explored=EXPLORED if explore is None else explore,
+            translate=translate,
+            progress=progress,
+        )
+    written = write_report(analyzed, out, title=TITLE if title is None else title)
+    print_summary(analyzed, Console(highlight=False))
+    print_written(written, len(pairs), Console(highlight=False))
+    if pairs.empty_sides:
+        note = (
+            f"{_counted(pairs.empty_sides, 'pair')} with an empty side: they count like all others."
+        )
         console.print(note, markup=False)
 
 
-def _check(pairs: "Iterable[AnalysisPair]", gold: Path | None) -> tuple[int, int]:
-    """How many pairs there are, and how many of them have an empty side.
+@contextmanager
+def analysis_bar(console: Console, pairs: int) -> "Iterator[Callable[[str, str, int], None]]":
+    """A bar for each model and stage; gives what `analyze_models` tells its progress to."""
+    tasks: dict[tuple[str, str], TaskID] = {}
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    ) as bars:
 
-    Mistakes in the files are found before the work starts.
-    """
-    count = empty = sure = 0
-    for pair in pairs:
-        count += 1
-        empty += not pair.source_words or not pair.target_words
-        sure += 0 if pair.gold is None else len(pair.gold.sure)
-    if gold is not None and not sure:
-        raise ValueError(f"{gold} has no sure link in {count:,} pairs: there is nothing to score")
-    return count, empty
+        def show(name: str, stage: str, done: int) -> None:
+            if (name, stage) not in tasks:
+                tasks[name, stage] = bars.add_task(f"{name}: {stage}", total=pairs)
+            bars.update(tasks[name, stage], completed=done)
 
-
-def _inputs(**facts: object) -> dict[str, str]:
-    return {name: str(fact) for name, fact in facts.items() if fact is not None}
-
-
-def _names(folders: Sequence[Path], given: Sequence[str] | None) -> list[str]:
-    """Of each model: as given, or what tells the folders apart."""
-    if given:
-        if len(given) != len(folders):
-            raise ValueError(
-                f"there are {len(folders)} models and {len(given)} times --name: give one for each"
-            )
-        if len(set(given)) < len(given):
-            raise ValueError(f"--name must differ, got {', '.join(given)}")
-        return list(given)
-    resolved = [folder.resolve() for folder in folders]
-    # A run's model is in a folder that is always called "model".
-    names = [path.parent.name if path.name == "model" else path.name for path in resolved]
-    if len(set(names)) == len(names):
-        return names
-    return [f"{name} {number}" for number, name in enumerate(names, start=1)]
+        yield show
 
 
-def _settings(temperatures: str, seed: int, confidence: float) -> "AnalysisSettings":
-    from relakit.analysis.results import AnalysisSettings
+def _computation(precision: str, translate: bool) -> dict[str, str]:
+    """How attention and translations are computed, for the report."""
+    from relakit.decode.beam import SearchSettings
 
-    try:
-        values = tuple(float(part) for part in temperatures.split(","))
-    except ValueError:
-        raise ValueError(
-            f"--temperatures must be numbers with commas between them, got {temperatures!r}"
-        ) from None
-    if not all(value > 0 for value in values) or len(set(values)) < len(values):
-        raise ValueError(f"--temperatures must be above 0 and differ, got {temperatures!r}")
-    if seed < 0:
-        raise ValueError(f"--seed must not be negative, got {seed}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"--confidence must be between 0 and 1, got {confidence}")
-    return AnalysisSettings(temperatures=values, shuffle_seed=seed, confidence=confidence)
-
-
-def _reader(
-    source: Path,
-    target: Path | None,
-    *,
-    gold: Path | None,
-    gold_format: str,
-    gold_first: int | None,
-    gold_reverse: bool,
-    tags: Path | None,
-    tagger: str | None,
-    tokenized: bool,
-    limit: int | None,
-) -> "Callable[[], Iterable[AnalysisPair]]":
-    """Gives the pairs, from the files anew each time: they need not fit into memory."""
-    from itertools import islice
-
-    from relakit.analysis import read_analysis_pairs
-    from relakit.data.corpus import ParallelFiles
-
-    def read() -> "Iterator[AnalysisPair]":
-        pairs = read_analysis_pairs(
-            ParallelFiles(source, target),
-            gold=gold,
-            format=cast("GoldFormatChoice", gold_format),
-            first=cast("FirstWord | None", gold_first),
-            reverse=gold_reverse,
-            tags=tags,
-            tokenized=tokenized,
+    facts = {"attention": "fp32" if precision == "int8" else precision}
+    if translate:
+        search = SearchSettings()
+        facts["translations"] = (
+            f"beam {search.beam}, length penalty {search.length_penalty:g}, {precision}"
         )
-        return islice(pairs, limit)
-
-    if tagger is None:
-        return read
-    from relakit.analysis.tagger import tag_pair
-
-    tagged = [tag_pair(pair, tagger) for pair in read()]  # kept: tagging takes long
-    return lambda: tagged
+    return facts
 
 
-def print_summary(models: Sequence[AnalysedModel], console: Console) -> None:
+def _check_names(names: Sequence[str], models: int) -> None:
+    if len(names) != models:
+        raise ValueError(
+            f"there are {models} models and {len(names)} times --name: give one for each"
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"--name must differ, got {', '.join(names)}")
+
+
+def _settings(
+    temperatures: str | None, seed: int | None, confidence: float | None
+) -> "AnalysisSettings":
+    """Those that were given; the others keep their defaults."""
+    from relakit.analysis import AnalysisSettings
+
+    given: dict[str, object] = {}
+    if temperatures is not None:
+        try:
+            values = tuple(float(part) for part in temperatures.split(","))
+        except ValueError:
+            raise ValueError(
+                f"--temperatures must be numbers with commas between them, got {temperatures!r}"
+            ) from None
+        if not all(value > 0 for value in values) or len(set(values)) < len(values):
+            raise ValueError(f"--temperatures must be above 0 and differ, got {temperatures!r}")
+        given["temperatures"] = values
+    if seed is not None:
+        if seed < 0:
+            raise ValueError(f"--seed must not be negative, got {seed}")
+        given["shuffle_seed"] = seed
+    if confidence is not None:
+        if not 0 < confidence < 1:
+            raise ValueError(f"--confidence must be between 0 and 1, got {confidence}")
+        given["confidence"] = confidence
+    return AnalysisSettings.model_validate(given)
+
+
+def print_summary(models: "Sequence[AnalyzedModel]", console: Console) -> None:
     """A table with a row for each model."""
     table = Table(box=None, pad_edge=False)
     table.add_column("")
@@ -338,14 +322,14 @@ def _mean_percent(values: Sequence[Sequence[float | None]]) -> str:
     return f"{sum(counted) / len(counted):.1%}" if counted else "-"
 
 
-def print_written(written: Written, pairs: int, console: Console) -> None:
+def print_written(written: "WrittenReport", pairs: int, console: Console) -> None:
     """Where everything is."""
-    folder = written.report.parent
+    figures = f", figures in {written.figures}." if written.no_figures is None else "."
     lines = [
-        f"{_counted(pairs, 'pair')}. Numbers in {folder}/*.json and {folder / TABLES}"
-        + (f", figures in {folder / FIGURES}." if written.note is None else "."),
-        "" if written.note is None else f"No figures: {written.note}",
-        f"The report, with {_counted(written.explored, 'sentence')} to explore: {written.report}",
+        f"{_counted(pairs, 'pair')}. Numbers in {written.folder}/*.json and {written.tables}"
+        + figures,
+        "" if written.no_figures is None else f"No figures: {written.no_figures}",
+        f"The report, with {_counted(written.explored, 'sentence')} to explore: {written.page}",
     ]
     for line in filter(None, lines):
         console.print(line, soft_wrap=True, markup=False)

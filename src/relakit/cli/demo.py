@@ -9,17 +9,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from relakit.cli.analysis_files import (
-    EXPLORED,
-    AnalysedModel,
-    NamedModel,
-    analyse,
-    with_outputs,
-    write_analysis,
-)
+from relakit.cli.analyze import analysis_bar
 
 if TYPE_CHECKING:
-    from relakit.analysis import AlignmentReport, Reading
+    from relakit.analysis import AlignmentResult, AnalyzedModel, Reading
     from relakit.data.generated import GeneratedPair
     from relakit.decode import Translator
     from relakit.metrics.bleu import CorpusScore
@@ -63,6 +56,7 @@ def demo(
     from relakit.data.generated import generate_pairs
     from relakit.decode import Translator
     from relakit.metrics.bleu import bleu_score
+    from relakit.report import write_report
 
     translator = Translator.load(out / "model")
     pairs = list(generate_pairs(generated.test, seed=generated.seed, split="test"))
@@ -71,17 +65,17 @@ def demo(
     console.print(_sample_table(pairs, outputs))
     score = bleu_score(outputs, [pair.target_text for pair in pairs])
     valid = generate_pairs(generated.valid, seed=generated.seed, split="valid")
-    analysed = with_outputs(_analyse(translator, pairs, attention), outputs, score)
-    assert analysed.analysis.alignment is not None  # the corpus has gold links
-    table = _score_table(score, _choose_head(translator, valid), analysed.analysis.alignment)
+    analyzed = _analyze(translator, pairs, attention).with_translations(outputs, score)
+    assert analyzed.analysis.alignment is not None  # the corpus has gold links
+    table = _score_table(score, _choose_head(translator, valid), analyzed.analysis.alignment)
     if result is not None:
         speed = f"{result.tokens_per_second:,.0f} target tokens/s"
         table.add_row("training", f"{result.seconds:.0f} s", speed)
     console.print(f"On {len(pairs):,} held-out sentences:")
     console.print(table)
     with Console(stderr=True).status("Writing the report ..."):
-        written = write_analysis([analysed], out / "report", title="relakit demo")
-    _print_next(console, out, written.report)
+        written = write_report([analyzed], out / "report", title="relakit demo")
+    _print_next(console, out, written.page)
 
 
 def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
@@ -141,24 +135,21 @@ class Head(NamedTuple):
     head: int
 
 
-def _analyse(
+def _analyze(
     translator: "Translator", pairs: Sequence["GeneratedPair"], attention: str
-) -> AnalysedModel:
+) -> "AnalyzedModel":
     """All numbers of the model on the test set."""
-    from relakit.analysis import generated_gold_pair
-    from relakit.analysis.results import AnalysisSettings
+    from relakit.analysis import analyze_models, generated_gold_pair
 
-    [analysed] = analyse(
-        [NamedModel(f"demo, {attention}", translator)],
-        lambda: map(generated_gold_pair, pairs),
-        len(pairs),
-        settings=AnalysisSettings(),
-        inputs={"pairs": "the test split of the generated corpus"},
-        explored=EXPLORED,
-        translates=False,
-        console=Console(stderr=True),
-    )
-    return analysed
+    with analysis_bar(Console(stderr=True), len(pairs)) as progress:
+        [analyzed] = analyze_models(
+            {f"demo, {attention}": translator},
+            [generated_gold_pair(pair) for pair in pairs],
+            inputs={"pairs": "the test split of the generated corpus"},
+            translate=False,
+            progress=progress,
+        )
+    return analyzed
 
 
 def _choose_head(translator: "Translator", pairs: Iterable["GeneratedPair"]) -> Head:
@@ -171,7 +162,7 @@ def _choose_head(translator: "Translator", pairs: Iterable["GeneratedPair"]) -> 
     return Head(reading, *report.scores(reading).best_head)
 
 
-def _score_table(score: "CorpusScore", chosen: Head, report: "AlignmentReport") -> Table:
+def _score_table(score: "CorpusScore", chosen: Head, report: "AlignmentResult") -> Table:
     reading, layer, head = chosen
     aligned = report.scores(reading).heads[layer][head]
     table = Table(box=None, show_header=False, pad_edge=False)

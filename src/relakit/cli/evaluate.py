@@ -88,9 +88,9 @@ def evaluate(
     --hypothesis F --reference F scores a file. With --baseline both outputs are compared by paired
     bootstrap resampling (Koehn, 2004). Files are UTF-8, one sentence per line, plain, gzip or zstd.
     """
-    from relakit.data.whole_files import write_whole
     from relakit.metrics.bleu import METRICS, corpus_score
     from relakit.metrics.bootstrap import paired_bootstrap
+    from relakit.writing import write_whole
 
     def by_model(folder: Path, texts: Sequence[str]) -> list[str]:
         translator = load_translator(folder, threads=threads, precision=precision, device=device)

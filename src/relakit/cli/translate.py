@@ -164,7 +164,7 @@ def _read(path: Path | None) -> Iterator[str]:
 
 @contextmanager
 def _opened(path: Path | None) -> Generator[BinaryIO, None, None]:
-    from relakit.data.whole_files import whole_file
+    from relakit.writing import whole_file
 
     if path is None:
         yield sys.stdout.buffer

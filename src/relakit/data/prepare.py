@@ -30,7 +30,7 @@ from relakit.data.corpus_format import (
     tokens_name,
 )
 from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, learn_tokenizer
-from relakit.data.whole_files import whole_folder
+from relakit.writing import whole_folder
 
 __all__ = ["PrepareSettings", "PreparedReport", "Progress", "SplitCounts", "prepare"]
 

@@ -16,9 +16,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 import torch
-from relakit.data.whole_files import whole_folder
 from relakit.model.config import ModelConfig
 from relakit.model.transformer import Transformer
+from relakit.writing import whole_folder
 from torch import Tensor
 
 CONFIG_FILE: Final = "config.json"

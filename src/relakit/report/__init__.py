@@ -2,7 +2,16 @@
 
 from relakit.report.figure_files import why_no_figures
 from relakit.report.figures import write_figures
-from relakit.report.html_file import write_report
+from relakit.report.page_file import write_page
+from relakit.report.report_folder import WrittenReport, check_report_folder, write_report
 from relakit.report.tables import write_tables
 
-__all__ = ["why_no_figures", "write_figures", "write_report", "write_tables"]
+__all__ = [
+    "WrittenReport",
+    "check_report_folder",
+    "why_no_figures",
+    "write_figures",
+    "write_page",
+    "write_report",
+    "write_tables",
+]

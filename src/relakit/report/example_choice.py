@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from relakit.analysis.results import ModelAnalysis
-from relakit.analysis.views import SentenceView
-from relakit.analysis.word_classes import COMMAS
+from relakit.analysis.results import ModelAnalysis, SentenceView
+from relakit.analysis.tags import COMMAS
 from relakit.report.packing import cross_null_rate
 
 SHOWN_HEADS: Final = 4
@@ -76,7 +75,7 @@ def nullable_aligner(analysis: ModelAnalysis, layer: int) -> int:
 
 
 def usual_sentences(views: Sequence[SentenceView], count: int) -> list[SentenceView]:
-    """Sentences of a length that can be read in print, at most so many."""
+    """At most ``count`` sentences of a length that can be read in print."""
     return sorted(_printable(views), key=lambda view: abs(_words(view) - TELLING_WORDS))[:count]
 
 

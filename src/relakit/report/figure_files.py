@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from relakit.data.whole_files import write_whole
+from relakit.writing import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

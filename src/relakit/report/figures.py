@@ -1,24 +1,24 @@
-"""The paper's figures 3 to 10, for the models that were analysed."""
+"""The paper's figures 3 to 10, for the models that were analyzed."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from relakit.analysis.results import ModelAnalysis
-from relakit.analysis.views import SentenceView
+from relakit.analysis.results import ModelAnalysis, SentenceView
 from relakit.report.figure_files import save_figure, why_no_figures
-from relakit.report.heat_map_figures import (
-    draw_clauses,
-    draw_examples,
-    draw_heads,
-    draw_quality,
-)
-from relakit.report.line_figures import (
+from relakit.report.figures_3_to_6_by_layer import (
     draw_alignment,
     draw_diversity,
     draw_null_rates,
     draw_sparsity,
+)
+from relakit.report.figures_7_to_10_heat_maps import (
+    draw_clauses,
+    draw_examples,
+    draw_heads,
+    draw_quality,
 )
 
 if TYPE_CHECKING:
@@ -26,10 +26,22 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("svg", "png")
 
-_SENTENCE_FIGURES: Final[
-    dict[int, Callable[[ModelAnalysis, Sequence[SentenceView]], "Figure | None"]]
-] = {7: draw_heads, 8: draw_examples, 9: draw_clauses, 10: draw_quality}
-"""By the figure's number: what draws it, if there are sentences for it."""
+ModelsFigure: TypeAlias = Callable[[Sequence[ModelAnalysis]], "Figure | None"]
+SentencesFigure: TypeAlias = Callable[[ModelAnalysis, Sequence[SentenceView]], "Figure | None"]
+
+FIGURES_OF_ALL_MODELS: Final[dict[int, ModelsFigure]] = {
+    3: draw_sparsity,
+    4: draw_alignment,
+    5: draw_diversity,
+    6: draw_null_rates,
+}
+FIGURES_OF_ONE_MODEL: Final[dict[int, SentencesFigure]] = {
+    7: draw_heads,
+    8: draw_examples,
+    9: draw_clauses,
+    10: draw_quality,
+}
+"""By the number in the paper: what draws a figure, or returns None where it has nothing to show."""
 
 
 def write_figures(
@@ -63,7 +75,7 @@ def write_figures(
 
     written = []
     for name, draw in _drawings(analyses, views):
-        # Names of models are no formulas.
+        # A "$" in a model's name starts no formula.
         with rc_context({"text.parse_math": False}):
             figure = draw()
         if figure is None:
@@ -81,29 +93,20 @@ def _drawings(
 ) -> list[tuple[str, Callable[[], "Figure | None"]]]:
     """Names of files, and what draws them."""
     drawings: list[tuple[str, Callable[[], Figure | None]]] = [
-        ("figure-3", lambda: draw_sparsity(analyses)),
-        ("figure-5", lambda: draw_diversity(analyses)),
-        ("figure-6", lambda: draw_null_rates(analyses)),
+        (f"figure-{number}", partial(draw, analyses))
+        for number, draw in FIGURES_OF_ALL_MODELS.items()
     ]
-    if any(analysis.alignment for analysis in analyses):
-        drawings.insert(1, ("figure-4", lambda: draw_alignment(analyses)))
-    names = _file_names([analysis.name for analysis in analyses])
-    for analysis, name in zip(analyses, names, strict=True):
+    endings = _name_endings([analysis.name for analysis in analyses])
+    for analysis, ending in zip(analyses, endings, strict=True):
         own = views.get(analysis.name, ())
-        for number, draw in _SENTENCE_FIGURES.items():
-            drawings.append((f"figure-{number}{name}", _later(draw, analysis, own)))
+        drawings += [
+            (f"figure-{number}{ending}", partial(draw_one, analysis, own))
+            for number, draw_one in FIGURES_OF_ONE_MODEL.items()
+        ]
     return drawings
 
 
-def _later(
-    draw: Callable[[ModelAnalysis, Sequence[SentenceView]], "Figure | None"],
-    analysis: ModelAnalysis,
-    views: Sequence[SentenceView],
-) -> Callable[[], "Figure | None"]:
-    return lambda: draw(analysis, views)
-
-
-def _file_names(names: Sequence[str]) -> list[str]:
+def _name_endings(names: Sequence[str]) -> list[str]:
     """What is added to the files' names, if there are several models: different for each."""
     if len(names) == 1:
         return [""]

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +10,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from relakit.analysis.alignment import READINGS
-from relakit.analysis.alignment_report import EndWeight
-from relakit.analysis.results import KINDS, Kind
-from relakit.analysis.views import SentenceView
-from relakit.analysis.word_links import word_links
-from relakit.analysis.words import Span
+from relakit.analysis.links import EndWeight, links_of_heads
+from relakit.analysis.results import KINDS, SentenceView
+from relakit.analysis.word_map import Span
 
 LEVELS: Final = 255
 """Steps of a head's weights, from 0 to the largest"""
@@ -34,7 +30,7 @@ class PackedView:
     null_rate: float
     """Share of the cross-attention's queries, over layers and heads, that are null"""
     text: str
-    """Base64 of what `unpack_view` reads"""
+    """Base64 of what page/data.js reads"""
 
 
 def pack_view(view: SentenceView, end: EndWeight = "ignored") -> PackedView:
@@ -61,7 +57,7 @@ def pack_view(view: SentenceView, end: EndWeight = "ignored") -> PackedView:
     header = text.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes an escape
     # Spaces at the end, so that the numbers that follow start at a multiple of four bytes.
     header += b" " * (-len(header) % 4)
-    links = word_links(
+    links = links_of_heads(
         view.weights["cross"],
         np.array(view.source_token_words, dtype=np.int64),
         np.array(view.target_token_words, dtype=np.int64),
@@ -108,35 +104,6 @@ def quantise(
     if signed:
         return scales.astype(np.float32), (levels * np.sign(weights)).astype(np.int8)
     return scales.astype(np.float32), levels.astype(np.uint8)
-
-
-def unpack_view(
-    text: str,
-) -> tuple[dict[str, Any], dict[Kind, npt.NDArray[np.float64]], npt.NDArray[np.int16]]:
-    """What the page makes of a packed view: the header, the weights by kind, and `word_links`."""
-    content = zlib.decompress(base64.b64decode(text), wbits=-zlib.MAX_WBITS)
-    start = 4 + int.from_bytes(content[:4], "little")
-    header: dict[str, Any] = json.loads(content[4:start])
-    shapes = {kind: tuple(header["shapes"][kind]) for kind in KINDS}
-    scales: dict[Kind, npt.NDArray[np.float32]] = {}
-    for kind in KINDS:
-        count = math.prod(shapes[kind][:2])
-        scales[kind] = np.frombuffer(content, "<f4", count, start).reshape(shapes[kind][:2])
-        start += 4 * count
-    layers, heads = shapes["cross"][:2]
-    links_shape = (len(READINGS), layers, heads + 1, len(header["targetWords"]))
-    count = math.prod(links_shape)
-    links = np.frombuffer(content, "<i2", count, start).reshape(links_shape)
-    start += links.nbytes
-    weights: dict[Kind, npt.NDArray[np.float64]] = {}
-    for kind in KINDS:
-        is_signed = header["signed"][kind]
-        count = math.prod(shapes[kind])
-        cells = np.frombuffer(content, "i1" if is_signed else "u1", count, start)
-        start += count
-        steps = SIGNED_LEVELS if is_signed else LEVELS
-        weights[kind] = cells.reshape(shapes[kind]) / steps * scales[kind][..., None, None]
-    return header, weights, links
 
 
 def _header(view: SentenceView) -> dict[str, Any]:

@@ -5,9 +5,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from relakit.analysis.alignment import READINGS, AlignmentScore
-from relakit.analysis.alignment_report import AlignmentReport, AttentionScores
-from relakit.analysis.results import KindResult, ModelAnalysis
+from relakit.analysis.aer import AlignmentScore, AttentionScores
+from relakit.analysis.links import READINGS
+from relakit.analysis.results import AlignmentResult, KindResult, ModelAnalysis
 from relakit.report.temperatures import shown_temperature, temperature_note
 
 
@@ -46,20 +46,8 @@ def _model(analysis: ModelAnalysis) -> dict[str, Any]:
         "bleu": analysis.bleu,
         "bleuSignature": analysis.bleu_signature,
         "alignment": analysis.alignment and _alignment(analysis.alignment),
-        "inputs": _inputs(analysis),
+        "inputs": analysis.inputs,
     }
-
-
-def _inputs(analysis: ModelAnalysis) -> dict[str, Any]:
-    """What is known of where the numbers are from: files, and how translations were made."""
-    found: dict[str, Any] = {}
-    for name in ("source", "target", "gold", "tags", "inputs", "translation"):
-        value = getattr(analysis, name, None)
-        if isinstance(value, dict):
-            found.update(value)
-        elif value is not None:
-            found[name] = value
-    return found
 
 
 def _kind(result: KindResult) -> dict[str, Any]:
@@ -79,12 +67,12 @@ def _kind(result: KindResult) -> dict[str, Any]:
     }
 
 
-def _alignment(report: AlignmentReport) -> dict[str, Any]:
+def _alignment(result: AlignmentResult) -> dict[str, Any]:
     return {
-        "end": report.settings.end,
-        "pairs": report.pairs,
-        "bestReading": report.best_reading,
-        **{reading: _scores(report.scores(reading)) for reading in READINGS},
+        "end": result.settings.end,
+        "pairs": result.pairs,
+        "bestReading": result.best_reading,
+        **{reading: _scores(result.scores(reading)) for reading in READINGS},
     }
 
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from relakit.analysis.alignment import READINGS, AlignmentScore
+from relakit.analysis.aer import AlignmentScore
+from relakit.analysis.links import READINGS
 from relakit.analysis.results import HeadValues, LayerValues, ModelAnalysis
-from relakit.data.whole_files import write_whole
 from relakit.report.page_data import finite
+from relakit.writing import write_whole
 
 Cell: TypeAlias = str | int | float | None
 Row: TypeAlias = tuple[Cell, ...]

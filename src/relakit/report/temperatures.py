@@ -11,7 +11,7 @@ def shown_temperature(result: KindResult) -> str:
 
 
 def temperature_note(analyses: Sequence[ModelAnalysis]) -> str:
-    """What to say of it: one temperature for all, or which one is which model's."""
+    """In words: one temperature for all, or each model's own."""
     by_model = {
         analysis.name: list(dict.fromkeys(filter(None, map(shown_temperature, analysis.kinds))))
         for analysis in analyses

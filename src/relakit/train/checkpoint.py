@@ -6,7 +6,6 @@ it is complete, so a kill at any moment leaves the one before.
 """
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from safetensors.torch import save_file
 
 import torch
 from relakit.model.directory import read_weights
+from relakit.writing import whole_folder
 from torch import Tensor, nn
 
 _NAME: Final = re.compile(r"(update|interrupted)-(\d{7,})")
@@ -73,19 +73,12 @@ def save_checkpoint(
     is_interrupted: bool = False,
 ) -> Checkpoint:
     """Write a checkpoint, then remove all but the last ``keep``."""
-    folder.mkdir(parents=True, exist_ok=True)
     final = folder / f"{'interrupted' if is_interrupted else 'update'}-{update:07d}"
-    unfinished = folder / f".{final.name}.unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
     weights = {name: x.detach().contiguous() for name, x in model.state_dict().items()}
-    save_file(weights, unfinished / WEIGHTS)
-    save_file(_moments(model, optimizer), unfinished / MOMENTS)
-    (unfinished / STATE).write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
-    for path in unfinished.iterdir():
-        _flush(path)
-    shutil.rmtree(final, ignore_errors=True)
-    unfinished.rename(final)
+    with whole_folder(final, sync=True, only_writer=True) as unfinished:
+        save_file(weights, unfinished / WEIGHTS)
+        save_file(_moments(model, optimizer), unfinished / MOMENTS)
+        (unfinished / STATE).write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
     for old in find_checkpoints(folder)[:-keep]:
         shutil.rmtree(old.folder)
     return Checkpoint(final, update)
@@ -151,12 +144,3 @@ def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Te
         moments[f"{name}.mean"] = state["exp_avg"].detach().contiguous()
         moments[f"{name}.square"] = state["exp_avg_sq"].detach().contiguous()
     return moments
-
-
-def _flush(path: Path) -> None:
-    """Have the file on the disk before its folder gets its name."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

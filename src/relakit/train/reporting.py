@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from relakit.data.whole_files import write_whole
 from relakit.train.result import Scores
+from relakit.writing import write_whole
 
 
 @dataclass(frozen=True)

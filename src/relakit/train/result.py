@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from relakit.data.whole_files import write_whole
+from relakit.writing import write_whole
 
 Verdict = Literal["finished", "stopped", "failed"]
 

@@ -24,7 +24,6 @@ from rich.console import Console
 import torch
 from relakit.data.prepare import Progress
 from relakit.data.prepared import PreparedCorpus
-from relakit.data.whole_files import write_whole
 from relakit.model import ModelAbout, save_model
 from relakit.train.checkpoint import average_weights, find_checkpoints
 from relakit.train.corpus import open_corpus
@@ -36,6 +35,7 @@ from relakit.train.reporting import LogFile, Reporter, Reporters, TensorBoard
 from relakit.train.result import Result, Scores
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
+from relakit.writing import write_whole
 
 Preparing = Callable[[], AbstractContextManager[Progress | None]]
 

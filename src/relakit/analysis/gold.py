@@ -1,0 +1,190 @@
+"""Gold alignments: what they are, and files of them in the formats in use. No torch here.
+
+``pharaoh``: a line for each sentence pair, ``0-0 1-2 2?3``, words from 0. ``-`` between source and
+target word is a sure link, ``?`` or ``p`` a possible one; the mark may also follow: ``2-3?``.
+``talp``: the same with words from 1.
+``naacl``: a line for each link, ``sentence source target [S|P] [confidence]``, all from 1. Word 0
+stands for no word: such links are left out. A pair without a line has no links.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+from relakit.analysis.links import Link, Links
+from relakit.data.text_files import open_text
+
+GoldFormat: TypeAlias = Literal["pharaoh", "naacl", "talp"]
+GoldFormatChoice: TypeAlias = Literal["auto", "pharaoh", "naacl", "talp"]
+FirstWord: TypeAlias = Literal[0, 1]
+"""The number of a sentence's first word."""
+
+_FIRST: Final[dict[GoldFormat, FirstWord]] = {"pharaoh": 0, "naacl": 1, "talp": 1}
+_ENDINGS: Final[dict[str, GoldFormat]] = {
+    ".talp": "talp",
+    ".naacl": "naacl",
+    ".wa": "naacl",
+    ".pharaoh": "pharaoh",
+}
+_COMPRESSED: Final = (".gz", ".zst")
+_PHARAOH: Final = re.compile(r"([0-9]+)(?:-([0-9]+)([?pP]?)|[?pP]([0-9]+))")
+_NAACL: Final = re.compile(r"([0-9]+)\s+([0-9]+)\s+([0-9]+)(?:\s+([SP]))?(?:\s+[0-9.eE+-]+)?")
+_WORD_ZERO: Final = re.compile(r"(?:^|\s)0+[-?pP]|[-?pP]0+(?:[?pP]?(?:\s|$))")
+
+
+@dataclass(frozen=True)
+class GoldAlignment:
+    """The links of a sentence pair, as people annotated them."""
+
+    sure: Links
+    possible: Links = frozenset()
+    """Always includes the sure links, whether they were named or not"""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sure", frozenset(self.sure))
+        object.__setattr__(self, "possible", frozenset(self.possible) | self.sure)
+
+    def reversed(self) -> "GoldAlignment":
+        """The links of the pair with source and target exchanged."""
+        return GoldAlignment(
+            frozenset((target, source) for source, target in self.sure),
+            frozenset((target, source) for source, target in self.possible),
+        )
+
+
+def read_gold(
+    path: Path, *, format: GoldFormatChoice = "auto", first: FirstWord | None = None
+) -> Iterator[GoldAlignment]:
+    """The alignments of a file, one sentence pair after the other.
+
+    Args:
+        path: plain, gzip or zstd.
+        format: ``auto`` decides by the file's ending, or else by what is in it (`find_format`).
+        first: the number of the first word, and in ``naacl`` of the first sentence; None: that of
+            the format, 0 for ``pharaoh`` and 1 for the others. What is returned counts from 0.
+
+    Returns:
+        In ``naacl``, up to the last sentence that has a line; the whole file is read before.
+
+    Raises:
+        ValueError: the file and the line that is no alignment.
+    """
+    known = resolve_format(path, format)
+    first = _FIRST[known] if first is None else first
+    return _read_naacl(path, first) if known == "naacl" else read_pharaoh(path, first=first)
+
+
+def resolve_format(path: Path, format: GoldFormatChoice) -> GoldFormat:
+    """The format itself, or for ``auto`` that of the file."""
+    if format not in get_args(GoldFormatChoice):
+        raise ValueError(
+            f"unknown format {format!r}; choose one of {', '.join(get_args(GoldFormatChoice))}"
+        )
+    return find_format(path) if format == "auto" else format
+
+
+def find_format(path: Path) -> GoldFormat:
+    """The format of a file, by its ending (``.talp``, ``.naacl``, ``.wa``, ``.pharaoh``).
+
+    Other endings say nothing. Then a first line of three numbers is ``naacl``; possible links with
+    a ``p`` and no word 0 in the whole file are ``talp``; all else is ``pharaoh``.
+    """
+    endings = [ending for ending in path.suffixes if ending not in _COMPRESSED]
+    if endings and endings[-1] in _ENDINGS:
+        return _ENDINGS[endings[-1]]
+    has_p = has_zero = False
+    for line in filter(str.strip, open_text(path)):
+        if not has_p and not has_zero and _NAACL.fullmatch(line.strip()):
+            return "naacl"
+        has_p = has_p or "p" in line.lower()
+        has_zero = has_zero or _WORD_ZERO.search(line) is not None
+        if has_zero:
+            break
+    return "talp" if has_p and not has_zero else "pharaoh"
+
+
+def parse_pharaoh(line: str, *, first: FirstWord = 0) -> GoldAlignment:
+    """The links of one sentence pair.
+
+    Raises:
+        ValueError: what is no link, or has a word below ``first``.
+    """
+    sure: set[Link] = set()
+    possible: set[Link] = set()
+    for item in line.split():
+        link, is_sure = _parse_link(item, first)
+        (sure if is_sure else possible).add(link)
+    return GoldAlignment(frozenset(sure), frozenset(possible))
+
+
+def _parse_link(item: str, first: FirstWord) -> tuple[Link, bool]:
+    match = _PHARAOH.fullmatch(item)
+    if match is None:
+        raise ValueError(
+            f"{item!r} is no link; write SOURCE-TARGET for a sure one (3-4), SOURCE?TARGET or "
+            "SOURCEpTARGET for a possible one"
+        )
+    left, sure_right, suffix, possible_right = match.groups()
+    source, target = int(left) - first, int(sure_right or possible_right) - first
+    if source < 0 or target < 0:
+        raise ValueError(
+            f"{item!r} has a word below {first}, the number of the first word; read it with words "
+            "counted from 0"
+        )
+    return (source, target), sure_right is not None and not suffix
+
+
+def read_pharaoh(path: Path, *, first: FirstWord = 0) -> Iterator[GoldAlignment]:
+    """The alignments of a file, one for each line; an empty line is a pair without links.
+
+    Args:
+        path: plain, gzip or zstd.
+        first: the number of the first word in the file; what is returned counts from 0.
+
+    Raises:
+        ValueError: the file and the line that is no alignment.
+    """
+    for number, line in enumerate(open_text(path), start=1):
+        try:
+            yield parse_pharaoh(line, first=first)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number:,}: {error}") from None
+
+
+def _read_naacl(path: Path, first: FirstWord) -> Iterator[GoldAlignment]:
+    sure: dict[int, set[Link]] = {}
+    possible: dict[int, set[Link]] = {}
+    last = -1
+    for number, line in enumerate(open_text(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            sentence, link, is_sure = _parse_naacl(line, first)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number:,}: {error}") from None
+        last = max(last, sentence)
+        if link is not None:
+            (sure if is_sure else possible).setdefault(sentence, set()).add(link)
+    for sentence in range(last + 1):
+        links = (frozenset(kind.get(sentence, ())) for kind in (sure, possible))
+        yield GoldAlignment(*links)
+
+
+def _parse_naacl(line: str, first: FirstWord) -> tuple[int, Link | None, bool]:
+    """Sentence from 0, link from 0 (None: to no word), and whether it is sure."""
+    match = _NAACL.fullmatch(line.strip())
+    if match is None:
+        raise ValueError(
+            f"{line.strip()!r} is no link; write SENTENCE SOURCE TARGET, then S or P for sure or "
+            "possible"
+        )
+    sentence, source, target = (int(number) - first for number in match.groups()[:3])
+    if sentence < 0:
+        raise ValueError(
+            f"it has sentence {match[1]}, below {first}, the number of the first; read it with "
+            "sentences and words counted from 0"
+        )
+    is_link = source >= 0 and target >= 0
+    return sentence, (source, target) if is_link else None, match[4] != "P"

@@ -1,0 +1,97 @@
+"""Links between words, read from attention. No torch here."""
+
+from typing import Final, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from relakit.analysis.word_map import NO_WORD, Floats, Integers, word_weights
+
+Link: TypeAlias = tuple[int, int]
+"""Source word and target word, both from 0."""
+Links: TypeAlias = frozenset[Link]
+Reading: TypeAlias = Literal["normal", "shifted"]
+"""When the attention of a target token is read: ``normal`` in the step that predicts it, and
+``shifted`` in the next one, of which it is the input."""
+READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
+EndWeight: TypeAlias = Literal["ignored", "competes"]
+"""What weight on the source's end-of-sentence token does. It is no link in either case; if it
+competes, a target word that attends to it more than to any word has no link at all."""
+
+
+def best_source_words(weights: Floats, end_weights: Floats | None = None) -> npt.NDArray[np.int64]:
+    """The source word that each target word attends to most, the first of them; or `NO_WORD`.
+
+    There is none where all weights are 0. The end-of-sentence token is no word: its weight does not
+    count, however large it is, unless ``end_weights`` is given; then there is none where it is
+    larger than every word's.
+
+    Args:
+        weights: between words, ``[..., target words, source words]``.
+        end_weights: of the source's end-of-sentence token, ``[..., target words]``.
+
+    Raises:
+        ValueError: a weight is NaN.
+    """
+    if np.isnan(weights).any():
+        raise ValueError("attention weights must be numbers, got NaN: the model is broken")
+    if weights.shape[-1] == 0:
+        return np.full(weights.shape[:-1], NO_WORD, dtype=np.int64)
+    most = weights.max(-1)
+    has_link = most > 0 if end_weights is None else (most > 0) & (most >= end_weights)
+    return np.where(has_link, weights.argmax(-1), NO_WORD)
+
+
+def links_of(weights: Floats, end_weights: Floats | None = None) -> Links:
+    """One link for each target word, to the source word of `best_source_words`, if there is one.
+
+    Args:
+        weights: between words, of one head or one layer, ``[target words, source words]``.
+        end_weights: ``[target words]``, see `best_source_words`.
+    """
+    if weights.ndim != 2:
+        raise ValueError(
+            f"weights must have the shape [target words, source words], got {weights.shape}"
+        )
+    best = best_source_words(weights, end_weights)
+    return frozenset(
+        (int(source), target) for target, source in enumerate(best) if source != NO_WORD
+    )
+
+
+def links_of_heads(
+    weights: Floats,
+    source_token_words: Integers,
+    target_token_words: Integers,
+    *,
+    source_count: int,
+    target_count: int,
+    end: EndWeight,
+) -> npt.NDArray[np.int64]:
+    """``[readings, layers, heads + 1, target words]``: source words, or `NO_WORD`.
+
+    The last head is the mean of the layer's.
+
+    Args:
+        weights: cross-attention ``[layers, heads, target tokens + 1, source tokens + 1]``, as in
+            `CrossAttention`.
+        source_token_words: the word of each source token, as `words_of_tokens` gives it.
+        target_token_words: the word of each target token.
+        source_count: how many source words there are.
+        target_count: how many target words there are.
+        end: what weight on the source's end-of-sentence token does.
+    """
+    found = []
+    for first, _ in enumerate(READINGS):  # shifted is read one step later
+        between_words = word_weights(
+            weights[:, :, first : first + len(target_token_words)],
+            target_token_words,
+            np.append(source_token_words, source_count),  # the sentence's end, as a word here
+            target_count=target_count,
+            source_count=source_count + 1,
+        )
+        mean = between_words.mean(1, keepdims=True)
+        between_words = np.concatenate([between_words, mean], axis=1)
+        end_weights = between_words[..., -1] if end == "competes" else None
+        found.append(best_source_words(between_words[..., :-1], end_weights))
+    return np.stack(found)

@@ -1,0 +1,280 @@
+"""Sentence pairs to analyze: texts, their words, and what is known about them. No torch here."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Protocol, TypeAlias, TypeVar
+
+from relakit.analysis.gold import (
+    FirstWord,
+    GoldAlignment,
+    GoldFormatChoice,
+    read_gold,
+    resolve_format,
+)
+from relakit.analysis.tags import read_tags, tag_words
+from relakit.analysis.word_map import Span, split_words
+from relakit.data.corpus import ParallelFiles, read_pairs
+from relakit.data.generated import GeneratedPair
+
+TextPair: TypeAlias = tuple[str, str]
+Row = TypeVar("Row")
+Line = TypeVar("Line")
+
+
+@dataclass(frozen=True)
+class AnalysisPair:
+    """A sentence pair, where its words are, and, if known, gold links and tags.
+
+    Raises:
+        ValueError: a link to a word that the sentence does not have, or too few or too many tags.
+    """
+
+    source: str
+    target: str
+    source_words: tuple[Span, ...]
+    """Of each word in `source`, in order"""
+    target_words: tuple[Span, ...]
+    gold: GoldAlignment | None = None
+    target_tags: tuple[str, ...] | None = None
+    """Of each target word"""
+
+    def __post_init__(self) -> None:
+        if self.gold is not None:
+            check_links(self.gold, len(self.source_words), len(self.target_words))
+        if self.target_tags is not None:
+            check_tags(self.target_tags, len(self.target_words))
+
+    @classmethod
+    def from_texts(cls, source: str, target: str, *, tokenized: bool = False) -> "AnalysisPair":
+        """A pair with nothing known but its texts; its words are those of `split_words`."""
+        return cls(
+            source,
+            target,
+            split_words(source, tokenized=tokenized),
+            split_words(target, tokenized=tokenized),
+        )
+
+
+def check_links(gold: GoldAlignment, source_words: int, target_words: int) -> None:
+    """Raise ValueError for a link to a word beyond the end of a sentence."""
+    counts = source_words, target_words
+    for link in sorted(gold.possible):
+        for side, word, count in zip(("source", "target"), link, counts, strict=True):
+            if not 0 <= word < count:
+                raise ValueError(
+                    f"the link of source word {link[0]} and target word {link[1]} (from 0) is "
+                    f"out of range, the {side} has {count} words; check where the links' "
+                    "numbers start, which side comes first and how words are split"
+                )
+
+
+def check_tags(tags: Sequence[str], target_words: int) -> None:
+    """Raise ValueError unless there is one tag for each target word."""
+    if len(tags) != target_words:
+        raise ValueError(
+            f"there are {len(tags)} tags, the target has {target_words} words; check how words "
+            "are split"
+        )
+
+
+class Pairs(Protocol):
+    """Pairs that can be counted, and read more than once: a list of them, or `PairFiles`."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[AnalysisPair]: ...
+
+
+def generated_gold_pair(pair: GeneratedPair) -> AnalysisPair:
+    """A pair of the generated corpus; all its links are sure."""
+    return AnalysisPair(
+        pair.source_text,
+        pair.target_text,
+        pair.source_spans,
+        pair.target_spans,
+        GoldAlignment(frozenset(pair.links)),
+        pair.target_tags,
+    )
+
+
+def tag_pair(pair: AnalysisPair, pipeline: str) -> AnalysisPair:
+    """The pair with tags for its target words, see `tag_words`."""
+    words = [pair.target[start:end] for start, end in pair.target_words]
+    return replace(pair, target_tags=tag_words(words, pipeline))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairFiles:
+    """The pairs of files, which are read anew each time: they need not fit into memory.
+
+    All files are read once to begin with, so that mistakes are found before any work starts.
+
+    Raises:
+        ValueError: a file, and what is wrong with it; or both ``tags`` and ``tagger``.
+    """
+
+    source: Path
+    """Sentences, one per line; without ``target``, a tab and the translation follow each"""
+    target: Path | None = None
+    gold: Path | None = None
+    """Links of the pairs"""
+    gold_format: GoldFormatChoice = "auto"
+    gold_first: FirstWord | None = None
+    """The number of a sentence's first word in ``gold``; None: the format's"""
+    gold_reverse: bool = False
+    """The links name the target word first"""
+    tags: Path | None = None
+    """A line for each target, a tag for each of its words"""
+    tagger: str | None = None
+    """Instead of ``tags``: a pipeline of spaCy. The tagged pairs are kept in memory."""
+    tokenized: bool = False
+    """See `split_words`"""
+    limit: int | None = None
+    """Only the first so many pairs"""
+    empty_sides: int = field(init=False)
+    """Pairs without a word on one side; they count like all others."""
+    _count: int = field(init=False)
+    _tagged: list[AnalysisPair] | None = field(init=False, default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.tags is not None and self.tagger is not None:
+            raise ValueError("tags and tagger exclude each other; give one")
+        if self.tagger is not None:
+            # Kept, because tagging takes long.
+            tagged = [tag_pair(pair, self.tagger) for pair in self._read()]
+            object.__setattr__(self, "_tagged", tagged)
+        count = empty = sure = 0
+        for pair in self:
+            count += 1
+            empty += not pair.source_words or not pair.target_words
+            sure += 0 if pair.gold is None else len(pair.gold.sure)
+        if self.gold is not None and not sure:
+            raise ValueError(
+                f"{self.gold} has no sure link in {count:,} pairs: there is nothing to score"
+            )
+        object.__setattr__(self, "_count", count)
+        object.__setattr__(self, "empty_sides", empty)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[AnalysisPair]:
+        return self._read() if self._tagged is None else iter(self._tagged)
+
+    def _read(self) -> Iterator[AnalysisPair]:
+        pairs = read_analysis_pairs(
+            ParallelFiles(self.source, self.target),
+            gold=self.gold,
+            format=self.gold_format,
+            first=self.gold_first,
+            reverse=self.gold_reverse,
+            tags=self.tags,
+            tokenized=self.tokenized,
+        )
+        return islice(pairs, self.limit)
+
+    @property
+    def description(self) -> dict[str, str]:
+        """What was read and how, for `ModelAnalysis.inputs`."""
+        facts = {
+            "source": self.source,
+            "target": self.target,
+            "gold": self.gold and f"{self.gold} ({self.gold_format})",
+            "tags": self.tags or (self.tagger and f"by spaCy's {self.tagger}"),
+            "words": "between spaces" if self.tokenized else "between spaces and punctuation",
+        }
+        return {name: str(fact) for name, fact in facts.items() if fact is not None}
+
+
+def read_analysis_pairs(
+    files: ParallelFiles,
+    *,
+    gold: Path | None = None,
+    format: GoldFormatChoice = "auto",
+    first: FirstWord | None = None,
+    reverse: bool = False,
+    tags: Path | None = None,
+    tokenized: bool = False,
+) -> Iterator[AnalysisPair]:
+    """The pairs of a parallel corpus, with links and tags if there are files of them.
+
+    Args:
+        files: the sentences.
+        gold: the links of the pairs.
+        format: of ``gold``, see `read_gold`.
+        first: the number of a sentence's first word in ``gold``, see `read_gold`.
+        reverse: the links name the target word first.
+        tags: line n has a tag for each word of the target of pair n, with spaces between them.
+        tokenized: see `split_words`.
+
+    Raises:
+        ValueError: the file, and the line or both numbers of lines, where something is wrong.
+    """
+    pairs = read_pairs(files)
+    links: Iterator[tuple[TextPair, GoldAlignment | None]] = ((pair, None) for pair in pairs)
+    unit = "line"
+    if gold is not None:
+        known = resolve_format(gold, format)
+        alignments = read_gold(gold, format=known, first=first)
+        if known == "naacl":
+            links, unit = _with_naacl(pairs, files.source, alignments, gold), "sentence"
+        else:
+            links = _with_lines(pairs, files.source, alignments, gold, "links")
+    rows: Iterator[tuple[tuple[TextPair, GoldAlignment | None], tuple[str, ...] | None]]
+    rows = ((row, None) for row in links)
+    if tags is not None:
+        rows = _with_lines(links, files.source, read_tags(tags), tags, "tags")
+    for number, ((texts, alignment), words_tags) in enumerate(rows, start=1):
+        source, target = texts
+        source_words = split_words(source, tokenized=tokenized)
+        target_words = split_words(target, tokenized=tokenized)
+        if alignment is not None:
+            alignment = alignment.reversed() if reverse else alignment
+            with _named(f"{gold}, {unit} {number:,}"):
+                check_links(alignment, len(source_words), len(target_words))
+        if words_tags is not None:
+            with _named(f"{tags}, line {number:,}"):
+                check_tags(words_tags, len(target_words))
+        yield AnalysisPair(source, target, source_words, target_words, alignment, words_tags)
+
+
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Put the place before the message of an error."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def _with_lines(
+    rows: Iterator[Row], source: Path, lines: Iterator[Line], path: Path, what: str
+) -> Iterator[tuple[Row, Line]]:
+    """Each row with its line of a file."""
+    for number, (row, line) in enumerate(zip_longest(rows, lines), start=1):
+        if row is None or line is None:
+            sentences = number - (row is None) + sum(1 for _ in rows)
+            count = number - (line is None) + sum(1 for _ in lines)
+            raise ValueError(
+                f"{source} has {sentences:,} lines, {path} has {count:,}: line n of the {what} "
+                "has to belong to sentence pair n"
+            )
+        yield row, line
+
+
+def _with_naacl(
+    pairs: Iterator[TextPair], source: Path, alignments: Iterator[GoldAlignment], gold: Path
+) -> Iterator[tuple[TextPair, GoldAlignment]]:
+    """Each pair with its alignment; the last pairs may have none."""
+    count = 0
+    for pair in pairs:
+        count += 1
+        yield pair, next(alignments, GoldAlignment(frozenset()))
+    sentences = count + sum(1 for _ in alignments)
+    if sentences > count:
+        raise ValueError(
+            f"{source} has {count:,} lines, {gold} has links of sentence {sentences:,} (from 1)"
+        )

@@ -1,0 +1,69 @@
+"""Rates as ratios of sums, so that they can be added up over batches; by layer and head."""
+
+from typing import NamedTuple
+
+import torch
+from relakit.analysis.results import HeadValues, LayerValues
+from torch import Tensor
+
+
+class Share(NamedTuple):
+    """``part`` of ``whole``: tensors of one shape."""
+
+    part: Tensor
+    whole: Tensor
+
+    def rate(self) -> Tensor:
+        """part / whole; NaN where there is nothing."""
+        return self.part / self.whole
+
+
+class ShareTotal:
+    """Shares added up in float64, such as those of one layer over all batches."""
+
+    def __init__(self, *shape: int) -> None:
+        self.part = torch.zeros(shape, dtype=torch.float64)
+        self.whole = torch.zeros(shape, dtype=torch.float64)
+
+    def add(self, share: Share, layer: int) -> None:
+        """Add to the totals of one layer, the first dimension."""
+        self.part[layer] += share.part
+        self.whole[layer] += share.whole
+
+    def rates(self) -> Tensor:
+        """NaN where nothing was counted.
+
+        Raises:
+            ValueError: something that was added is no number.
+        """
+        if not bool(self.part.isfinite().all() and self.whole.isfinite().all()):
+            raise ValueError(
+                "attention weights must be numbers, got NaN or infinity: the model is broken"
+            )
+        return self.part / self.whole
+
+
+def head_values(rates: Tensor) -> HeadValues:
+    """From ``[layers, heads]``, NaN where nothing was counted."""
+    return tuple(layer_values(layer) for layer in rates)
+
+
+def layer_values(rates: Tensor) -> LayerValues:
+    """From ``[layers]``, NaN where nothing was counted."""
+    nothing = torch.isnan(rates).tolist()
+    return tuple(None if no else rate for no, rate in zip(nothing, rates.tolist(), strict=True))
+
+
+def by_head(weights: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Weights as ``[batch, heads, queries, keys]``; valid, too, or with one head for all."""
+    if weights.dim() < 3:
+        raise ValueError(
+            "weights must have at least 3 dimensions [..., heads, queries, keys], "
+            f"got shape {tuple(weights.shape)}"
+        )
+    if valid is None:
+        valid = torch.ones(1, 1, 1, dtype=torch.bool, device=weights.device)
+    *lead, _, queries, keys = weights.shape
+    valid_heads = valid.size(-3) if valid.dim() > 2 else 1  # most masks are the same for all heads
+    valid = valid.expand(*lead, valid_heads, queries, keys)
+    return weights.reshape(-1, *weights.shape[-3:]), valid.reshape(-1, *valid.shape[-3:])

@@ -1,0 +1,89 @@
+"""Null attention of targets with a wrong source, against that with their own (Figure 6)."""
+
+import statistics
+
+import torch
+from relakit.analysis.attention_pass import AttentionBatch
+from relakit.analysis.rates import ShareTotal, head_values
+from relakit.analysis.results import Interval, Kind, ShuffledResult
+from relakit.analysis.sparsity import null_queries, null_share
+from relakit.model import ModelConfig
+from torch import Tensor
+
+_KINDS: tuple[Kind, ...] = ("decoder", "cross")
+
+
+class ShuffledTotals:
+    """What `ShuffledResult` is made from.
+
+    Between the two batches that a pair is in, its true one first, its null rates are kept.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        shape = config.decoder_layers, config.heads
+        self.pairs = 0
+        self.null = {kind: ShareTotal(*shape) for kind in _KINDS}
+        self.gap = MeanTotal(config.decoder_layers)
+        self._true_rates: dict[int, Tensor] = {}
+
+    def add(self, batch: AttentionBatch) -> None:
+        """Add a batch, true or shuffled."""
+        rates = sentence_null_rates(batch)
+        if not batch.is_shuffled:
+            self._true_rates.update(zip(batch.indices, rates, strict=True))
+            return
+        own = torch.stack([self._true_rates.pop(index) for index in batch.indices])
+        self.gap.add(rates - own)
+        self.pairs += len(batch.indices)
+        for kind in _KINDS:
+            valid = batch.valid(kind)
+            for layer, weights in enumerate(batch.layers[kind]):
+                self.null[kind].add(null_share(weights, valid), layer)
+
+    def result(self, confidence: float) -> ShuffledResult | None:
+        """None if there were no shuffled batches."""
+        if not self.pairs:
+            return None
+        return ShuffledResult(
+            pairs=self.pairs,
+            null_rate={kind: head_values(self.null[kind].rates()) for kind in _KINDS},
+            cross_gap=self.gap.intervals(confidence),
+        )
+
+
+def sentence_null_rates(batch: AttentionBatch) -> Tensor:
+    """Of each pair's cross-attention, the mean over heads: ``[pairs, layers]``, float64."""
+    valid = batch.valid("cross")
+    layers = [null_queries(weights, valid) for weights in batch.layers["cross"]]
+    null = torch.stack([layer.sum((1, 2)) for layer in layers], dim=1)
+    heads = layers[0].size(1)
+    return null.double() / (heads * batch.target_sizes[:, None])
+
+
+class MeanTotal:
+    """Mean and variance of numbers that come in one after the other, ``size`` of them at a time."""
+
+    def __init__(self, size: int) -> None:
+        self.count = 0
+        self.mean = torch.zeros(size, dtype=torch.float64)
+        self.squares = torch.zeros(size, dtype=torch.float64)
+        """Sum of squared distances to the mean"""
+
+    def add(self, values: Tensor) -> None:
+        """Add ``[count, size]`` numbers."""
+        # The groups' own means first: sums of squares minus squares of sums would cancel.
+        count, mean = values.size(0), values.mean(0)
+        distance, total = mean - self.mean, self.count + count
+        self.squares += (values - mean).square().sum(0)
+        self.squares += distance.square() * self.count * count / total
+        self.mean += distance * count / total
+        self.count = total
+
+    def intervals(self, confidence: float) -> tuple[Interval, ...]:
+        """Of the means, by the normal approximation; two numbers at least must have come in."""
+        quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
+        widths = quantile * (self.squares / (self.count - 1) / self.count).sqrt()
+        return tuple(
+            Interval(mean=mean, low=mean - width, high=mean + width)
+            for mean, width in zip(self.mean.tolist(), widths.tolist(), strict=True)
+        )

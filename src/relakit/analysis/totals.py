@@ -1,0 +1,237 @@
+"""All numbers of one model, added up over the batches of one pass."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from relakit.analysis.aer import LinkCounts
+from relakit.analysis.attention_pass import AttentionBatch, cross_attention_of
+from relakit.analysis.attention_sinks import end_key_share, first_key_share
+from relakit.analysis.diversity import SUM_TO_ONE, diversity_share
+from relakit.analysis.flops import rela_g_flops, softmax_flops
+from relakit.analysis.links import EndWeight, links_of_heads
+from relakit.analysis.null_by_class import ClassTotals, query_classes
+from relakit.analysis.pair_batches import EncodedPair, EncodedPairs, TokenPair
+from relakit.analysis.pairs import AnalysisPair
+from relakit.analysis.rates import ShareTotal, head_values, layer_values
+from relakit.analysis.results import (
+    AlignmentResult,
+    AlignmentSettings,
+    AnalysisSettings,
+    FlopCounts,
+    Kind,
+    KindResult,
+    ModelAnalysis,
+    SentenceView,
+)
+from relakit.analysis.shuffled_targets import ShuffledTotals
+from relakit.analysis.sparsity import layer_null_share, null_share, zero_share
+from relakit.analysis.tags import token_class
+from relakit.data.tokenizer import Tokenizer
+from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer
+from relakit.nn.variants import resolve_attention
+
+FLOP_LENGTHS: Final = (10, 30, 100, 300, 1000)
+
+
+class KindTotals:
+    """What `KindResult` is made from; its size does not depend on what was added."""
+
+    def __init__(self, kind: Kind, config: ModelConfig, temperatures: Sequence[float]) -> None:
+        self.kind = kind
+        self.attention = config.attention(kind)
+        layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
+        self.queries = 0
+        self.zeros = ShareTotal(layers, config.heads)
+        self.null = ShareTotal(layers, config.heads)
+        self.layer_null = ShareTotal(layers)
+        self.first = ShareTotal(layers, config.heads)
+        self.end = None if kind == "decoder" else ShareTotal(layers, config.heads)
+        sums_to_one = resolve_attention(self.attention).activation in SUM_TO_ONE
+        self.temperatures: dict[str, float | None] = (
+            {"1": None} if sums_to_one else {f"{number:g}": number for number in temperatures}
+        )
+        self.diversity = {name: ShareTotal(layers) for name in self.temperatures}
+
+    def add(self, batch: AttentionBatch) -> None:
+        valid = batch.valid(self.kind)
+        key_sizes = batch.key_sizes(self.kind)
+        self.queries += int(batch.query_sizes(self.kind).sum())
+        for layer, weights in enumerate(batch.layers[self.kind]):
+            self.zeros.add(zero_share(weights, valid), layer)
+            self.null.add(null_share(weights, valid), layer)
+            self.layer_null.add(layer_null_share(weights, valid), layer)
+            self.first.add(first_key_share(weights, valid), layer)
+            if self.end is not None:
+                self.end.add(end_key_share(weights, key_sizes, valid), layer)
+            for name, temperature in self.temperatures.items():
+                self.diversity[name].add(diversity_share(weights, valid, temperature), layer)
+
+    def result(self) -> KindResult:
+        return KindResult(
+            kind=self.kind,
+            attention=self.attention,
+            queries=self.queries,
+            sparsity=head_values(self.zeros.rates()),
+            null_rate=head_values(self.null.rates()),
+            layer_null_rate=layer_values(self.layer_null.rates()),
+            first_sink=head_values(self.first.rates()),
+            end_sink=None if self.end is None else head_values(self.end.rates()),
+            diversity={name: layer_values(x.rates()) for name, x in self.diversity.items()},
+        )
+
+
+class AlignmentTotals:
+    """What `AlignmentResult` is made from."""
+
+    def __init__(self, config: ModelConfig, end: EndWeight) -> None:
+        self.settings = AlignmentSettings(end=end)
+        self.attention = config.attention("cross")
+        self.counts = LinkCounts(config.decoder_layers, config.heads)
+
+    def add(self, weights: npt.NDArray[np.float32], encoded: EncodedPair) -> None:
+        """Count the links of one pair, of all layers and heads at once, if it has gold links.
+
+        The weights are those of `CrossAttention`.
+        """
+        pair = encoded.pair
+        if pair.gold is None:
+            return
+        links = links_of_heads(
+            weights,
+            encoded.source_words,
+            encoded.target_words,
+            source_count=len(pair.source_words),
+            target_count=len(pair.target_words),
+            end=self.settings.end,
+        )
+        self.counts.add(links, pair.gold, len(pair.source_words))
+
+    def result(self) -> AlignmentResult:
+        return AlignmentResult.from_counts(
+            self.counts, settings=self.settings, attention=self.attention
+        )
+
+
+class ModelTotals:
+    """What `ModelAnalysis` is made from, and the pairs that have been read but not run yet."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        tokenizer: Tokenizer,
+        settings: AnalysisSettings,
+        end: EndWeight,
+        keep: frozenset[int],
+    ) -> None:
+        config = model.config
+        self.config = config
+        self.settings = settings
+        self.keep = keep
+        self.pairs = self.source_tokens = self.target_tokens = 0
+        self.has_tags: bool | None = None
+        self.kinds = [KindTotals(kind, config, settings.temperatures) for kind in ATTENTION_KINDS]
+        self.classes = ClassTotals(config)
+        self.shuffled = ShuffledTotals(config)
+        self.alignment = AlignmentTotals(config, end)
+        self.views: list[SentenceView] = []
+        self._encoded = EncodedPairs(tokenizer)
+
+    def read(self, pairs: Iterable[AnalysisPair]) -> Iterator[TokenPair]:
+        return self._encoded.read(self._with_checked_tags(pairs))
+
+    def _with_checked_tags(self, pairs: Iterable[AnalysisPair]) -> Iterator[AnalysisPair]:
+        for number, pair in enumerate(pairs, 1):
+            has_tags = pair.target_tags is not None
+            if self.has_tags is None:
+                self.has_tags = has_tags
+            elif has_tags != self.has_tags:
+                raise ValueError(
+                    f"pair {number:,} has {'' if has_tags else 'no '}tags, those before have "
+                    f"{'none' if has_tags else 'some'}: give tags for all pairs or for none"
+                )
+            yield pair
+
+    def add(self, batch: AttentionBatch) -> None:
+        self.shuffled.add(batch)
+        if batch.is_shuffled:
+            return
+        self.pairs += len(batch.indices)
+        self.source_tokens += int(batch.source_sizes.sum())
+        self.target_tokens += int(batch.target_sizes.sum())
+        for kind in self.kinds:
+            kind.add(batch)
+        encoded = {index: self._encoded.take(index) for index in batch.indices}
+        self.classes.add(batch, [_classes(encoded[index]) for index in batch.indices])
+        if any(one.pair.gold is not None for one in encoded.values()):
+            for attention in cross_attention_of(batch):
+                self.alignment.add(attention.weights, encoded[attention.index])
+        for place, index in enumerate(batch.indices):
+            if index in self.keep:
+                self.views.append(_view(batch, place, encoded[index]))
+
+    def result(self, name: str) -> ModelAnalysis:
+        if not self.pairs:
+            raise ValueError("there are no pairs to analyze")
+        if self.keep and not 0 <= min(self.keep) <= max(self.keep) < self.pairs:
+            raise ValueError(
+                f"keep must be from 0 to {self.pairs - 1}, as there are {self.pairs:,} pairs, got "
+                f"{min(self.keep)} to {max(self.keep)}"
+            )
+        heads, dim = self.config.heads, self.config.dim
+        origin: Literal["tags", "token classes"] = "tags" if self.has_tags else "token classes"
+        return ModelAnalysis(
+            name=name,
+            settings=self.settings,
+            pairs=self.pairs,
+            source_tokens=self.source_tokens,
+            target_tokens=self.target_tokens,
+            kinds=tuple(kind.result() for kind in self.kinds),
+            shuffled=self.shuffled.result(self.settings.confidence),
+            classes=self.classes.result(origin),
+            flops=tuple(
+                FlopCounts(
+                    length=length,
+                    softmax=softmax_flops(length, heads),
+                    rela_g=rela_g_flops(length, heads, dim),
+                )
+                for length in FLOP_LENGTHS
+            ),
+            alignment=self.alignment.result() if self.alignment.counts.pairs else None,
+        )
+
+
+def _classes(encoded: EncodedPair) -> list[str | None]:
+    """Of each query: the tag, or else the class, of the word before it."""
+    pair = encoded.pair
+    classes = pair.target_tags
+    if classes is None:
+        classes = tuple(token_class(pair.target[start:end]) for start, end in pair.target_words)
+    return query_classes(encoded.target_words, classes)
+
+
+def _view(batch: AttentionBatch, place: int, encoded: EncodedPair) -> SentenceView:
+    """The pair at one place of a batch, with copies of its attention."""
+    pair = encoded.pair
+    weights = {}
+    for kind in ATTENTION_KINDS:
+        queries = int(batch.query_sizes(kind)[place])
+        keys = int(batch.key_sizes(kind)[place])
+        layers = [layer[place, :, :queries, :keys].numpy() for layer in batch.layers[kind]]
+        weights[kind] = np.stack(layers)
+    return SentenceView(
+        index=batch.indices[place],
+        source=pair.source,
+        target=pair.target,
+        source_words=pair.source_words,
+        target_words=pair.target_words,
+        source_token_spans=encoded.source_spans,
+        target_token_spans=encoded.target_spans,
+        source_token_words=tuple(encoded.source_words.tolist()),
+        target_token_words=tuple(encoded.target_words.tolist()),
+        weights=weights,
+        gold=pair.gold,
+        target_tags=pair.target_tags,
+    )

@@ -1,0 +1,103 @@
+"""A report: a folder with all numbers as JSON and CSV, the figures, and a page to explore."""
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from relakit.analysis.results import AnalyzedModel
+from relakit.report.figure_files import why_no_figures
+from relakit.report.figures import write_figures
+from relakit.report.page_file import TITLE, write_page
+from relakit.report.tables import write_tables
+from relakit.writing import whole_folder
+
+TABLES: Final = "tables"
+FIGURES: Final = "figures"
+PAGE: Final = "report.html"
+_PARTS: Final = re.compile(rf"analysis(-\d+)?\.json|{TABLES}|{FIGURES}|{re.escape(PAGE)}")
+
+
+@dataclass(frozen=True)
+class WrittenReport:
+    """Where a report is, and what is in it."""
+
+    folder: Path
+    explored: int
+    """Sentences that the page shows"""
+    no_figures: str | None
+    """Why there are no figures, if so"""
+
+    @property
+    def tables(self) -> Path:
+        return self.folder / TABLES
+
+    @property
+    def figures(self) -> Path:
+        return self.folder / FIGURES
+
+    @property
+    def page(self) -> Path:
+        return self.folder / PAGE
+
+
+def write_report(
+    models: Sequence[AnalyzedModel], folder: Path, *, title: str = TITLE, figures: bool = True
+) -> WrittenReport:
+    """Write all about models that were analyzed on the same pairs.
+
+    The folder appears when all of it is written, in place of an earlier report.
+
+    Args:
+        models: with names that differ, as `relakit.analysis.analyze_models` returns them; the first
+            is what the others are compared with.
+        folder: where; missing parents are made.
+        title: at the top of the page.
+        figures: draw them, if matplotlib is installed.
+
+    Raises:
+        ValueError: the folder cannot be written or holds anything but a report
+            (`check_report_folder`), or the models do not go together (`write_page`).
+    """
+    analyses = [model.analysis for model in models]
+    views = {model.analysis.name: model.views for model in models}
+    no_figures = why_no_figures() if figures else "they were not asked for"
+    check_report_folder(folder)
+    with whole_folder(folder) as parts:
+        for name, analysis in zip(_file_names(len(analyses)), analyses, strict=True):
+            analysis.write(parts / name)
+        write_tables(analyses, parts / TABLES)
+        if no_figures is None:
+            write_figures(analyses, views, parts / FIGURES)
+        explored = write_page(analyses, views, parts / PAGE, title=title)
+    return WrittenReport(folder, explored, no_figures)
+
+
+def _file_names(models: int) -> list[str]:
+    if models == 1:
+        return ["analysis.json"]
+    return [f"analysis-{number}.json" for number in range(1, models + 1)]
+
+
+def check_report_folder(folder: Path) -> None:
+    """Raise ValueError where no report can be written: to find out before anything is computed.
+
+    Also for a folder with files that are no report's: they would be replaced.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; a report needs a folder")
+    foreign = [path.name for path in folder.iterdir()] if folder.exists() else []
+    foreign = [name for name in foreign if not _PARTS.fullmatch(name)]
+    if foreign:
+        raise ValueError(
+            f"{folder} holds {foreign[0]!r}, which is no part of an analysis, and would be lost; "
+            "choose another folder"
+        )
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder.parent):
+            pass
+    except OSError as error:
+        raise ValueError(f"{folder} cannot be written: {error.strerror}") from None
