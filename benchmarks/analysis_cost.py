@@ -21,7 +21,7 @@ import torch
 from relakit.analysis import AnalysisPair, GoldAlignment, analyze_model, split_words
 from relakit.analysis.pair_batches import BATCH_TOKENS, plan_pair_batches
 from relakit.data.batches import pad_batch
-from relakit.data.corpus import ParallelFiles, read_pairs
+from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.tokenizer import BEGIN, END, Tokenizer
 from relakit.model import Transformer
 from torch import Tensor

@@ -13,7 +13,7 @@ from relakit.analysis import (
     read_gold_pairs,
 )
 from relakit.analysis.gold_formats import find_format
-from relakit.data.corpus import ParallelFiles
+from relakit.data.parallel_files import ParallelFiles
 
 
 def gold(sure: set[tuple[int, int]], possible: set[tuple[int, int]] | None = None) -> GoldAlignment:

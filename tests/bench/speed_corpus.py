@@ -6,9 +6,9 @@ from pathlib import Path
 from fake_peer_scripts import write_fake_peers
 
 from relakit.bench.peers import PeerPlace
-from relakit.data.corpus_folder import find_splits
 from relakit.data.generated import write_corpus
-from relakit.data.prepare import PrepareSettings, prepare
+from relakit.data.prepared_writer import PrepareSettings, prepare
+from relakit.data.text_folder import find_splits
 
 VOCABULARY = 400
 

@@ -22,7 +22,7 @@ from relakit.bench.training_speed import (
     training_field,
 )
 from relakit.data.batches import collate
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
 
 
 @pytest.fixture(scope="module")

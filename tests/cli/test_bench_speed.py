@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 from relakit.bench import training_speed
 from relakit.cli.bench_speed import given_or, split_names, split_numbers
 from relakit.cli.main import app
-from relakit.data.corpus_folder import find_splits
 from relakit.data.generated import write_corpus
-from relakit.data.prepare import PrepareSettings, prepare
+from relakit.data.prepared_writer import PrepareSettings, prepare
+from relakit.data.text_folder import find_splits
 
 SMALL = ("--size", "tiny", "--vocab", "400", "--attention", "softmax", "--rounds", "2")
 TRAIN = ("train", *SMALL, "--steps", "1", "--batch-tokens", "100", "--precision", "fp32")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relakit.data.batches import collate, make_batches, pad_batch, padding_share
-from relakit.data.corpus import ParallelFiles
-from relakit.data.prepare import PrepareSettings, prepare
-from relakit.data.prepared import EncodedSplit, PreparedCorpus
+from relakit.data.batches import collate, make_batches, pad_batch
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_reader import EncodedSplit, PreparedCorpus
+from relakit.data.prepared_writer import PrepareSettings, prepare
 from relakit.data.tokenizer import BEGIN, END, PAD
 
 Lengths = npt.NDArray[np.int32]
@@ -31,6 +31,18 @@ def like_text(count: int) -> tuple[Lengths, Lengths]:
 
 def as_sets(batches: list[npt.NDArray[np.int64]]) -> list[list[int]]:
     return [sorted(batch.tolist()) for batch in batches]
+
+
+def padding_share(
+    batches: list[npt.NDArray[np.int64]], source_lengths: Lengths, target_lengths: Lengths
+) -> float:
+    """The share of PAD among the entries of all source and target matrices."""
+    entries = tokens = 0
+    for batch in batches:
+        for lengths in (source_lengths[batch], target_lengths[batch]):
+            entries += len(batch) * (int(lengths.max()) + 1)
+            tokens += len(batch) + int(lengths.sum())
+    return 1 - tokens / entries
 
 
 class TestMakeBatches:
@@ -115,7 +127,6 @@ class TestMakeBatches:
     def test_no_pairs_no_batches(self) -> None:
         empty = np.empty(0, dtype=np.int32)
         assert make_batches(empty, empty, batch_tokens=10, seed=0, epoch=0) == []
-        assert padding_share([], empty, empty) == 0.0
 
     def test_wrong_arguments(self) -> None:
         two, three = np.ones(2, dtype=np.int32), np.ones(3, dtype=np.int32)
@@ -125,13 +136,6 @@ class TestMakeBatches:
             make_batches(two, two, batch_tokens=9, seed=0, epoch=0, max_sentences=0)
         with pytest.raises(ValueError, match="2 source lengths and 3 target lengths"):
             make_batches(two, three, batch_tokens=9, seed=0, epoch=0)
-
-
-def test_padding_share_counts_what_is_padded() -> None:
-    sources, targets = np.array([1, 3, 2]), np.array([2, 2, 7])
-    # [2, 4] and [2, 3] entries with 6 and 6 tokens; then one pair without padding.
-    share = padding_share([np.array([0, 1]), np.array([2])], sources, targets)
-    assert share == pytest.approx(1 - (6 + 6 + 3 + 8) / (8 + 6 + 3 + 8))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from relakit.analysis.alignment import GoldAlignment, Link
 from relakit.analysis.pharaoh import FirstWord, read_pharaoh
-from relakit.data.text_files import open_text
+from relakit.data.lines import read_lines
 
 GoldFormat: TypeAlias = Literal["pharaoh", "naacl", "talp"]
 GoldFormatChoice: TypeAlias = Literal["auto", "pharaoh", "naacl", "talp"]
@@ -71,7 +71,7 @@ def find_format(path: Path) -> GoldFormat:
     if endings and endings[-1] in _ENDINGS:
         return _ENDINGS[endings[-1]]
     has_p = has_zero = False
-    for line in filter(str.strip, open_text(path)):
+    for line in filter(str.strip, read_lines(path)):
         if not has_p and not has_zero and _NAACL.fullmatch(line.strip()):
             return "naacl"
         has_p = has_p or "p" in line.lower()
@@ -85,7 +85,7 @@ def _read_naacl(path: Path, first: FirstWord) -> Iterator[GoldAlignment]:
     sure: dict[int, set[Link]] = {}
     possible: dict[int, set[Link]] = {}
     last = -1
-    for number, line in enumerate(open_text(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
         try:

@@ -13,8 +13,8 @@ from relakit.analysis.gold_formats import GoldFormatChoice, read_gold, resolve_f
 from relakit.analysis.pharaoh import FirstWord
 from relakit.analysis.tags import read_tags
 from relakit.analysis.words import split_words
-from relakit.data.corpus import ParallelFiles, read_pairs
 from relakit.data.generated import GeneratedPair
+from relakit.data.parallel_files import ParallelFiles, read_pairs
 
 TextPair: TypeAlias = tuple[str, str]
 Row = TypeVar("Row")

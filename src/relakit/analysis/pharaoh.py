@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from relakit.analysis.alignment import GoldAlignment, Link
-from relakit.data.text_files import open_text
+from relakit.data.lines import read_lines
 from relakit.data.whole_files import write_whole
 
 FirstWord: TypeAlias = Literal[0, 1]
@@ -60,7 +60,7 @@ def read_pharaoh(path: Path, *, first: FirstWord = 0) -> Iterator[GoldAlignment]
     Raises:
         ValueError: the file and the line that is no alignment.
     """
-    for number, line in enumerate(open_text(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         try:
             yield parse_pharaoh(line, first=first)
         except ValueError as error:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from relakit.data.text_files import open_text
+from relakit.data.lines import read_lines
 
 
 def read_tags(path: Path) -> Iterator[tuple[str, ...]]:
@@ -12,4 +12,4 @@ def read_tags(path: Path) -> Iterator[tuple[str, ...]]:
     Args:
         path: plain, gzip or zstd.
     """
-    return (tuple(line.split()) for line in open_text(path))
+    return (tuple(line.split()) for line in read_lines(path))

@@ -14,7 +14,7 @@ from relakit.bench.peers import Peer, PeerPlace, Peers, number_of
 from relakit.bench.speed_models import bench_corpus, check_vocabulary, describe_model, model_configs
 from relakit.bench.speed_settings import DecodingSettings
 from relakit.bench.turns import Contender, ContenderError, Field, Runner, Turn
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
 from relakit.decode.translator import Translator, choose_dtype
 from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer, load_model
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from relakit.bench.speed_settings import DecodingSettings
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.tokenizer import Tokenizer
 
 

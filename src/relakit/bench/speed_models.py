@@ -5,7 +5,7 @@ from typing import Literal, cast
 
 import torch
 from relakit.bench.speed_settings import GENERATED, SpeedSettings
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
 from relakit.model import SIZES, ModelConfig, Transformer
 from relakit.nn.variants import ATTENTIONS
 from relakit.train.corpus import open_corpus

@@ -22,7 +22,7 @@ from relakit.bench.speed_models import (
 from relakit.bench.speed_settings import TrainingSettings
 from relakit.bench.turns import Contender, ContenderError, Field, Runner, Turn
 from relakit.data.batches import collate
-from relakit.data.prepared import EncodedSplit
+from relakit.data.prepared_reader import EncodedSplit
 from relakit.decode.translator import choose_dtype
 from relakit.model import ModelConfig, Transformer
 from relakit.train.distributed import World

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from relakit.analysis import AnalysisPair
     from relakit.analysis.results import AnalysisSettings, ModelAnalysis
     from relakit.analysis.views import SentenceView
-    from relakit.decode import Translator
+    from relakit.decode.translator import Translator
     from relakit.metrics.bleu import CorpusScore
 
 EXPLORED = 200

@@ -20,7 +20,7 @@ from relakit.cli.analysis_files import (
     check_folder,
     write_analysis,
 )
-from relakit.cli.search_options import Device, PrecisionName, Threads, load_translator
+from relakit.cli.translator_options import Device, PrecisionName, Threads, load_translator
 
 if TYPE_CHECKING:
     from relakit.analysis import AnalysisPair, GoldFormatChoice
@@ -271,7 +271,7 @@ def _reader(
     from itertools import islice
 
     from relakit.analysis import read_analysis_pairs
-    from relakit.data.corpus import ParallelFiles
+    from relakit.data.parallel_files import ParallelFiles
 
     def read() -> "Iterator[AnalysisPair]":
         pairs = read_analysis_pairs(

@@ -21,7 +21,7 @@ from relakit.cli.analysis_files import (
 if TYPE_CHECKING:
     from relakit.analysis import AlignmentReport, Reading
     from relakit.data.generated import GeneratedPair
-    from relakit.decode import Translator
+    from relakit.decode.translator import Translator
     from relakit.metrics.bleu import CorpusScore
     from relakit.train.recipe import Recipe
     from relakit.train.result import Result
@@ -31,10 +31,10 @@ SAMPLES = 6
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", help="Where to work and to leave the model.", metavar="DIR")
+        Path, typer.Option("--out", help="Where to work and leave the model.", metavar="DIR")
     ] = Path("runs/demo"),
     attention: Annotated[
-        str, typer.Option(help="The model's attention; softmax, for example, to compare.")
+        str, typer.Option(help="The model's attention; softmax, for example, to compare with.")
     ] = "rela-g",
     again: Annotated[
         bool, typer.Option("--again", help="Train anew, even if DIR holds a finished demo.")
@@ -46,14 +46,15 @@ def demo(
 ) -> None:
     """Generate an English-German corpus, train a small model on it, and show what it can do.
 
-    It takes a few minutes. A demo that was stopped goes on where it was. The model directory that
-    it leaves serves every other command, and DIR/report/report.html shows what its attention does.
+    It takes a few minutes. A demo that was stopped goes on where it left off. The model directory
+    that it leaves works with every other command, and DIR/report/report.html shows what its
+    attention does.
     """
     from relakit.train.recipe_file import load_recipe
 
     recipe = load_recipe("demo", [f"model.attention={attention}", *(settings or ())])
     if recipe.data.generated is None:
-        raise ValueError("the demo needs its generated corpus; use `relakit train` for others")
+        raise ValueError("the demo needs its generated corpus; use `relakit train` for another")
     generated = recipe.data.generated
     console = Console(highlight=False)
     result = _train(recipe, out, again)
@@ -61,7 +62,7 @@ def demo(
         console.print(f"{out} holds a finished demo; --again trains anew.", soft_wrap=True)
 
     from relakit.data.generated import generate_pairs
-    from relakit.decode import Translator
+    from relakit.decode.translator import Translator
     from relakit.metrics.bleu import bleu_score
 
     translator = Translator.load(out / "model")
@@ -85,14 +86,14 @@ def demo(
 
 
 def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
-    """Train, unless that is done already: None then."""
-    from relakit.cli.preparing import preparation_bar
+    """Train; None if that was done already."""
+    from relakit.cli.stage_bar import stage_bar
     from relakit.train.run import read_recipe, remove_run, run_training
 
     before = read_recipe(out)
     if again and before is not None:
         if before.description != recipe.description:
-            raise ValueError(f"{out} holds another run than a demo; choose another --out")
+            raise ValueError(f"{out} holds a run that is no demo; choose another --out")
         remove_run(out)
         before = None
     if before is not None and (out / "model" / "config.json").is_file():
@@ -107,7 +108,7 @@ def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
         out,
         resume=before is not None,
         console=console,
-        preparing=lambda: preparation_bar(console),
+        stage_bar=lambda: stage_bar(console),
     )
     if result.verdict != "finished":
         console.print(f"{result.verdict}: {result.reason}")
@@ -119,7 +120,7 @@ def _sample_table(pairs: Sequence["GeneratedPair"], outputs: Sequence[str]) -> T
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, show_lines=False)
     table.add_column()
     table.add_column()
-    # Short and long ones: evenly by length.
+    # Spread evenly by length, so that there are short and long ones.
     by_length = sorted(range(len(pairs)), key=lambda i: len(pairs[i].source))
     step = max(1, len(pairs) // SAMPLES)
     for index in by_length[step // 2 :: step][:SAMPLES]:
@@ -162,7 +163,7 @@ def _analyse(
 
 
 def _choose_head(translator: "Translator", pairs: Iterable["GeneratedPair"]) -> Head:
-    """The head that aligns best on the validation set: the test set has no say in it."""
+    """The head that aligns best on the validation set; the test set has no say in it."""
     from relakit.analysis import evaluate_alignment, generated_gold_pair
 
     gold = map(generated_gold_pair, pairs)

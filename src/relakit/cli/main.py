@@ -12,6 +12,7 @@ from relakit.cli.analyze import analyze
 from relakit.cli.demo import demo
 from relakit.cli.doctor import doctor
 from relakit.cli.evaluate import evaluate
+from relakit.cli.generate import generate
 from relakit.cli.prepare import prepare
 from relakit.cli.train import train
 from relakit.cli.translate import translate
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(doctor)
+app.command()(generate)
 app.command()(prepare)
 app.command()(train)
 app.command()(translate)
@@ -52,7 +54,7 @@ def options(
 
 
 def main() -> None:
-    """Run the command line. Errors in what the user gave end in one line, not in a traceback."""
+    """Run the command line. The user's mistakes end in one line, not in a traceback."""
     try:
         app()
     except (OSError, ValueError) as error:

@@ -22,8 +22,8 @@ from typing import Any, Final
 from rich.console import Console
 
 import torch
-from relakit.data.prepare import Progress
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
+from relakit.data.stages import OnStage, ignore_stage
 from relakit.data.whole_files import write_whole
 from relakit.model import ModelAbout, save_model
 from relakit.train.checkpoint import average_weights, find_checkpoints
@@ -37,7 +37,8 @@ from relakit.train.result import Result, Scores
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
 
-Preparing = Callable[[], AbstractContextManager[Progress | None]]
+StageBar = Callable[[], AbstractContextManager[OnStage]]
+"""Opens what shows how far the preparation of the corpus is."""
 
 RUN_ENTRIES: Final = (
     "recipe.json",
@@ -68,7 +69,7 @@ def run_training(
     *,
     resume: bool = False,
     console: Console | None = None,
-    preparing: Preparing = nullcontext,
+    stage_bar: StageBar = lambda: nullcontext(ignore_stage),
 ) -> tuple[Result, Ending]:
     """Train in ``folder``.
 
@@ -77,7 +78,7 @@ def run_training(
         folder: the run's folder.
         resume: go on after the last checkpoint.
         console: where to report; None for nowhere.
-        preparing: gives a context whose value is told how far the preparation of the corpus is.
+        stage_bar: shows how far the preparation of the corpus is.
     """
     recipe = _settle_recipe(recipe, folder, resume=resume)
     if recipe.training.threads:
@@ -89,8 +90,8 @@ def run_training(
             _clear_other_corpus(recipe, folder)
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(folder / "recipe.json", f"{recipe.model_dump_json(indent=2)}\n".encode())
-            with preparing() as progress:
-                corpus = open_corpus(recipe.data, folder / "corpus", progress=progress)
+            with stage_bar() as on_stage:
+                corpus = open_corpus(recipe.data, folder / "corpus", on_stage=on_stage)
         world.wait()
         if not world.is_main:
             corpus = open_corpus(recipe.data, folder / "corpus")

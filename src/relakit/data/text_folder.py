@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from relakit.data.corpus import ParallelFiles
+from relakit.data.parallel_files import ParallelFiles
 
 COMPRESSIONS: Final = ("", ".gz", ".zst")
 VALID_NAMES: Final = ("valid", "val", "validation", "dev")

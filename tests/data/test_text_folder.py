@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from relakit.data.corpus import ParallelFiles
-from relakit.data.corpus_folder import find_splits
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.text_folder import find_splits
 
 
 def make(folder: Path, *names: str) -> None:
