@@ -17,6 +17,7 @@ from relakit.cli.analysis_files import (
     with_outputs,
     write_analysis,
 )
+from relakit.train.run_folder import MODEL, RUNS, TEXT
 
 if TYPE_CHECKING:
     from relakit.analysis import AlignmentReport, Reading
@@ -26,22 +27,32 @@ if TYPE_CHECKING:
     from relakit.train.recipe import Recipe
     from relakit.train.result import Result
 
-SAMPLES = 6
+RECIPE = "demo"
+REPORT = "report"
+SHOWN = 6
+"""Sentences that are printed with their translations."""
 
 
 def demo(
     out: Annotated[
         Path, typer.Option("--out", help="Where to work and leave the model.", metavar="DIR")
-    ] = Path("runs/demo"),
+    ] = Path(RUNS) / RECIPE,
     attention: Annotated[
-        str, typer.Option(help="The model's attention; softmax, for example, to compare with.")
-    ] = "rela-g",
+        str | None,
+        typer.Option(
+            help="The model's attention; softmax, for example, to compare with. "
+            "\\[default: the recipe's]",
+            show_default=False,
+        ),
+    ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Train anew, even if DIR holds a finished demo.")
     ] = False,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Replace a setting of the recipe `demo`."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help=f"Replace a setting of the recipe {RECIPE}."
+        ),
     ] = None,
 ) -> None:
     """Generate an English-German corpus, train a small model on it, and show what it can do.
@@ -52,7 +63,8 @@ def demo(
     """
     from relakit.train.recipe_file import load_recipe
 
-    recipe = load_recipe("demo", [f"model.attention={attention}", *(settings or ())])
+    chosen = [] if attention is None else [f"model.attention={attention}"]
+    recipe = load_recipe(RECIPE, [*chosen, *(settings or ())])
     if recipe.data.generated is None:
         raise ValueError("the demo needs its generated corpus; use `relakit train` for another")
     generated = recipe.data.generated
@@ -65,14 +77,16 @@ def demo(
     from relakit.decode.translator import Translator
     from relakit.metrics.bleu import bleu_score
 
-    translator = Translator.load(out / "model")
+    translator = Translator.load(out / MODEL)
     pairs = list(generate_pairs(generated.test, seed=generated.seed, split="test"))
     outputs = translator.translate([pair.source_text for pair in pairs])
     console.print("Sentences that the model has never seen:")
     console.print(_sample_table(pairs, outputs))
     score = bleu_score(outputs, [pair.target_text for pair in pairs])
     valid = generate_pairs(generated.valid, seed=generated.seed, split="valid")
-    analysed = with_outputs(_analyse(translator, pairs, attention), outputs, score)
+    analysed = with_outputs(
+        _analyze(translator, pairs, f"{RECIPE}, {recipe.model.attention}"), outputs, score
+    )
     assert analysed.analysis.alignment is not None  # the corpus has gold links
     table = _score_table(score, _choose_head(translator, valid), analysed.analysis.alignment)
     if result is not None:
@@ -81,13 +95,14 @@ def demo(
     console.print(f"On {len(pairs):,} held-out sentences:")
     console.print(table)
     with Console(stderr=True).status("Writing the report ..."):
-        written = write_analysis([analysed], out / "report", title="relakit demo")
+        written = write_analysis([analysed], out / REPORT, title="relakit demo")
     _print_next(console, out, written.report)
 
 
 def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
     """Train; None if that was done already."""
     from relakit.cli.stage_bar import stage_bar
+    from relakit.model.directory import CONFIG_FILE
     from relakit.train.run import read_recipe, remove_run, run_training
 
     before = read_recipe(out)
@@ -96,7 +111,7 @@ def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
             raise ValueError(f"{out} holds a run that is no demo; choose another --out")
         remove_run(out)
         before = None
-    if before is not None and (out / "model" / "config.json").is_file():
+    if before is not None and (out / MODEL / CONFIG_FILE).is_file():
         if before != recipe:
             raise ValueError(
                 f"{out} holds a demo with other settings; choose another --out, or --again"
@@ -122,8 +137,8 @@ def _sample_table(pairs: Sequence["GeneratedPair"], outputs: Sequence[str]) -> T
     table.add_column()
     # Spread evenly by length, so that there are short and long ones.
     by_length = sorted(range(len(pairs)), key=lambda i: len(pairs[i].source))
-    step = max(1, len(pairs) // SAMPLES)
-    for index in by_length[step // 2 :: step][:SAMPLES]:
+    step = max(1, len(pairs) // SHOWN)
+    for index in by_length[step // 2 :: step][:SHOWN]:
         pair, output = pairs[index], outputs[index]
         table.add_row("English", pair.source_text)
         is_right = output == pair.target_text
@@ -142,15 +157,15 @@ class Head(NamedTuple):
     head: int
 
 
-def _analyse(
-    translator: "Translator", pairs: Sequence["GeneratedPair"], attention: str
+def _analyze(
+    translator: "Translator", pairs: Sequence["GeneratedPair"], name: str
 ) -> AnalysedModel:
     """All numbers of the model on the test set."""
     from relakit.analysis import generated_gold_pair
     from relakit.analysis.results import AnalysisSettings
 
     [analysed] = analyse(
-        [NamedModel(f"demo, {attention}", translator)],
+        [NamedModel(name, translator)],
         lambda: map(generated_gold_pair, pairs),
         len(pairs),
         settings=AnalysisSettings(),
@@ -191,7 +206,7 @@ def _score_table(score: "CorpusScore", chosen: Head, report: "AlignmentReport") 
 
 
 def _print_next(console: Console, out: Path, report: Path) -> None:
-    model, text, softmax = out / "model", out / "text", out.with_name(out.name + "-softmax")
+    model, text, softmax = out / MODEL, out / TEXT, out.with_name(out.name + "-softmax")
     seen = f"What its attention looks at: open {report} in a browser."
     console.print(seen, soft_wrap=True, markup=False)
     console.print(f"The model is in {model}. Try:", soft_wrap=True)

@@ -46,7 +46,9 @@ class Lines:
 def evaluate(
     model: Annotated[
         Path | None,
-        typer.Argument(help="A model directory; or give --hypothesis.", show_default=False),
+        typer.Argument(
+            metavar="MODEL", help="A model directory; or give --hypothesis.", show_default=False
+        ),
     ] = None,
     reference: Annotated[
         Path | None,

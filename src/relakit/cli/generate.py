@@ -31,7 +31,9 @@ Number = TypeVar("Number", int, float)
 
 
 def generate(
-    out: Annotated[Path, typer.Argument(help="The folder to write.", show_default=False)],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The folder to write.", show_default=False)
+    ],
     pairs: Annotated[int, typer.Option(help="Sentence pairs to train on.", show_default=False)],
     split: Annotated[
         list[str] | None,

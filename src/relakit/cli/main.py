@@ -1,7 +1,9 @@
 """The `relakit` command: its subcommands, its own options, and how it reports errors."""
 
+import inspect
 import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated
 
@@ -24,14 +26,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(doctor)
-app.command()(generate)
-app.command()(prepare)
-app.command()(train)
-app.command()(translate)
-app.command()(evaluate)
-app.command()(analyze)
+
+
+def _help(command: Callable[..., None]) -> str:
+    """The docstring without the line ends inside of paragraphs, which typer would keep."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+for command in (demo, doctor, generate, prepare, train, translate, evaluate, analyze):
+    app.command(help=_help(command))(command)
 app.add_typer(bench.app, name="bench")
 
 

@@ -31,7 +31,9 @@ TableOption = Annotated[
 
 
 def prepare(
-    out: Annotated[Path, typer.Argument(help="The folder to write.", show_default=False)],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The folder to write.", show_default=False)
+    ],
     train: PairOption = None,
     valid: PairOption = None,
     test: PairOption = None,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relakit.train.run_folder import MODEL, RESULT, RUNS
+
 if TYPE_CHECKING:
     from relakit.train.recipe import Recipe
 
@@ -31,7 +33,7 @@ def train(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="The run's folder. \\[default: runs/RECIPE]"),
+        typer.Option("--out", metavar="DIR", help=f"The run's folder. \\[default: {RUNS}/RECIPE]"),
     ] = None,
     resume: Annotated[
         bool,
@@ -64,7 +66,7 @@ def train(
     if recipe is None and settings:
         raise typer.BadParameter("--set changes a recipe: name it", param_hint="RECIPE")
     loaded = None if recipe is None else load_recipe(recipe, settings or ())
-    folder = out if out is not None else Path("runs") / Path(str(recipe)).stem
+    folder = out if out is not None else Path(RUNS) / Path(str(recipe)).stem
     _train(loaded, folder, resume)
 
 
@@ -90,9 +92,9 @@ def _train(recipe: "Recipe | None", folder: Path, resume: bool) -> None:
         bleu = "" if scores.bleu is None else f", BLEU {scores.bleu:.2f}"
         console.print(f"{split}: loss {scores.loss:.3f}{bleu}", highlight=False)
     if result.verdict == "finished":
-        console.print(f"model: {folder / 'model'}", highlight=False, soft_wrap=True)
+        console.print(f"model: {folder / MODEL}", highlight=False, soft_wrap=True)
     elif result.verdict == "failed":
-        console.print(f"details: {folder / 'result.json'}", highlight=False, soft_wrap=True)
+        console.print(f"details: {folder / RESULT}", highlight=False, soft_wrap=True)
         raise typer.Exit(3)
     else:
         command = f"relakit train --resume --out {folder}"

@@ -32,7 +32,9 @@ BLOCK_BYTES = 1 << 20
 
 
 def translate(
-    model: Annotated[Path, typer.Argument(help="A model directory.", show_default=False)],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model directory.", show_default=False)
+    ],
     input_file: Annotated[
         Path | None,
         typer.Option(

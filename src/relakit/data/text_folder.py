@@ -1,4 +1,4 @@
-"""The usual layout of a corpus: one folder with train.en, train.de, valid.en, test.de and so on."""
+"""A corpus as a folder of text files: train.en, train.de, valid.en, test.de and so on."""
 
 from pathlib import Path
 from typing import Final
@@ -14,12 +14,12 @@ def find_splits(
 ) -> dict[str, ParallelFiles]:
     """The splits in a folder: train, valid and test, each in a file per language.
 
-    The names end in the language and, where compressed, .gz or .zst. The validation set may also be
-    called val, validation or dev. A test set is whatever starts with "test"; if there are several
+    File names end in the language and, if compressed, .gz or .zst. The validation set may also be
+    called val, validation or dev. Whatever starts with "test" is a test set; if there are several
     (test_2016.en, test_2017.en), each split has the name of its files.
 
     Raises:
-        ValueError: there is no train, a language is missing, or a name is there twice.
+        ValueError: there is no train, a language is missing, or a file is there twice.
     """
     if not folder.is_dir():
         raise ValueError(f"{folder} is no folder")

@@ -9,6 +9,7 @@ from relakit.data.prepared_writer import PrepareSettings, prepare
 from relakit.data.stages import OnStage, ignore_stage
 from relakit.data.text_folder import find_splits
 from relakit.train.recipe import DataSection
+from relakit.train.run_folder import TEXT
 
 
 def open_corpus(
@@ -37,7 +38,7 @@ def _text_files(data: DataSection, folder: Path, on_stage: OnStage) -> dict[str,
     if data.folder is not None:
         return find_splits(data.folder, data.source, data.target)
     assert data.generated is not None, "a recipe has one place for its data"
-    text = folder.with_name("text")
+    text = folder.with_name(TEXT)
     generated = data.generated
     sizes: dict[Split, int] = {
         "train": generated.train,
