@@ -14,6 +14,9 @@ from relakit.data.generated import (
     plant_noise,
 )
 
+# One worker for all of them: the pairs are generated once.
+pytestmark = pytest.mark.xdist_group("generated")
+
 PAIRS = 6000
 SHARES: dict[NoiseKind, float] = dict.fromkeys(NOISE_KINDS, 0.08)
 

@@ -6,6 +6,9 @@ import pytest
 
 from relakit.data.generated import SPLITS, GeneratedPair, Split, generate_pairs, join_words
 
+# One worker for all of them: the sentences are generated once.
+pytestmark = pytest.mark.xdist_group("generated")
+
 TAGS = frozenset(
     {"ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN"}
     | {"NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "VERB"}

@@ -22,7 +22,7 @@ def find_splits(
         ValueError: there is no train, a language is missing, or a file is there twice.
     """
     if not folder.is_dir():
-        raise ValueError(f"{folder} is no folder")
+        raise ValueError(f"{folder} is not a folder")
     if source_language == target_language:
         raise ValueError(f"source and target language are both {source_language!r}")
     train = _pair(folder, "train", source_language, target_language)
@@ -68,7 +68,7 @@ def _pair(folder: Path, name: str, source: str, target: str) -> ParallelFiles | 
         return None
     if source_path is None or target_path is None:
         there, missing = source_path or target_path, target if target_path is None else source
-        raise ValueError(f"{there} is there, but no {name}.{missing} (plain, .gz or .zst)")
+        raise ValueError(f"{there} exists, but no {name}.{missing} (plain, .gz or .zst)")
     return ParallelFiles(source_path, target_path)
 
 
@@ -76,5 +76,5 @@ def _file(folder: Path, name: str) -> Path | None:
     candidates = [folder / f"{name}{compression}" for compression in COMPRESSIONS]
     found = [path for path in candidates if path.is_file()]
     if len(found) > 1:
-        raise ValueError(f"{found[0]} and {found[1].name} are both there; remove one of them")
+        raise ValueError(f"{found[0]} and {found[1].name} both exist; remove one of them")
     return found[0] if found else None

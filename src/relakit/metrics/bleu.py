@@ -74,7 +74,7 @@ def check_counts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     if len(hypotheses) != len(references):
         raise ValueError(
             f"there are {len(hypotheses):,} translations and {len(references):,} references; "
-            "there must be as many of both"
+            "there must be one for each"
         )
     if not references:
         raise ValueError("there are no translations to score")
