@@ -46,19 +46,16 @@ def padding_share(
 
 
 class TestMakeBatches:
-    @given(PAIRS, st.integers(1, 500), st.none() | st.integers(1, 20))
+    @given(PAIRS, st.integers(1, 500))
     def test_every_pair_once_and_no_batch_too_large(
-        self, pairs: list[tuple[int, int]], batch_tokens: int, most: int | None
+        self, pairs: list[tuple[int, int]], batch_tokens: int
     ) -> None:
         sources, targets = lengths_of(pairs)
-        batches = make_batches(
-            sources, targets, batch_tokens=batch_tokens, seed=1, epoch=2, max_sentences=most
-        )
+        batches = make_batches(sources, targets, batch_tokens=batch_tokens, seed=1, epoch=2)
         assert sorted(np.concatenate(batches).tolist()) == list(range(len(pairs)))
         for batch in batches:
             width = max(sources[batch].max(), targets[batch].max()) + 1
             assert len(batch) == 1 or len(batch) * width <= batch_tokens
-            assert most is None or len(batch) <= most
 
     @given(PAIRS, st.integers(1, 500))
     def test_batches_are_as_large_as_the_budget_allows(
@@ -132,8 +129,6 @@ class TestMakeBatches:
         two, three = np.ones(2, dtype=np.int32), np.ones(3, dtype=np.int32)
         with pytest.raises(ValueError, match="batch_tokens must be at least 1, got 0"):
             make_batches(two, two, batch_tokens=0, seed=0, epoch=0)
-        with pytest.raises(ValueError, match="max_sentences must be at least 1, got 0"):
-            make_batches(two, two, batch_tokens=9, seed=0, epoch=0, max_sentences=0)
         with pytest.raises(ValueError, match="2 source lengths and 3 target lengths"):
             make_batches(two, three, batch_tokens=9, seed=0, epoch=0)
 

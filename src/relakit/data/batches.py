@@ -38,7 +38,6 @@ def make_batches(
     batch_tokens: int,
     seed: int,
     epoch: int,
-    max_sentences: int | None = None,
 ) -> list[npt.NDArray[np.int64]]:
     """The batches of one epoch, as indices of pairs; every pair is in exactly one of them.
 
@@ -48,8 +47,6 @@ def make_batches(
     """
     if batch_tokens < 1:
         raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}")
-    if max_sentences is not None and max_sentences < 1:
-        raise ValueError(f"max_sentences must be at least 1, got {max_sentences}")
     if len(source_lengths) != len(target_lengths):
         raise ValueError(
             f"there are {len(source_lengths):,} source lengths and {len(target_lengths):,} target "
@@ -60,7 +57,7 @@ def make_batches(
     random = np.random.default_rng((seed, epoch))
     order = _by_length(random.permutation(len(source_lengths)), source_lengths, target_lengths)
     widths = np.maximum(source_lengths, target_lengths)[order] + 1
-    bounds = _cut(widths, target_lengths[order], batch_tokens, max_sentences or len(order))
+    bounds = _cut(widths, target_lengths[order], batch_tokens)
     batches = np.split(order, bounds)
     return [batches[number] for number in random.permutation(len(batches))]
 
@@ -104,9 +101,7 @@ def _by_length(
     return shuffled[np.argsort(keys[shuffled], kind="stable")]
 
 
-def _cut(
-    widths: Integers, target_lengths: Integers, batch_tokens: int, max_sentences: int
-) -> npt.NDArray[np.int64]:
+def _cut(widths: Integers, target_lengths: Integers, batch_tokens: int) -> npt.NDArray[np.int64]:
     """Where batches start (except the first), each as large as the budget allows.
 
     ``target_lengths`` never fall, so no batch has more sentences than its first target allows.
@@ -114,7 +109,7 @@ def _cut(
     bounds: list[int] = []
     start, count = 0, len(widths)
     while start < count:
-        most = min(max_sentences, batch_tokens // (int(target_lengths[start]) + 1), count - start)
+        most = min(batch_tokens // (int(target_lengths[start]) + 1), count - start)
         sizes = np.maximum.accumulate(widths[start : start + most]) * np.arange(1, most + 1)
         start += max(1, int(np.searchsorted(sizes, batch_tokens, side="right")))
         bounds.append(start)
