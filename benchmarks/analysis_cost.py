@@ -28,7 +28,7 @@ from relakit.bench.rounds import (
 )
 from relakit.bench.tables import median_text, number_with_noun, quartiles_text
 from relakit.data.batches import pad_batch
-from relakit.data.corpus import ParallelFiles, read_pairs
+from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.tokenizer import BEGIN, END, Tokenizer
 from relakit.model import Transformer
 from torch import Tensor

@@ -16,9 +16,9 @@ from safetensors.torch import save
 import relakit
 import torch
 from relakit.bench.inputs import DEMO_FILE
-from relakit.writing import write_whole
 from relakit.ops.call import AttentionCall
 from relakit.ops.listeners import add_listener, remove_listener
+from relakit.writing import write_whole
 from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))

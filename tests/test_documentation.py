@@ -1,6 +1,7 @@
 """The examples in the documentation and in examples/ run, and say what they say."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLE = ROOT / "examples" / "sequence_task.py"
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
@@ -32,13 +34,10 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
-def run_example(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "examples" / "sequence_task.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
-
 def test_sequence_task_prints_its_table() -> None:
-    result = run_example("--steps", "20", "--batch-size", "16", "--held-out", "50")
+    arguments = ("--steps", "20", "--batch-size", "16", "--held-out", "50")
+    command = [sys.executable, str(EXAMPLE), *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 0, result.stderr
     rows = {
         cells[1].strip(): [cell.strip() for cell in cells[2:4]]
@@ -52,10 +51,22 @@ def test_sequence_task_prints_its_table() -> None:
     assert float(rows["cross sparsity"][1].rstrip("%")) > 10
 
 
-def test_sequence_task_rejects_bad_arguments() -> None:
-    result = run_example("--attention", "softmx")
-    assert result.returncode == 2
-    assert "invalid choice: 'softmx' (choose from" in result.stderr
-    result = run_example("--steps", "0")
-    assert result.returncode == 2
-    assert "must be at least 1" in result.stderr
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--attention", "softmx"], "invalid choice: 'softmx' (choose from"),
+        (["--steps", "0"], "must be at least 1"),
+    ],
+)
+def test_sequence_task_rejects_bad_arguments(
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In this process: another one takes seconds to import torch."""
+    monkeypatch.setattr(sys, "argv", ["sequence_task.py", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_path(str(EXAMPLE), run_name="__main__")
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.tokenizer import Tokenizer
 from toolkits.settings import DecodingSettings
 

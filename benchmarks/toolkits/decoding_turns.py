@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 from relakit.bench.rounds import Contender, ContenderError, Field, Turn
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
 from relakit.decode.translator import Translator, choose_dtype
 from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer, load_model
 from toolkits.decoding_cases import DecodingBatch, DecodingCase, Sentences, decoding_cases

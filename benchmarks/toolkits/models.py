@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 import torch
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
 from relakit.model import SIZES, ModelConfig, Transformer
 from relakit.nn.variants import ATTENTIONS
 from relakit.train.corpus import open_corpus

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 import torch
 from relakit.bench.rounds import Contender, ContenderError, Field, Turn
 from relakit.data.batches import collate
-from relakit.data.prepared import EncodedSplit
+from relakit.data.prepared_reader import EncodedSplit
 from relakit.decode.translator import choose_dtype
 from relakit.model import ModelConfig, Transformer
 from relakit.train.distributed import World

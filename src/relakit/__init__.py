@@ -6,9 +6,11 @@ from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from relakit.decode.settings import DEVICE, PRECISION, Precision
+
 if TYPE_CHECKING:
     from relakit import analysis
-    from relakit.decode.translator import Precision, Translator
+    from relakit.decode.translator import Translator
     from relakit.nn.capture import AttentionRecord, capture
     from relakit.nn.convert import convert_attention
     from relakit.nn.multihead import MultiheadAttention
@@ -61,14 +63,15 @@ _HOMES: Final = MappingProxyType(
 
 
 def load(
-    folder: str | PathLike[str], *, device: str = "cpu", precision: "Precision" = "fp32"
+    folder: str | PathLike[str], *, device: str = DEVICE, precision: Precision = PRECISION
 ) -> "Translator":
     """Read a model directory: ``relakit.load(folder).translate(["A sentence."])``.
 
     Args:
         folder: holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
         device: where to compute.
-        precision: ``"fp32"``, ``"bf16"``, or ``"auto"`` for bf16 where the device computes with it.
+        precision: ``"fp32"``, ``"bf16"``, ``"int8"`` (weights of one byte, on a CPU) or ``"auto"``
+            (bf16 where the device computes with it, else fp32).
     """
     from relakit.decode.translator import Translator
 

@@ -12,8 +12,8 @@ from relakit.analysis import (
     generated_gold_pair,
     read_analysis_pairs,
 )
-from relakit.data.corpus import ParallelFiles
 from relakit.data.generated import generate_pairs, write_corpus
+from relakit.data.parallel_files import ParallelFiles
 
 
 def write(folder: Path, source: str, target: str, links: str) -> tuple[ParallelFiles, Path]:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from fake_peer_scripts import write_fake_peers
 
-from relakit.data.corpus_folder import find_splits
 from relakit.data.generated import write_corpus
-from relakit.data.prepare import PrepareSettings, prepare
+from relakit.data.prepared_writer import PrepareSettings, prepare
+from relakit.data.text_folder import find_splits
 from toolkits.peers import PeerPlace
 
 VOCABULARY = 400

@@ -11,7 +11,7 @@ from speed_corpus import VOCABULARY, fake_place
 import torch
 from relakit.bench.machine import describe_machine
 from relakit.data.batches import collate
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
 from toolkits.measure import measure_training
 from toolkits.models import model_configs
 from toolkits.peers import PeerPlace

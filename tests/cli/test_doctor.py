@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import torch
-from relakit.cli import diagnosis, doctor
+from relakit.cli import doctor, doctor_checks
 from relakit.cli.main import app
 from relakit.ops import attention as ops_attention
 from relakit.ops import backends as attention_backends
@@ -195,8 +195,8 @@ class TestEnvironment:
     ) -> None:
         monkeypatch.setitem(sys.modules, "relakit._native", None)
         monkeypatch.setenv("RELAKIT_CPU_ISA", "avx2")
-        (setting,) = diagnosis.examine_environment()
-        assert setting.problems == ["RELAKIT_CPU_ISA has no effect: the C++ extension is not there"]
+        (setting,) = doctor_checks.examine_environment()
+        assert setting.problems == ["RELAKIT_CPU_ISA has no effect: there is no C++ extension"]
 
     def test_what_is_in_the_tables_is_not_logged(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -209,10 +209,10 @@ class TestEnvironment:
 
 
 def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_torch() -> diagnosis.Torch:
+    def no_torch() -> doctor_checks.Torch:
         raise OSError("libtorch_cpu.so: cannot open shared object file")
 
-    monkeypatch.setattr(diagnosis, "examine_torch", no_torch)
+    monkeypatch.setattr(doctor_checks, "examine_torch", no_torch)
     code, found = run_json()
     assert code == 1
     assert found["torch"] is None
@@ -223,7 +223,7 @@ def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestNativeExtension:
     def test_reports_features_where_it_is_built(self) -> None:
         native = pytest.importorskip("relakit._native")
-        found = diagnosis.examine_native()
+        found = doctor_checks.examine_native()
         assert found.problems == []
         assert found.compiler == native.compiler()
         assert found.cpu_features == native.cpu_features()
@@ -231,7 +231,7 @@ class TestNativeExtension:
     def test_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # None in sys.modules is how Python marks a module that must not be found.
         monkeypatch.setitem(sys.modules, "relakit._native", None)
-        found = diagnosis.examine_native()
+        found = doctor_checks.examine_native()
         assert found.compiler is None
         assert "relakit._native" in found.problems[0]
         assert "C++17 compiler" in found.problems[1]
@@ -249,13 +249,13 @@ class TestNativeExtension:
 
 
 class TestRender:
-    def text(self, found: diagnosis.Diagnosis) -> str:
+    def text(self, found: doctor_checks.Diagnosis) -> str:
         output = io.StringIO()
         doctor.render(found, Console(file=output, width=200))
         return output.getvalue()
 
     def test_shows_every_backend_and_the_default(self) -> None:
-        found = diagnosis.examine()
+        found = doctor_checks.examine()
         text = self.text(found)
         for backend in found.backends:
             assert backend.description in text
@@ -266,7 +266,7 @@ class TestRender:
 
     def test_shows_reasons_verbatim(self) -> None:
         """Brackets in a message are not taken for markup."""
-        found = diagnosis.examine()
+        found = doctor_checks.examine()
         ill = replace(found.backends[0], problems=["shape [2, 3] is [red]wrong"])
         text = self.text(replace(found, backends=[ill], problems=["no [bold]backend"]))
         assert "- shape [2, 3] is [red]wrong" in text
@@ -274,8 +274,8 @@ class TestRender:
         assert "ReLU attention works" not in text
 
     def test_without_extension_and_torch(self) -> None:
-        found = diagnosis.examine()
-        native = diagnosis.NativeExtension(
+        found = doctor_checks.examine()
+        native = doctor_checks.NativeExtension(
             compiler=None, cpu_features={}, problems=["no such file"]
         )
         text = self.text(replace(found, native=native, torch=None, backends=[]))
@@ -283,7 +283,9 @@ class TestRender:
         assert "cannot be imported" in text
 
     def test_shows_the_environment(self) -> None:
-        setting = diagnosis.Setting(variable="RELAKIT_X", value="seven", problems=["[no] seven"])
-        text = self.text(replace(diagnosis.examine(), environment=[setting]))
+        setting = doctor_checks.Setting(
+            variable="RELAKIT_X", value="seven", problems=["[no] seven"]
+        )
+        text = self.text(replace(doctor_checks.examine(), environment=[setting]))
         assert re.search(r"RELAKIT_X +seven", text)
         assert "In the environment: [no] seven" in text

@@ -7,7 +7,7 @@ from model_folders import write_model
 
 import relakit
 from relakit.cli import main as cli
-from relakit.metrics.bleu import bleu_score, chrf_score
+from relakit.metrics.bleu import bleu_score, corpus_score
 
 REFERENCES = ["A small dog runs across the bridge.", "The old man sees a tree.", "It rains today."]
 OUTPUTS = ["A small dog walks across the bridge.", "The old man sees a house.", "It rains today."]
@@ -56,7 +56,7 @@ def test_scores_of_a_file(
     assert evaluate(monkeypatch, "--hypothesis", output, "--reference", reference) == 0
     printed = capsys.readouterr().out
     assert f"{bleu_score(OUTPUTS, REFERENCES).score:.2f}" in printed
-    assert f"{chrf_score(OUTPUTS, REFERENCES).score:.2f}" in printed
+    assert f"{corpus_score('chrF', OUTPUTS, REFERENCES).score:.2f}" in printed
     assert bleu_score(OUTPUTS, REFERENCES).signature in printed
     assert "tok:intl|smooth:none" in printed
     assert "3 sentences." in printed
@@ -98,7 +98,7 @@ def test_a_model_and_another(
     content = json.loads(capsys.readouterr().out)
     expected = relakit.load(model).translate(SOURCES, beam=2, max_length=5)
     assert kept.read_text(encoding="utf-8").splitlines() == expected
-    assert content["scores"][1]["score"] == chrf_score(expected, REFERENCES).score
+    assert content["scores"][1]["score"] == corpus_score("chrF", expected, REFERENCES).score
     assert (content["system"], content["baseline"]) == (str(model), str(other))
 
 
@@ -122,11 +122,11 @@ def test_errors(
         ),
         (
             ("--hypothesis", short, "--reference", reference),
-            f"{short} has 2 lines, {reference} 3: they must have as many",
+            f"{short} has 2 lines, {reference} 3: they must have the same number",
         ),
         (
             (tmp_path, "--source", short, "--reference", reference),
-            f"{short} has 2 lines, {reference} 3: they must have as many",
+            f"{short} has 2 lines, {reference} 3: they must have the same number",
         ),
         (("--hypothesis", empty, "--reference", reference), f"{empty} is empty"),
         (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from relakit.cli import main as cli
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
 
 Run = Callable[..., int]
 

@@ -1,16 +1,23 @@
-"""`relakit translate`, run as a program: it is about streams, signals and exit codes."""
+"""`relakit translate`: its output, and, run as a program, its streams, signals and exit codes.
+
+A new process takes seconds to import torch: only tests that need one start one.
+"""
 
 import gzip
-import os
+import io
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from model_folders import write_model
 
 import relakit
+from relakit.cli import main as cli
 from relakit.decode.native_steps import why_not_native
 
 LINES = ["A small dog runs.", "", "the old bridge", "über die alte Brücke!"]
@@ -21,10 +28,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("translate") / "model")
 
 
-def run(*arguments: object, text: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    code = "from relakit.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "translate", *map(str, arguments), "--threads", "1"]
-    return subprocess.run(command, input=text, capture_output=True, timeout=120, check=False)
+class Result(NamedTuple):
+    status: int
+    out: bytes
+    err: bytes
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Run:
+    """Run the command in this process, with ``text`` as its standard input."""
+
+    def run(*arguments: object, text: bytes = b"") -> Result:
+        monkeypatch.setattr(sys, "argv", ["relakit", "translate", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        return Result(int(caught.value.code or 0), *capsysbinary.readouterr())
+
+    return run
 
 
 def start(*arguments: object) -> subprocess.Popen[bytes]:
@@ -38,18 +62,19 @@ def start(*arguments: object) -> subprocess.Popen[bytes]:
 
 
 def test_lines_in_lines_out(folder: Path) -> None:
-    result = run(folder, "--max-length", 6, text="\n".join(LINES).encode())
-    assert result.stderr == b""
+    with start(folder, "--max-length", 6) as process:
+        out, err = process.communicate("\n".join(LINES).encode(), timeout=120)
+    assert (process.returncode, err) == (0, b"")
     expected = relakit.load(folder).translate(LINES, max_length=6)
-    assert result.stdout.decode() == "".join(f"{line}\n" for line in expected)
+    assert out.decode() == "".join(f"{line}\n" for line in expected)
 
 
-def test_nbest_from_file_to_file(folder: Path, tmp_path: Path) -> None:
+def test_nbest_from_file_to_file(run: Run, folder: Path, tmp_path: Path) -> None:
     source, output = tmp_path / "in.gz", tmp_path / "out.txt"
     source.write_bytes(gzip.compress("\n".join(LINES).encode()))
     options = ("--max-length", 4, "--nbest", 2, "--beam", 3)
     result = run(folder, "--input", source, "--output", output, *options)
-    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
+    assert result == (0, b"", b"")
     found = relakit.load(folder).translate_nbest(LINES, nbest=2, beam=3, max_length=4)
     rows = [line.split(" ||| ") for line in output.read_text().splitlines()]
     assert [row[0] for row in rows] == ["0", "0", "1", "2", "2", "3", "3"]
@@ -61,29 +86,29 @@ def test_nbest_from_file_to_file(folder: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.gz", "out.txt"]
 
 
-def test_scores(folder: Path) -> None:
+def test_scores(run: Run, folder: Path) -> None:
     result = run(folder, "--scores", "--max-length", 4, text=b"A dog\n\n")
-    first, second = result.stdout.decode().splitlines()
+    first, second = result.out.decode().splitlines()
     score, text = first.split("\t")
     [[expected]] = relakit.load(folder).translate_nbest(["A dog"], nbest=1, max_length=4)
     assert (text, float(score)) == (expected.text, pytest.approx(expected.score, abs=1e-4))
     assert second == "0.0000\t"
 
 
-def test_weights_of_one_byte(folder: Path) -> None:
+def test_weights_of_one_byte(run: Run, folder: Path) -> None:
     if reasons := why_not_native(relakit.load(folder).model):
         pytest.skip("; ".join(reasons))
     result = run(folder, "--precision", "int8", "--max-length", 6, text="\n".join(LINES).encode())
-    assert result.stderr == b""
+    assert result.err == b""
     expected = relakit.load(folder, precision="int8").translate(LINES, max_length=6)
-    assert result.stdout.decode() == "".join(f"{line}\n" for line in expected)
+    assert result.out.decode() == "".join(f"{line}\n" for line in expected)
 
 
-def test_a_line_that_is_no_utf8(folder: Path, tmp_path: Path) -> None:
+def test_a_line_that_is_no_utf8(run: Run, folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.txt"
     result = run(folder, "--output", output, "--max-length", 2, text=b"A dog\nb\xff\n")
-    assert result.returncode == 1
-    assert result.stderr.startswith(b"relakit: error: standard input, line 2: not UTF-8")
+    assert result.status == 1
+    assert result.err.startswith(b"relakit: error: standard input, line 2: not UTF-8")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -97,22 +122,10 @@ def test_a_line_that_is_no_utf8(folder: Path, tmp_path: Path) -> None:
         (["--nbest", "9"], "nbest must be from 1 to the beam, 4, got 9"),
     ],
 )
-def test_what_cannot_be(
-    folder: Path,
-    arguments: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from relakit.cli import main as cli
-
-    with open(os.devnull) as nothing, monkeypatch.context() as patched:
-        patched.setattr(sys, "argv", ["relakit", "translate", str(folder), *arguments])
-        patched.setattr(sys, "stdin", nothing)
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-    assert caught.value.code == 1
-    printed = capsys.readouterr().err
+def test_what_cannot_be(run: Run, folder: Path, arguments: list[str], message: str) -> None:
+    result = run(folder, *arguments)
+    assert result.status == 1
+    printed = result.err.decode()
     assert printed.startswith("relakit: error: ")
     assert message in printed
     assert printed.count("\n") == 1
@@ -133,6 +146,15 @@ def test_a_reader_that_has_enough(folder: Path) -> None:
         assert process.wait(60) == 0
 
 
+def interrupt(process: subprocess.Popen[bytes]) -> int:
+    """Press Ctrl-C; again after a while, as Python misses one that comes just before it blocks."""
+    for _ in range(5):
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(12)
+    raise AssertionError("it did not end")
+
+
 def test_interrupted_it_ends_without_a_traceback(folder: Path) -> None:
     with start(folder, "--interactive", "--max-length", 2) as process:
         assert process.stdin is not None
@@ -141,6 +163,5 @@ def test_interrupted_it_ends_without_a_traceback(folder: Path) -> None:
         process.stdin.write(b"A dog\n")
         process.stdin.flush()
         assert process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert interrupt(process) == 130
         assert b"Traceback" not in process.stderr.read()

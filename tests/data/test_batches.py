@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relakit.data.batches import collate, make_batches, pad_batch, padding_share
-from relakit.data.corpus import ParallelFiles
-from relakit.data.prepare import PrepareSettings, prepare
-from relakit.data.prepared import EncodedSplit, PreparedCorpus
+from relakit.data.batches import collate, make_batches, pad_batch
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_reader import EncodedSplit, PreparedCorpus
+from relakit.data.prepared_writer import PrepareSettings, prepare
 from relakit.data.tokenizer import BEGIN, END, PAD
 
 Lengths = npt.NDArray[np.int32]
@@ -33,20 +33,29 @@ def as_sets(batches: list[npt.NDArray[np.int64]]) -> list[list[int]]:
     return [sorted(batch.tolist()) for batch in batches]
 
 
+def padding_share(
+    batches: list[npt.NDArray[np.int64]], source_lengths: Lengths, target_lengths: Lengths
+) -> float:
+    """The share of PAD among the entries of all source and target matrices."""
+    entries = tokens = 0
+    for batch in batches:
+        for lengths in (source_lengths[batch], target_lengths[batch]):
+            entries += len(batch) * (int(lengths.max()) + 1)
+            tokens += len(batch) + int(lengths.sum())
+    return 1 - tokens / entries
+
+
 class TestMakeBatches:
-    @given(PAIRS, st.integers(1, 500), st.none() | st.integers(1, 20))
+    @given(PAIRS, st.integers(1, 500))
     def test_every_pair_once_and_no_batch_too_large(
-        self, pairs: list[tuple[int, int]], batch_tokens: int, most: int | None
+        self, pairs: list[tuple[int, int]], batch_tokens: int
     ) -> None:
         sources, targets = lengths_of(pairs)
-        batches = make_batches(
-            sources, targets, batch_tokens=batch_tokens, seed=1, epoch=2, max_sentences=most
-        )
+        batches = make_batches(sources, targets, batch_tokens=batch_tokens, seed=1, epoch=2)
         assert sorted(np.concatenate(batches).tolist()) == list(range(len(pairs)))
         for batch in batches:
             width = max(sources[batch].max(), targets[batch].max()) + 1
             assert len(batch) == 1 or len(batch) * width <= batch_tokens
-            assert most is None or len(batch) <= most
 
     @given(PAIRS, st.integers(1, 500))
     def test_batches_are_as_large_as_the_budget_allows(
@@ -115,23 +124,13 @@ class TestMakeBatches:
     def test_no_pairs_no_batches(self) -> None:
         empty = np.empty(0, dtype=np.int32)
         assert make_batches(empty, empty, batch_tokens=10, seed=0, epoch=0) == []
-        assert padding_share([], empty, empty) == 0.0
 
     def test_wrong_arguments(self) -> None:
         two, three = np.ones(2, dtype=np.int32), np.ones(3, dtype=np.int32)
         with pytest.raises(ValueError, match="batch_tokens must be at least 1, got 0"):
             make_batches(two, two, batch_tokens=0, seed=0, epoch=0)
-        with pytest.raises(ValueError, match="max_sentences must be at least 1, got 0"):
-            make_batches(two, two, batch_tokens=9, seed=0, epoch=0, max_sentences=0)
         with pytest.raises(ValueError, match="2 source lengths and 3 target lengths"):
             make_batches(two, three, batch_tokens=9, seed=0, epoch=0)
-
-
-def test_padding_share_counts_what_is_padded() -> None:
-    sources, targets = np.array([1, 3, 2]), np.array([2, 2, 7])
-    # [2, 4] and [2, 3] entries with 6 and 6 tokens; then one pair without padding.
-    share = padding_share([np.array([0, 1]), np.array([2])], sources, targets)
-    assert share == pytest.approx(1 - (6 + 6 + 3 + 8) / (8 + 6 + 3 + 8))
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,13 @@ from relakit.data.tokenizer import BEGIN, END, PAD, UNKNOWN
 from relakit.decode.beam import (
     Ended,
     EndedHypotheses,
-    SearchSettings,
     beam_search,
     go_on,
     length_penalty,
 )
 from relakit.decode.candidates import Candidates
 from relakit.decode.native_steps import NativeSteps, why_not_native
+from relakit.decode.settings import SearchSettings
 from relakit.decode.steps import DecoderSteps, PyTorchSteps
 from relakit.model import Transformer
 

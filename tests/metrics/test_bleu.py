@@ -8,9 +8,7 @@ import sacrebleu
 from relakit.metrics.bleu import (
     CorpusScore,
     bleu_score,
-    chrf_score,
     corpus_score,
-    tokenised_bleu_score,
 )
 
 HYPOTHESES = [
@@ -53,7 +51,7 @@ def test_bleu_is_that_of_sacrebleu() -> None:
 
 
 def test_chrf_is_that_of_sacrebleu() -> None:
-    score = chrf_score(HYPOTHESES, REFERENCES)
+    score = corpus_score("chrF", HYPOTHESES, REFERENCES)
     assert score.score == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
     assert score.signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:")
 
@@ -65,14 +63,14 @@ def split(lines: list[str]) -> list[list[str]]:
 
 
 def test_tokenised_bleu_is_that_of_the_definition_on_split_text() -> None:
-    score = tokenised_bleu_score(HYPOTHESES, REFERENCES)
+    score = corpus_score("tokenised BLEU", HYPOTHESES, REFERENCES)
     assert score.score == pytest.approx(multi_bleu(split(HYPOTHESES), split(REFERENCES)))
     assert score.score != pytest.approx(bleu_score(HYPOTHESES, REFERENCES).score, abs=0.1)
     assert score.signature.startswith("nrefs:1|case:mixed|eff:no|tok:intl|smooth:none|version:")
 
 
 def test_tokenised_bleu_is_not_smoothed() -> None:
-    assert tokenised_bleu_score(["a b c x"], ["a b c d"]).score == 0.0
+    assert corpus_score("tokenised BLEU", ["a b c x"], ["a b c d"]).score == 0.0
     assert bleu_score(["a b c x"], ["a b c d"]).score > 0.0
 
 
@@ -93,7 +91,7 @@ def test_differing_counts() -> None:
 
 def test_nothing_to_score() -> None:
     with pytest.raises(ValueError, match="there are no translations to score"):
-        chrf_score([], [])
+        corpus_score("chrF", [], [])
 
 
 def test_empty_translations_are_scored() -> None:

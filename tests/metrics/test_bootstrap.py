@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from relakit.metrics.bleu import bleu_score, chrf_score
+from relakit.metrics.bleu import bleu_score, corpus_score
 from relakit.metrics.bootstrap import paired_bootstrap
 
 WORDS = ("the", "a", "dog", "runs", "sleeps", "in", "house", "old", "young", "sees", "and", "or")
@@ -34,7 +34,7 @@ def test_a_clear_difference() -> None:
     assert bleu.baseline.score == bleu_score(BAD, REFERENCES).score
     assert bleu.system.score == bleu_score(GOOD, REFERENCES).score
     assert chrf.difference == pytest.approx(
-        chrf_score(GOOD, REFERENCES).score - chrf_score(BAD, REFERENCES).score
+        corpus_score("chrF", GOOD, REFERENCES).score - corpus_score("chrF", BAD, REFERENCES).score
     )
     for compared in (bleu, chrf):
         assert compared.p_value < 0.01

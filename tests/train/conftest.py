@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from relakit.data.corpus import ParallelFiles
-from relakit.data.prepare import PrepareSettings, prepare
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_reader import PreparedCorpus
+from relakit.data.prepared_writer import PrepareSettings, prepare
 
 WORDS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 

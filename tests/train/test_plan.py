@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
 from relakit.train.plan import Update, group_batches, plan_updates
 
 

@@ -15,9 +15,9 @@ import pytest
 from safetensors.torch import load_file
 
 import torch
-from relakit.data.corpus import ParallelFiles
-from relakit.data.prepare import prepare
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_reader import PreparedCorpus
+from relakit.data.prepared_writer import prepare
 from relakit.model import load_model
 from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import Recipe

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
 from relakit.analysis.links import Link, Links
-from relakit.data.text_files import open_text
+from relakit.data.lines import read_lines
 
 GoldFormat: TypeAlias = Literal["pharaoh", "naacl", "talp"]
 GoldFormatChoice: TypeAlias = Literal["auto", "pharaoh", "naacl", "talp"]
@@ -95,7 +95,7 @@ def find_format(path: Path) -> GoldFormat:
     if endings and endings[-1] in _ENDINGS:
         return _ENDINGS[endings[-1]]
     has_p = has_zero = False
-    for line in filter(str.strip, open_text(path)):
+    for line in filter(str.strip, read_lines(path)):
         if not has_p and not has_zero and _NAACL.fullmatch(line.strip()):
             return "naacl"
         has_p = has_p or "p" in line.lower()
@@ -146,7 +146,7 @@ def read_pharaoh(path: Path, *, first: FirstWord = 0) -> Iterator[GoldAlignment]
     Raises:
         ValueError: the file and the line that is no alignment.
     """
-    for number, line in enumerate(open_text(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         try:
             yield parse_pharaoh(line, first=first)
         except ValueError as error:
@@ -157,7 +157,7 @@ def _read_naacl(path: Path, first: FirstWord) -> Iterator[GoldAlignment]:
     sure: dict[int, set[Link]] = {}
     possible: dict[int, set[Link]] = {}
     last = -1
-    for number, line in enumerate(open_text(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
         try:

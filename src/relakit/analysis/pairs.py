@@ -16,8 +16,8 @@ from relakit.analysis.gold import (
 )
 from relakit.analysis.tags import read_tags, tag_words
 from relakit.analysis.word_map import Span, split_words
-from relakit.data.corpus import ParallelFiles, read_pairs
 from relakit.data.generated import GeneratedPair
+from relakit.data.parallel_files import ParallelFiles, read_pairs
 
 TextPair: TypeAlias = tuple[str, str]
 Row = TypeVar("Row")

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from relakit.data.text_files import open_text
+from relakit.data.lines import read_lines
 
 COMMAS: Final = frozenset(",،、，､﹐﹑߸፣᠂᠈")
 _FULL_STOPS: Final = frozenset(".。．｡।۔።…")
@@ -22,7 +22,7 @@ def read_tags(path: Path) -> Iterator[tuple[str, ...]]:
     Args:
         path: plain, gzip or zstd.
     """
-    return (tuple(line.split()) for line in open_text(path))
+    return (tuple(line.split()) for line in read_lines(path))
 
 
 def tag_words(words: Sequence[str], pipeline: str) -> tuple[str, ...]:

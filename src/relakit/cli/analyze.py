@@ -18,7 +18,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from relakit.cli.search_options import Device, PrecisionName, Threads, load_translator
+from relakit.cli.translator_options import Device, PrecisionName, Threads, load_translator
+from relakit.decode.settings import DEVICE, PRECISION, SearchSettings
 
 if TYPE_CHECKING:
     from relakit.analysis import AnalysisSettings, AnalyzedModel, GoldFormatChoice, ModelAnalysis
@@ -140,8 +141,8 @@ def analyze(
         typer.Option(help="Of the report. \\[default: Attention report]", rich_help_panel=OUTPUT),
     ] = None,
     threads: Threads = None,
-    precision: PrecisionName = "fp32",
-    device: Device = "cpu",
+    precision: PrecisionName = PRECISION,
+    device: Device = DEVICE,
 ) -> None:
     """Analyze the attention of one or more models on a test set.
 
@@ -229,14 +230,9 @@ def analysis_bar(console: Console, pairs: int) -> "Iterator[Callable[[str, str, 
 
 def _computation(precision: str, translate: bool) -> dict[str, str]:
     """How attention and translations are computed, for the report."""
-    from relakit.decode.beam import SearchSettings
-
     facts = {"attention": "fp32" if precision == "int8" else precision}
     if translate:
-        search = SearchSettings()
-        facts["translations"] = (
-            f"beam {search.beam}, length penalty {search.length_penalty:g}, {precision}"
-        )
+        facts["translations"] = f"{SearchSettings()}, {precision}"
     return facts
 
 

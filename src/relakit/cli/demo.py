@@ -10,43 +10,56 @@ from rich.console import Console
 from rich.table import Table
 
 from relakit.cli.analyze import analysis_bar
+from relakit.train.run_folder import MODEL, RUNS, TEXT
 
 if TYPE_CHECKING:
     from relakit.analysis import AlignmentResult, AnalyzedModel, Reading
     from relakit.data.generated import GeneratedPair
-    from relakit.decode import Translator
+    from relakit.decode.translator import Translator
     from relakit.metrics.bleu import CorpusScore
     from relakit.train.recipe import Recipe
     from relakit.train.result import Result
 
-SAMPLES = 6
+RECIPE = "demo"
+REPORT = "report"
+SHOWN = 6
+"""Sentences that are printed with their translations."""
 
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", help="Where to work and to leave the model.", metavar="DIR")
-    ] = Path("runs/demo"),
+        Path, typer.Option("--out", help="Where to work and leave the model.", metavar="DIR")
+    ] = Path(RUNS) / RECIPE,
     attention: Annotated[
-        str, typer.Option(help="The model's attention; softmax, for example, to compare.")
-    ] = "rela-g",
+        str | None,
+        typer.Option(
+            help="The model's attention; softmax, for example, to compare with. "
+            "\\[default: the recipe's]",
+            show_default=False,
+        ),
+    ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Train anew, even if DIR holds a finished demo.")
     ] = False,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Replace a setting of the recipe `demo`."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help=f"Replace a setting of the recipe {RECIPE}."
+        ),
     ] = None,
 ) -> None:
     """Generate an English-German corpus, train a small model on it, and show what it can do.
 
-    It takes a few minutes. A demo that was stopped goes on where it was. The model directory that
-    it leaves serves every other command, and DIR/report/report.html shows what its attention does.
+    It takes a few minutes. A demo that was stopped goes on where it left off. The model directory
+    that it leaves works with every other command, and DIR/report/report.html shows what its
+    attention does.
     """
     from relakit.train.recipe_file import load_recipe
 
-    recipe = load_recipe("demo", [f"model.attention={attention}", *(settings or ())])
+    chosen = [] if attention is None else [f"model.attention={attention}"]
+    recipe = load_recipe(RECIPE, [*chosen, *(settings or ())])
     if recipe.data.generated is None:
-        raise ValueError("the demo needs its generated corpus; use `relakit train` for others")
+        raise ValueError("the demo needs its generated corpus; use `relakit train` for another")
     generated = recipe.data.generated
     console = Console(highlight=False)
     result = _train(recipe, out, again)
@@ -54,18 +67,20 @@ def demo(
         console.print(f"{out} holds a finished demo; --again trains anew.", soft_wrap=True)
 
     from relakit.data.generated import generate_pairs
-    from relakit.decode import Translator
+    from relakit.decode.translator import Translator
     from relakit.metrics.bleu import bleu_score
     from relakit.report import write_report
 
-    translator = Translator.load(out / "model")
+    translator = Translator.load(out / MODEL)
     pairs = list(generate_pairs(generated.test, seed=generated.seed, split="test"))
     outputs = translator.translate([pair.source_text for pair in pairs])
     console.print("Sentences that the model has never seen:")
     console.print(_sample_table(pairs, outputs))
     score = bleu_score(outputs, [pair.target_text for pair in pairs])
     valid = generate_pairs(generated.valid, seed=generated.seed, split="valid")
-    analyzed = _analyze(translator, pairs, attention).with_translations(outputs, score)
+    analyzed = _analyze(translator, pairs, f"{RECIPE}, {recipe.model.attention}").with_translations(
+        outputs, score
+    )
     assert analyzed.analysis.alignment is not None  # the corpus has gold links
     table = _score_table(score, _choose_head(translator, valid), analyzed.analysis.alignment)
     if result is not None:
@@ -74,22 +89,23 @@ def demo(
     console.print(f"On {len(pairs):,} held-out sentences:")
     console.print(table)
     with Console(stderr=True).status("Writing the report ..."):
-        written = write_report([analyzed], out / "report", title="relakit demo")
+        written = write_report([analyzed], out / REPORT, title="relakit demo")
     _print_next(console, out, written.page)
 
 
 def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
-    """Train, unless that is done already: None then."""
-    from relakit.cli.preparing import preparation_bar
+    """Train; None if that was done already."""
+    from relakit.cli.stage_bar import stage_bar
+    from relakit.model.directory import CONFIG_FILE
     from relakit.train.run import read_recipe, remove_run, run_training
 
     before = read_recipe(out)
     if again and before is not None:
         if before.description != recipe.description:
-            raise ValueError(f"{out} holds another run than a demo; choose another --out")
+            raise ValueError(f"{out} holds a run that is no demo; choose another --out")
         remove_run(out)
         before = None
-    if before is not None and (out / "model" / "config.json").is_file():
+    if before is not None and (out / MODEL / CONFIG_FILE).is_file():
         if before != recipe:
             raise ValueError(
                 f"{out} holds a demo with other settings; choose another --out, or --again"
@@ -101,7 +117,7 @@ def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
         out,
         resume=before is not None,
         console=console,
-        preparing=lambda: preparation_bar(console),
+        stage_bar=lambda: stage_bar(console),
     )
     if result.verdict != "finished":
         console.print(f"{result.verdict}: {result.reason}")
@@ -113,10 +129,10 @@ def _sample_table(pairs: Sequence["GeneratedPair"], outputs: Sequence[str]) -> T
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, show_lines=False)
     table.add_column()
     table.add_column()
-    # Short and long ones: evenly by length.
+    # Spread evenly by length, so that there are short and long ones.
     by_length = sorted(range(len(pairs)), key=lambda i: len(pairs[i].source))
-    step = max(1, len(pairs) // SAMPLES)
-    for index in by_length[step // 2 :: step][:SAMPLES]:
+    step = max(1, len(pairs) // SHOWN)
+    for index in by_length[step // 2 :: step][:SHOWN]:
         pair, output = pairs[index], outputs[index]
         table.add_row("English", pair.source_text)
         is_right = output == pair.target_text
@@ -136,14 +152,14 @@ class Head(NamedTuple):
 
 
 def _analyze(
-    translator: "Translator", pairs: Sequence["GeneratedPair"], attention: str
+    translator: "Translator", pairs: Sequence["GeneratedPair"], name: str
 ) -> "AnalyzedModel":
     """All numbers of the model on the test set."""
     from relakit.analysis import analyze_models, generated_gold_pair
 
     with analysis_bar(Console(stderr=True), len(pairs)) as progress:
         [analyzed] = analyze_models(
-            {f"demo, {attention}": translator},
+            {name: translator},
             [generated_gold_pair(pair) for pair in pairs],
             inputs={"pairs": "the test split of the generated corpus"},
             translate=False,
@@ -153,7 +169,7 @@ def _analyze(
 
 
 def _choose_head(translator: "Translator", pairs: Iterable["GeneratedPair"]) -> Head:
-    """The head that aligns best on the validation set: the test set has no say in it."""
+    """The head that aligns best on the validation set; the test set has no say in it."""
     from relakit.analysis import evaluate_alignment, generated_gold_pair
 
     gold = map(generated_gold_pair, pairs)
@@ -181,7 +197,7 @@ def _score_table(score: "CorpusScore", chosen: Head, report: "AlignmentResult") 
 
 
 def _print_next(console: Console, out: Path, report: Path) -> None:
-    model, text, softmax = out / "model", out / "text", out.with_name(out.name + "-softmax")
+    model, text, softmax = out / MODEL, out / TEXT, out.with_name(out.name + "-softmax")
     seen = f"What its attention looks at: open {report} in a browser."
     console.print(seen, soft_wrap=True, markup=False)
     console.print(f"The model is in {model}. Try:", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`relakit doctor`: prints what `relakit.cli.diagnosis` finds out, for people or as JSON."""
+"""`relakit doctor`: prints what `doctor_checks` finds out, for people or as JSON."""
 
 import json
 import logging
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from relakit.cli.diagnosis import Diagnosis, examine
+from relakit.cli.doctor_checks import Diagnosis, examine
 
 
 def doctor(
@@ -20,10 +20,10 @@ def doctor(
 ) -> None:
     """Show versions, the processor, and which attention backends work on this machine.
 
-    Every backend that can run here is tried out and compared with the reference. The exit code is
-    0 if attention works with the default settings, and 1 otherwise.
+    Every backend that can run here is tried and compared with the reference. The exit code is 0 if
+    attention works with the default settings, else 1.
     """
-    logging.disable(logging.WARNING)  # what the library would log stands in the tables
+    logging.disable(logging.WARNING)  # the tables say what the library would log
     try:
         diagnosis = examine()
     finally:
@@ -37,7 +37,7 @@ def doctor(
 
 
 def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    """The diagnosis as plain values, with a `works` beside every list of problems."""
+    """The diagnosis as plain values, with `works` beside every list of problems."""
 
     def with_verdict(value: Any) -> Any:
         if isinstance(value, list):

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from relakit.cli.search_options import (
+from relakit.cli.translator_options import (
     BatchTokens,
     Beam,
     Device,
@@ -21,6 +21,8 @@ from relakit.cli.search_options import (
     Threads,
     load_translator,
 )
+from relakit.decode.settings import DEVICE, PRECISION, SearchSettings
+from relakit.metrics.settings import SAMPLES
 
 if TYPE_CHECKING:
     from relakit.metrics.bleu import CorpusScore
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 WHAT, OUTPUT = "What to score", "Output"
 WIDTH = 110
-"""Columns that a signature needs; folded it could not be copied."""
+"""Columns that a signature needs; it could not be copied if it were folded."""
 
 Translate = Callable[[Path, Sequence[str]], list[str]]
 
@@ -44,14 +46,16 @@ class Lines:
 def evaluate(
     model: Annotated[
         Path | None,
-        typer.Argument(help="A model directory; or give --hypothesis.", show_default=False),
+        typer.Argument(
+            metavar="MODEL", help="A model directory; or give --hypothesis.", show_default=False
+        ),
     ] = None,
     reference: Annotated[
         Path | None,
         typer.Option(help="The translations to compare with.", rich_help_panel=WHAT),
     ] = None,
     source: Annotated[
-        Path | None, typer.Option(help="What a model translates.", rich_help_panel=WHAT)
+        Path | None, typer.Option(help="What the model translates.", rich_help_panel=WHAT)
     ] = None,
     hypothesis: Annotated[
         Path | None,
@@ -66,7 +70,7 @@ def evaluate(
     ] = None,
     samples: Annotated[
         int, typer.Option(help="Draws of the test set for the comparison.", rich_help_panel=WHAT)
-    ] = 1000,
+    ] = SAMPLES,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)
     ] = False,
@@ -74,19 +78,19 @@ def evaluate(
         Path | None,
         typer.Option(help="Keep the model's translations in this file.", rich_help_panel=OUTPUT),
     ] = None,
-    beam: Beam = 4,
-    length_penalty: LengthPenalty = 0.6,
-    max_length: MaxLength = None,
-    batch_tokens: BatchTokens = 2048,
+    beam: Beam = SearchSettings.beam,
+    length_penalty: LengthPenalty = SearchSettings.length_penalty,
+    max_length: MaxLength = SearchSettings.max_length,
+    batch_tokens: BatchTokens = SearchSettings.batch_tokens,
     threads: Threads = None,
-    precision: PrecisionName = "fp32",
-    device: Device = "cpu",
+    precision: PrecisionName = PRECISION,
+    device: Device = DEVICE,
 ) -> None:
     """Score translations: sacreBLEU, chrF and tokenised BLEU, each with its signature.
 
-    relakit evaluate MODEL --source F --reference F translates and scores; relakit evaluate
-    --hypothesis F --reference F scores a file. With --baseline both outputs are compared by paired
-    bootstrap resampling (Koehn, 2004). Files are UTF-8, one sentence per line, plain, gzip or zstd.
+    relakit evaluate MODEL --source F --reference F translates, then scores; relakit evaluate
+    --hypothesis F --reference F scores a file. --baseline compares two outputs by paired bootstrap
+    resampling (Koehn, 2004). Files are UTF-8, one sentence per line, plain, gzip or zstd.
     """
     from relakit.metrics.bleu import METRICS, corpus_score
     from relakit.metrics.bootstrap import paired_bootstrap
@@ -152,7 +156,7 @@ def _checked_inputs(
 
 
 def _output_of(path: Path, references: Lines, sources: Lines | None, by_model: Translate) -> Lines:
-    """The lines of a file, or what a model makes of the sources."""
+    """The lines of a file, or a model's translations of the sources."""
     if sources is not None and path.is_dir():
         return Lines(str(path), by_model(path, sources.lines))
     lines = _read(path)
@@ -161,9 +165,9 @@ def _output_of(path: Path, references: Lines, sources: Lines | None, by_model: T
 
 
 def _read(path: Path) -> Lines:
-    from relakit.data.text_files import open_text
+    from relakit.data.lines import read_lines
 
-    lines = list(open_text(path))
+    lines = list(read_lines(path))
     if not lines:
         raise ValueError(f"{path} is empty")
     return Lines(str(path), lines)
@@ -173,7 +177,7 @@ def _check_as_many(lines: Lines, references: Lines) -> None:
     if len(lines.lines) != len(references.lines):
         raise ValueError(
             f"{lines.name} has {len(lines.lines):,} lines, {references.name} "
-            f"{len(references.lines):,}: they must have as many"
+            f"{len(references.lines):,}: they must have the same number"
         )
 
 
@@ -191,7 +195,7 @@ def _as_json(
 
 
 def render(scores: "list[CorpusScore]", compared: "list[Comparison]", console: Console) -> None:
-    """Print the scores, and what the comparison says if there is one."""
+    """Print the scores, and the comparison if there is one."""
     console.width = max(console.width, WIDTH)
     table = Table("metric", box=None, pad_edge=False)
     table.add_column("score", justify="right")

@@ -1,7 +1,9 @@
 """The `relakit` command: its subcommands, its own options, and how it reports errors."""
 
+import inspect
 import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated
 
@@ -12,6 +14,7 @@ from relakit.cli.analyze import analyze
 from relakit.cli.demo import demo
 from relakit.cli.doctor import doctor
 from relakit.cli.evaluate import evaluate
+from relakit.cli.generate import generate
 from relakit.cli.prepare import prepare
 from relakit.cli.train import train
 from relakit.cli.translate import translate
@@ -23,13 +26,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(doctor)
-app.command()(prepare)
-app.command()(train)
-app.command()(translate)
-app.command()(evaluate)
-app.command()(analyze)
+
+
+def _help(command: Callable[..., None]) -> str:
+    """The docstring without the line ends inside of paragraphs, which typer would keep."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+for command in (demo, doctor, generate, prepare, train, translate, evaluate, analyze):
+    app.command(help=_help(command))(command)
 app.add_typer(bench.app, name="bench")
 
 
@@ -52,7 +58,7 @@ def options(
 
 
 def main() -> None:
-    """Run the command line. Errors in what the user gave end in one line, not in a traceback."""
+    """Run the command line. The user's mistakes end in one line, not in a traceback."""
     try:
         app()
     except (OSError, ValueError) as error:

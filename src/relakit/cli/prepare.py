@@ -1,4 +1,4 @@
-"""`relakit prepare`: make a parallel corpus into token ids."""
+"""`relakit prepare`: turn a parallel corpus into token ids."""
 
 import resource
 import sys
@@ -9,11 +9,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from relakit.cli.preparing import preparation_bar
+from relakit.cli.stage_bar import stage_bar
+from relakit.data.prepared_format import PrepareSettings
 
 if TYPE_CHECKING:
-    from relakit.data.corpus import ParallelFiles
-    from relakit.data.prepare import PreparedReport
+    from relakit.data.parallel_files import ParallelFiles
+    from relakit.data.prepared_writer import PreparedSummary
 
 FilePair = tuple[Path, Path]
 CORPUS, ENCODING, OUTPUT = "The corpus", "How to encode it", "Output"
@@ -30,7 +31,9 @@ TableOption = Annotated[
 
 
 def prepare(
-    out: Annotated[Path, typer.Argument(help="The folder to write.", show_default=False)],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The folder to write.", show_default=False)
+    ],
     train: PairOption = None,
     valid: PairOption = None,
     test: PairOption = None,
@@ -40,8 +43,8 @@ def prepare(
     folder: Annotated[
         Path | None,
         typer.Option(
-            help="Where train.LANG is, and if there are such val(id).LANG or dev.LANG and "
-            "test*.LANG. Needs both languages.",
+            help="A folder with train.LANG and, optionally, valid.LANG (or val, validation, dev) "
+            "and test*.LANG. Needs both languages.",
             rich_help_panel=CORPUS,
         ),
     ] = None,
@@ -54,17 +57,19 @@ def prepare(
     vocab_size: Annotated[
         int | None,
         typer.Option(
-            help="Tokens for both languages; 8000 if not given.", rich_help_panel=ENCODING
+            help=f"Tokens for both languages together. \\[default: {PrepareSettings.vocab_size}]",
+            rich_help_panel=ENCODING,
         ),
     ] = None,
     max_tokens: Annotated[
         int,
         typer.Option(help="Drop pairs with more on either side.", rich_help_panel=ENCODING),
-    ] = 256,
+    ] = PrepareSettings.max_tokens,
     sample_lines: Annotated[
         int | None,
         typer.Option(
-            help="Learn the tokenizer from so many lines at most; 1000000 if not given.",
+            help="Learn the tokenizer from at most this many lines. "
+            f"\\[default: {PrepareSettings.sample_lines}]",
             rich_help_panel=ENCODING,
         ),
     ] = None,
@@ -81,14 +86,13 @@ def prepare(
         ),
     ] = False,
 ) -> None:
-    """Learn one BPE for both languages of a corpus and encode it for training.
+    """Learn one BPE for both languages of a corpus, and encode the corpus for training.
 
     Files are UTF-8 text, one sentence per line, plain or compressed with gzip or zstd.
 
     Pairs with an empty side and pairs that are too long are dropped and counted.
     """
-    from relakit.data.prepare import PrepareSettings
-    from relakit.data.prepare import prepare as run
+    from relakit.data import prepared_writer
     from relakit.data.tokenizer import Tokenizer
 
     pairs = {"train": train, "valid": valid, "test": test}
@@ -98,10 +102,9 @@ def prepare(
     for option, value in learning.items():
         if tokenizer is not None and value is not None:
             raise ValueError(f"{option} is for learning a tokenizer; leave it or --tokenizer out")
-    defaults = PrepareSettings()
     settings = PrepareSettings(
-        vocab_size=defaults.vocab_size if vocab_size is None else vocab_size,
-        sample_lines=defaults.sample_lines if sample_lines is None else sample_lines,
+        vocab_size=PrepareSettings.vocab_size if vocab_size is None else vocab_size,
+        sample_lines=PrepareSettings.sample_lines if sample_lines is None else sample_lines,
         max_tokens=max_tokens,
         source_language=source_lang,
         target_language=target_lang,
@@ -109,9 +112,11 @@ def prepare(
     chosen = None if tokenizer is None else Tokenizer.load(tokenizer)
 
     messages = Console(stderr=True, highlight=False)
-    with preparation_bar(messages) as bar:
-        report = run(splits, out, settings=settings, tokenizer=chosen, replace=force, progress=bar)
-    render(report, Console(highlight=False))
+    with stage_bar(messages) as bar:
+        summary = prepared_writer.prepare(
+            splits, out, settings=settings, tokenizer=chosen, replace=force, on_stage=bar
+        )
+    render(summary, Console(highlight=False))
 
 
 def choose_splits(
@@ -121,9 +126,9 @@ def choose_splits(
     source_language: str | None,
     target_language: str | None,
 ) -> "dict[str, ParallelFiles]":
-    """The splits that the options name, one by one or as a folder."""
-    from relakit.data.corpus import ParallelFiles
-    from relakit.data.corpus_folder import find_splits
+    """The splits that the options name, one by one or by their folder."""
+    from relakit.data.parallel_files import ParallelFiles
+    from relakit.data.text_folder import find_splits
 
     named: dict[str, ParallelFiles] = {}
     for split, pair in pairs.items():
@@ -145,12 +150,12 @@ def choose_splits(
     return find_splits(folder, source_language, target_language)
 
 
-def render(report: "PreparedReport", console: Console) -> None:
+def render(summary: "PreparedSummary", console: Console) -> None:
     """Print what was kept and what was dropped."""
     table = Table("split", box=None, pad_edge=False)
     for title in ("pairs", "kept", "empty", "too long", "source tokens", "target tokens"):
         table.add_column(title, justify="right")
-    for name, counts in report.splits.items():
+    for name, counts in summary.splits.items():
         numbers = (
             counts.read,
             counts.kept,
@@ -162,13 +167,13 @@ def render(report: "PreparedReport", console: Console) -> None:
         table.add_row(name, *(f"{number:,}" for number in numbers))
     console.print(table)
     console.print(
-        f"{report.vocabulary:,} tokens in the vocabulary, peak memory {_peak_mib():,.0f} MiB. "
-        f"The corpus is in {report.folder}.",
+        f"{summary.vocabulary:,} tokens in the vocabulary, peak memory {_peak_mib():,.0f} MiB. "
+        f"The corpus is in {summary.folder}.",
         soft_wrap=True,
     )
 
 
 def _peak_mib() -> float:
-    """The most memory that this process ever had."""
+    """The most memory that this process has used so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)

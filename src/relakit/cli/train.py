@@ -1,11 +1,16 @@
-"""``relakit train``: a model from a recipe."""
+"""`relakit train`: from a recipe to a model."""
 
 import os
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from relakit.train.run_folder import MODEL, RESULT, RUNS
+
+if TYPE_CHECKING:
+    from relakit.train.recipe import Recipe
 
 
 def train(
@@ -13,8 +18,8 @@ def train(
         str | None,
         typer.Argument(
             metavar="RECIPE",
-            help="A recipe that comes with relakit (--list shows them), or a TOML file. May be "
-            "left out with --resume.",
+            help="A recipe that comes with relakit (see --list), or a TOML file. Not needed with "
+            "--resume and --out.",
         ),
     ] = None,
     settings: Annotated[
@@ -23,16 +28,16 @@ def train(
             "--set",
             metavar="KEY=VALUE",
             help="Replace a setting of the recipe, such as training.epochs=3 or "
-            "data.folder=path/to/corpus. May be given several times.",
+            "data.folder=path/to/corpus. Repeatable.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="The run's folder. Default: runs/RECIPE."),
+        typer.Option("--out", metavar="DIR", help=f"The run's folder. \\[default: {RUNS}/RECIPE]"),
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on after the last checkpoint in the run's folder."),
+        typer.Option("--resume", help="Go on from the last checkpoint in the run's folder."),
     ] = False,
     show_list: Annotated[
         bool, typer.Option("--list", help="List the recipes that come with relakit, and exit.")
@@ -40,10 +45,10 @@ def train(
 ) -> None:
     """Train a translation model.
 
-    The run's folder holds the model directory (model/) when training is finished, the last
-    checkpoints, a log, and result.json with the verdict and the scores. A run that was stopped, by
-    whatever means, goes on with --resume and ends with the same weights. Under torchrun the same
-    command trains on several processes.
+    When training is finished, the run's folder holds the model directory (model/), the last
+    checkpoints, a log, and result.json with the verdict and the scores. However a run was stopped,
+    --resume takes it up and it ends with the same weights. Under torchrun the same command trains
+    on several processes.
 
     Exit status: 0 finished, 3 training failed (see result.json), 130 or 143 stopped by a signal.
     """
@@ -54,34 +59,32 @@ def train(
         return
     if recipe is None and not (resume and out is not None):
         raise typer.BadParameter(
-            f"name a recipe ({', '.join(recipe_names())}, or a .toml file); only with --resume "
-            "and --out it may be left out",
+            f"name a recipe ({', '.join(recipe_names())}, or a .toml file); it can be left out "
+            "only with --resume and --out",
             param_hint="RECIPE",
         )
     if recipe is None and settings:
         raise typer.BadParameter("--set changes a recipe: name it", param_hint="RECIPE")
     loaded = None if recipe is None else load_recipe(recipe, settings or ())
-    folder = out if out is not None else Path("runs") / Path(str(recipe)).stem
+    folder = out if out is not None else Path(RUNS) / Path(str(recipe)).stem
     _train(loaded, folder, resume)
 
 
-def _train(loaded: object, folder: Path, resume: bool) -> None:
+def _train(recipe: "Recipe | None", folder: Path, resume: bool) -> None:
     from rich.console import Console
 
-    from relakit.cli.preparing import preparation_bar
-    from relakit.train.recipe import Recipe
+    from relakit.cli.stage_bar import stage_bar
     from relakit.train.run import run_training
 
-    assert loaded is None or isinstance(loaded, Recipe)
     console = Console(stderr=True)
     result, ending = run_training(
-        loaded,
+        recipe,
         folder,
         resume=resume,
         console=console,
-        preparing=lambda: preparation_bar(console),
+        stage_bar=lambda: stage_bar(console),
     )
-    if int(os.environ.get("RANK", "0")) > 0:  # under torchrun, one process talks
+    if int(os.environ.get("RANK", "0")) > 0:  # under torchrun, only one process talks
         console.quiet = True
     style = {"finished": "green", "stopped": "yellow", "failed": "red"}[result.verdict]
     console.print(f"[{style}]{result.verdict}[/]: {result.reason}")
@@ -89,9 +92,9 @@ def _train(loaded: object, folder: Path, resume: bool) -> None:
         bleu = "" if scores.bleu is None else f", BLEU {scores.bleu:.2f}"
         console.print(f"{split}: loss {scores.loss:.3f}{bleu}", highlight=False)
     if result.verdict == "finished":
-        console.print(f"model: {folder / 'model'}", highlight=False, soft_wrap=True)
+        console.print(f"model: {folder / MODEL}", highlight=False, soft_wrap=True)
     elif result.verdict == "failed":
-        console.print(f"details: {folder / 'result.json'}", highlight=False, soft_wrap=True)
+        console.print(f"details: {folder / RESULT}", highlight=False, soft_wrap=True)
         raise typer.Exit(3)
     else:
         command = f"relakit train --resume --out {folder}"

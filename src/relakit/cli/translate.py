@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from relakit.cli.search_options import (
+from relakit.cli.translator_options import (
     BatchTokens,
     Beam,
     Device,
@@ -22,21 +22,24 @@ from relakit.cli.search_options import (
     Threads,
     load_translator,
 )
+from relakit.decode.settings import DEVICE, PRECISION, WINDOW, SearchSettings
 
 if TYPE_CHECKING:
-    from relakit.decode import Hypothesis
+    from relakit.decode.translator import Hypothesis
 
 INPUT_OUTPUT = "Input and output"
 BLOCK_BYTES = 1 << 20
 
 
 def translate(
-    model: Annotated[Path, typer.Argument(help="A model directory.", show_default=False)],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model directory.", show_default=False)
+    ],
     input_file: Annotated[
         Path | None,
         typer.Option(
             "--input",
-            help="Plain, gzip or zstd. [default: standard input]",
+            help="Plain, gzip or zstd. \\[default: standard input]",
             rich_help_panel=INPUT_OUTPUT,
         ),
     ] = None,
@@ -44,14 +47,14 @@ def translate(
         Path | None,
         typer.Option(
             "--output",
-            help="It appears when all is translated. [default: standard output]",
+            help="Appears when everything is translated. \\[default: standard output]",
             rich_help_panel=INPUT_OUTPUT,
         ),
     ] = None,
     nbest: Annotated[
         int | None,
         typer.Option(
-            help="Print that many translations of each line, at most --beam, as "
+            help="Print this many translations of each line, at most --beam, as "
             "'index ||| text ||| score'; the index counts lines from 0.",
             rich_help_panel=INPUT_OUTPUT,
         ),
@@ -68,26 +71,24 @@ def translate(
         bool,
         typer.Option(
             "--interactive",
-            help="Answer each line before the next is read, as is done on a terminal. Else lines "
-            "are read in windows and sorted by length, which is faster.",
+            help="Answer each line before reading the next, as on a terminal. Otherwise many lines "
+            "are read at a time and sorted by length, which is faster.",
             rich_help_panel=INPUT_OUTPUT,
         ),
     ] = False,
-    beam: Beam = 4,
-    length_penalty: LengthPenalty = 0.6,
-    max_length: MaxLength = None,
-    batch_tokens: BatchTokens = 2048,
+    beam: Beam = SearchSettings.beam,
+    length_penalty: LengthPenalty = SearchSettings.length_penalty,
+    max_length: MaxLength = SearchSettings.max_length,
+    batch_tokens: BatchTokens = SearchSettings.batch_tokens,
     threads: Threads = None,
-    precision: PrecisionName = "fp32",
-    device: Device = "cpu",
+    precision: PrecisionName = PRECISION,
+    device: Device = DEVICE,
 ) -> None:
-    """Translate lines of text, in their order.
+    """Translate text line by line, in its order.
 
-    One sentence per line, UTF-8. An empty line, or one of spaces, gives an empty line. A score is
-    the log-probability of a translation divided by the length penalty.
+    One sentence per line, UTF-8. A line that is empty or blank gives an empty line. A score is the
+    log-probability of a translation divided by the length penalty.
     """
-    from relakit.decode.translator import WINDOW
-
     translator = load_translator(model, threads=threads, precision=precision, device=device)
     is_terminal = input_file is None and sys.stdin.isatty()
     with _opened(output_file) as output, _progress(input_file) as counted:
@@ -108,14 +109,14 @@ def translate(
                     output.flush()
             output.flush()
         except BrokenPipeError:
-            # Whoever reads has enough. Python would complain when it flushes at its end.
+            # The reader has had enough; Python would complain when it flushes on exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def format_lines(
     index: int, hypotheses: "Sequence[Hypothesis]", *, as_nbest: bool, scores: bool
 ) -> Iterator[str]:
-    """What is printed for a line of the input."""
+    """What is printed for one line of the input."""
     for hypothesis in hypotheses:
         if as_nbest:
             yield f"{index} ||| {hypothesis.text} ||| {hypothesis.score:.4f}\n"
@@ -126,11 +127,11 @@ def format_lines(
 
 
 def count_lines(path: Path | None) -> int | None:
-    """How many lines are to come; None where that would mean to wait for them."""
+    """How many lines there will be; None if they would have to be waited for."""
     if path is not None:
-        from relakit.data.text_files import open_text
+        from relakit.data.lines import read_lines
 
-        return sum(1 for _ in open_text(path)) if path.is_file() else None
+        return sum(1 for _ in read_lines(path)) if path.is_file() else None
     if not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode):
         return None
     stream = sys.stdin.buffer
@@ -145,7 +146,7 @@ Counted = Callable[[Iterable["list[Hypothesis]"]], Iterable["list[Hypothesis]"]]
 
 @contextmanager
 def _progress(path: Path | None) -> Generator[Counted, None, None]:
-    """Counts what passes through, on a progress bar if there is somebody to see it."""
+    """Counts what passes through, on a progress bar if there is a terminal to show it."""
     messages = Console(stderr=True, highlight=False)
     total = count_lines(path) if messages.is_terminal else None
     if total is None:
@@ -157,9 +158,9 @@ def _progress(path: Path | None) -> Generator[Counted, None, None]:
 
 
 def _read(path: Path | None) -> Iterator[str]:
-    from relakit.data.text_files import decode_lines, open_text
+    from relakit.data.lines import decode_lines, read_lines
 
-    return decode_lines("standard input", sys.stdin.buffer) if path is None else open_text(path)
+    return decode_lines("standard input", sys.stdin.buffer) if path is None else read_lines(path)
 
 
 @contextmanager

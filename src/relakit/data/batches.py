@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from relakit.data.prepared import EncodedSide, EncodedSplit
+from relakit.data.prepared_reader import EncodedSide, EncodedSplit
 from relakit.data.tokenizer import BEGIN, END, PAD
 
 Integers = npt.NDArray[np.integer]
@@ -14,9 +14,9 @@ Integers = npt.NDArray[np.integer]
 
 @dataclass(frozen=True)
 class Batch:
-    """Token ids of n sentence pairs, filled up with PAD on the right.
+    """Token ids of n sentence pairs, padded with PAD on the right.
 
-    S and T are the numbers of tokens in the longest source and target.
+    S and T are the lengths of the longest source and target, in tokens.
     """
 
     source: npt.NDArray[np.int64]
@@ -24,7 +24,7 @@ class Batch:
     target_in: npt.NDArray[np.int64]
     """[n, T + 1], BEGIN before each sentence: what the decoder reads."""
     target_out: npt.NDArray[np.int64]
-    """[n, T + 1], END after each sentence: what it has to predict."""
+    """[n, T + 1], END after each sentence: what the decoder has to predict."""
     target_tokens: int
     """Entries of ``target_out`` that are not PAD."""
     indices: npt.NDArray[np.int64]
@@ -38,19 +38,15 @@ def make_batches(
     batch_tokens: int,
     seed: int,
     epoch: int,
-    max_sentences: int | None = None,
 ) -> list[npt.NDArray[np.int64]]:
     """The batches of one epoch, as indices of pairs; every pair is in exactly one of them.
 
-    The pairs are shuffled, sorted by length (so that pairs of equal lengths stay shuffled), cut
-    where the longer side, with its END and filled up, would exceed ``batch_tokens``, and the
-    batches shuffled. A single pair that exceeds it is a batch of its own. The same seed and epoch
-    give the same batches.
+    The pairs are shuffled, then sorted by length (pairs of equal lengths stay shuffled), cut where
+    the longer side, with END and padding, would exceed ``batch_tokens``, and the batches are
+    shuffled. A single pair that exceeds it is a batch of its own. Seed and epoch decide everything.
     """
     if batch_tokens < 1:
         raise ValueError(f"batch_tokens must be at least 1, got {batch_tokens}")
-    if max_sentences is not None and max_sentences < 1:
-        raise ValueError(f"max_sentences must be at least 1, got {max_sentences}")
     if len(source_lengths) != len(target_lengths):
         raise ValueError(
             f"there are {len(source_lengths):,} source lengths and {len(target_lengths):,} target "
@@ -61,21 +57,9 @@ def make_batches(
     random = np.random.default_rng((seed, epoch))
     order = _by_length(random.permutation(len(source_lengths)), source_lengths, target_lengths)
     widths = np.maximum(source_lengths, target_lengths)[order] + 1
-    bounds = _cut(widths, target_lengths[order], batch_tokens, max_sentences or len(order))
+    bounds = _cut(widths, target_lengths[order], batch_tokens)
     batches = np.split(order, bounds)
     return [batches[number] for number in random.permutation(len(batches))]
-
-
-def padding_share(
-    batches: Sequence[Integers], source_lengths: Integers, target_lengths: Integers
-) -> float:
-    """The share of PAD among the entries of all source and target matrices."""
-    entries = tokens = 0
-    for batch in batches:
-        for lengths in (source_lengths[batch], target_lengths[batch]):
-            entries += len(batch) * (int(lengths.max()) + 1)
-            tokens += len(batch) + int(lengths.sum())
-    return 1 - tokens / entries if entries else 0.0
 
 
 def collate(split: EncodedSplit, indices: npt.ArrayLike) -> Batch:
@@ -106,28 +90,26 @@ def _by_length(
 ) -> npt.NDArray[np.int64]:
     """Sort by target length, then by source length: rising and falling in turn.
 
-    From one target length to the next the source lengths then go on where they were, so a batch
-    with both has little padding.
+    At each new target length the source lengths go on where the last ones stopped, so a batch with
+    both has little padding.
     """
     longest = int(source_lengths.max())
     keys = target_lengths.astype(np.int64) * (longest + 1)
     keys += np.where(target_lengths % 2 == 0, source_lengths, longest - source_lengths)
-    # In the smallest type: numpy sorts 16 bits by counting, and memory matters for large corpora.
+    # The smallest type: NumPy sorts 16 bits by counting, and large corpora need the memory.
     keys = keys.astype(np.min_scalar_type(int(keys.max())))
     return shuffled[np.argsort(keys[shuffled], kind="stable")]
 
 
-def _cut(
-    widths: Integers, target_lengths: Integers, batch_tokens: int, max_sentences: int
-) -> npt.NDArray[np.int64]:
+def _cut(widths: Integers, target_lengths: Integers, batch_tokens: int) -> npt.NDArray[np.int64]:
     """Where batches start (except the first), each as large as the budget allows.
 
-    ``target_lengths`` do not fall, hence no batch has more sentences than its first target allows.
+    ``target_lengths`` never fall, so no batch has more sentences than its first target allows.
     """
     bounds: list[int] = []
     start, count = 0, len(widths)
     while start < count:
-        most = min(max_sentences, batch_tokens // (int(target_lengths[start]) + 1), count - start)
+        most = min(batch_tokens // (int(target_lengths[start]) + 1), count - start)
         sizes = np.maximum.accumulate(widths[start : start + most]) * np.arange(1, most + 1)
         start += max(1, int(np.searchsorted(sizes, batch_tokens, side="right")))
         bounds.append(start)
@@ -137,9 +119,9 @@ def _cut(
 def _gather(
     side: EncodedSide, indices: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The tokens of some sentences in a row, and how many each one has."""
+    """The tokens of some sentences in a row, and the length of each."""
     lengths = side.lengths[indices].astype(np.int64)
-    # Position within the row, plus how far the sentence's place in the file is from its place here.
+    # A token's position in the row, plus the distance of its sentence in the file from here.
     shifts = side.offsets[indices] - (np.cumsum(lengths) - lengths)
     positions = np.arange(int(lengths.sum())) + np.repeat(shifts, lengths)
     return side.tokens[positions].astype(np.int64), lengths

@@ -1,8 +1,8 @@
 """One BPE for both languages, on the bytes of words and of punctuation marks.
 
-Every text can be encoded, and comes back from its tokens as it was, except that it is then in
-Unicode's composed form (NFC) with single spaces between words. No token holds both letters and
-punctuation, or parts of two words. What looks like a special token in a text is text.
+Every text can be encoded and comes back from its tokens as it was, in Unicode's composed form
+(NFC) with single spaces between words. No token holds both letters and punctuation, or parts of two
+words. Text that looks like a special token is text.
 """
 
 import json
@@ -14,18 +14,19 @@ from typing import Final
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BytePairTokenizer
 
+from relakit.data.prepared_format import PrepareSettings
 from relakit.writing import write_whole
 
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
-"""By id. Bytes leave nothing unknown; the id is there for what other tools expect."""
+"""By id. With bytes nothing is unknown; that id is there because other tools expect it."""
 
 LONGEST_TOKEN: Final = 64
-"""Bytes; longer strings that repeat (rows of dots, addresses) are not worth a token."""
+"""Bytes; longer strings that recur (rows of dots, addresses) are not worth a token."""
 SMALLEST_VOCABULARY: Final = len(SPECIAL_TOKENS) + 256
 
-# The four characters that Python's str.split() takes for space and Unicode does not are included,
-# so that encoding and decoding agree on what a space is.
+# Includes the four characters that str.split() takes for spaces and Unicode does not, so that
+# encoding and decoding agree on what a space is.
 _SPACES: Final = r"[\s\x1c-\x1f]+"
 # A word; or a mark of punctuation or a symbol, alone or repeated; each with the space before it.
 _PIECES: Final = (
@@ -44,8 +45,8 @@ class Encoded:
     ids: list[int]
     spans: list[tuple[int, int]]
     """First character and the one after the last, in the text as it was given, without the space
-    before a word; never empty. Tokens that share a character of several bytes all have it, and a
-    token that is a space and nothing more has the span of the token that follows."""
+    before a word; never empty. Tokens that share a character of several bytes all span it, and a
+    token that is nothing but a space has the span of the token after it."""
 
 
 class Tokenizer:
@@ -94,7 +95,7 @@ class Tokenizer:
         return spaced.removeprefix(" ")
 
     def encode(self, text: str) -> Encoded:
-        """Token ids and their places in the text; no BEGIN and END."""
+        """Token ids and their places in the text, without BEGIN and END."""
         encoding = self._tokenizer.encode(text)
         return Encoded(ids=encoding.ids, spans=_spans(text, encoding.offsets))
 
@@ -103,22 +104,23 @@ class Tokenizer:
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text that tokens stand for, on one line; special tokens are left out."""
+        """The text of the tokens, on one line; special tokens are left out."""
         return self.decode_batch([ids])[0]
 
     def decode_batch(self, sentences: Iterable[Iterable[int]]) -> list[str]:
-        """The texts of many sentences."""
         ordinary = [[int(id) for id in ids if id >= len(SPECIAL_TOKENS)] for ids in sentences]
         texts = self._tokenizer.decode_batch(ordinary, skip_special_tokens=False)
-        # A model may write any bytes, line ends among them; a translation has to stay one line.
+        # A model may write any bytes, even line ends; a translation has to stay on one line.
         return [" ".join(text.split()) for text in texts]
 
 
-def learn_tokenizer(lines: Iterable[str], vocab_size: int, *, min_frequency: int = 2) -> Tokenizer:
-    """Learn a BPE from text, the same one every time.
+def learn_tokenizer(
+    lines: Iterable[str], vocab_size: int, *, min_frequency: int = PrepareSettings.min_frequency
+) -> Tokenizer:
+    """Learn a BPE from text: the same text gives the same one.
 
-    Memory grows with the number of different words, not of lines. Fewer than ``vocab_size`` tokens
-    are made if no further pair of tokens occurs ``min_frequency`` times.
+    Memory grows with the number of different words, not of lines. There are fewer than
+    ``vocab_size`` tokens if no more pairs of tokens occur ``min_frequency`` times.
 
     Raises:
         ValueError: the vocabulary is too small for all bytes, or there is no text.
@@ -201,10 +203,10 @@ def _check(tokenizer: BytePairTokenizer) -> None:
 
 
 def _spans(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Offsets of the library without spaces, and with the marks that were composed into letters.
+    """The library's offsets, without spaces, and with the marks that were composed into letters.
 
-    Of a letter and the marks that follow it, the library may name the letter alone: a token
-    therefore reaches to the start of the next one.
+    Of a letter and its combining marks, the library may name the letter alone; so a token reaches
+    to the start of the next one.
     """
     spans: list[tuple[int, int]] = []
     later_start = next_start = len(text)

@@ -9,8 +9,8 @@ A sentence is done when it has as many ended hypotheses as are wanted (``nbest``
 one can beat: its log-probability can only fall, so its score can at best become that of its present
 log-probability at the greatest length. Searching on would not change what is returned. With a beam
 of 1, which is greedy search, a sentence is done with its first ended hypothesis. A hypothesis of
-the greatest length can only go on with the end-of-sentence token, one that has not the least length
-yet can go on with everything else.
+the greatest length can only go on with the end-of-sentence token, one that is still too short with
+anything but that.
 """
 
 import math
@@ -20,52 +20,8 @@ from dataclasses import dataclass
 import torch
 from relakit.data.tokenizer import BEGIN, END, PAD
 from relakit.decode.candidates import Candidates
+from relakit.decode.settings import SearchSettings
 from relakit.decode.steps import DecoderSteps, RunningHypotheses
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchSettings:
-    """How to search."""
-
-    beam: int = 4
-    """Hypotheses that are followed at once; 1 is greedy search."""
-    length_penalty: float = 0.6
-    """alpha: 0 compares log-probabilities as they are, more favours longer translations."""
-    max_length: int | None = None
-    """Most tokens of a translation; None: twice those of its source, plus 20."""
-    min_length: int = 0
-    """Fewest tokens of a translation; with ``max_length`` it fixes the length, for benchmarks."""
-    nbest: int | None = None
-    """Hypotheses that are wanted; None: as many as the beam has."""
-
-    def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise ValueError(f"the beam must be at least 1, got {self.beam}")
-        if self.nbest is not None and not 1 <= self.nbest <= self.beam:
-            raise ValueError(f"nbest must be from 1 to the beam, {self.beam}, got {self.nbest}")
-        if not 0 <= self.length_penalty < math.inf:
-            raise ValueError(
-                f"the length penalty must be a number from 0 on, got {self.length_penalty}"
-            )
-        if self.max_length is not None and self.max_length < 1:
-            raise ValueError(f"the maximum length must be at least 1, got {self.max_length}")
-        if self.min_length < 0:
-            raise ValueError(f"the minimum length must be at least 0, got {self.min_length}")
-        if self.max_length is not None and self.min_length > self.max_length:
-            raise ValueError(
-                f"the minimum length {self.min_length} is above the maximum {self.max_length}"
-            )
-
-    @property
-    def wanted(self) -> int:
-        """How many hypotheses."""
-        return self.beam if self.nbest is None else self.nbest
-
-    def limit(self, source_length: int) -> int:
-        """Most tokens of a translation of that many source tokens, without end of sentence."""
-        if self.max_length is None:
-            return max(2 * source_length + 20, self.min_length)
-        return self.max_length
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any
 
 import torch
 from relakit.data.tokenizer import END, Tokenizer
-from relakit.decode.beam import Ended, SearchSettings, beam_search
+from relakit.decode.beam import Ended, beam_search
 from relakit.decode.selection import choose_steps
+from relakit.decode.settings import (
+    DEVICE,
+    PRECISION,
+    WINDOW,
+    Precision,
+    SearchSettings,
+    known_precision,
+)
 from relakit.model import ModelAbout, Transformer, load_model
 from relakit.model.directory import TOKENIZER_FILE
-
-Precision = Literal["fp32", "bf16", "int8", "auto"]
-
-BATCH_TOKENS: Final = 2048
-"""Source tokens that are translated at once, unless told otherwise."""
-WINDOW: Final = 2000
-"""Lines that a stream reads before it translates them, so that batches have lines of one length."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ class Translator:
         cls,
         folder: str | os.PathLike[str],
         *,
-        device: torch.device | str = "cpu",
-        precision: Precision = "fp32",
+        device: torch.device | str = DEVICE,
+        precision: Precision = PRECISION,
     ) -> "Translator":
         """Read a model directory.
 
@@ -82,10 +83,10 @@ class Translator:
         self,
         texts: Sequence[str],
         *,
-        beam: int = 4,
-        length_penalty: float = 0.6,
-        max_length: int | None = None,
-        batch_tokens: int = BATCH_TOKENS,
+        beam: int = SearchSettings.beam,
+        length_penalty: float = SearchSettings.length_penalty,
+        max_length: int | None = SearchSettings.max_length,
+        batch_tokens: int = SearchSettings.batch_tokens,
     ) -> list[str]:
         """The best translation of each text. An empty text, or one of spaces, has an empty one.
 
@@ -111,10 +112,10 @@ class Translator:
         texts: Sequence[str],
         *,
         nbest: int | None = None,
-        beam: int = 4,
-        length_penalty: float = 0.6,
-        max_length: int | None = None,
-        batch_tokens: int = BATCH_TOKENS,
+        beam: int = SearchSettings.beam,
+        length_penalty: float = SearchSettings.length_penalty,
+        max_length: int | None = SearchSettings.max_length,
+        batch_tokens: int = SearchSettings.batch_tokens,
     ) -> list[list[Hypothesis]]:
         """The ``nbest`` translations of each text, best first; None: all of the beam.
 
@@ -124,9 +125,13 @@ class Translator:
         if isinstance(texts, str):
             raise ValueError("texts must be a list of sentences, got a single string")
         settings = SearchSettings(
-            beam=beam, length_penalty=length_penalty, max_length=max_length, nbest=nbest
+            beam=beam,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            nbest=nbest,
+            batch_tokens=batch_tokens,
         )
-        return self._translate(texts, settings, batch_tokens)
+        return self._translate(texts, settings)
 
     def translate_stream(
         self,
@@ -134,10 +139,10 @@ class Translator:
         *,
         window: int = WINDOW,
         nbest: int | None = None,
-        beam: int = 4,
-        length_penalty: float = 0.6,
-        max_length: int | None = None,
-        batch_tokens: int = BATCH_TOKENS,
+        beam: int = SearchSettings.beam,
+        length_penalty: float = SearchSettings.length_penalty,
+        max_length: int | None = SearchSettings.max_length,
+        batch_tokens: int = SearchSettings.batch_tokens,
     ) -> Iterator[list[Hypothesis]]:
         """Translate lines as they come, in their order.
 
@@ -154,14 +159,17 @@ class Translator:
         if window < 1:
             raise ValueError(f"the window must be at least 1, got {window}")
         settings = SearchSettings(
-            beam=beam, length_penalty=length_penalty, max_length=max_length, nbest=nbest
+            beam=beam,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            nbest=nbest,
+            batch_tokens=batch_tokens,
         )
-        plan_batches([], batch_tokens)  # so that a wrong number is found before the first line
 
         def found() -> Iterator[list[Hypothesis]]:
             iterator = iter(lines)
             while texts := list(islice(iterator, window)):
-                yield from self._translate(texts, settings, batch_tokens)
+                yield from self._translate(texts, settings)
 
         return found()
 
@@ -170,11 +178,11 @@ class Translator:
         sources: Sequence[Sequence[int]],
         *,
         nbest: int | None = 1,
-        beam: int = 4,
-        length_penalty: float = 0.6,
-        max_length: int | None = None,
-        min_length: int = 0,
-        batch_tokens: int = BATCH_TOKENS,
+        beam: int = SearchSettings.beam,
+        length_penalty: float = SearchSettings.length_penalty,
+        max_length: int | None = SearchSettings.max_length,
+        min_length: int = SearchSettings.min_length,
+        batch_tokens: int = SearchSettings.batch_tokens,
     ) -> list[list[Ended]]:
         """`translate_nbest` for token ids, without special tokens, in and out.
 
@@ -186,25 +194,23 @@ class Translator:
             max_length=max_length,
             min_length=min_length,
             nbest=nbest,
+            batch_tokens=batch_tokens,
         )
-        return self._search(sources, settings, batch_tokens)
+        return self._search(sources, settings)
 
-    def _translate(
-        self, texts: Sequence[str], settings: SearchSettings, batch_tokens: int
-    ) -> list[list[Hypothesis]]:
+    def _translate(self, texts: Sequence[str], settings: SearchSettings) -> list[list[Hypothesis]]:
         sources = self.tokenizer.encode_batch(texts)
-        found = self._search(sources, settings, batch_tokens)
-        return [self._with_text(ended) for ended in found]
+        return [self._with_text(ended) for ended in self._search(sources, settings)]
 
     def _search(
-        self, sources: Sequence[Sequence[int]], settings: SearchSettings, batch_tokens: int
+        self, sources: Sequence[Sequence[int]], settings: SearchSettings
     ) -> list[list[Ended]]:
         found = [[Ended([], 0.0, 0.0)] for _ in sources]  # what an empty sentence gets
         lengths = [len(source) for source in sources]
         was_training = self.model.training
         self.model.eval()
         try:
-            for indices in plan_batches(lengths, batch_tokens):
+            for indices in plan_batches(lengths, settings.batch_tokens):
                 results = self._search_batch([sources[i] for i in indices], settings)
                 for index, result in zip(indices, results, strict=True):
                     found[index] = result
@@ -236,8 +242,6 @@ def plan_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
     The padded size of a batch, with one end-of-sentence token each, is at most ``batch_tokens``,
     but a batch has one sentence at least.
     """
-    if batch_tokens < 1:
-        raise ValueError(f"a batch must have at least 1 token, got {batch_tokens}")
     batches: list[list[int]] = []
     longest = 0
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -252,10 +256,7 @@ def plan_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
 
 def choose_dtype(precision: Precision, device: torch.device) -> torch.dtype:
     """The dtype to compute in."""
-    if precision not in get_args(Precision):
-        raise ValueError(
-            f"unknown precision {precision!r}; choose one of {', '.join(get_args(Precision))}"
-        )
+    known_precision(precision)
     if precision in ("fp32", "int8"):  # what is not in bytes is in float32
         return torch.float32
     if precision == "bf16":

@@ -1,6 +1,6 @@
 """BLEU and chrF of a corpus, computed by sacreBLEU; every score carries its signature."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -8,25 +8,21 @@ from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from relakit.metrics.settings import MetricName
+
 
 @dataclass(frozen=True)
 class CorpusScore:
     """A score of translations against their references, from 0 to 100."""
 
-    name: str
+    name: MetricName
     score: float
     signature: str
     """sacreBLEU's account of how it was computed."""
     sentences: int
 
     def to_json(self) -> dict[str, Any]:
-        """The fields by name."""
         return asdict(self)
-
-
-BLEU_NAME: Final = "BLEU"
-CHRF_NAME: Final = "chrF"
-TOKENISED_BLEU_NAME: Final = "tokenised BLEU"
 
 
 def bleu_metric() -> Metric:
@@ -43,38 +39,30 @@ def chrf_metric() -> Metric:
 def tokenised_bleu_metric() -> Metric:
     """What multi-bleu.perl computes on text that sacreBLEU's tokenizer ``intl`` has split.
 
-    That is no smoothing, mixed case. ``intl`` splits off all punctuation and symbols, hyphens too,
-    which makes it the nearest of sacreBLEU's tokenizers to the Moses tokenizer with ``-a`` that
-    such scores are usually reported with. They are not comparable between tokenizers.
+    That means mixed case and no smoothing. ``intl`` splits off all punctuation and symbols, hyphens
+    too: of sacreBLEU's tokenizers it is the nearest to the Moses tokenizer with ``-a``, which such
+    scores usually go with. Scores with different tokenizers cannot be compared.
     """
     return BLEU(tokenize="intl", smooth_method="none", force=True)
 
 
-METRICS: Final = {
-    BLEU_NAME: bleu_metric,
-    CHRF_NAME: chrf_metric,
-    TOKENISED_BLEU_NAME: tokenised_bleu_metric,
+METRICS: Final[dict[MetricName, Callable[[], Metric]]] = {
+    "BLEU": bleu_metric,
+    "chrF": chrf_metric,
+    "tokenised BLEU": tokenised_bleu_metric,
 }
-"""What makes each metric, by its name."""
+"""What makes each metric."""
 
 
 def bleu_score(hypotheses: Sequence[str], references: Sequence[str]) -> CorpusScore:
     """BLEU with sacreBLEU's default settings."""
-    return corpus_score(BLEU_NAME, hypotheses, references)
+    return corpus_score("BLEU", hypotheses, references)
 
 
-def chrf_score(hypotheses: Sequence[str], references: Sequence[str]) -> CorpusScore:
-    """chrF2 with sacreBLEU's default settings."""
-    return corpus_score(CHRF_NAME, hypotheses, references)
-
-
-def tokenised_bleu_score(hypotheses: Sequence[str], references: Sequence[str]) -> CorpusScore:
-    """Case-sensitive BLEU on tokenised text; see `tokenised_bleu_metric`."""
-    return corpus_score(TOKENISED_BLEU_NAME, hypotheses, references)
-
-
-def corpus_score(name: str, hypotheses: Sequence[str], references: Sequence[str]) -> CorpusScore:
-    """The score of a metric in METRICS; one reference for each hypothesis."""
+def corpus_score(
+    name: MetricName, hypotheses: Sequence[str], references: Sequence[str]
+) -> CorpusScore:
+    """The score by a metric, with one reference for each hypothesis."""
     check_counts(hypotheses, references)
     metric = METRICS[name]()
     score = metric.corpus_score(hypotheses, [references])
@@ -82,11 +70,11 @@ def corpus_score(name: str, hypotheses: Sequence[str], references: Sequence[str]
 
 
 def check_counts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    """Raise ValueError where they cannot belong together."""
+    """Raise ValueError if they cannot belong together."""
     if len(hypotheses) != len(references):
         raise ValueError(
             f"there are {len(hypotheses):,} translations and {len(references):,} references; "
-            "they must be as many"
+            "there must be one for each"
         )
     if not references:
         raise ValueError("there are no translations to score")

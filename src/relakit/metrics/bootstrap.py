@@ -1,37 +1,36 @@
 """Is one output better than another, or is it chance? Paired bootstrap resampling (Koehn, 2004).
 
-The test set is drawn anew many times, with replacement; both outputs are scored on the same draws.
-The draws are sacreBLEU's (its seed is 12345, or SACREBLEU_SEED from the environment).
+The test set is drawn many times, with replacement, and both outputs are scored on the same draws.
+The draws are sacreBLEU's (its seed is 12345, or SACREBLEU_SEED in the environment).
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 from sacrebleu.significance import PairedTest
 
-from relakit.metrics.bleu import BLEU_NAME, CHRF_NAME, METRICS, check_counts
-
-SAMPLES: Final = 1000
+from relakit.metrics.bleu import METRICS, check_counts
+from relakit.metrics.settings import COMPARED_BY, SAMPLES, MetricName
 
 
 @dataclass(frozen=True)
 class Resampled:
-    """One output's score, and what it would be on other test sets of the same kind."""
+    """The score of one output, and what it might be on other test sets of the same kind."""
 
     score: float
     """On the test set as it is."""
     mean: float
     """Over the draws."""
     interval: float
-    """Half the width of the range that 95% of the draws are in."""
+    """Half the width of the range that holds 95% of the draws."""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Two outputs by one metric."""
 
-    metric: str
+    metric: MetricName
     baseline: Resampled
     system: Resampled
     p_value: float
@@ -41,7 +40,7 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """What the system's score has more than the baseline's."""
+        """The system's score minus the baseline's."""
         return self.system.score - self.baseline.score
 
     def to_json(self) -> dict[str, Any]:
@@ -54,7 +53,7 @@ def paired_bootstrap(
     system: Sequence[str],
     references: Sequence[str],
     *,
-    metrics: Sequence[str] = (BLEU_NAME, CHRF_NAME),
+    metrics: Sequence[MetricName] = COMPARED_BY,
     samples: int = SAMPLES,
 ) -> list[Comparison]:
     """Compare two outputs of the same test set, by each of the metrics."""

@@ -11,13 +11,11 @@ from typing import NamedTuple
 import torch.nn.functional as F
 
 import torch
+from relakit.data.tokenizer import PAD
 from relakit.model.config import AttentionKind, ModelConfig
 from relakit.nn.variants import build_norm, resolve_attention
 from relakit.ops.attention import attention as attend
 from torch import Tensor, nn
-
-PADDING = 0
-"""The id that fills up shorter sentences."""
 
 
 class Memory(NamedTuple):
@@ -56,7 +54,7 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor) -> Memory:
         """Encode ``[batch, source]`` token ids, each sentence with its end-of-sentence token."""
-        mask = source != PADDING
+        mask = source != PAD
         # Sentences of one length need no mask, and attention is faster without. On a GPU the
         # question would make the host wait.
         is_padded = source.is_cuda or not bool(mask.all())

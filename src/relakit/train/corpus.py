@@ -2,16 +2,18 @@
 
 from pathlib import Path
 
-from relakit.data.corpus import ParallelFiles
-from relakit.data.corpus_folder import find_splits
 from relakit.data.generated import Split, write_corpus
-from relakit.data.prepare import PrepareSettings, Progress, prepare
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_reader import PreparedCorpus
+from relakit.data.prepared_writer import PrepareSettings, prepare
+from relakit.data.stages import OnStage, ignore_stage
+from relakit.data.text_folder import find_splits
 from relakit.train.recipe import DataSection
+from relakit.train.run_folder import TEXT
 
 
 def open_corpus(
-    data: DataSection, folder: Path, *, progress: Progress | None = None
+    data: DataSection, folder: Path, *, on_stage: OnStage = ignore_stage
 ) -> PreparedCorpus:
     """Open the recipe's corpus; text that is not prepared yet is, into ``folder``."""
     if data.prepared is not None:
@@ -24,23 +26,24 @@ def open_corpus(
                 source_language=data.source,
                 target_language=data.target,
             )
-            prepare(_text_files(data, folder), folder, settings=settings, progress=progress)
+            files = _text_files(data, folder, on_stage)
+            prepare(files, folder, settings=settings, on_stage=on_stage)
         corpus = PreparedCorpus.load(folder)
     if "train" not in corpus.splits:
         raise ValueError(f"{corpus.folder} has no split 'train', it has {', '.join(corpus.splits)}")
     return corpus
 
 
-def _text_files(data: DataSection, folder: Path) -> dict[str, ParallelFiles]:
+def _text_files(data: DataSection, folder: Path, on_stage: OnStage) -> dict[str, ParallelFiles]:
     if data.folder is not None:
         return find_splits(data.folder, data.source, data.target)
     assert data.generated is not None, "a recipe has one place for its data"
-    text = folder.with_name("text")
+    text = folder.with_name(TEXT)
     generated = data.generated
     sizes: dict[Split, int] = {
         "train": generated.train,
         "valid": generated.valid,
         "test": generated.test,
     }
-    write_corpus(text, sizes=sizes, seed=generated.seed)
+    write_corpus(text, sizes=sizes, seed=generated.seed, replace=True, on_stage=on_stage)
     return find_splits(text, data.source, data.target)

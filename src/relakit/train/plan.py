@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.data.batches import make_batches
-from relakit.data.prepared import EncodedSplit
+from relakit.data.prepared_reader import EncodedSplit
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from relakit.data.generator_settings import SEED, SIZES
+from relakit.data.prepared_format import PrepareSettings
+from relakit.decode.settings import PRECISION, FloatPrecision, SearchSettings
 from relakit.model.config import Count, ModelConfig, Share, known_attention, sized
 
 Positive = Annotated[float, Field(gt=0.0)]
 Natural = Annotated[int, Field(ge=0)]
-Precision = Literal["fp32", "bf16", "auto"]
 
 
 class Section(BaseModel):
@@ -21,11 +23,11 @@ class Section(BaseModel):
 class GeneratedData(Section):
     """A corpus that relakit generates by itself."""
 
-    train: Count = 30_000
+    train: Count = SIZES["train"]
     """Sentence pairs to train on."""
-    valid: Count = 500
-    test: Count = 500
-    seed: Natural = 1
+    valid: Count = SIZES["valid"]
+    test: Count = SIZES["test"]
+    seed: Natural = SEED
 
 
 class DataSection(Section):
@@ -41,9 +43,9 @@ class DataSection(Section):
     """The source language: how the files in ``folder`` end."""
     target: str = "de"
     """The target language."""
-    vocab_size: Count = 8000
+    vocab_size: Count = PrepareSettings.vocab_size
     """Entries of the joint BPE vocabulary."""
-    max_tokens: Count = 256
+    max_tokens: Count = PrepareSettings.max_tokens
     """Pairs with more tokens on a side are left out."""
 
     @field_validator("prepared", "folder")
@@ -123,7 +125,7 @@ class TrainingSection(Section):
     label_smoothing: Share = 0.1
     clip_norm: Annotated[float, Field(ge=0.0)] = 0.0
     """Gradients with a larger norm are scaled down to it; 0 for never."""
-    precision: Precision = "fp32"
+    precision: FloatPrecision = PRECISION
     """bf16: matrix products in bfloat16; auto: where the hardware has instructions for it."""
     seed: Natural = 1
     threads: Natural = 0
@@ -158,9 +160,9 @@ class ValidationSection(Section):
     """Translate the first so many only, on the way; 0 for all."""
     beam: Count = 1
     """Beam on the way."""
-    final_beam: Count = 4
+    final_beam: Count = SearchSettings.beam
     """Beam for the final scores of validation and test set."""
-    length_penalty: Annotated[float, Field(ge=0.0)] = 0.6
+    length_penalty: Annotated[float, Field(ge=0.0)] = SearchSettings.length_penalty
     patience: Natural = 0
     """Stop after so many validations without a better loss; 0 for never."""
 

@@ -1,15 +1,4 @@
-"""A training run in a folder, from recipe to model directory.
-
-::
-
-    OUT/recipe.json     what is trained
-    OUT/corpus/         the prepared corpus, unless the recipe names one
-    OUT/checkpoints/    the last few
-    OUT/log.jsonl       every update and validation
-    OUT/tensorboard/    curves, if TensorBoard is installed
-    OUT/model/          the model directory, when training is finished
-    OUT/result.json     verdict, scores and settings
-"""
+"""A training run in a folder, from recipe to model directory; `run_folder` says what it holds."""
 
 import json
 import shutil
@@ -22,8 +11,9 @@ from typing import Any, Final
 from rich.console import Console
 
 import torch
-from relakit.data.prepare import Progress
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_format import TOKENIZER_NAME
+from relakit.data.prepared_reader import PreparedCorpus
+from relakit.data.stages import OnStage, ignore_stage
 from relakit.model import ModelAbout, save_model
 from relakit.train.checkpoint import average_weights, find_checkpoints
 from relakit.train.corpus import open_corpus
@@ -33,22 +23,23 @@ from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import make_recipe
 from relakit.train.reporting import LogFile, Reporter, Reporters, TensorBoard
 from relakit.train.result import Result, Scores
+from relakit.train.run_folder import (
+    CHECKPOINTS,
+    CORPUS,
+    CURVES,
+    LOG,
+    MODEL,
+    RECIPE,
+    RESULT,
+    RUN_ENTRIES,
+    TEXT,
+)
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
 from relakit.writing import write_whole
 
-Preparing = Callable[[], AbstractContextManager[Progress | None]]
-
-RUN_ENTRIES: Final = (
-    "recipe.json",
-    "text",
-    "corpus",
-    "checkpoints",
-    "log.jsonl",
-    "tensorboard",
-    "model",
-    "result.json",
-)
+StageBar = Callable[[], AbstractContextManager[OnStage]]
+"""Opens what shows how far the preparation of the corpus is."""
 
 MAY_CHANGE: Final = (
     "description",
@@ -68,7 +59,7 @@ def run_training(
     *,
     resume: bool = False,
     console: Console | None = None,
-    preparing: Preparing = nullcontext,
+    stage_bar: StageBar = lambda: nullcontext(ignore_stage),
 ) -> tuple[Result, Ending]:
     """Train in ``folder``.
 
@@ -77,7 +68,7 @@ def run_training(
         folder: the run's folder.
         resume: go on after the last checkpoint.
         console: where to report; None for nowhere.
-        preparing: gives a context whose value is told how far the preparation of the corpus is.
+        stage_bar: shows how far the preparation of the corpus is.
     """
     recipe = _settle_recipe(recipe, folder, resume=resume)
     if recipe.training.threads:
@@ -88,12 +79,12 @@ def run_training(
         if world.is_main:
             _clear_other_corpus(recipe, folder)
             folder.mkdir(parents=True, exist_ok=True)
-            write_whole(folder / "recipe.json", f"{recipe.model_dump_json(indent=2)}\n".encode())
-            with preparing() as progress:
-                corpus = open_corpus(recipe.data, folder / "corpus", progress=progress)
+            write_whole(folder / RECIPE, f"{recipe.model_dump_json(indent=2)}\n".encode())
+            with stage_bar() as on_stage:
+                corpus = open_corpus(recipe.data, folder / CORPUS, on_stage=on_stage)
         world.wait()
         if not world.is_main:
-            corpus = open_corpus(recipe.data, folder / "corpus")
+            corpus = open_corpus(recipe.data, folder / CORPUS)
         with closing(_reporter(recipe, corpus, folder, world, console, resume)) as reporter:
             trainer = Trainer(recipe, corpus, folder, world, reporter)
             if resume and trainer.resume() is None:
@@ -101,7 +92,7 @@ def run_training(
             ending = trainer.run()
         result = _finish(trainer, ending)
         if world.is_main:
-            result.write(folder / "result.json")
+            result.write(folder / RESULT)
         world.wait()
     return result, ending
 
@@ -114,7 +105,7 @@ def _settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Reci
         return recipe
     if recipe is None:
         return before
-    if not find_checkpoints(folder / "checkpoints", interrupted=True):
+    if not find_checkpoints(folder / CHECKPOINTS, interrupted=True):
         return recipe  # it never came to its first checkpoint: nothing is lost
     if not resume:
         raise FileExistsError(
@@ -132,7 +123,7 @@ def _settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Reci
 
 def read_recipe(folder: Path) -> Recipe | None:
     """The recipe of the run in a folder; None if there is none."""
-    path = folder / "recipe.json"
+    path = folder / RECIPE
     if not path.exists():
         return None
     try:
@@ -157,7 +148,7 @@ def _clear_other_corpus(recipe: Recipe, folder: Path) -> None:
     """Remove the corpus that an earlier attempt prepared for another recipe."""
     before = read_recipe(folder)
     if before is not None and before.data != recipe.data:
-        for name in ("corpus", "text"):
+        for name in (CORPUS, TEXT):
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
@@ -181,9 +172,9 @@ def _reporter(
 ) -> Reporters:
     if not world.is_main:
         return Reporters([])
-    reporters: list[Reporter] = [LogFile(folder / "log.jsonl", resume=resume)]
+    reporters: list[Reporter] = [LogFile(folder / LOG, resume=resume)]
     if TensorBoard.is_installed():
-        reporters.append(TensorBoard(folder / "tensorboard"))
+        reporters.append(TensorBoard(folder / CURVES))
     reporters.append(Terminal(console, total_updates=_total_updates(recipe, corpus)))
     return Reporters(reporters)
 
@@ -262,5 +253,5 @@ def _save(trainer: Trainer, result: Result) -> None:
             "relakit": result.settings["relakit"],
         },
     )
-    tokenizer = trainer.corpus.folder / "tokenizer.json"
-    save_model(trainer.folder / "model", trainer.model.cpu(), tokenizer, about)
+    tokenizer = trainer.corpus.folder / TOKENIZER_NAME
+    save_model(trainer.folder / MODEL, trainer.model.cpu(), tokenizer, about)

@@ -8,7 +8,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import torch
 from relakit.data.batches import collate
-from relakit.data.prepared import EncodedSplit
+from relakit.data.prepared_reader import EncodedSplit
 from relakit.data.tokenizer import PAD
 from relakit.model import Transformer
 from relakit.train.distributed import World

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.prepared_reader import PreparedCorpus
 from relakit.decode.translator import choose_dtype
 from relakit.model import Transformer
 from relakit.train.checkpoint import (
@@ -25,6 +25,7 @@ from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.reporting import Reporter, UpdateReport, ValidationReport
 from relakit.train.result import Scores, Verdict
+from relakit.train.run_folder import CHECKPOINTS
 from relakit.train.step import GradientStep, WeightStep, make_optimizer, update_weights
 from relakit.train.validation import frequency_loss, split_scores
 
@@ -92,7 +93,7 @@ class Trainer:
     @property
     def checkpoints(self) -> Path:
         """Where checkpoints are."""
-        return self.folder / "checkpoints"
+        return self.folder / CHECKPOINTS
 
     def resume(self) -> Checkpoint | None:
         """Go back to the newest checkpoint, if there is one."""

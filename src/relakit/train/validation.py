@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 import torch
 from relakit.data.batches import collate, make_batches
-from relakit.data.prepared import EncodedSplit
+from relakit.data.prepared_reader import EncodedSplit
 from relakit.data.tokenizer import END, PAD, Tokenizer
 from relakit.decode.translator import Translator
 from relakit.metrics.bleu import bleu_score

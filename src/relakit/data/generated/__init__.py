@@ -3,29 +3,28 @@
 The German is a function of the English, so a perfect translation is possible.
 """
 
-from relakit.data.generated.corpus_files import write_corpus
-from relakit.data.generated.noise import NOISE_KINDS, plant_noise
+from relakit.data.generated.corpus_files import GeneratedCounts, write_corpus
+from relakit.data.generated.noise import plant_noise
 from relakit.data.generated.pairs import (
-    SPLITS,
     GeneratedPair,
-    Noise,
-    Split,
+    PlantedNoise,
     generate_pairs,
     join_words,
-    split_words,
     word_spans,
 )
+from relakit.data.generator_settings import NOISE_KINDS, SPLITS, NoiseKind, Split
 
 __all__ = [
     "NOISE_KINDS",
     "SPLITS",
+    "GeneratedCounts",
     "GeneratedPair",
-    "Noise",
+    "NoiseKind",
+    "PlantedNoise",
     "Split",
     "generate_pairs",
     "join_words",
     "plant_noise",
-    "split_words",
     "word_spans",
     "write_corpus",
 ]

@@ -1,76 +1,182 @@
-"""The generated corpus as files."""
+"""The generated corpus as a folder of text files.
+
+::
+
+    SPLIT.en, SPLIT.de              text, one sentence per line
+    SPLIT.links                     gold word alignments: "0-0 1-2", words counted from 0
+    SPLIT.en.tags, SPLIT.de.tags    a part-of-speech tag per word
+    train.noise                     with noise: "clean", or the kind, a tab and what was done
+    generated.json                  what was asked for, and the counts
+"""
 
 from __future__ import annotations
 
+import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 from relakit.data.generated.noise import plant_noise
-from relakit.data.generated.pairs import SPLITS, GeneratedPair, Split, generate_pairs
+from relakit.data.generated.pairs import GeneratedPair, generate_pairs
+from relakit.data.generator_settings import SEED, NoiseKind, Split, check_shares, known_split
+from relakit.data.stages import OnStage, ignore_stage
+from relakit.writing import whole_folder
+
+DOCUMENT_NAME: Final = "generated.json"
+FORMAT: Final = "relakit generated corpus"
+VERSION: Final = 1
+CLEAN: Final = "clean"
+"""The label of a pair without noise."""
+_ENDINGS: Final = ("en", "de", "links", "en.tags", "de.tags")
+_STEP: Final = 1000
+"""Pairs between two calls of ``on_stage``."""
+_NO_NOISE: Final[Mapping[NoiseKind, float]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratedCounts:
+    """What a split holds."""
+
+    pairs: int
+    source_words: int
+    target_words: int
+    links: int
+    noise: dict[str, int]
+    """Noisy pairs of each kind."""
 
 
 def write_corpus(
-    folder: str | Path,
+    folder: str | os.PathLike[str],
     *,
     sizes: Mapping[Split, int],
-    seed: int = 1,
-    noise_share: float = 0.0,
-) -> list[Path]:
-    """Writes the splits named in `sizes`, and returns the files.
+    seed: int = SEED,
+    noise: Mapping[NoiseKind, float] = _NO_NOISE,
+    replace: bool = False,
+    on_stage: OnStage = ignore_stage,
+) -> dict[Split, GeneratedCounts]:
+    """Generate the splits named in ``sizes`` into a folder, which appears when all is written.
 
-    Line by line, for a split such as "train": `train.en` and `train.de`, text; `train.links`, the
-    gold alignment ("0-0 1-2"); `train.en.tags` and `train.de.tags`, one tag per word. With noise,
-    which goes into the training split only, `train.noise`: the kind of noise, or "clean".
-    The files appear when all of them are complete. Memory does not grow with the training split.
+    Args:
+        folder: where to write.
+        sizes: the number of sentence pairs of each split.
+        seed: other seeds give other sentences.
+        noise: the share of training pairs to make noisy in each way. Other splits stay clean, so
+            that what is measured on them means something.
+        replace: replace a corpus that was generated earlier.
+        on_stage: told how far the work is.
+
+    Memory does not grow with the training split.
+
+    Raises:
+        FileExistsError: the folder exists, and ``replace`` is False or it holds something else.
     """
-    for split in sizes:
-        if split not in SPLITS:
-            raise ValueError(f"sizes must name splits among {', '.join(SPLITS)}, got {split!r}")
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    unfinished: list[tuple[Path, Path]] = []
-    try:
+    for split, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"{known_split(split)} must have at least 1 pair, got {size}")
+        known_split(split)
+    check_shares(noise)
+    check_folder(folder, replace=replace)
+    counts: dict[Split, GeneratedCounts] = {}
+    with whole_folder(folder) as unfinished:
         for split, size in sizes.items():
             pairs = generate_pairs(size, seed=seed, split=split)
-            is_noisy = split == "train" and noise_share > 0
+            is_noisy = split == "train" and any(noise.values())
             if is_noisy:
-                pairs = plant_noise(pairs, share=noise_share, seed=seed)
-            unfinished += _write_split(folder, split, pairs, is_noisy)
-        for temporary, final in unfinished:
-            os.replace(temporary, final)
-    finally:
-        for temporary in folder.glob(f"*{_suffix()}"):
-            temporary.unlink(missing_ok=True)
-    if "train" in sizes and not noise_share:
-        # Labels of an earlier corpus would be taken for this one's.
-        (folder / "train.noise").unlink(missing_ok=True)
-    return [final for _, final in unfinished]
+                pairs = plant_noise(pairs, shares=noise, seed=seed)
+            counts[split] = _write_split(unfinished, split, pairs, size, is_noisy, on_stage)
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "seed": seed,
+            "noise": dict(noise),
+            "splits": {split: asdict(its_counts) for split, its_counts in counts.items()},
+        }
+        text = json.dumps(document, indent=1) + "\n"
+        (unfinished / DOCUMENT_NAME).write_text(text, encoding="utf-8")
+    return counts
 
 
-def _suffix() -> str:
-    return f".unfinished-{os.getpid()}"
+def check_folder(folder: Path, *, replace: bool) -> None:
+    """Refuse to replace anything but an earlier generated corpus."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise FileExistsError(f"{folder} exists already, and is not a folder")
+    names = {path.name for path in folder.iterdir()}
+    if not names:
+        return
+    foreign = sorted(names - _own_names(folder))
+    if foreign:
+        raise FileExistsError(
+            f"{folder} holds {foreign[0]!r}, which is no part of a generated corpus; choose "
+            "another folder"
+        )
+    if not replace:
+        raise FileExistsError(
+            f"{folder} holds a generated corpus already; --force replaces it, or choose another"
+        )
+
+
+def _own_names(folder: Path) -> set[str]:
+    """The files that belong to the generated corpus in a folder; none if there is no such corpus.
+
+    Text files of the same names may be somebody's own corpus.
+    """
+    try:
+        document = json.loads((folder / DOCUMENT_NAME).read_bytes())
+        if document["format"] != FORMAT:
+            return set()
+        splits: list[str] = list(document["splits"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    names = {f"{split}.{ending}" for split in splits for ending in (*_ENDINGS, "noise")}
+    return {DOCUMENT_NAME, *names}
 
 
 def _write_split(
-    folder: Path, split: Split, pairs: Iterator[GeneratedPair], is_noisy: bool
-) -> list[tuple[Path, Path]]:
-    """Writes under temporary names; returns them with the final ones."""
-    names = [f"{split}.{ending}" for ending in ("en", "de", "links", "en.tags", "de.tags")]
-    if is_noisy:
-        names.append(f"{split}.noise")
-    paths = [(folder / f"{name}{_suffix()}", folder / name) for name in names]
+    folder: Path,
+    split: Split,
+    pairs: Iterator[GeneratedPair],
+    size: int,
+    is_noisy: bool,
+    on_stage: OnStage,
+) -> GeneratedCounts:
+    stage = f"generating {split}"
+    on_stage(stage, 0, size)
+    source_words = target_words = links = 0
+    noise: Counter[str] = Counter()
+    endings = (*_ENDINGS, "noise") if is_noisy else _ENDINGS
     with ExitStack() as stack:
         files = [
-            stack.enter_context(temporary.open("w", encoding="utf-8", newline="\n"))
-            for temporary, _ in paths
+            stack.enter_context(
+                (folder / f"{split}.{ending}").open("w", encoding="utf-8", newline="\n")
+            )
+            for ending in endings
         ]
-        for pair in pairs:
+        for number, pair in enumerate(pairs, start=1):
             # Without noise there is no file for the label, the last of the fields.
             for file, field in zip(files, _fields(pair), strict=False):
                 file.write(field + "\n")
-    return paths
+            source_words += len(pair.source)
+            target_words += len(pair.target)
+            links += len(pair.links)
+            if pair.noise is not None:
+                noise[pair.noise.kind] += 1
+            if number % _STEP == 0 or number == size:
+                on_stage(stage, number, size)
+    return GeneratedCounts(
+        pairs=size,
+        source_words=source_words,
+        target_words=target_words,
+        links=links,
+        noise=dict(sorted(noise.items())),
+    )
 
 
 def _fields(pair: GeneratedPair) -> tuple[str, ...]:
@@ -80,5 +186,5 @@ def _fields(pair: GeneratedPair) -> tuple[str, ...]:
         " ".join([f"{left}-{right}" for left, right in pair.links]),
         " ".join(pair.source_tags),
         " ".join(pair.target_tags),
-        pair.noise or "clean",
+        CLEAN if pair.noise is None else f"{pair.noise.kind}\t{pair.noise.what}",
     )

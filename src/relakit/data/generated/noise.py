@@ -1,21 +1,20 @@
-"""Noise planted into generated pairs, with labels."""
+"""Noise planted into generated pairs, each labelled with what was done to it."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from random import Random
-from typing import Final, get_args
+from typing import Final, NamedTuple
 
-from relakit.data.generated.pairs import PUNCTUATION, GeneratedPair, Noise
+from relakit.data.generated.pairs import PUNCTUATION, GeneratedPair, PlantedNoise
+from relakit.data.generator_settings import NoiseKind, check_shares
 
-NOISE_KINDS: Final[tuple[Noise, ...]] = get_args(Noise)
-
-# Targets of the last clean pairs, which shuffled pairs take theirs from.
+# How many of the last clean pairs are kept for shuffled pairs to take their targets from.
 _DONORS: Final = 64
 
-# German phrases and their tags; they have no counterpart in any source.
+# German phrases with their tags; no source has a counterpart for them.
 _INSERTIONS: Final = tuple(
     (tuple(words.split()), tuple(tags.split()))
     for words, tags in (
@@ -49,61 +48,70 @@ _FRENCH_ENDINGS: Final = (
 )
 
 
-def plant_noise(
-    pairs: Iterable[GeneratedPair],
-    *,
-    share: float,
-    seed: int,
-    kinds: Sequence[Noise] = NOISE_KINDS,
-) -> Iterator[GeneratedPair]:
-    """The pairs in their order, about `share` of them made noisy and labelled.
+class _Donor(NamedTuple):
+    line: int
+    pair: GeneratedPair
 
-    Links are kept as far as they still hold: none in pairs whose target translates nothing of the
-    source. Only a few targets are held in memory. A shuffled pair takes the target of an earlier
-    clean pair; while there is none to take, another kind is planted, or none if `kinds` allows no
-    other.
+
+def plant_noise(
+    pairs: Iterable[GeneratedPair], *, shares: Mapping[NoiseKind, float], seed: int
+) -> Iterator[GeneratedPair]:
+    """The pairs in their order, about the given share of them made noisy in each way, and labelled.
+
+    Links are kept as far as they still hold: none where the target translates nothing of the
+    source. Memory does not grow with the corpus. A shuffled pair takes the target of an earlier
+    clean pair; while there is none to take, one of the other kinds is planted instead, and nothing
+    if no other kind is asked for.
     """
-    if not 0 <= share <= 1:
-        raise ValueError(f"share must be from 0 to 1, got {share}")
-    unknown = [kind for kind in kinds if kind not in NOISE_KINDS]
-    if unknown or not kinds:
-        given = repr(unknown[0]) if unknown else "none"
-        raise ValueError(f"kinds must be among {', '.join(NOISE_KINDS)}, got {given}")
-    return _plant(pairs, share, seed, tuple(kinds))
+    check_shares(shares)
+    return _plant(pairs, {kind: share for kind, share in shares.items() if share}, seed)
 
 
 def _plant(
-    pairs: Iterable[GeneratedPair], share: float, seed: int, kinds: tuple[Noise, ...]
+    pairs: Iterable[GeneratedPair], shares: Mapping[NoiseKind, float], seed: int
 ) -> Iterator[GeneratedPair]:
     random = Random(f"relakit noise {seed}")
-    donors: deque[GeneratedPair] = deque(maxlen=_DONORS)
-    for pair in pairs:
-        # The same number of draws for every pair, so that more noise keeps what less noise had.
+    donors: deque[_Donor] = deque(maxlen=_DONORS)
+    total = sum(shares.values())
+    others: dict[NoiseKind, float] = {
+        kind: share for kind, share in shares.items() if kind != "shuffled"
+    }
+    for line, pair in enumerate(pairs, start=1):
+        # Four draws for every pair, whatever becomes of it: with twice the shares, the pairs that
+        # were noisy before are so again.
         is_noisy, kind_draw, first, second = (random.random() for _ in range(4))
-        if is_noisy >= share:
-            donors.append(pair)
+        kind = _choose(shares, kind_draw) if is_noisy < total else None
+        if kind == "shuffled" and not any(donor.pair.target != pair.target for donor in donors):
+            kind = _choose(others, kind_draw) if others else None
+        if kind is None:
+            donors.append(_Donor(line, pair))
             yield pair
-            continue
-        kind = kinds[int(kind_draw * len(kinds))]
-        if kind == "shuffled" and not any(donor.target != pair.target for donor in donors):
-            others = [other for other in kinds if other != "shuffled"]
-            if not others:
-                donors.append(pair)
-                yield pair
-                continue
-            kind = others[int(kind_draw * len(others))]
-        yield _make_noisy(pair, kind, first, second, donors)
+        else:
+            yield _make_noisy(pair, kind, first, second, donors)
+
+
+def _choose(shares: Mapping[NoiseKind, float], draw: float) -> NoiseKind:
+    """A kind with a probability in proportion to its share; ``draw`` is from 0 to 1."""
+    kinds = list(shares)
+    rest = draw * sum(shares.values())
+    for kind in kinds:
+        rest -= shares[kind]
+        if rest < 0:
+            return kind
+    return kinds[-1]  # where rounding left a little of the rest
 
 
 def _make_noisy(
-    pair: GeneratedPair, kind: Noise, first: float, second: float, donors: deque[GeneratedPair]
+    pair: GeneratedPair, kind: NoiseKind, first: float, second: float, donors: deque[_Donor]
 ) -> GeneratedPair:
     if kind == "shuffled":
-        others = [donor for donor in donors if donor.target != pair.target]
-        donor = others[int(first * len(others))]
-        return _with_target(pair, kind, donor.target, donor.target_tags)
+        others = [donor for donor in donors if donor.pair.target != pair.target]
+        line, donor = others[int(first * len(others))]
+        label = PlantedNoise(kind, f"target of line {line}")
+        return _with_target(pair, label, donor.target, donor.target_tags)
     if kind == "copied":
-        return _with_target(pair, kind, pair.source, pair.source_tags)
+        label = PlantedNoise(kind, "target is the source")
+        return _with_target(pair, label, pair.source, pair.source_tags)
     if kind == "language":
         return _in_french(pair, first, second)
     if kind == "truncated":
@@ -112,9 +120,9 @@ def _make_noisy(
 
 
 def _with_target(
-    pair: GeneratedPair, kind: Noise, target: tuple[str, ...], tags: tuple[str, ...]
+    pair: GeneratedPair, label: PlantedNoise, target: tuple[str, ...], tags: tuple[str, ...]
 ) -> GeneratedPair:
-    return replace(pair, target=target, target_tags=tags, links=(), noise=kind)
+    return replace(pair, target=target, target_tags=tags, links=(), noise=label)
 
 
 def _truncated(pair: GeneratedPair, first: float) -> GeneratedPair:
@@ -125,7 +133,7 @@ def _truncated(pair: GeneratedPair, first: float) -> GeneratedPair:
         target=pair.target[:kept],
         target_tags=pair.target_tags[:kept],
         links=tuple(link for link in pair.links if link[1] < kept),
-        noise="truncated",
+        noise=PlantedNoise("truncated", f"kept {kept} of {len(pair.target)} words"),
     )
 
 
@@ -139,7 +147,7 @@ def _with_insertion(pair: GeneratedPair, first: float, second: float) -> Generat
         target=(*pair.target[:place], *words, *pair.target[place:]),
         target_tags=(*pair.target_tags[:place], *tags, *pair.target_tags[place:]),
         links=tuple((left, right if right < place else right + size) for left, right in pair.links),
-        noise="inserted",
+        noise=PlantedNoise("inserted", f"words {place}-{place + size - 1}: {' '.join(words)}"),
     )
 
 
@@ -157,4 +165,4 @@ def _in_french(pair: GeneratedPair, first: float, second: float) -> GeneratedPai
     words = tuple(text.split())
     # X is the universal tag of foreign words.
     tags = tuple("PUNCT" if word in PUNCTUATION else "X" for word in words)
-    return _with_target(pair, "language", words, tags)
+    return _with_target(pair, PlantedNoise("language", "target is French"), words, tags)

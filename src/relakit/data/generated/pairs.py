@@ -6,27 +6,29 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Final, Literal, TypeAlias
+from typing import Final, NamedTuple
 
 from relakit.data.generated.phrases import Phrase
 from relakit.data.generated.sentences import SentenceSampler
 from relakit.data.generated.words import Token
-
-Split: TypeAlias = Literal["train", "valid", "test"]
-SPLITS: Final[tuple[Split, ...]] = ("train", "valid", "test")
-Noise: TypeAlias = Literal["shuffled", "inserted", "truncated", "language", "copied"]
-"""What was done to a pair: another pair's target; a phrase put into the target; the target's end
-cut off; a target in a third language; the source as target."""
+from relakit.data.generator_settings import SEED, NoiseKind, Split, known_split
 
 PUNCTUATION: Final = frozenset(".,?!")
 
-# Shares of all sentences, in percent: the rest is for training.
+# Of all sentences; the rest is for training.
 _VALID_PERCENT: Final = 10
 _TEST_PERCENT: Final = 10
 
-
 _LONGEST: Final = 28
 """English words of the longest sentences."""
+
+
+class PlantedNoise(NamedTuple):
+    """What was done to a pair to make it noisy."""
+
+    kind: NoiseKind
+    what: str
+    """For people: which words, or from which line."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,8 @@ class GeneratedPair:
     source_tags: tuple[str, ...]
     """Universal part-of-speech tags."""
     target_tags: tuple[str, ...]
-    noise: Noise | None = None
-    """What was planted, or None for a clean pair."""
+    noise: PlantedNoise | None = None
+    """None for a clean pair."""
 
     @property
     def source_text(self) -> str:
@@ -62,18 +64,6 @@ class GeneratedPair:
     def target_spans(self) -> tuple[tuple[int, int], ...]:
         """Start and end of every target word in `target_text`."""
         return word_spans(self.target)
-
-    @property
-    def unaligned_source(self) -> tuple[int, ...]:
-        """Source words without counterpart, such as the "does" of a question."""
-        linked = {left for left, _ in self.links}
-        return tuple(word for word in range(len(self.source)) if word not in linked)
-
-    @property
-    def unaligned_target(self) -> tuple[int, ...]:
-        """Target words without counterpart, such as the comma before a relative clause."""
-        linked = {right for _, right in self.links}
-        return tuple(word for word in range(len(self.target)) if word not in linked)
 
 
 def join_words(words: Sequence[str]) -> str:
@@ -95,34 +85,24 @@ def word_spans(words: Sequence[str]) -> tuple[tuple[int, int], ...]:
     return tuple(spans)
 
 
-def split_words(text: str) -> tuple[str, ...]:
-    """The words of a text that `join_words` wrote."""
-    words: list[str] = []
-    for chunk in text.split():
-        stem = chunk.rstrip(".,?!")
-        if stem:
-            words.append(stem)
-        words += chunk[len(stem) :]
-    return tuple(words)
-
-
-def generate_pairs(count: int, *, seed: int = 1, split: Split = "train") -> Iterator[GeneratedPair]:
+def generate_pairs(
+    count: int, *, seed: int = SEED, split: Split = "train"
+) -> Iterator[GeneratedPair]:
     """The first `count` pairs of the split's sequence for this seed.
 
-    A sentence belongs to the same split under every seed, decided by a checksum of its German
-    words; the German follows from the English, so splits share no sentence on either side.
-    In `valid` and `test` no pair comes twice, for which every pair's checksum is remembered;
-    `train` repeats short sentences now and then and needs no memory.
+    A checksum of its German words decides which split a sentence belongs to, whatever the seed; the
+    German follows from the English, so splits share no sentence on either side. In `valid` and
+    `test` no pair comes twice, which takes a checksum per pair in memory; `train` repeats short
+    sentences now and then and takes none.
     """
     if count < 0:
         raise ValueError(f"count must not be negative, got {count}")
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
-    return _draw_pairs(count, seed, split)
+    return _draw_pairs(count, seed, known_split(split))
 
 
 def _draw_pairs(count: int, seed: int, split: Split) -> Iterator[GeneratedPair]:
-    # A string seeds through SHA-512: the same everywhere, and unlike for every seed and split.
+    # A string is hashed with SHA-512 to seed: the same on every machine, and every seed and split
+    # gets a sequence of its own.
     sampler = SentenceSampler(Random(f"relakit {split} {seed}").random)
     low, high = _bounds(split)
     seen: set[tuple[int, int]] | None = None if split == "train" else set()

@@ -179,7 +179,7 @@ class PhraseSampler:
         self.draw = draw
 
     def pick(self, choices: Sequence[Item]) -> Item:
-        """One of the choices, the first ones more often: how frequent words are is uneven."""
+        """One of the choices, the first ones more often: word frequencies are uneven."""
         share = self.draw()
         return choices[int(share * share * len(choices))]
 
@@ -291,7 +291,7 @@ class PhraseSampler:
         return prepositional_phrase(english, german, inner)
 
     def place_phrase(self, noun: Noun, case: int) -> Phrase:
-        """Mostly with the plain article, as places are spoken of."""
+        """Mostly with the plain article, as people speak of places."""
         if self.draw() < 0.6:
             return noun_phrase(noun, case, THE, is_plural=False)
         return self.noun_phrase(noun, case)

@@ -1,12 +1,12 @@
-"""Make a corpus into token ids: check it, learn a tokenizer, encode, in bounded memory.
+"""Turn text into a prepared corpus: check it, learn a tokenizer, encode; in bounded memory.
 
-The files are read three times, as streams. The first time finds every mistake in them before the
-long work begins, and counts the pairs, so that the tokenizer can learn from lines spread evenly.
+The files are read three times, as streams. The first pass finds every mistake before the long work
+begins, and counts the pairs, so that the tokenizer can learn from lines spread evenly.
 """
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
@@ -15,8 +15,8 @@ from typing import BinaryIO, Final
 
 import numpy as np
 
-from relakit.data.corpus import ParallelFiles, read_pairs
-from relakit.data.corpus_format import (
+from relakit.data.parallel_files import ParallelFiles, read_pairs
+from relakit.data.prepared_format import (
     DOCUMENT_NAME,
     OFFSET_TYPE,
     SIDES,
@@ -29,13 +29,11 @@ from relakit.data.corpus_format import (
     token_type,
     tokens_name,
 )
+from relakit.data.stages import OnStage, ignore_stage
 from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, learn_tokenizer
 from relakit.writing import whole_folder
 
-__all__ = ["PrepareSettings", "PreparedReport", "Progress", "SplitCounts", "prepare"]
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with what is being done, how many pairs are done, and how many there are if known."""
+__all__ = ["PrepareSettings", "PreparedSummary", "SplitCounts", "prepare"]
 
 CHUNK_PAIRS: Final = 8192
 CHUNK_CHARACTERS: Final = 1 << 22
@@ -43,7 +41,7 @@ SPLIT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreparedReport:
+class PreparedSummary:
     """What `prepare` did."""
 
     folder: Path
@@ -59,29 +57,30 @@ def prepare(
     settings: PrepareSettings | None = None,
     tokenizer: Tokenizer | None = None,
     replace: bool = False,
-    progress: Progress | None = None,
-) -> PreparedReport:
-    """Encode the splits of a corpus into a folder, which is there only once all is done.
+    on_stage: OnStage = ignore_stage,
+) -> PreparedSummary:
+    """Encode the splits of a corpus into a folder, which appears when everything is done.
 
     The tokenizer is learned from the split "train" unless one is given.
 
     Raises:
         ValueError: what is wrong with the corpus, where, and what to do.
-        FileExistsError: the folder is there already and ``replace`` is False.
+        FileExistsError: the folder exists, and ``replace`` is False or it holds something else.
     """
     settings = settings or PrepareSettings()
-    tell = progress or _ignore
     _check_inputs(splits, learn=tokenizer is None)
     _check_folder(folder, replace)
-    totals = {name: _count_pairs(name, files, tell) for name, files in splits.items()}
+    totals = {name: _count_pairs(name, files, on_stage) for name, files in splits.items()}
     with whole_folder(folder) as unfinished:
         if tokenizer is None:
-            lines = _sample_lines(splits["train"], totals["train"], settings, tell)
+            lines = _sample_lines(splits["train"], totals["train"], settings, on_stage)
             tokenizer = learn_tokenizer(
                 lines, settings.vocab_size, min_frequency=settings.min_frequency
             )
         counts = {
-            name: _encode_split(name, files, totals[name], unfinished, tokenizer, settings, tell)
+            name: _encode_split(
+                name, files, totals[name], unfinished, tokenizer, settings, on_stage
+            )
             for name, files in splits.items()
         }
         tokenizer.save(unfinished / TOKENIZER_NAME)
@@ -94,11 +93,7 @@ def prepare(
             files={path.name: path.stat().st_size for path in sorted(unfinished.iterdir())},
         )
         (unfinished / DOCUMENT_NAME).write_text(document.to_json(), encoding="utf-8")
-    return PreparedReport(folder=folder, vocabulary=tokenizer.size, splits=counts)
-
-
-def _ignore(stage: str, done: int, total: int | None) -> None:
-    pass
+    return PreparedSummary(folder=folder, vocabulary=tokenizer.size, splits=counts)
 
 
 def _check_inputs(splits: Mapping[str, ParallelFiles], *, learn: bool) -> None:
@@ -119,15 +114,15 @@ def _check_inputs(splits: Mapping[str, ParallelFiles], *, learn: bool) -> None:
 
 
 def _check_folder(folder: Path, replace: bool) -> None:
-    """Never replace a folder that holds anything but an earlier prepared corpus."""
+    """Refuse to replace anything but an earlier prepared corpus."""
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise FileExistsError(f"{folder} is there already, and is not a folder")
+        raise FileExistsError(f"{folder} exists already, and is not a folder")
     is_corpus = (folder / DOCUMENT_NAME).is_file()
     if not is_corpus and any(folder.iterdir()):
         raise FileExistsError(
-            f"{folder} is there already, and is no prepared corpus; choose another folder"
+            f"{folder} exists already, and is no prepared corpus; choose another folder"
         )
     if is_corpus and not replace:
         raise FileExistsError(
@@ -135,32 +130,32 @@ def _check_folder(folder: Path, replace: bool) -> None:
         )
 
 
-def _count_pairs(name: str, files: ParallelFiles, tell: Progress) -> int:
-    """Read a whole split once, for its mistakes and its size."""
+def _count_pairs(name: str, files: ParallelFiles, on_stage: OnStage) -> int:
+    """Read a whole split once, to find its mistakes and its size."""
     stage, count = f"checking {name}", 0
-    tell(stage, 0, None)
+    on_stage(stage, 0, None)
     for count, _ in enumerate(read_pairs(files), start=1):
         if count % CHUNK_PAIRS == 0:
-            tell(stage, count, None)
-    tell(stage, count, count)
+            on_stage(stage, count, None)
+    on_stage(stage, count, count)
     return count
 
 
 def _sample_lines(
-    files: ParallelFiles, total: int, settings: PrepareSettings, tell: Progress
+    files: ParallelFiles, total: int, settings: PrepareSettings, on_stage: OnStage
 ) -> Iterator[str]:
-    """Both sides of evenly spread pairs; no line that is too long to be kept."""
+    """Both sides of evenly spread pairs, without lines that are too long to be kept."""
     stage, wanted = "reading words", min(total, settings.sample_lines // 2)
     longest = settings.max_tokens * LONGEST_TOKEN
     taken = 0
     for number, pair in enumerate(read_pairs(files)):
-        # Pair `number` is taken when the share of taken pairs falls behind the share of read ones.
+        # Take this pair if the share taken has fallen behind the share read.
         if taken * total <= number * wanted and taken < wanted:
             taken += 1
             yield from (line for line in pair if len(line) <= longest)
         if number % CHUNK_PAIRS == 0:
-            tell(stage, number, total)
-    tell("learning the tokenizer", 0, None)
+            on_stage(stage, number, total)
+    on_stage("learning the tokenizer", 0, None)
 
 
 def _encode_split(
@@ -170,15 +165,15 @@ def _encode_split(
     folder: Path,
     tokenizer: Tokenizer,
     settings: PrepareSettings,
-    tell: Progress,
+    on_stage: OnStage,
 ) -> SplitCounts:
     stage = f"encoding {name}"
     with ExitStack() as stack:
         writer = _SplitWriter(name, folder, tokenizer, settings.max_tokens, stack)
-        tell(stage, 0, total)
+        on_stage(stage, 0, total)
         for pairs in _chunks(read_pairs(files)):
             writer.add(pairs)
-            tell(stage, writer.read, total)
+            on_stage(stage, writer.read, total)
     counts = writer.counts
     if counts.read != total:
         raise ValueError(
@@ -195,7 +190,7 @@ def _encode_split(
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Pairs in lists that are short both in pairs and (but for one pair) in characters."""
+    """Lists of pairs, short in pairs and (unless it is a single pair) in characters."""
     chunk: list[tuple[str, str]] = []
     characters = 0
     for pair in pairs:
@@ -268,7 +263,7 @@ class _SplitWriter:
         return True
 
     def _is_surely_overlong(self, text: str) -> bool:
-        """Whether even the longest tokens would be too many: known without encoding megabytes."""
+        """Whether even the longest tokens would be too many, without encoding megabytes."""
         longest = self._max_tokens * self._tokenizer.longest_token
         return len(text) > longest and len(self._tokenizer.normalize(text).encode()) > longest
 

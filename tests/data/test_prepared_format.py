@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from relakit.data.corpus import ParallelFiles
-from relakit.data.corpus_format import read_document, token_type
-from relakit.data.prepare import PrepareSettings, prepare
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_format import read_document, token_type
+from relakit.data.prepared_writer import PrepareSettings, prepare
 
 SETTINGS = PrepareSettings(vocab_size=300, source_language="en", target_language="de")
 
@@ -52,7 +52,7 @@ def test_a_folder_without_a_corpus(there: bool, tmp_path: Path) -> None:
     if there:
         folder.mkdir()
     with pytest.raises(
-        ValueError, match=f"^{re.escape(str(folder))} is no prepared corpus, it has"
+        ValueError, match=f"^{re.escape(str(folder))} is no prepared corpus: it has"
     ):
         read_document(folder)
 

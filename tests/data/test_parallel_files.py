@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from relakit.data.corpus import ParallelFiles, read_pairs
+from relakit.data.parallel_files import ParallelFiles, read_pairs
 
 
 @pytest.fixture

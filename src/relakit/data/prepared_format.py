@@ -1,35 +1,37 @@
 """The files of a prepared corpus, and `corpus.json`, which describes them.
 
-Every number is little-endian. `SPLIT.source.tokens` has the token ids of all source sentences one
-after the other, `SPLIT.source.offsets` where each one starts (and, at the end, how many tokens
-there are), `SPLIT.lines` the number of the line that each pair was on.
+All numbers are little-endian. `SPLIT.source.tokens` holds the token ids of all source sentences in
+a row, `SPLIT.source.offsets` where each sentence starts (and, at the end, the number of tokens),
+`SPLIT.lines` the line that each pair was on.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 FORMAT: Final = "relakit corpus"
 VERSION: Final = 1
 DOCUMENT_NAME: Final = "corpus.json"
 TOKENIZER_NAME: Final = "tokenizer.json"
-SIDES: Final = ("source", "target")
+Side: TypeAlias = Literal["source", "target"]
+SIDES: Final[tuple[Side, ...]] = get_args(Side)
 OFFSET_TYPE: Final = "<i8"
-TOKEN_TYPES: Final = ("<u2", "<u4")
+TokenType: TypeAlias = Literal["<u2", "<u4"]
+"""NumPy's names of the types that token ids are stored in."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareSettings:
-    """How a corpus is made into token ids."""
+    """How text becomes token ids. Every default of `relakit prepare` is here."""
 
     vocab_size: int = 8000
     """Size of the joint vocabulary, if a tokenizer is learned."""
     min_frequency: int = 2
-    """How often a pair of tokens has to occur to become one token."""
+    """How often two tokens must meet to become one."""
     sample_lines: int = 1_000_000
-    """At most so many lines, evenly spread over both sides of train, teach the tokenizer."""
+    """The tokenizer learns from at most this many lines, spread evenly over both sides of train."""
     max_tokens: int = 256
     """Pairs with more tokens on either side are dropped."""
     source_language: str | None = None
@@ -45,7 +47,7 @@ class PrepareSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitCounts:
-    """What became of the pairs of one split."""
+    """What became of the pairs of a split."""
 
     read: int
     kept: int
@@ -54,7 +56,7 @@ class SplitCounts:
     overlong: int
     """Dropped because a side had more than ``max_tokens`` tokens."""
     source_tokens: int
-    """In the kept pairs, without the tokens that mark the start and end of a sentence."""
+    """In the pairs kept, not counting BEGIN and END."""
     target_tokens: int
 
 
@@ -63,7 +65,7 @@ class CorpusDocument:
     """What `corpus.json` says."""
 
     settings: PrepareSettings
-    token_type: str
+    token_type: TokenType
     tokenizer_sha256: str
     splits: dict[str, SplitCounts]
     inputs: dict[str, list[str]]
@@ -75,11 +77,11 @@ class CorpusDocument:
         return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1) + "\n"
 
 
-def tokens_name(split: str, side: str) -> str:
+def tokens_name(split: str, side: Side) -> str:
     return f"{split}.{side}.tokens"
 
 
-def offsets_name(split: str, side: str) -> str:
+def offsets_name(split: str, side: Side) -> str:
     return f"{split}.{side}.offsets"
 
 
@@ -87,9 +89,9 @@ def lines_name(split: str) -> str:
     return f"{split}.lines"
 
 
-def token_type(vocabulary: int) -> str:
-    """The smallest type that holds the ids of so many tokens."""
-    return TOKEN_TYPES[0] if vocabulary <= 1 << 16 else TOKEN_TYPES[1]
+def token_type(vocabulary: int) -> TokenType:
+    """The smallest type that holds the ids of this many tokens."""
+    return "<u2" if vocabulary <= 1 << 16 else "<u4"
 
 
 def read_document(folder: Path) -> CorpusDocument:
@@ -101,7 +103,7 @@ def read_document(folder: Path) -> CorpusDocument:
     path = folder / DOCUMENT_NAME
     if not path.is_file():
         raise ValueError(
-            f"{folder} is no prepared corpus, it has no {DOCUMENT_NAME}; make one with `relakit "
+            f"{folder} is no prepared corpus: it has no {DOCUMENT_NAME}; make one with `relakit "
             "prepare`"
         )
     try:
@@ -125,8 +127,9 @@ def read_document(folder: Path) -> CorpusDocument:
 
 
 def _parse(values: Mapping[str, Any]) -> CorpusDocument:
-    if values["token_type"] not in TOKEN_TYPES:
-        raise ValueError(f"token_type {values['token_type']!r} is none of {TOKEN_TYPES}")
+    types = get_args(TokenType)
+    if values["token_type"] not in types:
+        raise ValueError(f"token_type {values['token_type']!r} is none of {types}")
     splits = {name: SplitCounts(**counts) for name, counts in values["splits"].items()}
     files = {str(name): int(size) for name, size in values["files"].items()}
     for split in splits:

@@ -1,9 +1,10 @@
-"""Lines of text files, plain or compressed, read as streams."""
+"""Text files as streams of bytes: plain, gzip or zstd, told apart by their first bytes."""
 
 import gzip
 import io
 import zlib
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -16,7 +17,6 @@ COMPRESSED_CHUNK_BYTES: Final = 1 << 13
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE: Final = tuple(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60))
-_BOM: Final = "\ufeff"
 _FOREIGN: Final = {
     b"\xfd7zXZ\x00": "compressed with xz",
     b"BZh91AY&SY": "compressed with bzip2",
@@ -27,15 +27,12 @@ _FOREIGN: Final = {
 _MAGIC_BYTES: Final = max(map(len, _FOREIGN))
 
 
-def open_text(path: Path) -> Generator[str, None, None]:
-    """The lines of a UTF-8 file without their ends; gzip and zstd are known by their first bytes.
-
-    Only a line feed ends a line (a carriage return before it belongs to the end), so the line
-    numbers are those of `wc` and of the other side of a parallel corpus. A byte order mark at the
-    start is left out.
+@contextmanager
+def open_uncompressed(path: Path) -> Generator[BinaryIO, None, None]:
+    """What a file holds, unpacked if it is compressed.
 
     Raises:
-        ValueError: the file, and where it is known the line, that cannot be read, and why.
+        ValueError: the file is of another format, truncated or damaged.
     """
     with path.open("rb") as file:
         # peek() may return less than asked for, but never less than the start of a file has.
@@ -44,36 +41,23 @@ def open_text(path: Path) -> Generator[str, None, None]:
             if start.startswith(magic):
                 raise ValueError(f"{path} is {what}; give UTF-8 text, plain, gzip or zstd")
         if start.startswith(_GZIP):
-            yield from _gzip_lines(path, file)
+            with _unpacked_gzip(path, file) as stream:
+                yield stream
         elif start.startswith((_ZSTD, *_ZSTD_SKIPPABLE)):
-            yield from decode_lines(path, io.BufferedReader(_ZstdStream(path, file), BUFFER_BYTES))
+            yield io.BufferedReader(_ZstdStream(path, file), BUFFER_BYTES)
         else:
-            yield from decode_lines(path, file)
+            yield file
 
 
-def _gzip_lines(path: Path, file: BinaryIO) -> Generator[str, None, None]:
+@contextmanager
+def _unpacked_gzip(path: Path, file: BinaryIO) -> Generator[BinaryIO, None, None]:
     with gzip.GzipFile(fileobj=file) as unpacked:
         try:
-            yield from decode_lines(path, io.BufferedReader(unpacked, BUFFER_BYTES))
+            yield io.BufferedReader(unpacked, BUFFER_BYTES)
         except EOFError:
             raise ValueError(f"{path} is truncated: its gzip stream ends too early") from None
         except (gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
-
-
-def decode_lines(path: Path | str, stream: BinaryIO) -> Generator[str, None, None]:
-    """The lines of a stream of UTF-8 as `open_text` gives them; ``path`` is its name in errors."""
-    for number, line in enumerate(stream, start=1):
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{path}, line {number:,}: not UTF-8 (byte 0x{line[error.start]:02x} at position "
-                f"{error.start + 1:,} of the line); convert the file, for instance with iconv"
-            ) from None
-        if number == 1:
-            text = text.removeprefix(_BOM)
-        yield text.removesuffix("\n").removesuffix("\r")
 
 
 class _ZstdStream(io.RawIOBase):

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relakit.data.corpus import ParallelFiles
-from relakit.data.prepare import PrepareSettings, prepare
-from relakit.data.prepared import PreparedCorpus
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_reader import PreparedCorpus
+from relakit.data.prepared_writer import PrepareSettings, prepare
 from relakit.data.tokenizer import learn_tokenizer
 
 PAIRS = [("A dog.", "Ein Hund."), ("Two dogs run.", "Zwei Hunde laufen."), ("Go", "Geh")]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from relakit.data.corpus import ParallelFiles
-from relakit.data.prepare import PrepareSettings, prepare
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_writer import PrepareSettings, prepare
 
 SETTINGS = PrepareSettings(vocab_size=300)
 
@@ -117,7 +117,7 @@ class TestBrokenCorpora:
                     path.write_text(path.read_text() + "more\n")
 
         with pytest.raises(ValueError, match="changed while it was read: 7 pairs at first, now 8"):
-            prepare({"train": train}, out, settings=SETTINGS, progress=append)
+            prepare({"train": train}, out, settings=SETTINGS, on_stage=append)
         assert not out.exists()
 
     def test_no_split(self, out: Path) -> None:

@@ -1,10 +1,10 @@
-"""Parallel corpora: two files whose lines belong together, or one file with two columns."""
+"""Sentence pairs: line by line in two files, or in two columns of one."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from relakit.data.text_files import open_text
+from relakit.data.lines import bad_line, read_lines
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class ParallelFiles:
 
     source: Path
     target: Path | None = None
-    """None: ``source`` has the pairs, with a tab between source and target."""
+    """None: ``source`` holds both, with a tab between them."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -21,7 +21,7 @@ class ParallelFiles:
 
 
 def read_pairs(files: ParallelFiles) -> Iterator[tuple[str, str]]:
-    """The pairs of a corpus, one after the other.
+    """The pairs, one after the other.
 
     Raises:
         ValueError: the file, and the line or both numbers of lines, where the corpus is broken.
@@ -32,7 +32,7 @@ def read_pairs(files: ParallelFiles) -> Iterator[tuple[str, str]]:
 
 
 def _line_by_line(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    source_lines, target_lines = open_text(source), open_text(target)
+    source_lines, target_lines = read_lines(source), read_lines(target)
     count = 0
     while True:
         source_line, target_line = next(source_lines, None), next(target_lines, None)
@@ -53,12 +53,10 @@ def _line_by_line(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
 def _columns(path: Path) -> Iterator[tuple[str, str]]:
     number = 0
-    for number, line in enumerate(open_text(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         columns = line.split("\t", 2)
         if len(columns) < 2:
-            raise ValueError(
-                f"{path}, line {number:,}: no tab; every line needs a source, a tab and a target"
-            )
+            raise bad_line(path, number, "no tab; every line needs a source, a tab and a target")
         yield columns[0], columns[1]
     _check_not_empty(path, number)
 

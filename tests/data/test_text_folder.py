@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from relakit.data.corpus import ParallelFiles
-from relakit.data.corpus_folder import find_splits
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.text_folder import find_splits
 
 
 def make(folder: Path, *names: str) -> None:
@@ -42,11 +42,11 @@ def test_several_test_sets_keep_their_names(tmp_path: Path) -> None:
     ("names", "message"),
     [
         ([], r"has no train\.en \(plain, \.gz or \.zst\)"),
-        (["train.en"], r"train\.en is there, but no train\.de \(plain"),
-        (["train.de.gz"], r"train\.de\.gz is there, but no train\.en \(plain"),
-        (["train.en", "train.en.gz", "train.de"], r"train\.en and train\.en\.gz are both there"),
-        (["train.en", "train.de", "test9.en"], r"test9\.en is there, but no test9\.de"),
-        (["train.en", "train.de", "test9.de"], r"test9\.de is there, but no test9\.en"),
+        (["train.en"], r"train\.en exists, but no train\.de \(plain"),
+        (["train.de.gz"], r"train\.de\.gz exists, but no train\.en \(plain"),
+        (["train.en", "train.en.gz", "train.de"], r"train\.en and train\.en\.gz both exist"),
+        (["train.en", "train.de", "test9.en"], r"test9\.en exists, but no test9\.de"),
+        (["train.en", "train.de", "test9.de"], r"test9\.de exists, but no test9\.en"),
         (
             ["train.en", "train.de", "dev.en", "dev.de", "val.en", "val.de"],
             "has several validation sets: val, dev",
@@ -62,7 +62,7 @@ def test_what_is_missing_or_ambiguous_is_named(
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="nowhere is no folder"):
+    with pytest.raises(ValueError, match="nowhere is not a folder"):
         find_splits(tmp_path / "nowhere", "en", "de")
 
 

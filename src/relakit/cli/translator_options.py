@@ -1,13 +1,14 @@
-"""Options of the commands that translate, and the translator they ask for."""
+"""The options of commands that translate, and the translator they ask for."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relakit.decode.settings import PRECISIONS, known_precision
+
 if TYPE_CHECKING:
-    from relakit.decode import Translator
-    from relakit.decode.translator import Precision
+    from relakit.decode.translator import Translator
 
 SEARCH, COMPUTATION = "The search", "The computation"
 
@@ -26,7 +27,7 @@ LengthPenalty = Annotated[
 MaxLength = Annotated[
     int | None,
     typer.Option(
-        help="Most tokens of a translation. [default: twice those of its source, plus 20]",
+        help="Most tokens in a translation. \\[default: twice as many as in its source, plus 20]",
         rich_help_panel=SEARCH,
     ),
 ]
@@ -39,12 +40,12 @@ BatchTokens = Annotated[
 ]
 Threads = Annotated[
     int | None,
-    typer.Option(help="Threads. \\[default: PyTorch's own choice]", rich_help_panel=COMPUTATION),
+    typer.Option(help="CPU threads. \\[default: PyTorch's choice]", rich_help_panel=COMPUTATION),
 ]
 PrecisionName = Annotated[
     str,
     typer.Option(
-        metavar="fp32|bf16|int8|auto",
+        metavar="|".join(PRECISIONS),
         help="int8: weights of one byte, the fastest on a CPU; scores differ a little. auto: bf16 "
         "where the device computes with it, else fp32.",
         rich_help_panel=COMPUTATION,
@@ -58,7 +59,7 @@ def load_translator(
 ) -> "Translator":
     """Read a model directory and set PyTorch's threads; ValueError if the device cannot be used."""
     import torch
-    from relakit.decode import Translator
+    from relakit.decode.translator import Translator
 
     if threads is not None:
         if threads < 1:
@@ -69,4 +70,4 @@ def load_translator(
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"device {device!r} cannot be used: {reason}") from None
-    return Translator.load(model, device=device, precision=cast("Precision", precision))
+    return Translator.load(model, device=device, precision=known_precision(precision))

@@ -1,9 +1,9 @@
-"""The usual layout of a corpus: one folder with train.en, train.de, valid.en, test.de and so on."""
+"""A corpus as a folder of text files: train.en, train.de, valid.en, test.de and so on."""
 
 from pathlib import Path
 from typing import Final
 
-from relakit.data.corpus import ParallelFiles
+from relakit.data.parallel_files import ParallelFiles
 
 COMPRESSIONS: Final = ("", ".gz", ".zst")
 VALID_NAMES: Final = ("valid", "val", "validation", "dev")
@@ -14,15 +14,15 @@ def find_splits(
 ) -> dict[str, ParallelFiles]:
     """The splits in a folder: train, valid and test, each in a file per language.
 
-    The names end in the language and, where compressed, .gz or .zst. The validation set may also be
-    called val, validation or dev. A test set is whatever starts with "test"; if there are several
+    File names end in the language and, if compressed, .gz or .zst. The validation set may also be
+    called val, validation or dev. Whatever starts with "test" is a test set; if there are several
     (test_2016.en, test_2017.en), each split has the name of its files.
 
     Raises:
-        ValueError: there is no train, a language is missing, or a name is there twice.
+        ValueError: there is no train, a language is missing, or a file is there twice.
     """
     if not folder.is_dir():
-        raise ValueError(f"{folder} is no folder")
+        raise ValueError(f"{folder} is not a folder")
     if source_language == target_language:
         raise ValueError(f"source and target language are both {source_language!r}")
     train = _pair(folder, "train", source_language, target_language)
@@ -68,7 +68,7 @@ def _pair(folder: Path, name: str, source: str, target: str) -> ParallelFiles | 
         return None
     if source_path is None or target_path is None:
         there, missing = source_path or target_path, target if target_path is None else source
-        raise ValueError(f"{there} is there, but no {name}.{missing} (plain, .gz or .zst)")
+        raise ValueError(f"{there} exists, but no {name}.{missing} (plain, .gz or .zst)")
     return ParallelFiles(source_path, target_path)
 
 
@@ -76,5 +76,5 @@ def _file(folder: Path, name: str) -> Path | None:
     candidates = [folder / f"{name}{compression}" for compression in COMPRESSIONS]
     found = [path for path in candidates if path.is_file()]
     if len(found) > 1:
-        raise ValueError(f"{found[0]} and {found[1].name} are both there; remove one of them")
+        raise ValueError(f"{found[0]} and {found[1].name} both exist; remove one of them")
     return found[0] if found else None

@@ -1,4 +1,4 @@
-"""The progress bar of corpus preparation, for the commands that prepare one."""
+"""A progress bar for work that goes through stages, such as preparing or generating a corpus."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,8 +8,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 @contextmanager
-def preparation_bar(console: Console) -> Iterator["PreparationBar"]:
-    """A bar on a terminal, nothing elsewhere; gone when all is done."""
+def stage_bar(console: Console) -> Iterator["StageBar"]:
+    """A bar on a terminal, nothing elsewhere; gone when everything is done."""
     parts = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -18,11 +18,11 @@ def preparation_bar(console: Console) -> Iterator["PreparationBar"]:
     )
     quiet = not console.is_terminal
     with Progress(*parts, console=console, transient=True, disable=quiet) as progress:
-        yield PreparationBar(progress)
+        yield StageBar(progress)
 
 
-class PreparationBar:
-    """One progress bar, which starts anew with every stage of the work."""
+class StageBar:
+    """One bar, which starts anew with every stage of the work."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import zstandard
 
-from relakit.data import prepare as module
-from relakit.data.corpus import ParallelFiles
-from relakit.data.prepare import PrepareSettings, SplitCounts, prepare
-from relakit.data.prepared import PreparedCorpus
+from relakit.data import prepared_writer as module
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_reader import PreparedCorpus
+from relakit.data.prepared_writer import PrepareSettings, SplitCounts, prepare
 from relakit.data.tokenizer import Tokenizer, learn_tokenizer
 
 SOURCES = ["A dog runs.", "", "Two dogs run!", "The cat  sleeps.", "one " * 30, "Cats sleep.", "x"]
@@ -237,26 +237,24 @@ class TestFolder:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            prepare({"train": train}, out, settings=SETTINGS, progress=interrupt)
+            prepare({"train": train}, out, settings=SETTINGS, on_stage=interrupt)
         assert list(out.parent.iterdir()) == []
 
 
-def test_progress_reaches_the_total(train: ParallelFiles, out: Path) -> None:
-    reports: list[tuple[str, int, int | None]] = []
-    prepare(
-        {"train": train}, out, settings=SETTINGS, progress=lambda *report: reports.append(report)
-    )
-    stages = list(dict.fromkeys(stage for stage, _, _ in reports))
-    assert stages == ["checking train", "reading words", "learning the tokenizer", "encoding train"]
-    assert reports[-1] == ("encoding train", 7, 7)
+def test_tells_how_far_it_is(train: ParallelFiles, out: Path) -> None:
+    stages: list[tuple[str, int, int | None]] = []
+    prepare({"train": train}, out, settings=SETTINGS, on_stage=lambda *stage: stages.append(stage))
+    names = list(dict.fromkeys(name for name, _, _ in stages))
+    assert names == ["checking train", "reading words", "learning the tokenizer", "encoding train"]
+    assert stages[-1] == ("encoding train", 7, 7)
 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
     code = (
         "import resource, sys; from pathlib import Path; "
-        "from relakit.data.corpus import ParallelFiles; "
-        "from relakit.data.prepare import PrepareSettings, prepare; "
+        "from relakit.data.parallel_files import ParallelFiles; "
+        "from relakit.data.prepared_writer import PrepareSettings, prepare; "
         "prepare({'train': ParallelFiles(Path(sys.argv[1]))}, Path(sys.argv[2]), "
         "settings=PrepareSettings(vocab_size=300)); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"

@@ -1,4 +1,4 @@
-"""A prepared corpus: token ids of all splits, mapped into memory, and their tokenizer."""
+"""Open a prepared corpus: the token ids of its splits, mapped into memory, and its tokenizer."""
 
 import hashlib
 from pathlib import Path
@@ -7,12 +7,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from relakit.data.corpus_format import (
+from relakit.data.prepared_format import (
     DOCUMENT_NAME,
     OFFSET_TYPE,
     TOKENIZER_NAME,
     CorpusDocument,
     PrepareSettings,
+    Side,
     SplitCounts,
     lines_name,
     offsets_name,
@@ -25,7 +26,7 @@ Integers = npt.NDArray[np.integer]
 
 
 class EncodedSide:
-    """All sentences of one language of a split, one after the other in a file."""
+    """The sentences of a split in one language, in a row in one file."""
 
     def __init__(self, tokens: Integers, offsets: npt.NDArray[np.int64]) -> None:
         self.tokens: Final = tokens
@@ -39,7 +40,7 @@ class EncodedSide:
 
 
 class EncodedSplit:
-    """Sentence pairs as token ids, without the tokens for the start and end of a sentence."""
+    """Sentence pairs as token ids, without BEGIN and END."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class EncodedSplit:
 
 
 class PreparedCorpus:
-    """The folder that `prepare` wrote."""
+    """A folder that `relakit prepare` wrote."""
 
     def __init__(self, folder: Path, document: CorpusDocument, tokenizer: Tokenizer) -> None:
         self.folder: Final = folder
@@ -92,7 +93,7 @@ class PreparedCorpus:
         """Open a prepared corpus.
 
         Raises:
-            ValueError: what the folder lacks, or which file is truncated or foreign.
+            ValueError: what the folder lacks, or which file is truncated or from another corpus.
         """
         document = read_document(folder)
         path = folder / TOKENIZER_NAME
@@ -106,12 +107,11 @@ class PreparedCorpus:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits."""
         return tuple(self._document.splits)
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same corpus, and hardly ever for another one."""
+        """A checksum: other corpora have others."""
         return hashlib.sha256((self.folder / DOCUMENT_NAME).read_bytes()).hexdigest()
 
     @property
@@ -139,7 +139,7 @@ class PreparedCorpus:
         return self.split("test")
 
     def split(self, name: str) -> EncodedSplit:
-        """The pairs of one split.
+        """A split by its name.
 
         Raises:
             ValueError: there is no such split, or its files contradict each other.
@@ -157,7 +157,7 @@ class PreparedCorpus:
             counts,
         )
 
-    def _side(self, split: str, side: str, pairs: int) -> EncodedSide:
+    def _side(self, split: str, side: Side, pairs: int) -> EncodedSide:
         offsets = self._map(offsets_name(split, side), OFFSET_TYPE, pairs + 1)
         tokens = self._map(tokens_name(split, side), self._document.token_type, int(offsets[-1]))
         encoded = EncodedSide(tokens, offsets)

@@ -1,7 +1,7 @@
-"""What `relakit doctor` finds out about this machine, and which attention backends work on it.
+"""What `relakit doctor` checks: this machine, and which attention backends work on it.
 
-Torch is imported only while the facts are gathered: the command line has to start fast, and to
-speak up when torch is what is broken.
+Torch is imported only when the checks run: the command line has to start fast, and to say so if it
+is torch that is broken.
 """
 
 import os
@@ -26,7 +26,7 @@ class NativeExtension:
     cpu_features: dict[str, bool]
     """Instruction sets by name, and whether this machine can use them."""
     problems: list[str]
-    """Reasons why it cannot be imported (none: it is there)."""
+    """Reasons why it cannot be imported (none: it can)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ class Diagnosis:
 
 
 def examine() -> Diagnosis:
-    """Gather the facts. What is missing or broken becomes part of the findings."""
+    """Run all checks. What is missing or broken becomes part of the diagnosis."""
     torch = None
     environment: list[Setting] = []
     backends: list[BackendStatus] = []
@@ -178,7 +178,7 @@ def examine_backends() -> list[BackendStatus]:
 
 
 def examine_environment() -> list[Setting]:
-    """The variables that choose a backend and its kernels, where they are set."""
+    """The variables that choose a backend and its kernels, if they are set."""
     from relakit.ops.backends import backend_from_environment
     from relakit.ops.native.extension import BACKEND_VARIABLE, ISA_VARIABLE, choose_isa
 
@@ -194,7 +194,7 @@ def examine_environment() -> list[Setting]:
         except ValueError as error:
             problems.append(str(error))
         except ImportError:
-            problems.append(f"{variable} has no effect: the C++ extension is not there")
+            problems.append(f"{variable} has no effect: there is no C++ extension")
         settings.append(Setting(variable=variable, value=value, problems=problems))
     return settings
 
@@ -242,7 +242,7 @@ def try_out(activation: str, backend: str | None) -> list[str]:
     try:
         expected = attention(query, key, value, activation=activation, backend="reference")
         output = attention(query, key, value, activation=activation, backend=backend)
-    except Exception as error:  # whatever goes wrong is what we are here to report
+    except Exception as error:  # whatever goes wrong is what doctor has to tell
         return [f"a trial call failed: {type(error).__name__}: {error}"]
     if not torch.allclose(output, expected, rtol=1e-4, atol=1e-5):
         difference = (output - expected).abs().max().item()

@@ -1,0 +1,81 @@
+"""How to translate: the beam search's settings and the precisions. Every default is here.
+
+It imports no torch, so that the command line can show the defaults at once.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
+
+Precision: TypeAlias = Literal["fp32", "bf16", "int8", "auto"]
+"""Of weights and computation. int8: linear layers with weights of one byte, on a CPU; auto: bf16
+where the device computes with it, else fp32."""
+FloatPrecision: TypeAlias = Literal["fp32", "bf16", "auto"]
+"""Those of them that a model can be trained in."""
+PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
+PRECISION: Final[FloatPrecision] = "fp32"
+DEVICE: Final = "cpu"
+"""Where to translate."""
+
+WINDOW: Final = 2000
+"""Lines that a stream reads at a time, so that lines of similar length can share a batch."""
+
+
+def known_precision(name: str) -> Precision:
+    """The name, if there is such a precision."""
+    if name not in PRECISIONS:
+        raise ValueError(f"unknown precision {name!r}; choose one of {', '.join(PRECISIONS)}")
+    return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """How to search."""
+
+    beam: int = 4
+    """Hypotheses that are followed at once; 1 is greedy search."""
+    length_penalty: float = 0.6
+    """alpha: 0 compares log-probabilities as they are, more favours longer translations."""
+    max_length: int | None = None
+    """Most tokens in a translation; None: twice as many as in its source, plus 20."""
+    min_length: int = 0
+    """Fewest tokens in a translation; with ``max_length`` it fixes the length, for benchmarks."""
+    nbest: int | None = None
+    """How many hypotheses to return; None: as many as the beam has."""
+    batch_tokens: int = 2048
+    """Source tokens, padding included, that are translated at once."""
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise ValueError(f"the beam must be at least 1, got {self.beam}")
+        if self.nbest is not None and not 1 <= self.nbest <= self.beam:
+            raise ValueError(f"nbest must be from 1 to the beam, {self.beam}, got {self.nbest}")
+        if not 0 <= self.length_penalty < math.inf:
+            raise ValueError(
+                f"the length penalty must be a number from 0 on, got {self.length_penalty}"
+            )
+        if self.max_length is not None and self.max_length < 1:
+            raise ValueError(f"the maximum length must be at least 1, got {self.max_length}")
+        if self.min_length < 0:
+            raise ValueError(f"the minimum length must be at least 0, got {self.min_length}")
+        if self.max_length is not None and self.min_length > self.max_length:
+            raise ValueError(
+                f"the minimum length {self.min_length} is above the maximum {self.max_length}"
+            )
+        if self.batch_tokens < 1:
+            raise ValueError(f"a batch must have at least 1 token, got {self.batch_tokens}")
+
+    @property
+    def wanted(self) -> int:
+        """How many hypotheses to return."""
+        return self.beam if self.nbest is None else self.nbest
+
+    def limit(self, source_length: int) -> int:
+        """Most tokens in a translation of that many source tokens, not counting END."""
+        if self.max_length is None:
+            return max(2 * source_length + 20, self.min_length)
+        return self.max_length
+
+    def __str__(self) -> str:
+        """What scores depend on, for people."""
+        return f"beam {self.beam}, length penalty {self.length_penalty}"

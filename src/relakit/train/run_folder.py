@@ -1,0 +1,29 @@
+"""What a training run's folder holds.
+
+::
+
+    OUT/recipe.json     what is trained
+    OUT/text/           the generated corpus, if the recipe asks for one
+    OUT/corpus/         the prepared corpus, unless the recipe names one
+    OUT/checkpoints/    the last few
+    OUT/log.jsonl       every update and validation
+    OUT/tensorboard/    curves, if TensorBoard is installed
+    OUT/model/          the model directory, when training is finished
+    OUT/result.json     verdict, scores and settings
+"""
+
+from typing import Final
+
+RUNS: Final = "runs"
+"""The folder that runs are kept in, unless told otherwise."""
+
+RECIPE: Final = "recipe.json"
+TEXT: Final = "text"
+CORPUS: Final = "corpus"
+CHECKPOINTS: Final = "checkpoints"
+LOG: Final = "log.jsonl"
+CURVES: Final = "tensorboard"
+MODEL: Final = "model"
+RESULT: Final = "result.json"
+
+RUN_ENTRIES: Final = (RECIPE, TEXT, CORPUS, CHECKPOINTS, LOG, CURVES, MODEL, RESULT)

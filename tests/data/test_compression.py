@@ -1,0 +1,72 @@
+"""Archives that are broken, empty in part, or of another kind: each is named."""
+
+import bz2
+import gzip
+import lzma
+import struct
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from relakit.data.compression import open_uncompressed
+
+
+def zstd(content: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(content)
+
+
+COMPRESSIONS = {"gzip": gzip.compress, "zstd": zstd}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "corpus.txt"
+
+
+def read(path: Path, content: bytes) -> bytes:
+    path.write_bytes(content)
+    with open_uncompressed(path) as stream:
+        return stream.read()
+
+
+def test_zstd_frames_without_content_are_passed_over(path: Path) -> None:
+    skippable = struct.pack("<II", 0x184D2A50, 3) + b"abc"
+    assert read(path, skippable + zstd(b"a\n") + skippable + zstd(b"b\n")) == b"a\nb\n"
+
+
+LONG = "".join(f"{number * number}\n" for number in range(20_000)).encode()
+
+
+@pytest.mark.parametrize("name", ["gzip", "zstd"])
+class TestBrokenCompression:
+    @pytest.mark.parametrize("missing", [1, 3, 10, 5000])
+    def test_truncated(self, name: str, missing: int, path: Path) -> None:
+        with pytest.raises(ValueError, match=f"{path} is truncated: its {name} stream ends too"):
+            read(path, COMPRESSIONS[name](LONG)[:-missing])
+
+    def test_damaged(self, name: str, path: Path) -> None:
+        content = bytearray(COMPRESSIONS[name](LONG))
+        content[len(content) // 2 :] = bytes(len(content) // 2)
+        with pytest.raises(ValueError, match=f"{path} is (damaged|truncated): "):
+            read(path, bytes(content))
+
+    def test_followed_by_something_else(self, name: str, path: Path) -> None:
+        with pytest.raises(ValueError, match=f"{path} is damaged: "):
+            read(path, COMPRESSIONS[name](b"a\n") + b"something else")
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (lzma.compress(b"a\n"), "compressed with xz"),
+        (bz2.compress(b"a\n"), "compressed with bzip2"),
+        (b"PK\x03\x04rest", "a zip archive"),
+        ("a\n".encode("utf-16"), "text in UTF-16"),
+    ],
+    ids=["xz", "bzip2", "zip", "UTF-16"],
+)
+def test_formats_that_are_not_read_are_named(content: bytes, what: str, path: Path) -> None:
+    with pytest.raises(ValueError, match="give UTF-8 text") as caught:
+        read(path, content)
+    assert str(caught.value) == f"{path} is {what}; give UTF-8 text, plain, gzip or zstd"
