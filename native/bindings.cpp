@@ -42,5 +42,5 @@ NB_MODULE(_native, m) {
   m.def("cpu_features", &cpu_features);
   relakit::bind_attention(m);
   relakit::norm::bind(m);
-  relakit::decode::bind(m);
+  relakit::translate::bind(m);
 }

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "attention/prefetch.h"
+#include "cpu/prefetch.h"
 
 namespace relakit::RELAKIT_ISA {
 namespace {

@@ -90,7 +90,7 @@ class BackwardTask {
       } else if (factor != 1.0f) {
         const Vector f = Vector::all(factor);
         for (std::int64_t i = 0; i < count_ * padded_; i += kWidth) {
-          Vector::load(rows() + i).times(f).store(rows() + i);
+          (Vector::load(rows() + i) * f).store(rows() + i);
         }
       }
     }

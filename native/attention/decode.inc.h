@@ -1,7 +1,7 @@
 // The output for a few queries, as in decoding: keys and values are read where they are, once, and of
 // the values only those that somebody attends to. Part of kernels.inc.h.
 
-#include "attention/prefetch.h"
+#include "cpu/prefetch.h"
 
 namespace relakit::RELAKIT_ISA {
 namespace {
@@ -32,7 +32,7 @@ void dot_all_rows_of(const float* x, const T* rows, std::int64_t stride, int cou
       const T* y = rows + least(j + u, count - 1) * stride;
       RELAKIT_UNROLL
       for (int v = 0; v < N; v++) prefetch(y + kRowsAhead * stride + v * kWidth);
-      sums[u] = mine[0].times(Vector::load(y));
+      sums[u] = mine[0] * Vector::load(y);
       RELAKIT_UNROLL
       for (int v = 1; v < N; v++) {
         sums[u] = sums[u].plus_product(mine[v], Vector::load(y + v * kWidth));

@@ -11,7 +11,7 @@ void weigh_list(const Problem& p, const Head& head, std::int64_t query, std::int
   if (p.power == 2) {
     for (int t = 0; t < length; t += kWidth) {
       const Vector x = Vector::load(weights + t);
-      x.times(x).store(weights + t);
+      (x * x).store(weights + t);
     }
     pad_numbers(weights, length);
   }

@@ -127,7 +127,7 @@ class Head {
     const T* bias = static_cast<const T*>(problem_.mask.data) + start;
     int j = 0;
     for (; stride == 1 && j + kWidth <= columns; j += kWidth) {
-      Vector::load(scores + j).plus(Vector::load(bias + j)).store(scores + j);
+      (Vector::load(scores + j) + Vector::load(bias + j)).store(scores + j);
     }
     for (; j < columns; j++) scores[j] += to_float(bias[j * stride]);
   }

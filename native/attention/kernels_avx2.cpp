@@ -1,4 +1,4 @@
-#include "attention/vector_avx2.h"
+#include "attention/isa_avx2.h"
 
 #define RELAKIT_ISA avx2
 #include "attention/kernels.inc.h"

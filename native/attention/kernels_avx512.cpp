@@ -1,4 +1,4 @@
-#include "attention/vector_avx512.h"
+#include "attention/isa_avx512.h"
 
 #define RELAKIT_ISA avx512
 #define RELAKIT_SCREENS

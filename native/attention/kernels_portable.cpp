@@ -1,4 +1,4 @@
-#include "attention/vector_portable.h"
+#include "attention/isa_portable.h"
 
 #define RELAKIT_ISA portable
 #include "attention/kernels.inc.h"

@@ -10,7 +10,7 @@ namespace relakit::RELAKIT_ISA {
 namespace {
 
 constexpr int kWidth = Vector::width;
-constexpr int kRows = Vector::rows, kColumns = Vector::columns;
+constexpr int kRows = TileShape::rows, kColumns = TileShape::columns;
 constexpr int kKeyTile = 128;    // keys in a tile; positions fit into a byte
 constexpr int kQueryTile = 64;   // queries in a tile; one bit each in a key's word
 constexpr int kWords = kKeyTile / 64;

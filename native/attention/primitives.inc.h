@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "attention/unroll.h"
+#include "cpu/unroll.h"
 
 namespace relakit::RELAKIT_ISA {
 namespace {
@@ -108,7 +108,7 @@ void add_rows_part(float* out, const T* rows, std::int64_t stride, const std::ui
     }
   }
   RELAKIT_UNROLL
-  for (int v = 0; v < N; v++) sum[0][v].plus(sum[1][v]).store(out + v * kWidth);
+  for (int v = 0; v < N; v++) (sum[0][v] + sum[1][v]).store(out + v * kWidth);
 }
 
 template <class T>
@@ -229,7 +229,7 @@ void add_products_rows(float* out, std::int64_t out_stride, int out_rows, const 
 // The same for any number of rows of any size: all rows take part, as no list says which.
 void add_products(float* out, std::int64_t out_stride, int out_rows, const float* weights,
                   int across, int along, Rows rows, std::int64_t padded, int count, Ahead& ahead) {
-  constexpr int R = Vector::sum_rows;
+  constexpr int R = TileShape::sum_rows;
   for (int r = 0, block = 0; r < out_rows; r += block, out += block * out_stride) {
     block = next_block<R>(out_rows - r);
     const float* mine = weights + r * across;
@@ -257,7 +257,7 @@ void dot_rows_of(const float* x, const float* rows, const std::uint8_t* list, in
     RELAKIT_UNROLL
     for (int u = 0; u < kStep; u++) {
       const float* y = rows + list[t + u] * (N * kWidth);
-      sums[u] = mine[0].times(Vector::load(y));
+      sums[u] = mine[0] * Vector::load(y);
       RELAKIT_UNROLL
       for (int v = 1; v < N; v++) {
         sums[u] = sums[u].plus_product(mine[v], Vector::load(y + v * kWidth));
@@ -299,7 +299,7 @@ void score_rows_of(const float* query, const float* keys, const std::uint8_t* li
     RELAKIT_UNROLL
     for (int u = 0; u < kStep; u++) {
       const float* y = keys + list[t + u] * (N * kWidth);
-      scores[u] = mine[0].times(Vector::load(y));
+      scores[u] = mine[0] * Vector::load(y);
       RELAKIT_UNROLL
       for (int v = 1; v < N; v++) {
         scores[u] = scores[u].plus_product(mine[v], Vector::load(y + v * kWidth));
@@ -313,7 +313,7 @@ void score_rows_of(const float* query, const float* keys, const std::uint8_t* li
 void rectify_list(float* scores, int length, float minus_threshold) {
   const Vector shift = Vector::all(minus_threshold);
   for (int t = 0; t < length; t += kWidth) {
-    Vector::load(scores + t).plus(shift).rectified().store(scores + t);
+    (Vector::load(scores + t) + shift).rectified().store(scores + t);
   }
 }
 
@@ -338,10 +338,10 @@ bool all_finite(Rows rows, int count, std::int64_t padded) {
   for (int i = 0; i < count; i++) {
     for (std::int64_t p = 0, v = 0; p < padded; p += kWidth, v++) {
       const Vector x = Vector::load(rows[i] + p);
-      sums[v % 4] = sums[v % 4].plus(x.plus_product(x, minus_one));
+      sums[v % 4] = sums[v % 4] + x.plus_product(x, minus_one);
     }
   }
-  return sums[0].plus(sums[1]).plus(sums[2].plus(sums[3])).sum() == 0.0f;
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])).sum() == 0.0f;
 }
 
 }  // namespace

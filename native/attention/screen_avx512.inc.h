@@ -252,7 +252,7 @@ class Screen {
         const Vector whole{_mm512_cvtepi32_ps(n)};
         const Vector rest = x.plus_product(whole, back);
         rests[u] = rests[u].plus_product(rest, rest);
-        sums[u] = sums[u].plus(whole);
+        sums[u] = sums[u] + whole;
         const __m512i shifted = _mm512_add_epi32(n, _mm512_set1_epi32(shift));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + p), _mm512_cvtepi32_epi8(shifted));
       }

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "attention/bits.h"
+#include "cpu/bits.h"
 #include "attention/problem.h"
 
 namespace relakit::RELAKIT_ISA {
@@ -127,7 +127,7 @@ struct Tile {
     void operator()(int r, const Vector (&x)[C]) const {
       Vector sum[C];
       RELAKIT_UNROLL
-      for (int c = 0; c < C; c++) sum[c] = x[c].plus(Vector::load(bias + r * stride + c * kWidth));
+      for (int c = 0; c < C; c++) sum[c] = x[c] + Vector::load(bias + r * stride + c * kWidth);
       rectify(r, sum);
     }
   };

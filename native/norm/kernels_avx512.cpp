@@ -1,4 +1,4 @@
-#include "cpu/lanes_avx512.h"
+#include "cpu/vector_avx512.h"
 
 #define RELAKIT_ISA avx512
 #include "norm/kernels.inc.h"

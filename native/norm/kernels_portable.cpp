@@ -1,4 +1,4 @@
-#include "cpu/lanes_portable.h"
+#include "cpu/vector_portable.h"
 
 #define RELAKIT_ISA portable
 #include "norm/kernels.inc.h"

@@ -5,7 +5,7 @@
 
 #include "translate/parallel_for.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 namespace {
 
@@ -134,4 +134,4 @@ void BestTokens::merge(std::int64_t sentence, std::int64_t beams, const float* s
   }
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

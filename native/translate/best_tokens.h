@@ -5,7 +5,7 @@
 
 #include "translate/search.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 // The best tokens of every row, and the normaliser of its probabilities, found panel by panel: the
 // logits of a panel are looked at while they are in the cache, and then forgotten.
@@ -44,4 +44,4 @@ class BestTokens {
   std::vector<float> end_logits_;  // [rows]
 };
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

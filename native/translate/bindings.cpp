@@ -16,7 +16,7 @@
 
 namespace nb = nanobind;
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 namespace {
 
@@ -130,4 +130,4 @@ void bind(nb::module_& m) {
       .def("keep", &Search::keep);
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

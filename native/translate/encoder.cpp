@@ -7,7 +7,7 @@
 
 #include "translate/parallel_for.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 namespace {
 
@@ -69,4 +69,4 @@ Memory encode(const Model& model, const Machine& machine, const std::int64_t* to
   return memory;
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

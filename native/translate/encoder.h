@@ -5,7 +5,7 @@
 
 #include "translate/sublayers.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 // Encoded sentences: one behind the other, without padding.
 struct Memory {
@@ -19,4 +19,4 @@ struct Memory {
 Memory encode(const Model& model, const Machine& machine, const std::int64_t* tokens,
               const std::int64_t* lengths, std::int64_t batch, const float* positions);
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -4,7 +4,7 @@
 
 // What the decoder computes in its inner loops, as the kernels of one instruction set see it.
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 // Weights lie in panels of this many outputs, which are computed together; the last one is filled up.
 constexpr std::int64_t kPanel = 64;
@@ -72,4 +72,4 @@ extern const Kernels avx2_kernels;
 extern const Kernels avx512_kernels;
 #endif
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

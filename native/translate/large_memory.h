@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #endif
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 // Memory in large pages where the system has them: weights that are read from end to end for every
 // token come about a fifth faster so.
@@ -51,4 +51,4 @@ bool operator!=(const LargeMemory<T>&, const LargeMemory<Other>&) {
 template <class T>
 using LargeVector = std::vector<T, LargeMemory<T>>;
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -8,7 +8,7 @@
 
 // The weights of a Transformer, in float32 or in bytes, as translation reads them.
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 using Linear = std::shared_ptr<const PackedLinear>;
 
@@ -58,4 +58,4 @@ struct Model {
   float embedding_scale = 0.0f;
 };
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

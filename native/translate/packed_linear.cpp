@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 PackedLinear::PackedLinear(const float* weight, const float* bias, std::int64_t outputs,
                            std::int64_t inputs, bool in_bytes, float filling)
@@ -73,4 +73,4 @@ LinearCall PackedLinear::call() const {
   return c;
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -6,7 +6,7 @@
 #include "translate/kernels.h"
 #include "translate/large_memory.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 // A linear layer's weights as the kernels read them: in float32, or in bytes with one scale for each
 // output.
@@ -37,4 +37,4 @@ class PackedLinear {
   std::vector<std::int32_t> offsets_;
 };
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -6,7 +6,7 @@
 
 #include "cpu/threads.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 // Work for which waking a thread is worth while, in multiplications or the like.
 constexpr std::int64_t kWorkPerThread = 1 << 17;
@@ -35,4 +35,4 @@ void make_room(std::vector<T>& memory, std::int64_t size) {
   if (memory.size() < as_index(size)) memory.resize(as_index(size));
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -7,7 +7,7 @@
 #include "translate/best_tokens.h"
 #include "translate/parallel_for.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 namespace {
 
@@ -172,4 +172,4 @@ void Search::keep(const std::vector<std::int64_t>& sentences) {
   row_slots_.resize(sentences.size());
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

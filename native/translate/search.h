@@ -7,7 +7,7 @@
 #include "translate/encoder.h"
 #include "translate/sublayers.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 // What is wanted of a step.
 struct Choice {
@@ -61,4 +61,4 @@ class Search {
   std::vector<float> scratch_;
 };
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -9,7 +9,7 @@
 #include "cpu/kernel_tables.h"
 #include "norm/run.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 namespace {
 
@@ -172,4 +172,4 @@ AttendCall attend_call(const Model& model, const AttentionLayer& layer) {
   return call;
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -8,7 +8,7 @@
 #include "translate/model.h"
 #include "norm/problem.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 // Which kernels to use, and how many threads.
 struct Machine {
@@ -66,4 +66,4 @@ class Sublayers {
 // One row's attention in all heads, as the kernels see it, but for what to attend to.
 AttendCall attend_call(const Model& model, const AttentionLayer& layer);
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

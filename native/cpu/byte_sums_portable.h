@@ -2,14 +2,14 @@
 
 #include <cstdint>
 
-#include "cpu/lanes_portable.h"
+#include "cpu/vector_portable.h"
 
-namespace relakit::lanes::portable {
+namespace relakit::portable {
 namespace {
 
-// Sums of products of bytes, as many as Lanes has floats; exact in all instruction sets.
+// Sums of products of bytes, as many as Vector has floats; exact in all instruction sets.
 struct ByteSums {
-  std::int32_t v[Lanes::width];
+  std::int32_t v[Vector::width];
 
   // Four signed bytes for each sum.
   struct Weights {
@@ -19,16 +19,16 @@ struct ByteSums {
   static ByteSums zero() { return {}; }
   // Add the products of the same four unsigned bytes with each sum's weights.
   void add(const std::uint8_t* four, const Weights& weights) {
-    for (int i = 0; i < Lanes::width; i++) {
+    for (int i = 0; i < Vector::width; i++) {
       for (int j = 0; j < 4; j++) v[i] += four[j] * weights.p[4 * i + j];
     }
   }
-  Lanes minus(const std::int32_t* offsets) const {
-    Lanes r;
-    for (int i = 0; i < Lanes::width; i++) r.v[i] = static_cast<float>(v[i] - offsets[i]);
+  Vector minus(const std::int32_t* offsets) const {
+    Vector r;
+    for (int i = 0; i < Vector::width; i++) r.v[i] = static_cast<float>(v[i] - offsets[i]);
     return r;
   }
 };
 
 }  // namespace
-}  // namespace relakit::lanes::portable
+}  // namespace relakit::portable
