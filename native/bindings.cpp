@@ -1,12 +1,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <string>
 
-#include "cpu/features.h"
-#include "translate/bindings.h"
-#include "norm/bindings.h"
 #include "attention/bindings.h"
+#include "cpu/dispatch.h"
+#include "cpu/features.h"
+#include "norm/bindings.h"
+#include "translate/bindings.h"
 
 namespace nb = nanobind;
 
@@ -40,6 +42,7 @@ nb::dict cpu_features() {
 NB_MODULE(_native, m) {
   m.def("compiler", &compiler);
   m.def("cpu_features", &cpu_features);
+  m.def("usable_isas", &relakit::usable_isas);
   relakit::bind_attention(m);
   relakit::norm::bind(m);
   relakit::translate::bind(m);

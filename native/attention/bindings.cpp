@@ -8,8 +8,7 @@
 #include <string>
 
 #include "attention/direct.h"
-#include "cpu/dispatch.h"
-#include "attention/problem.h"
+#include "attention/kernels.h"
 #include "attention/sinks.h"
 
 namespace nb = nanobind;
@@ -77,7 +76,7 @@ void set_dropout(Problem& p, double probability, std::uint64_t seed) {
   p.seed = seed;
 }
 
-void forward(const std::string& kernels, int threads, const Problem& problem, Address output,
+void forward(const std::string& isa, int threads, const Problem& problem, Address output,
              const nb::tuple& output_strides, Address bits, Address row_counts, Address row_sums,
              WeightsSink* sink) {
   ForwardResult result;
@@ -86,12 +85,12 @@ void forward(const std::string& kernels, int threads, const Problem& problem, Ad
   result.row_counts = pointer<std::int32_t>(row_counts);
   result.row_sums = pointer<float>(row_sums);
   result.sink = sink;
-  const Kernels& chosen = find_kernels(kernels);
+  const Kernels& chosen = find_kernels(isa);
   nb::gil_scoped_release unlocked;
   chosen.forward(problem, result, threads);
 }
 
-void backward(const std::string& kernels, int threads, const Problem& problem, Address grad_output,
+void backward(const std::string& isa, int threads, const Problem& problem, Address grad_output,
               const nb::tuple& grad_output_strides, Address bits, Address grad_query,
               Address grad_key, Address grad_value, Address grad_rows) {
   BackwardResult result;
@@ -101,7 +100,7 @@ void backward(const std::string& kernels, int threads, const Problem& problem, A
   result.grad_key = pointer<void>(grad_key);
   result.grad_value = pointer<void>(grad_value);
   result.grad_rows = pointer<float>(grad_rows);
-  const Kernels& chosen = find_kernels(kernels);
+  const Kernels& chosen = find_kernels(isa);
   nb::gil_scoped_release unlocked;
   chosen.backward(problem, result, threads);
 }
@@ -129,7 +128,6 @@ void bind_attention(nb::module_& m) {
         self.write(pointer<std::int64_t>(starts), pointer<std::int64_t>(columns),
                    pointer<float>(weights));
       });
-  m.def("kernels", &usable_kernels);
   m.def("rela_forward", &forward, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
         nb::arg(), nb::arg(), nb::arg().none());
   m.def("rela_backward", &backward);

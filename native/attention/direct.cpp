@@ -30,11 +30,11 @@ const char* variable(const char* name) {
   return text == nullptr || *text == '\0' ? nullptr : text;
 }
 
-// The kernels to use, as extension.choose_kernels; null for a name that is not usable.
+// The kernels to use, as extension.choose_isa; null for a name that is not usable.
 const Kernels* choose_kernels() {
-  static const Kernels* best = &find_kernels(usable_kernels().front());
+  static const Kernels* best = &find_kernels(usable_isas().front());
   const char* wanted = variable("RELAKIT_CPU_ISA");
-  if (wanted == nullptr || std::strcmp(wanted, best->name) == 0) return best;
+  if (wanted == nullptr || std::strcmp(wanted, best->isa) == 0) return best;
   try {
     return &find_kernels(wanted);
   } catch (const std::invalid_argument&) {

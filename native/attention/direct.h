@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "torch/torch.h"
-#include "attention/problem.h"
+#include "attention/kernels.h"
 
 namespace relakit {
 

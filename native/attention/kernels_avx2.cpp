@@ -1,3 +1,4 @@
+#include "attention/kernels.h"
 #include "attention/isa_avx2.h"
 
 #define RELAKIT_ISA avx2

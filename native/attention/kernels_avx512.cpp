@@ -1,3 +1,4 @@
+#include "attention/kernels.h"
 #include "attention/isa_avx512.h"
 
 #define RELAKIT_ISA avx512

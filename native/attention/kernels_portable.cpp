@@ -1,3 +1,4 @@
+#include "attention/kernels.h"
 #include "attention/isa_portable.h"
 
 #define RELAKIT_ISA portable

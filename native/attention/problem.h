@@ -69,19 +69,4 @@ struct BackwardResult {
   float* grad_rows = nullptr;           // [rows]: sums over keys of the scores' gradients, or null
 };
 
-// The kernels of one instruction set.
-struct Kernels {
-  const char* name;
-  void (*forward)(const Problem&, const ForwardResult&, int threads);
-  void (*backward)(const Problem&, const BackwardResult&, int threads);
-};
-
-extern const Kernels portable_kernels;
-#if defined(RELAKIT_WITH_AVX2)
-extern const Kernels avx2_kernels;
-#endif
-#if defined(RELAKIT_WITH_AVX512)
-extern const Kernels avx512_kernels;
-#endif
-
 }  // namespace relakit

@@ -33,16 +33,16 @@ void make_call(Call* self, Size outer, Size rows, Size pieces, Size size, bool i
   new (self) Call{p, {pointer(gain), is_gain_bfloat16}, {pointer(gate), is_gate_bfloat16}};
 }
 
-void forward(const std::string& kernels, int threads, const Call& call, Address output,
+void forward(const std::string& isa, int threads, const Call& call, Address output,
              Address inverse_rms) {
   ForwardResult result;
   result.output = pointer(output);
   result.inverse_rms = static_cast<float*>(pointer(inverse_rms));
   nb::gil_scoped_release unlocked;
-  run_forward(kernels, threads, call, result);
+  run_forward(isa, threads, call, result);
 }
 
-void backward(const std::string& kernels, int threads, const Call& call, Address inverse_rms,
+void backward(const std::string& isa, int threads, const Call& call, Address inverse_rms,
               Address grad_output, Size grad_output_outer_stride, Size grad_output_row_stride,
               Address grad_input, Size grad_input_outer_stride, Size grad_input_row_stride,
               Size grad_input_piece_stride, Address grad_gain, Address grad_gate) {
@@ -55,7 +55,7 @@ void backward(const std::string& kernels, int threads, const Call& call, Address
   result.grad_input_strides = {grad_input_outer_stride, grad_input_row_stride,
                                grad_input_piece_stride};
   nb::gil_scoped_release unlocked;
-  run_backward(kernels, threads, call, result, {pointer(grad_gain), call.gain.is_bfloat16},
+  run_backward(isa, threads, call, result, {pointer(grad_gain), call.gain.is_bfloat16},
                {pointer(grad_gate), call.gate.is_bfloat16});
 }
 

@@ -1,3 +1,4 @@
+#include "norm/kernels.h"
 #include "cpu/vector_avx512.h"
 
 #define RELAKIT_ISA avx512

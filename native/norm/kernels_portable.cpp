@@ -1,3 +1,4 @@
+#include "norm/kernels.h"
 #include "cpu/vector_portable.h"
 
 #define RELAKIT_ISA portable

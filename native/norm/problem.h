@@ -46,21 +46,4 @@ struct BlockSums {
   float* gate = nullptr;  // [features]; null: no gate
 };
 
-// The kernels of one instruction set, for the rows from `begin` up to `end`.
-struct Kernels {
-  const char* name;
-  void (*forward)(const Problem&, const ForwardResult&, std::int64_t begin, std::int64_t end);
-  // Adds to the sums. `scratch` has room for one row of features.
-  void (*backward)(const Problem&, const BackwardResult&, const BlockSums&, float* scratch,
-                   std::int64_t begin, std::int64_t end);
-};
-
-extern const Kernels portable_kernels;
-#if defined(RELAKIT_WITH_AVX2)
-extern const Kernels avx2_kernels;
-#endif
-#if defined(RELAKIT_WITH_AVX512)
-extern const Kernels avx512_kernels;
-#endif
-
 }  // namespace relakit::norm

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 // What the decoder computes in its inner loops, as the kernels of one instruction set see it.
 
@@ -51,7 +52,7 @@ struct AttendCall {
 };
 
 struct Kernels {
-  const char* name;
+  const char* isa;
   // The panels from `begin` up to `end`.
   void (*linear)(const LinearCall&, std::int64_t begin, std::int64_t end);
   // A row in bytes, filled up to `bytes`; returns what a byte of 1 means.
@@ -64,12 +65,9 @@ struct Kernels {
   float (*add_exponentials)(const float* logits, float* largest, float* sum);
 };
 
-extern const Kernels portable_kernels;
-#if defined(RELAKIT_WITH_AVX2)
-extern const Kernels avx2_kernels;
-#endif
-#if defined(RELAKIT_WITH_AVX512)
-extern const Kernels avx512_kernels;
-#endif
+extern const Kernels portable_kernels, avx2_kernels, avx512_kernels;  // those that the build has
+
+// std::invalid_argument if the instruction set is not one of usable_isas().
+const Kernels& find_kernels(const std::string& isa);
 
 }  // namespace relakit::translate

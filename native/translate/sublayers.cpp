@@ -6,8 +6,6 @@
 #include <string>
 
 #include "translate/parallel_for.h"
-#include "cpu/kernel_tables.h"
-#include "norm/run.h"
 
 namespace relakit::translate {
 
@@ -18,9 +16,8 @@ constexpr std::int64_t kRowBlock = 256;
 
 }  // namespace
 
-Machine find_machine(const std::string& kernels, int threads) {
-  return {&find_table<Kernels>(kernels, {RELAKIT_KERNEL_TABLES}), &norm::kernels_named(kernels),
-          threads};
+Machine find_machine(const std::string& isa, int threads) {
+  return {&find_kernels(isa), &norm::find_kernels(isa), threads};
 }
 
 std::int64_t whole_panels(std::int64_t outputs) { return (outputs + kPanel - 1) / kPanel * kPanel; }

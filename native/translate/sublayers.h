@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "norm/kernels.h"
 #include "translate/kernels.h"
 #include "translate/model.h"
-#include "norm/problem.h"
 
 namespace relakit::translate {
 
@@ -17,8 +17,8 @@ struct Machine {
   int threads = 1;
 };
 
-// `kernels` is a name in usable_kernels().
-Machine find_machine(const std::string& kernels, int threads);
+// `isa` is one of usable_isas().
+Machine find_machine(const std::string& isa, int threads);
 
 // Width of a row that holds whole panels of outputs.
 std::int64_t whole_panels(std::int64_t outputs);

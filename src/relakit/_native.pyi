@@ -13,6 +13,9 @@ def cpu_features() -> dict[str, bool]:
     the processor has it and that the operating system saves its registers.
     """
 
+def usable_isas() -> list[str]:
+    """Instruction sets that there are kernels for and this machine can run, best first."""
+
 class Problem:
     """One attention call: relu(scale * Q K^T + mask - threshold) ** power, times V.
 
@@ -64,11 +67,8 @@ class SparseWeights(WeightsSink):
     def write(self, starts: int, columns: int, weights: int, /) -> None:
         """Write `[rows + 1]` and `[size]` int64 and `[size]` float32 to addresses."""
 
-def kernels() -> list[str]:
-    """Instruction sets whose kernels this machine can run, best first."""
-
 def rela_forward(
-    kernels: str,
+    isa: str,
     threads: int,
     problem: Problem,
     output: int,
@@ -87,7 +87,7 @@ def rela_forward(
     """
 
 def rela_backward(
-    kernels: str,
+    isa: str,
     threads: int,
     problem: Problem,
     grad_output: int,
@@ -170,16 +170,14 @@ class NormCall:
         /,
     ) -> None: ...
 
-def norm_forward(
-    kernels: str, threads: int, call: NormCall, output: int, inverse_rms: int, /
-) -> None:
+def norm_forward(isa: str, threads: int, call: NormCall, output: int, inverse_rms: int, /) -> None:
     """Write the output, ``[outer, rows, features]``, to an address, and 1 / RMS of each row.
 
     The second, ``[outer, rows]`` in float32, is left out where its address is 0.
     """
 
 def norm_backward(
-    kernels: str,
+    isa: str,
     threads: int,
     call: NormCall,
     inverse_rms: int,
@@ -276,7 +274,7 @@ class Search:
 
     def __init__(
         self,
-        kernels: str,
+        isa: str,
         threads: int,
         model: PackedModel,
         tokens: Sequence[int],
@@ -285,12 +283,12 @@ class Search:
         beams: int,
         /,
     ) -> None: ...
-    def step(self, kernels: str, threads: int, tokens: int, position: int, states: int, /) -> None:
+    def step(self, isa: str, threads: int, tokens: int, position: int, states: int, /) -> None:
         """Read a token of each beam; write the states ``[rows, dim]`` unless that address is 0."""
 
     def choose(
         self,
-        kernels: str,
+        isa: str,
         threads: int,
         scores: int,
         count: int,

@@ -8,7 +8,7 @@ from relakit.ops.native import extension
 from relakit.ops.native import norm as native_norm
 
 try:
-    KERNELS = extension.load_extension().kernels()
+    KERNELS = extension.load_extension().usable_isas()
 except ImportError:
     KERNELS = []
 

@@ -12,7 +12,7 @@ from relakit.ops.native.kernel_calls import Arguments
 from torch import Tensor
 
 try:
-    KERNELS = extension.load_extension().kernels()
+    KERNELS = extension.load_extension().usable_isas()
 except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 

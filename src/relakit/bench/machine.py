@@ -23,7 +23,7 @@ class Machine:
 def describe_machine() -> Machine:
     """This machine."""
     import torch
-    from relakit.ops.native.extension import choose_kernels, why_unavailable
+    from relakit.ops.native.extension import choose_isa, why_unavailable
 
     return Machine(
         cpu=cpu_name(Path("/proc/cpuinfo")),
@@ -31,7 +31,7 @@ def describe_machine() -> Machine:
         relakit=version("relakit"),
         torch=torch.__version__,
         torch_instructions=torch.backends.cpu.get_cpu_capability(),
-        rela_instructions=None if why_unavailable() else choose_kernels(),
+        rela_instructions=None if why_unavailable() else choose_isa(),
     )
 
 

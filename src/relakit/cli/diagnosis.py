@@ -180,10 +180,10 @@ def examine_backends() -> list[BackendStatus]:
 def examine_environment() -> list[Setting]:
     """The variables that choose a backend and its kernels, where they are set."""
     from relakit.ops.backends import backend_from_environment
-    from relakit.ops.native.extension import BACKEND_VARIABLE, ISA_VARIABLE, choose_kernels
+    from relakit.ops.native.extension import BACKEND_VARIABLE, ISA_VARIABLE, choose_isa
 
     settings = []
-    checks = {BACKEND_VARIABLE: backend_from_environment, ISA_VARIABLE: choose_kernels}
+    checks = {BACKEND_VARIABLE: backend_from_environment, ISA_VARIABLE: choose_isa}
     for variable, check in checks.items():
         value = os.environ.get(variable)
         if not value:
@@ -201,14 +201,14 @@ def examine_environment() -> list[Setting]:
 
 def examine_translation() -> str:
     """What translates with a model that either could serve."""
-    from relakit.ops.native.extension import BACKEND_VARIABLE, choose_kernels, why_unavailable
+    from relakit.ops.native.extension import BACKEND_VARIABLE, choose_isa, why_unavailable
 
     reasons = list(why_unavailable())
     if os.environ.get(BACKEND_VARIABLE) == "reference":
         reasons.append(f"{BACKEND_VARIABLE}=reference")
     if reasons:
         return f"in PyTorch, not in C++, and not in int8: {'; '.join(reasons)}"
-    return f"in C++ ({choose_kernels()}), fp32 and int8; in PyTorch for sparsemax, GELU and others"
+    return f"in C++ ({choose_isa()}), fp32 and int8; in PyTorch for sparsemax, GELU and others"
 
 
 def examine_choice(activation: str) -> Choice:

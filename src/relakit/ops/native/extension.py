@@ -1,4 +1,4 @@
-"""The C++ extension: whether it is there, and which of its kernels to use."""
+"""The C++ extension: whether it is there, and which instruction set to use."""
 
 import os
 import sys
@@ -23,14 +23,14 @@ def load_extension() -> ModuleType:
     return sys.modules.get("relakit._native") or import_module("relakit._native")
 
 
-def choose_kernels() -> str:
+def choose_isa() -> str:
     """The instruction set to use: the best one, or the one that RELAKIT_CPU_ISA names."""
     return _choose(os.environ.get(ISA_VARIABLE), load_extension())
 
 
 @lru_cache(maxsize=8)  # asking the extension takes longer than a short call does
 def _choose(wanted: str | None, extension: ModuleType) -> str:
-    usable: list[str] = extension.kernels()
+    usable: list[str] = extension.usable_isas()
     if not wanted:
         return usable[0]
     if wanted not in usable:
@@ -43,7 +43,7 @@ def _choose(wanted: str | None, extension: ModuleType) -> str:
 def _why_unavailable() -> list[str]:
     """Reasons why the kernels cannot run on this machine."""
     try:
-        choose_kernels()
+        choose_isa()
     except ImportError as error:
         return [f"the C++ extension is not there: {error}"]
     except ValueError as error:

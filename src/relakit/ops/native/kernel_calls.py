@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 from relakit.ops.call import RowStatistics
-from relakit.ops.native.extension import choose_kernels, load_extension
+from relakit.ops.native.extension import choose_isa, load_extension
 from torch import Tensor
 
 
@@ -91,7 +91,7 @@ def forward(
     output = empty_output(arguments.query, arguments.value)
     threshold = _contiguous(arguments.threshold)
     load_extension().rela_forward(
-        choose_kernels(),
+        choose_isa(),
         torch.get_num_threads(),
         _problem(arguments, threshold),
         output.data_ptr(),
@@ -116,7 +116,7 @@ def backward(
     bits = _contiguous(bits)  # hooks for saved tensors may have changed it
     threshold = _contiguous(arguments.threshold)
     load_extension().rela_backward(
-        choose_kernels(),
+        choose_isa(),
         torch.get_num_threads(),
         _problem(arguments, threshold),
         grad_output.data_ptr(),

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from relakit.ops.native.eager import is_plain_eager
-from relakit.ops.native.extension import BACKEND_VARIABLE, DTYPES, choose_kernels
+from relakit.ops.native.extension import BACKEND_VARIABLE, DTYPES, choose_isa
 from relakit.ops.native.norm_kernels import (
     NormCall,
     check_gradient,
@@ -46,7 +46,7 @@ def eager_kernels(x: Tensor, gain: Tensor, gate: Tensor | None) -> str | None:
     ):
         return None
     try:
-        return choose_kernels()
+        return choose_isa()
     except (ImportError, ValueError):  # `relakit doctor` says which
         return None
 
@@ -109,7 +109,7 @@ def gated_rms_norm(
 ) -> tuple[Tensor, Tensor]:
     """The output and, for the backward pass, 1 / RMS of each row. Only the first has gradients."""
     call = NormCall(x, gain, gate, eps, feature_dims)
-    return run_forward(call, choose_kernels(), needs_inverse_rms=True)
+    return run_forward(call, choose_isa(), needs_inverse_rms=True)
 
 
 @gated_rms_norm.register_fake
@@ -133,7 +133,7 @@ def gated_rms_norm_backward(
     check_gradient(grad_output, inverse_rms, x, feature_dims)
     call = NormCall(x, gain, gate, eps, feature_dims)
     grad_x, grad_gain, grad_gate = run_backward(
-        grad_output, call, choose_kernels(), inverse_rms.contiguous()
+        grad_output, call, choose_isa(), inverse_rms.contiguous()
     )
     return grad_x, grad_gain, gain.new_empty(0) if grad_gate is None else grad_gate
 
