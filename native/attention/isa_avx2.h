@@ -8,8 +8,10 @@
 #include "cpu/bits.h"
 #include "cpu/vector_avx2.h"
 
-namespace relakit::avx2 {
+namespace relakit::attention::avx2 {
 namespace {
+
+using namespace relakit::avx2;  // the vector type, and functions of several vectors
 
 // What the names mean is said in isa_portable.h.
 struct TileShape {
@@ -42,4 +44,4 @@ inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, in
 }
 
 }  // namespace
-}  // namespace relakit::avx2
+}  // namespace relakit::attention::avx2

@@ -7,8 +7,10 @@
 #include "cpu/bits.h"
 #include "cpu/vector_avx512.h"
 
-namespace relakit::avx512 {
+namespace relakit::attention::avx512 {
 namespace {
+
+using namespace relakit::avx512;  // the vector type, and functions of several vectors
 
 // What the names mean is said in isa_portable.h.
 struct TileShape {
@@ -60,4 +62,4 @@ inline void transpose_bits(std::uint64_t (&words)[64]) {
 }
 
 }  // namespace
-}  // namespace relakit::avx512
+}  // namespace relakit::attention::avx512

@@ -8,8 +8,10 @@
 // What attention needs of an instruction set besides the vector type: here in plain C++, with the
 // same names in isa_avx2.h and isa_avx512.h. The comments of all three are here.
 
-namespace relakit::portable {
+namespace relakit::attention::portable {
 namespace {
+
+using namespace relakit::portable;  // the vector type, and functions of several vectors
 
 // How many sums are kept in registers at once.
 struct TileShape {
@@ -34,4 +36,4 @@ inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, in
 }
 
 }  // namespace
-}  // namespace relakit::portable
+}  // namespace relakit::attention::portable

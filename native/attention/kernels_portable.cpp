@@ -5,5 +5,5 @@
 #include "attention/kernels.inc.h"
 
 namespace relakit {
-const Kernels portable_kernels{"portable", portable::forward, portable::backward};
+const Kernels portable_kernels{"portable", attention::portable::forward, attention::portable::backward};
 }

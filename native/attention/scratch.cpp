@@ -15,8 +15,8 @@ constexpr std::size_t kAlignment = 64;
 
 std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// A stack of memory. What does not fit is taken from the system, and the stack grows to the size
-// that would have been enough as soon as it is empty again.
+// A stack of memory. What does not fit comes from the system; as soon as the stack is empty again, it
+// grows to the size that would have been enough.
 class Stack {
  public:
   ~Stack() { std::free(memory_); }
@@ -81,7 +81,7 @@ thread_local Stack stack;
 
 #else
 
-// For tools that watch memory: each buffer stands alone, and is full of NaN.
+// For tools that watch memory: each buffer is a block of its own, and starts full of NaN.
 class SeparateBlocks {
  public:
   static void* take(std::size_t bytes) {
