@@ -43,7 +43,7 @@ NB_MODULE(_native, m) {
   m.def("compiler", &compiler);
   m.def("cpu_features", &cpu_features);
   m.def("usable_isas", &relakit::usable_isas);
-  relakit::bind_attention(m);
+  relakit::attention::bind(m);
   relakit::norm::bind(m);
   relakit::translate::bind(m);
 }

@@ -13,7 +13,7 @@
 
 namespace nb = nanobind;
 
-namespace relakit {
+namespace relakit::attention {
 
 namespace {
 
@@ -109,7 +109,7 @@ void backward(const std::string& isa, int threads, const Problem& problem, Addre
 
 // Signatures for type checkers, and the documentation, are in src/relakit/_native.pyi. Arguments are
 // positional only: there are many, and looking up names would take as long as a short call does.
-void bind_attention(nb::module_& m) {
+void bind(nb::module_& m) {
   nb::class_<Problem>(m, "Problem")
       .def("__init__", &make_problem)
       .def("set_mask", &set_mask)
@@ -134,4 +134,4 @@ void bind_attention(nb::module_& m) {
   bind_direct_calls(m);
 }
 
-}  // namespace relakit
+}  // namespace relakit::attention

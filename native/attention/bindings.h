@@ -2,9 +2,9 @@
 
 #include <nanobind/nanobind.h>
 
-namespace relakit {
+namespace relakit::attention {
 
 // Put the kernels for attention into the module.
-void bind_attention(nanobind::module_& m);
+void bind(nanobind::module_& m);
 
-}  // namespace relakit
+}  // namespace relakit::attention

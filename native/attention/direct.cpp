@@ -13,7 +13,7 @@
 
 namespace nb = nanobind;
 
-namespace relakit {
+namespace relakit::attention {
 
 namespace {
 
@@ -333,4 +333,4 @@ void bind_direct_calls(nb::module_& m) {
   bind(m, "direct_backward", &DirectCalls::backward);
 }
 
-}  // namespace relakit
+}  // namespace relakit::attention

@@ -9,7 +9,7 @@
 #include "torch/torch.h"
 #include "attention/kernels.h"
 
-namespace relakit {
+namespace relakit::attention {
 
 // Attention for calls as they usually are, on Python's tensors, from its checks to its result: in
 // Python they would take longer than the kernels take for a few dozen positions. Whatever is unusual
@@ -62,4 +62,4 @@ class DirectCalls {
 
 void bind_direct_calls(nanobind::module_& m);
 
-}  // namespace relakit
+}  // namespace relakit::attention

@@ -2,10 +2,10 @@
 
 #include "cpu/dispatch.h"
 
-namespace relakit {
+namespace relakit::attention {
 
 const Kernels& find_kernels(const std::string& isa) {
   return find_table<Kernels>(isa, {RELAKIT_KERNEL_TABLES});
 }
 
-}  // namespace relakit
+}  // namespace relakit::attention

@@ -4,7 +4,7 @@
 
 #include "attention/problem.h"
 
-namespace relakit {
+namespace relakit::attention {
 
 // The kernels for one instruction set.
 struct Kernels {
@@ -18,4 +18,4 @@ extern const Kernels portable_kernels, avx2_kernels, avx512_kernels;  // those t
 // std::invalid_argument if the instruction set is not one of usable_isas().
 const Kernels& find_kernels(const std::string& isa);
 
-}  // namespace relakit
+}  // namespace relakit::attention

@@ -4,6 +4,6 @@
 #define RELAKIT_ISA avx2
 #include "attention/kernels.inc.h"
 
-namespace relakit {
-const Kernels avx2_kernels{"avx2", attention::avx2::forward, attention::avx2::backward};
+namespace relakit::attention {
+const Kernels avx2_kernels{"avx2", avx2::forward, avx2::backward};
 }

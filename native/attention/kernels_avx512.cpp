@@ -5,6 +5,6 @@
 #define RELAKIT_SCREENS
 #include "attention/kernels.inc.h"
 
-namespace relakit {
-const Kernels avx512_kernels{"avx512", attention::avx512::forward, attention::avx512::backward};
+namespace relakit::attention {
+const Kernels avx512_kernels{"avx512", avx512::forward, avx512::backward};
 }

@@ -4,6 +4,6 @@
 #define RELAKIT_ISA portable
 #include "attention/kernels.inc.h"
 
-namespace relakit {
-const Kernels portable_kernels{"portable", attention::portable::forward, attention::portable::backward};
+namespace relakit::attention {
+const Kernels portable_kernels{"portable", portable::forward, portable::backward};
 }

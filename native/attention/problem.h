@@ -6,7 +6,7 @@
 // query, key, value, output and its gradient is contiguous; all other strides are free, also 0 for what
 // is only read.
 
-namespace relakit {
+namespace relakit::attention {
 
 enum class DType { f32, bf16 };
 
@@ -69,4 +69,4 @@ struct BackwardResult {
   float* grad_rows = nullptr;           // [rows]: sums over keys of the scores' gradients, or null
 };
 
-}  // namespace relakit
+}  // namespace relakit::attention

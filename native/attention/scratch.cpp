@@ -5,7 +5,7 @@
 #include <new>
 #include <vector>
 
-namespace relakit {
+namespace relakit::attention {
 
 namespace {
 
@@ -103,4 +103,4 @@ void* take_scratch(std::size_t bytes) { return stack.take(bytes); }
 
 void give_back_scratch(void* memory, std::size_t bytes) { stack.give_back(memory, bytes); }
 
-}  // namespace relakit
+}  // namespace relakit::attention

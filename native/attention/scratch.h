@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace relakit {
+namespace relakit::attention {
 
 // Scratch memory of the calling thread, kept from call to call: fresh memory from the system costs more
 // than the work on a short sequence. Give it back in the reverse order of taking. Aligned to 64 bytes;
@@ -11,4 +11,4 @@ namespace relakit {
 void* take_scratch(std::size_t bytes);
 void give_back_scratch(void* memory, std::size_t bytes);
 
-}  // namespace relakit
+}  // namespace relakit::attention
