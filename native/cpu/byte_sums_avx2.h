@@ -10,8 +10,8 @@
 namespace relakit::avx2 {
 namespace {
 
-// Members as in byte_sums_portable.h. The instruction that multiplies bytes saturates its sums, so bytes
-// are widened to 16 bits: those at even and those at odd places apart.
+// What the members do is said in byte_sums_portable.h. The instruction that multiplies bytes saturates
+// its sums, so bytes are first widened to 16 bits, those at even and at odd places separately.
 struct ByteSums {
   __m256i v;
 

@@ -10,7 +10,7 @@
 namespace relakit::avx512 {
 namespace {
 
-// Members as in byte_sums_portable.h.
+// What the members do is said in byte_sums_portable.h.
 struct ByteSums {
   __m512i v;
 

@@ -40,7 +40,7 @@ struct Vector {
   Vector plus_product(const Vector& a, const Vector& b) const {
     return {_mm512_fmadd_ps(a.v, b.v, v)};
   }
-  // Both instructions return their second operand if one is NaN; so NaN passes through it.
+  // The instructions return their second operand if one is NaN, so NaN passes through that one.
   Vector max(const Vector& b) const { return {_mm512_max_ps(v, b.v)}; }
   Vector clamped(float low, float high) const {
     return {_mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v))};
@@ -90,7 +90,7 @@ struct Vector {
   }
 };
 
-// One load and four shuffles, as loads are what is scarce.
+// One load and four shuffles, as loads are the bottleneck.
 inline void load_each(const float* p, Vector (&out)[4]) {
   const __m512 four = _mm512_broadcast_f32x4(_mm_loadu_ps(p));
   out[0].v = _mm512_permute_ps(four, 0x00);
@@ -99,7 +99,7 @@ inline void load_each(const float* p, Vector (&out)[4]) {
   out[3].v = _mm512_permute_ps(four, 0xFF);
 }
 
-// Again one load.
+// Here too one load.
 inline void load_pair(const float* p, Vector& first, Vector& second) {
   double both;
   std::memcpy(&both, p, sizeof both);

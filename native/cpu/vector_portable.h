@@ -75,7 +75,7 @@ struct Vector {
     for (int i = 0; i < width; i++) r.v[i] = v[i] / b.v[i];
     return r;
   }
-  // *this + a * b, rounded once where the instruction set can.
+  // *this + a * b; rounded once if the instruction set can.
   Vector plus_product(const Vector& a, const Vector& b) const {
     Vector r;
     for (int i = 0; i < width; i++) r.v[i] = a.v[i] * b.v[i] + v[i];
@@ -125,7 +125,7 @@ struct Vector {
     for (int i = 0; i < width; i++) bits |= static_cast<std::uint32_t>(!(v[i] <= 0.0f)) << i;
     return bits;
   }
-  // One bit per entry: is it another number? True for NaN.
+  // One bit per entry: do they differ? True for NaN.
   std::uint32_t differs_from(const Vector& b) const {
     std::uint32_t bits = 0;
     for (int i = 0; i < width; i++) bits |= static_cast<std::uint32_t>(v[i] != b.v[i]) << i;
@@ -137,8 +137,8 @@ struct Vector {
     for (int i = 0; i < width; i++) r.v[i] = (bits >> i & 1) != 0 ? v[i] : 0.0f;
     return r;
   }
-  // The entries whose bit is set, side by side. The rest of a whole vector may be overwritten with
-  // anything.
+  // The entries whose bit is set, side by side. What follows, up to a whole vector, may be overwritten
+  // with anything.
   void store_chosen(std::uint32_t bits, float* p) const {
     for (; bits != 0; bits &= bits - 1) *p++ = v[lowest_bit(bits)];
   }

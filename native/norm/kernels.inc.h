@@ -1,4 +1,4 @@
-// RMSNorm, gated or not, written once over a vector type and compiled once per instruction set. The
+// RMSNorm, gated or not, written once over the vector type and compiled once per instruction set. The
 // including file has defined RELAKIT_ISA and included the vector type of that name.
 //
 // Everything here is local to the file, and no template or inline function of the standard library is
@@ -60,7 +60,7 @@ T* row_of(T* data, const Strides& strides, const Problem& p, std::int64_t row) {
 
 template <class T>
 float inverse_rms(const Problem& p, const T* input) {
-  // Several sums at a time, as an addition waits for the one before it.
+  // Several sums at a time, as each addition waits for the one before it.
   Vector even = Vector::all(0.0f), odd = even, rest = even;
   for (std::int64_t piece = 0; piece < p.pieces; piece++) {
     const T* in = input + piece * p.strides.piece;

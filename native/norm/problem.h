@@ -23,7 +23,7 @@ struct Problem {
   float eps = 0.0f;
 };
 
-// "static": a copy in each file, compiled with the flags of that file and called from there alone.
+// "static": each file has a copy of its own, compiled with the flags of that file.
 static inline std::int64_t row_count(const Problem& p) { return p.outer * p.rows; }
 static inline std::int64_t features_of(const Problem& p) { return p.pieces * p.size; }
 
@@ -40,7 +40,7 @@ struct BackwardResult {
   Strides grad_input_strides;
 };
 
-// Sums over rows, of one block of rows; written by nobody else.
+// Sums over one block of rows; no other thread writes them.
 struct BlockSums {
   float* gain = nullptr;  // [features]
   float* gate = nullptr;  // [features]; null: no gate

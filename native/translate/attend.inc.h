@@ -1,7 +1,7 @@
 // One row's attention to others, with softmax or relu, in all heads. Part of kernels.inc.h.
 //
-// Simpler than the kernels in attention/: a step of beam search has one query for each row of keys,
-// and these lie wherever an ancestor wrote them.
+// Simpler than the kernels in attention/: one query at a time, and the rows that it attends to lie
+// wherever its ancestors in the beam wrote them.
 
 #include <math.h>
 
@@ -28,7 +28,7 @@ float dot(const float* a, const float* b, std::int64_t size) {
   return (even + odd).sum();
 }
 
-// From scores to the weights of softmax. The entries behind `count`, up to a whole vector, are used.
+// From scores to the weights of softmax. Entries after `count`, up to a whole vector, are overwritten.
 void softmax(float* scores, std::int64_t count) {
   float largest = scores[0];
   for (std::int64_t i = 1; i < count; i++) {
@@ -74,7 +74,7 @@ void mix(const float* weights, const float* rows, std::int64_t row_stride,
 
 void attend(const AttendCall& c) {
   const std::int64_t features = c.heads * c.head;
-  // Places of the weights that are not zero; the room behind the scores is for whole vectors.
+  // Places of the weights that are not zero. There is a gap, as scores take up whole vectors.
   auto* kept = reinterpret_cast<std::int32_t*>(c.scratch + c.count + kPanel);
   for (std::int64_t head = 0; head < c.heads; head++) {
     const float* query = c.query + head * c.head;
@@ -91,7 +91,8 @@ void attend(const AttendCall& c) {
       std::int64_t found = 0;
       for (std::int64_t i = 0; i < c.count; i++) {
         const float score = c.scale * dot(query, keys + c.places[i] * c.row_stride, c.head);
-        // Written always, kept only if above zero (or NaN): no jump that is hard to foresee.
+        // Always written, but kept only if above zero or NaN: that needs no branch, which would be
+        // hard to predict.
         c.scratch[found] = score;
         kept[found] = c.places[i];
         found += !(score <= 0.0f);

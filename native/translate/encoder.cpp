@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "translate/buffers.h"
 #include "translate/parallel_for.h"
 
 namespace relakit::translate {

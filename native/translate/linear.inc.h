@@ -16,7 +16,7 @@ void finish(const LinearCall& c, Vector sum, std::int64_t row, std::int64_t colu
   sum.store(c.y + row * c.y_stride + column - c.first_output);
 }
 
-// The sums of `rows` rows and `vectors` vectors of outputs, the first of which is `column`.
+// The sums of `rows` rows and `vectors` vectors of outputs, from output `column` on.
 template <int rows, int vectors>
 void float_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
   const std::int64_t first = column % kPanel;
@@ -82,7 +82,7 @@ void tile(const LinearCall& c, std::int64_t row, std::int64_t panel) {
   }
 }
 
-// As many sums at once as there are registers for; the shapes are those that were fastest.
+// As many sums at once as there are registers for, in the shapes that were fastest.
 constexpr bool kHasManyRegisters = kWidth == 16;
 constexpr int kFewRowVectors = kHasManyRegisters ? 4 : 2;
 
@@ -113,7 +113,7 @@ float quantise(const float* x, std::int64_t size, std::uint8_t* quantised, std::
   for (; i + kWidth <= size; i += kWidth) {
     const Vector v = Vector::load(x + i);
     most = most.max(v.max(zero - v));
-    not_finite = not_finite.plus_product(v, zero);  // 0, or NaN from the first NaN or inf on
+    not_finite = not_finite.plus_product(v, zero);  // 0, or NaN after the first NaN or inf
   }
   float largest = largest_of(most), rest = not_finite.sum();
   for (; i < size; i++) {
@@ -122,11 +122,11 @@ float quantise(const float* x, std::int64_t size, std::uint8_t* quantised, std::
   }
   if (rest != rest || largest == 0.0f) {
     for (std::int64_t j = 0; j < bytes; j++) quantised[j] = kByteZero;
-    return rest;  // so that the outputs are NaN, or what the bias is
+    return rest;  // NaN, so that outputs are NaN; or 0, so that they are the bias
   }
   const float inverse = 127.0f / largest;
   for (std::int64_t j = 0; j < size; j++) {
-    // The sum is positive, so that cutting off what is behind the point rounds to the nearest.
+    // The sum is positive, so truncating it rounds to nearest.
     quantised[j] = static_cast<std::uint8_t>(
         static_cast<std::int32_t>(x[j] * inverse + (kByteZero + 0.5f)));
   }

@@ -40,7 +40,7 @@ void PackedLinear::pack_bytes(const float* weight) {
       largest = std::max(largest, std::fabs(row[k]));
       is_finite = is_finite && std::isfinite(row[k]);
     }
-    if (!is_finite) {  // the output is to be NaN, as it is or may be in float32
+    if (!is_finite) {  // make the output NaN, as it is or may be in float32
       scales_[static_cast<std::size_t>(output)] = NAN;
       continue;
     }

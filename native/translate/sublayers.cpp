@@ -5,13 +5,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "translate/buffers.h"
 #include "translate/parallel_for.h"
 
 namespace relakit::translate {
 
 namespace {
 
-// Rows whose inputs stay in the cache while all weights pass by.
+// So many rows of inputs stay in the cache while all weights pass by.
 constexpr std::int64_t kRowBlock = 256;
 
 }  // namespace
@@ -106,7 +107,7 @@ const float* Sublayers::before(const Machine& machine, const LayerNorm& norm) {
   return y_.data();
 }
 
-// A sublayer has added x to what it computed, and it lies in y.
+// After a sublayer: y is x plus what it computed.
 void Sublayers::after(const Machine& machine, const LayerNorm& norm) {
   if (model_.norm_first) {
     std::swap(x_, y_);

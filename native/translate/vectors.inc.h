@@ -1,5 +1,5 @@
-// The vector type in this family's namespace, and what else its kernels share: vectors at the end of
-// a row, which may be shorter. Part of kernels.inc.h.
+// The vector type, and what these kernels do with it in several places: the last vector of a row, which
+// may be shorter. Part of kernels.inc.h.
 
 #include <cstdint>
 
@@ -22,7 +22,7 @@ float largest_of(const Vector& x) {
   return largest;
 }
 
-// The vector at p, of which there are `left` entries; 0 behind them.
+// The vector at p, of which only `left` entries exist; the others are 0.
 Vector load_up_to(const float* p, std::int64_t left) {
   return left >= kWidth ? Vector::load(p) : Vector::load(p, static_cast<int>(left));
 }

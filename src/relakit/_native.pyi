@@ -303,7 +303,7 @@ class Search:
         """Write the best candidates, ``[batch, count]`` each; False if a score is not finite."""
 
     def reorder(self, parents: int, /) -> None:
-        """``[batch, beams]``: let every beam go on from where another one is."""
+        """``[batch, beams]``: continue each beam from this one of its sentence."""
 
     def keep(self, sentences: Sequence[int], /) -> None:
-        """Drop all sentences but those at these places, which rise."""
+        """Drop all sentences except those at these places, given in ascending order."""
