@@ -19,15 +19,15 @@ from relakit.ops.native import extension
 from torch import Tensor, nn
 
 try:
-    KERNELS = extension.load_extension().usable_isas()
+    ISAS = extension.load_extension().usable_isas()
 except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
 SERVED = ["softmax", "relu", "relu-rms", "rela-i", "rela-g"]
 
 
-@pytest.fixture(params=KERNELS, autouse=True)
-def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(params=ISAS, autouse=True)
+def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Every test here is run with each of them."""
     monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
     return str(request.param)
