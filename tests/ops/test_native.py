@@ -221,7 +221,7 @@ def test_nothing_to_do(isa: str, queries: int, keys: int) -> None:
     assert relakit.attention(*empty, backend="native").shape == (0, 2, 3, 8)
 
 
-def test_operators_are_well_formed(isa: str) -> None:
+def test_operators_are_well_formed() -> None:
     q, k, v = (torch.randn(2, 2, 9, 8, requires_grad=True) for _ in range(3))
     threshold = torch.full((2,), 0.1, requires_grad=True)
     mask, seed = torch.rand(2, 2, 9, 9) < 0.7, torch.tensor([5])

@@ -1,5 +1,6 @@
 """What the C++ kernels give besides the output, and the special ways they take."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -52,18 +53,21 @@ OPTIONS = {
 @pytest.mark.parametrize("queries", [3, 40])
 @pytest.mark.parametrize("threshold", [0.03, -2.0])
 class TestDetails:
-    def results(
-        self, case: str, dtype: torch.dtype, queries: int, threshold: float, form: str
-    ) -> tuple[relakit.AttentionResult, relakit.AttentionResult]:
+    @staticmethod
+    def result(
+        case: str, dtype: torch.dtype, queries: int, threshold: float, form: str, backend: str
+    ) -> relakit.AttentionResult:
         tensors = inputs(queries, 70, dtype=dtype)
         options = {"threshold": threshold, "weights": form, **OPTIONS[case]}
-        native = relakit.attention_details(*tensors, backend="native", **options)
-        return native, relakit.attention_details(*tensors, backend="reference", **options)
+        return relakit.attention_details(*tensors, backend=backend, **options)
+
+    expected = staticmethod(cache(result.__func__))  # the same for every instruction set
 
     def test_dense_weights_and_statistics(
         self, isa: str, case: str, dtype: torch.dtype, queries: int, threshold: float
     ) -> None:
-        native, reference = self.results(case, dtype, queries, threshold, "dense")
+        settings = (case, dtype, queries, threshold, "dense")
+        native, reference = self.result(*settings, "native"), self.expected(*settings, "reference")
         tolerance = {"atol": 1e-5, "rtol": 1e-5} if dtype == torch.float32 else {}
         torch.testing.assert_close(native.output, reference.output, **tolerance)
         torch.testing.assert_close(native.weights, reference.weights, **tolerance)
@@ -78,7 +82,8 @@ class TestDetails:
     def test_sparse_weights(
         self, isa: str, case: str, dtype: torch.dtype, queries: int, threshold: float
     ) -> None:
-        native, reference = self.results(case, dtype, queries, threshold, "csr")
+        settings = (case, dtype, queries, threshold, "csr")
+        native, reference = self.result(*settings, "native"), self.expected(*settings, "reference")
         assert native.weights.layout == torch.sparse_csr
         assert native.weights.shape == (2 * 2 * queries, 70)
         assert torch.equal(native.weights.crow_indices(), reference.weights.crow_indices())
@@ -125,16 +130,23 @@ def test_an_unknown_form_of_weights() -> None:
 # From 256 queries and keys on, scores are screened where the instruction set allows it.
 
 
-@pytest.mark.parametrize("queries", [256, 333])
-@pytest.mark.parametrize("threshold", [-3.0, 0.03, 1.03, 2.53])
-@pytest.mark.parametrize("case", ["plain", "causal", "padding", "squared"])
-def test_long_sequences(isa: str, queries: int, threshold: float, case: str) -> None:
+def long_sequences(queries: int, threshold: float, case: str, backend: str) -> list[Tensor]:
     options = dict(OPTIONS[case])
     if case == "padding":
         options["attn_mask"] = torch.arange(300) % 7 < 4
     tensors = inputs(queries, 300, dim=24)
-    actual = with_gradients(tensors, "native", threshold=threshold, scale=0.25, **options)
-    expected = with_gradients(tensors, "reference", threshold=threshold, scale=0.25, **options)
+    return with_gradients(tensors, backend, threshold=threshold, scale=0.25, **options)
+
+
+expected_of_long_sequences = cache(long_sequences)  # the same for every instruction set
+
+
+@pytest.mark.parametrize("queries", [256, 333])
+@pytest.mark.parametrize("threshold", [-3.0, 0.03, 1.03, 2.53])
+@pytest.mark.parametrize("case", ["plain", "causal", "padding", "squared"])
+def test_long_sequences(isa: str, queries: int, threshold: float, case: str) -> None:
+    actual = long_sequences(queries, threshold, case, "native")
+    expected = expected_of_long_sequences(queries, threshold, case, "reference")
     for x, y in zip(actual, expected, strict=True):
         scale = max(1.0, float(y.abs().max()))
         torch.testing.assert_close(x, y, atol=1e-5 * scale, rtol=0)
@@ -162,18 +174,32 @@ def test_screening_misses_nothing(isa: str, outlier: str) -> None:
     torch.testing.assert_close(result.weights.double(), kept, rtol=1e-3, atol=1e-5 * kept.max())
 
 
+def few_queries(
+    queries: int, keys: int, dtype: torch.dtype, backend: str, is_heads_inside: bool = False
+) -> list[Tensor]:
+    """The outputs without a mask and with one."""
+    q, k, v = (grid(i, 2, 3, n, 32).to(dtype) for i, n in enumerate((queries, keys, keys)))
+    if is_heads_inside:
+        q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
+    threshold = torch.tensor([0.03, 0.53, 100.0])
+    return [
+        relakit.attention(q, k, v, mask, threshold=threshold, backend=backend)
+        for mask in (None, torch.arange(keys) % 3 > 0)
+    ]
+
+
+expected_of_few_queries = cache(few_queries)  # the same for every instruction set and layout
+
+
 @pytest.mark.parametrize("queries", [1, 2, 8])
 @pytest.mark.parametrize("keys", [1, 63, 128, 129, 5000])
 @pytest.mark.parametrize("layout", ["contiguous", "heads inside"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_few_queries(isa: str, queries: int, keys: int, layout: str, dtype: torch.dtype) -> None:
-    q, k, v = (grid(i, 2, 3, n, 32).to(dtype) for i, n in enumerate((queries, keys, keys)))
-    if layout == "heads inside":
-        q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
-    threshold = torch.tensor([0.03, 0.53, 100.0])
-    for options in ({}, {"attn_mask": torch.arange(keys) % 3 > 0}):
-        output = relakit.attention(q, k, v, threshold=threshold, backend="native", **options)
-        expected = relakit.attention(q, k, v, threshold=threshold, backend="reference", **options)
+    is_heads_inside = layout == "heads inside"
+    actual = few_queries(queries, keys, dtype, "native", is_heads_inside)
+    reference = expected_of_few_queries(queries, keys, dtype, "reference")
+    for output, expected in zip(actual, reference, strict=True):
         tolerance = 1e-5 if dtype == torch.float32 else 8e-3
         scale = max(1.0, float(expected.abs().max()))
         torch.testing.assert_close(output, expected, atol=tolerance * scale, rtol=0)
