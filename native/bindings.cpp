@@ -45,7 +45,7 @@ std::string isa() {
   const std::string* chosen = relakit::chosen_isa();
   if (chosen != nullptr) return *chosen;
   std::string choices;
-  for (const std::string& name : relakit::usable_kernels()) {
+  for (const std::string& name : relakit::usable_isas()) {
     choices += (choices.empty() ? "" : ", ") + name;
   }
   throw std::invalid_argument("RELAKIT_CPU_ISA='" +
@@ -55,13 +55,13 @@ std::string isa() {
 
 // Never destroyed, nor objects of Python's: they refer to much of torch, and so, in a circle that
 // Python's collector cannot see, to whatever would hold them.
-const relakit::AttentionEntry* attention_entry = nullptr;
+const relakit::attention::AttentionEntry* attention_entry = nullptr;
 
 bool connect(const nb::dict& parts) {
-  auto attention = std::make_unique<relakit::AttentionEntry>(parts);
+  auto attention = std::make_unique<relakit::attention::AttentionEntry>(parts);
   if (!attention->torch().can_read()) return false;
   attention_entry = attention.release();
-  relakit::connect_attention(attention_entry);
+  relakit::attention::connect(attention_entry);
   relakit::norm::connect(new relakit::norm::NormEntry(attention_entry->torch(), parts));
   return true;
 }
@@ -80,11 +80,11 @@ bool is_plain(const nb::args& tensors) {
 NB_MODULE(_native, m) {
   m.def("compiler", &compiler);
   m.def("cpu_features", &cpu_features);
-  m.def("kernels", &relakit::usable_kernels);
+  m.def("usable_isas", &relakit::usable_isas);
   m.def("chosen_isa", &isa);
   m.def("connect", &connect);
   m.def("is_plain", &is_plain);
-  relakit::bind_attention(m);
+  relakit::attention::bind(m);
   relakit::norm::bind(m);
-  relakit::decode::bind(m);
+  relakit::translate::bind(m);
 }

@@ -1,21 +1,22 @@
-// The gradients. Part of kernels.inc.h.
+// The gradients of query, key and value (and of the scores' sums, for thresholds), tile by tile: dense
+// where a tile has many non-zeros, along lists where it has few. Part of kernels.inc.h.
 
 #include "cpu/threads.h"
 
-namespace relakit::RELAKIT_ISA {
+namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// The share of non-zeros in a tile above which dense work is the faster.
+// The share of non-zeros in a tile above which dense work is faster.
 constexpr float kDenseBackward = 0.37f;
-// For so few queries it never is, as values are transposed for it.
+// With so few queries it never is, as it needs the values transposed.
 constexpr int kFewQueries = 4;
-// More than in forward, as there are gradients to fetch, too.
+// More than in forward, as there are gradients to fetch too.
 constexpr int kLinesPerRowBackward = 2 * kLinesPerRow;
 
-constexpr std::int64_t kBackwardBlock = 1024;  // queries or keys of a task, where heads are few
+constexpr std::int64_t kBackwardBlock = 1024;  // queries or keys per task, if heads are few
 
-// The gradients of a range of queries, or of keys and values, or of both, of one key head: for all
-// query heads that share it, one after the other.
+// The gradients of a range of queries, of a range of keys and values, or of both, for one key head and
+// all query heads that share it, one after the other.
 template <class T>
 class BackwardTask {
  public:
@@ -34,8 +35,8 @@ class BackwardTask {
         want_queries_(want_queries),
         want_keys_(want_keys) {}
 
-  // Another key head, which this thread is likely to work on next: its rows are fetched meanwhile, and
-  // those of the first query head that shares it.
+  // Meanwhile fetch the rows of the key head that this thread is likely to work on next, and of the
+  // first query head that shares it.
   void fetch_ahead(std::int64_t batch, std::int64_t key_head) {
     const std::int64_t head = key_head * (p_.heads / p_.key_heads);
     ahead_.add_rows(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
@@ -90,7 +91,7 @@ class BackwardTask {
       } else if (factor != 1.0f) {
         const Vector f = Vector::all(factor);
         for (std::int64_t i = 0; i < count_ * padded_; i += kWidth) {
-          Vector::load(rows() + i).times(f).store(rows() + i);
+          (Vector::load(rows() + i) * f).store(rows() + i);
         }
       }
     }
@@ -114,7 +115,7 @@ class BackwardTask {
   }
 
   void run_head(std::int64_t head_index) {
-    // What is not finite makes NaN of a zero, as in the plain formula, so nothing may be skipped.
+    // As in the plain formula, inf or NaN turns a zero weight into NaN, so nothing may be skipped.
     is_finite_ = are_keys_finite_ && is_finite(p_.query, head_index, p_.queries, p_.dim) &&
                  is_finite(result_.grad_output, head_index, p_.queries, p_.value_dim);
     const std::int64_t count = queries_.end - queries_.begin;
@@ -155,14 +156,14 @@ class BackwardTask {
     grad_queries.write(p_.scale);
   }
 
-  // Where a tile is: its first query and key, rows of queries and of their gradients.
+  // Where a tile is: its first query and key, the rows of its queries and those of their gradients.
   struct Place {
     std::int64_t query, key;
     Rows queries, grad_output;
     float* grad_queries;
   };
 
-  // Which scores of a tile are above the threshold. Returns whether the scores are there, too.
+  // Which scores of a tile are above the threshold. Returns whether the tile now holds the scores too.
   bool find_bits(Scorer<T>& scorer, std::int64_t q, int rows, std::int64_t key, int columns) {
     if (result_.bits == nullptr || !is_finite_) {
       scorer.fill_all(q, rows, tile_);
@@ -181,7 +182,8 @@ class BackwardTask {
     return false;
   }
 
-  // From rectified scores of a query to weights as forward used them, and to gradients of the scores.
+  // Turn a query's rectified scores into the weights that forward used, and gradients of the weights
+  // into those of the scores.
   void weigh(const Head& head, std::int64_t query, std::int64_t first_key, const std::uint8_t* list,
              int length, float* weights, float* gradients) {
     if (p_.power == 2) {
@@ -199,7 +201,7 @@ class BackwardTask {
     }
   }
 
-  // A tile with many non-zeros: products of matrices.
+  // For a tile with many non-zeros: products of matrices.
   void add_dense(Scorer<T>& scorer, const Place& place) {
     if (!has_values_t_) transpose(values_, value_dim_, tile_.columns, values_t_);
     has_values_t_ = true;
@@ -236,9 +238,9 @@ class BackwardTask {
     }
   }
 
-  // A tile with few. First query by query, along lists of keys: weights, gradients of the scores, and of
-  // the query. Then key by key: sums over the queries that attend to it. In passes, each of which has
-  // its rows in the first cache; all sums are in registers while they grow.
+  // For a tile with few. First query by query, along lists of keys: weights, gradients of the scores,
+  // gradient of the query. Then key by key: sums over the queries that attend to it. Each pass finds its
+  // rows in the first cache, and sums stay in registers while they grow.
   void add_sparse(Scorer<T>& scorer, const Place& place) {
     const Head& head = scorer.head;
     tile_.list_positions();
@@ -248,7 +250,7 @@ class BackwardTask {
       dot_rows(place.grad_output[i], values_, value_dim_, tile_.list(i), length, gradient_row(i));
       pad_numbers(gradient_row(i), length);
     }
-    for (int i = 0; i < tile_.rows; i++) {  // keys are still there in the pass that follows
+    for (int i = 0; i < tile_.rows; i++) {  // the next pass then finds the keys cached
       ahead_.fetch(kLinesPerRowBackward);
       score_listed(scorer, place, i);
       if (weighs_) {
@@ -276,7 +278,7 @@ class BackwardTask {
     const int length = tile_.lengths[i];
     float* weights = tile_.weight_row(i);
     if (!head.has_bias()) {
-      // Rounded otherwise than in forward, a score may end just below the threshold.
+      // Rounded differently than in forward, a score may end up just below the threshold.
       score_rows(place.queries[i], scorer.keys(), dim_, list, length, -head.threshold(), weights);
       return;
     }
@@ -303,7 +305,7 @@ class BackwardTask {
         std::memcpy(column + list[t] * (2 * kQueryTile), pairs + 2 * t, 2 * sizeof(float));
       }
     }
-    // A head of the usual 64 features has code of its own.
+    // The usual head of 64 features has code of its own.
     const bool usual = dim_ == 4 * kWidth && value_dim_ == 4 * kWidth &&
                        place.grad_output.stride == value_dim_;
     for (int first = 0; first < tile_.columns; first += 64) {
@@ -341,10 +343,10 @@ class BackwardTask {
   float *grad_keys_ = nullptr, *grad_values_ = nullptr;
   Buffer values_buffer_{kKeyTile * value_dim_}, values_t_{value_dim_ * kKeyTile};
   Buffer numbers_{kQueryTile * Tile::kNumbersRoom};  // gradients of the listed scores
-  Buffer matrix_{kQueryTile * kKeyTile};             // of all scores, where the work is dense
+  Buffer matrix_{kQueryTile * kKeyTile};             // of all scores, if the work is dense
   Buffer pairs_{2 * kKeyTile * kQueryTile};          // a weight and a gradient, by key and query
   Rows values_{nullptr, 0};
-  Ahead ahead_;
+  PrefetchQueue ahead_;
   bool are_keys_finite_ = false, is_finite_ = false, has_values_t_ = false;
   Tile tile_;
 };
@@ -374,8 +376,8 @@ void backward_all(const Problem& p, const BackwardResult& result, int threads) {
         &work);
     return;
   }
-  // Fewer heads than threads: blocks of queries first, then blocks of keys. Scores are computed for
-  // both, but all threads have work.
+  // Fewer heads than threads: blocks of queries first, then blocks of keys. Scores are computed twice,
+  // but all threads have work.
   work.blocks = (p.queries + kBackwardBlock - 1) / kBackwardBlock;
   run_parallel(
       p.batch * p.heads * work.blocks, threads,
@@ -403,4 +405,4 @@ void backward_all(const Problem& p, const BackwardResult& result, int threads) {
 }
 
 }  // namespace
-}  // namespace relakit::RELAKIT_ISA
+}  // namespace relakit::attention::RELAKIT_ISA

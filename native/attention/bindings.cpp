@@ -6,7 +6,7 @@
 
 namespace nb = nanobind;
 
-namespace relakit {
+namespace relakit::attention {
 
 namespace {
 
@@ -110,14 +110,14 @@ void define(nb::module_& m, const char* name, nb::object (*function)(Arguments..
 
 }  // namespace
 
-void connect_attention(const AttentionEntry* connected) { entry = connected; }
+void connect(const AttentionEntry* connected) { entry = connected; }
 
 // Signatures for type checkers, and the documentation, are in src/relakit/_native.pyi.
-void bind_attention(nb::module_& m) {
+void bind(nb::module_& m) {
   m.attr("LARGEST_DIM") = kLargestDim;
   define(m, "attention", &attention);
   define(m, "multihead_attention", &multihead_attention);
   define(m, "attention_backward", &attention_backward);
 }
 
-}  // namespace relakit
+}  // namespace relakit::attention

@@ -2,12 +2,12 @@
 
 #include <nanobind/nanobind.h>
 
-namespace relakit {
+namespace relakit::attention {
 
 class AttentionEntry;
 
 // Put the functions for attention into the module. They return None until they are connected.
-void bind_attention(nanobind::module_& m);
-void connect_attention(const AttentionEntry* entry);
+void bind(nanobind::module_& m);
+void connect(const AttentionEntry* entry);
 
-}  // namespace relakit
+}  // namespace relakit::attention

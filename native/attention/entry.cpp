@@ -11,7 +11,7 @@
 
 namespace nb = nanobind;
 
-namespace relakit {
+namespace relakit::attention {
 
 namespace {
 
@@ -248,7 +248,7 @@ nb::object AttentionEntry::forward(const CallArguments& arguments, const Wishes&
   {
     nb::gil_scoped_release unlocked;
     call.kernels->forward(p, result, threads);
-    if (has_norm) norm::run_forward(call.kernels->name, threads, norm, norm_result);
+    if (has_norm) norm::run_forward(call.kernels->isa, threads, norm, norm_result);
   }
   if (form == Form::sparse) {
     weights = sparse_weights(like, static_cast<const SparseWeights&>(*writer), p);
@@ -397,7 +397,7 @@ nb::object AttentionEntry::backward(const CallArguments& arguments, nb::handle g
   {
     nb::gil_scoped_release unlocked;
     if (has_norm) {
-      norm::run_backward(call.kernels->name, threads, norm, norm_result, to_gain, to_gate);
+      norm::run_backward(call.kernels->isa, threads, norm, norm_result, to_gain, to_gate);
     }
     call.kernels->backward(p, result, threads);
   }
@@ -412,4 +412,4 @@ nb::object AttentionEntry::backward(const CallArguments& arguments, nb::handle g
   return all;
 }
 
-}  // namespace relakit
+}  // namespace relakit::attention

@@ -7,7 +7,7 @@
 #include "attention/read_call.h"
 #include "torch/torch.h"
 
-namespace relakit {
+namespace relakit::attention {
 
 // Attention on Python's tensors, from the checks to the result: the one way from Python to the kernels.
 // Checks and allocations in Python would take longer than the kernels take for a few dozen positions.
@@ -65,4 +65,4 @@ class AttentionEntry {
   nanobind::object empty_output_;  // for values with another number of features than queries
 };
 
-}  // namespace relakit
+}  // namespace relakit::attention

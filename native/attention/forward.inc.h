@@ -1,17 +1,18 @@
-// The output. Part of kernels.inc.h.
+// The output of attention, tile by tile: dense where a tile has many non-zeros, along lists where it has
+// few. Part of kernels.inc.h.
 
 #include "cpu/threads.h"
 
-namespace relakit::RELAKIT_ISA {
+namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// Weights of listed scores: the power, and dropout.
+// Turn listed scores into weights: the power, and dropout.
 void weigh_list(const Problem& p, const Head& head, std::int64_t query, std::int64_t key,
                 const std::uint8_t* list, int length, float* weights) {
   if (p.power == 2) {
     for (int t = 0; t < length; t += kWidth) {
       const Vector x = Vector::load(weights + t);
-      x.times(x).store(weights + t);
+      (x * x).store(weights + t);
     }
     pad_numbers(weights, length);
   }
@@ -24,7 +25,7 @@ bool reports_rows(const ForwardResult& result) {
   return result.row_counts != nullptr || result.row_sums != nullptr || result.writer != nullptr;
 }
 
-// What is wanted besides the output, of one row of a tile.
+// For one row of a tile: what the caller wants besides the output.
 void report_row(const ForwardResult& result, std::int64_t row, std::int64_t key,
                 const std::uint8_t* list, int length, const float* weights) {
   if (result.row_counts != nullptr || result.row_sums != nullptr) {
@@ -40,7 +41,7 @@ void report_row(const ForwardResult& result, std::int64_t row, std::int64_t key,
   if (result.writer != nullptr) result.writer->add(row, key, list, weights, length);
 }
 
-// Rows of what is summed up over tiles of keys, and of bits, which tiles may leave out.
+// Set to zero what tiles add to, and the bits, as tiles that nobody sees write none.
 void start_rows(const Problem& p, const ForwardResult& result, std::int64_t row,
                 std::int64_t count) {
   const auto rows = static_cast<std::size_t>(count);
@@ -52,7 +53,7 @@ void start_rows(const Problem& p, const ForwardResult& result, std::int64_t row,
   }
 }
 
-// The bits of one row of a tile, where they are wanted.
+// The bits of one row of a tile, if wanted.
 void write_bits(const Problem& p, const ForwardResult& result, std::int64_t row, std::int64_t key,
                 int columns, const KeyBits& bits) {
   if (result.bits == nullptr) return;
@@ -60,9 +61,8 @@ void write_bits(const Problem& p, const ForwardResult& result, std::int64_t row,
   for (int w = 0; 64 * w < columns; w++) words[w] = bits.words[w];
 }
 
-// The share of non-zeros in a tile above which dense work is the faster.
+// The share of non-zeros in a tile above which dense work is faster.
 constexpr float kDenseForward = 0.3f;
-
 
 // The output for a block of queries of one head.
 template <class T>
@@ -83,7 +83,7 @@ class ForwardTask {
         scorer_(p, batch, head_index, begin, end,
                 {true, !are_weights_scores_, result.bits != nullptr}, ahead_) {}
 
-  // Another head, which this thread is likely to work on next: all of its rows are fetched meanwhile.
+  // Meanwhile fetch the rows of the head that this thread is likely to work on next.
   void fetch_ahead(std::int64_t batch, std::int64_t head) {
     const std::int64_t key_head = head / (p_.heads / p_.key_heads);
     ahead_.add_rows(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
@@ -102,7 +102,7 @@ class ForwardTask {
       const int columns = static_cast<int>(least(kKeyTile, p_.keys - key));
       values_ = packed_rows(row_of<T>(p_.value, batch_, head.key_head(), key), p_.value.row,
                             columns, p_.value_dim, values_buffer_);
-      // Values that are not finite make NaN of a zero weight, as in the plain formula.
+      // As in the plain formula, a value of inf or NaN turns a zero weight into NaN.
       const bool is_finite = all_finite(values_, columns, value_dim_);
       if (is_finite && head.causal_end(begin_ + count_ - 1) <= key) continue;
       scorer_.take_keys(key, columns);
@@ -128,7 +128,7 @@ class ForwardTask {
 
  private:
   float* output(std::int64_t i) {
-    // T is float where in_place_ holds.
+    // in_place_ implies that T is float.
     return in_place_ ? reinterpret_cast<float*>(written_) + i * result_.output.row
                      : buffer_ + i * value_dim_;
   }
@@ -177,19 +177,19 @@ class ForwardTask {
   const std::int64_t value_dim_ = round_up(p_.value_dim, kWidth);
   T* const written_;
   const bool in_place_;
-  // Whether a weight is the rectified score, and nobody wants to know each of them.
+  // Whether weights are the rectified scores, and the caller does not want to see them.
   const bool are_weights_scores_ =
       p_.power == 1 && p_.dropout == 0.0f && !reports_rows(result_);
   Buffer buffer_, values_buffer_{kKeyTile * value_dim_}, candidates_;
   Rows values_{nullptr, 0};
   Tile tile_;
-  Ahead ahead_;
+  PrefetchQueue ahead_;
   Scorer<T> scorer_;
 };
 
 constexpr std::int64_t kMostQueriesPerTask = 2048;
 
-// Whether to read a head, and `times` as much as forward does, takes about as long as to work on it.
+// Whether reading a head takes about as long as working on it; `times` as much is read as in forward.
 template <class T>
 bool is_short(const Problem& p, int times) {
   const std::int64_t numbers = (p.queries + p.keys) * (p.dim + p.value_dim) * times;
@@ -198,8 +198,8 @@ bool is_short(const Problem& p, int times) {
 
 template <class T>
 void forward_blocks(const Problem& p, const ForwardResult& result, int threads) {
-  // Large blocks of queries pack the keys less often; small ones keep all threads busy. A row's
-  // result does not depend on its block.
+  // Large blocks of queries pack the keys less often, small ones keep all threads busy. A row's result
+  // does not depend on its block.
   const std::int64_t heads = p.batch * p.heads;
   const std::int64_t fair =
       round_up((p.queries * heads + 4 * threads - 1) / (4 * threads), kQueryTile);
@@ -228,4 +228,4 @@ void forward_blocks(const Problem& p, const ForwardResult& result, int threads) 
 }
 
 }  // namespace
-}  // namespace relakit::RELAKIT_ISA
+}  // namespace relakit::attention::RELAKIT_ISA

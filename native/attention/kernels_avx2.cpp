@@ -1,8 +1,9 @@
-#include "attention/vector_avx2.h"
+#include "attention/kernels.h"
+#include "attention/isa_avx2.h"
 
 #define RELAKIT_ISA avx2
 #include "attention/kernels.inc.h"
 
-namespace relakit {
+namespace relakit::attention {
 const Kernels avx2_kernels{"avx2", avx2::forward, avx2::backward};
 }

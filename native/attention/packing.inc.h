@@ -1,18 +1,19 @@
-// Sizes of tiles, scratch memory, and packing: to float32, contiguous, padded. Part of kernels.inc.h.
+// Packing: rows of a tensor as contiguous float32, padded to whole vectors; and what comes before it,
+// the sizes of tiles and scratch memory. Part of kernels.inc.h.
 
 #include <cstring>
 
-#include "cpu/bfloat16.h"
 #include "attention/problem.h"
 #include "attention/scratch.h"
+#include "cpu/bfloat16.h"
 
-namespace relakit::RELAKIT_ISA {
+namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
 constexpr int kWidth = Vector::width;
-constexpr int kRows = Vector::rows, kColumns = Vector::columns;
-constexpr int kKeyTile = 128;    // keys in a tile; positions fit into a byte
-constexpr int kQueryTile = 64;   // queries in a tile; one bit each in a key's word
+constexpr int kRows = TileShape::rows, kColumns = TileShape::columns;
+constexpr int kKeyTile = 128;    // keys in a tile; a position fits into a byte
+constexpr int kQueryTile = 64;   // queries in a tile; one bit for each in a key's word
 constexpr int kWords = kKeyTile / 64;
 constexpr int kStep = 4;         // lists are padded to a multiple of it
 
@@ -24,7 +25,7 @@ std::int64_t between(std::int64_t low, std::int64_t n, std::int64_t high) {
   return n < low ? low : n > high ? high : n;
 }
 
-// memset that may be asked to do nothing, at no address.
+// memset that also takes 0 bytes at a null address.
 void set_to_zero(void* data, std::size_t bytes) {
   if (bytes > 0) std::memset(data, 0, bytes);
 }
@@ -60,7 +61,7 @@ T* row_of(const Target& target, std::int64_t batch, std::int64_t head, std::int6
          row * target.row;
 }
 
-// Rows to rows: out[i][p] = factor * in[i][p], with `padded` floats from one row of out to the next.
+// out[i][p] = factor * in[i][p], with `padded` floats from one row of out to the next.
 template <class T>
 void pack_rows(const T* in, std::int64_t stride, int rows, std::int64_t size, std::int64_t padded,
                float factor, float* out) {
@@ -78,7 +79,7 @@ void unpack_rows(const float* in, std::int64_t padded, std::int64_t rows, std::i
   }
 }
 
-// Rows that arithmetic can use: float32, padded to whole vectors.
+// Rows ready for arithmetic: float32, padded to whole vectors.
 struct Rows {
   const float* data;
   std::int64_t stride;
@@ -87,8 +88,8 @@ struct Rows {
   Rows from(std::int64_t i) const { return {data + i * stride, stride}; }
 };
 
-// Whether rows can be used where they are. Rows that lie apart are better packed: at strides such as
-// 2 KiB they would share a few places of the cache among them all.
+// Whether rows can be used where they are. Rows with gaps are better packed: at a stride such as 2 KiB
+// all of them would share a few places in the cache.
 template <class T>
 bool is_packed(std::int64_t stride, std::int64_t size) {
   return sizeof(T) == sizeof(float) && stride == size && size % kWidth == 0;
@@ -103,8 +104,8 @@ Rows packed_rows(const T* in, std::int64_t stride, int rows, std::int64_t size, 
   return {buffer, padded};
 }
 
-// Packed rows to columns: out[p][j] = in[j][p], kKeyTile floats from one row of out to the next.
-// Columns from `rows` on to the next whole vector become 0.
+// out[p][j] = in[j][p], with kKeyTile floats from one row of out to the next. Columns from `rows` up to
+// the next whole vector become 0.
 void transpose(Rows in, std::int64_t padded, int rows, float* out) {
   constexpr int block = 8;
   static_assert(kWidth % block == 0 && kKeyTile % block == 0, "blocks must not cross a border");
@@ -124,4 +125,4 @@ void transpose(Rows in, std::int64_t padded, int rows, float* out) {
 }
 
 }  // namespace
-}  // namespace relakit::RELAKIT_ISA
+}  // namespace relakit::attention::RELAKIT_ISA

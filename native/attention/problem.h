@@ -3,10 +3,10 @@
 #include <cstdint>
 
 // One attention call as the kernels see it. Sizes and strides are in elements. The last dimension of
-// query, key, value, of the output and of its gradient is contiguous; every other stride is free, also
-// 0 where nothing is written.
+// query, key, value, output and its gradient is contiguous; all other strides are free, also 0 for what
+// is only read.
 
-namespace relakit {
+namespace relakit::attention {
 
 enum class DType { f32, bf16 };
 
@@ -41,21 +41,21 @@ struct Problem {
 // One bit per score, 64 keys to a word: whether it is above its threshold and visible.
 static inline std::int64_t words_per_row(const Problem& p) { return (p.keys + 63) / 64; }
 
-// Takes the weights that are not zero, as they are found: for one row, in ascending order of keys.
+// Takes the weights that are not zero as they are found: for each row, in ascending order of keys.
 class WeightsWriter {
  public:
   virtual ~WeightsWriter();
-  // row: of all [batch, heads, queries] rows. Threads call it for rows of their own.
+  // `row` counts [batch, heads, queries]. No two threads call it for the same row.
   virtual void add(std::int64_t row, std::int64_t first_key, const std::uint8_t* positions,
                    const float* weights, int count) = 0;
 };
 
-// What is null is not wanted. Rows are [batch, heads, queries].
+// What the caller does not want is null. Rows are [batch, heads, queries].
 struct ForwardResult {
   Target output;                      // in the problem's dtype
   std::uint64_t* bits = nullptr;      // [rows, words_per_row]
   float* row_sums = nullptr;          // [rows]
-  std::int32_t* row_counts = nullptr; // [rows]: how many weights are not zero
+  std::int32_t* row_counts = nullptr;  // [rows]: how many weights are not zero
   WeightsWriter* writer = nullptr;
 };
 
@@ -69,19 +69,4 @@ struct BackwardResult {
   float* grad_rows = nullptr;           // [rows]: sums over keys of the scores' gradients, or null
 };
 
-// The kernels of one instruction set.
-struct Kernels {
-  const char* name;
-  void (*forward)(const Problem&, const ForwardResult&, int threads);
-  void (*backward)(const Problem&, const BackwardResult&, int threads);
-};
-
-extern const Kernels portable_kernels;
-#if defined(RELAKIT_WITH_AVX2)
-extern const Kernels avx2_kernels;
-#endif
-#if defined(RELAKIT_WITH_AVX512)
-extern const Kernels avx512_kernels;
-#endif
-
-}  // namespace relakit
+}  // namespace relakit::attention

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
-namespace relakit {
+namespace relakit::attention {
 
-// Random bits as a function of a seed and a position: backward draws what forward drew, whatever
-// the order of work. The finaliser of SplitMix64, applied twice.
+// Random bits as a function of a seed and a position, so that backward draws what forward drew, in
+// whatever order the work is done. The finaliser of SplitMix64, applied twice.
 static inline std::uint32_t random_bits(std::uint64_t seed, std::uint64_t row, std::uint64_t column) {
   const auto mix = [](std::uint64_t x) {
     x += 0x9E3779B97F4A7C15ull;
@@ -16,4 +16,4 @@ static inline std::uint32_t random_bits(std::uint64_t seed, std::uint64_t row, s
   return static_cast<std::uint32_t>(mix(mix(seed ^ (row * 0xD6E8FEB86659FD93ull)) + column) >> 32);
 }
 
-}  // namespace relakit
+}  // namespace relakit::attention

@@ -8,7 +8,7 @@
 
 namespace nb = nanobind;
 
-namespace relakit {
+namespace relakit::attention {
 
 namespace {
 
@@ -215,4 +215,4 @@ bool read_call(const Torch& torch, const CallArguments& arguments, ReadCall& cal
   return call.kernels != nullptr;
 }
 
-}  // namespace relakit
+}  // namespace relakit::attention

@@ -6,13 +6,14 @@
 #include <optional>
 #include <vector>
 
+#include "attention/kernels.h"
 #include "attention/problem.h"
 #include "torch/torch.h"
 
 // From Python's arguments to a Problem: the one place where C++ checks a call. Whatever is not for the
 // kernels, or wrong, is not read; Python then finds another way, or the words for the error.
 
-namespace relakit {
+namespace relakit::attention {
 
 // At most so many features per head.
 constexpr std::int64_t kLargestDim = 256;
@@ -72,4 +73,4 @@ Place place_in(const dlpack::Tensor& projection, const Layout& layout, DType dty
           projection.strides[layout.positions]};
 }
 
-}  // namespace relakit
+}  // namespace relakit::attention

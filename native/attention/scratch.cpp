@@ -5,7 +5,7 @@
 #include <new>
 #include <vector>
 
-namespace relakit {
+namespace relakit::attention {
 
 namespace {
 
@@ -15,8 +15,8 @@ constexpr std::size_t kAlignment = 64;
 
 std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// A stack of memory. What does not fit is taken from the system, and the stack grows to the size
-// that would have been enough as soon as it is empty again.
+// A stack of memory. What does not fit comes from the system; as soon as the stack is empty again, it
+// grows to the size that would have been enough.
 class Stack {
  public:
   ~Stack() { std::free(memory_); }
@@ -81,7 +81,7 @@ thread_local Stack stack;
 
 #else
 
-// For tools that watch memory: each buffer stands alone, and is full of NaN.
+// For tools that watch memory: each buffer is a block of its own, and starts full of NaN.
 class SeparateBlocks {
  public:
   static void* take(std::size_t bytes) {
@@ -103,4 +103,4 @@ void* take_scratch(std::size_t bytes) { return stack.take(bytes); }
 
 void give_back_scratch(void* memory, std::size_t bytes) { stack.give_back(memory, bytes); }
 
-}  // namespace relakit
+}  // namespace relakit::attention

@@ -3,13 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace relakit {
+namespace relakit::attention {
 
-// Scratch memory of the calling thread, kept from call to call: memory fresh from the system costs
-// more than the work on a short sequence. To be given back in the reverse order of taking.
-// Aligned to 64 bytes, with whatever the last user left in it. Null for 0 bytes.
-// Throws std::bad_alloc.
+// Scratch memory of the calling thread, kept from call to call: fresh memory from the system costs more
+// than the work on a short sequence. Give it back in the reverse order of taking. Aligned to 64 bytes;
+// its contents are whatever the last user left there. Null for 0 bytes; throws std::bad_alloc.
 void* take_scratch(std::size_t bytes);
 void give_back_scratch(void* memory, std::size_t bytes);
 
-}  // namespace relakit
+}  // namespace relakit::attention

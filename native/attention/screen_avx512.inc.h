@@ -1,20 +1,21 @@
-// Screening with products of 8-bit integers (AVX-512 VNNI): four times the rate of float32.
+// Screening with products of 8-bit integers (AVX-512 VNNI), at four times the rate of float32. Part of
+// kernels.inc.h.
 //
 // A row x is rounded to s * x8 + r with integers x8 from -127 to 127; all keys of a tile share one s.
 // For a query q and a key k,
 //   q . k = s_q s_k (q8 . k8) + q^ . r_k + r_q . k,       q^ = s_q q8,
-// and by Cauchy and Schwarz the last two terms are at most |q^| |r_k| + |r_q| |k|. So a score is
+// and by the Cauchy-Schwarz inequality the last two terms are at most |q^| |r_k| + |r_q| |k|. So a score is
 // above its threshold t only if
 //   q8 . k8 > (t - |r_q| |k| - |q^| |r_k|) / (s_q s_k),
 // whose right side, with the largest norms among the keys, is one integer for a query and a tile.
-// Norms are taken a little too large, by more than float32 arithmetic loses anywhere; so nothing that
-// is above its threshold, also when computed in another order, can be missed.
+// Norms are made a little too large, by more than float32 arithmetic can lose; so no score above its
+// threshold is missed, whatever the order it is computed in.
 
 #include <immintrin.h>
 
 #include <math.h>
 
-namespace relakit::RELAKIT_ISA {
+namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
 // Products of four bytes each, unsigned and signed, added to 16 sums.
@@ -36,14 +37,14 @@ class Screen {
   Screen(std::int64_t most_queries, std::int64_t dim)
       : dim_(dim),
         slack_(1e-5f + 2.4e-7f * static_cast<float>(dim)),
-        // Blocks may reach beyond the queries that were taken, and find what nobody asks for.
+        // The last block may reach beyond the queries; what it finds there is ignored.
         queries_((most_queries + kBlock) * dim / 4, Start::zero),
         most_(round_up(most_queries, 16) + 16),
         facts_(kFacts * most_, Start::zero),
         rounded_(kKeyTile * dim / 4),
         keys_(kKeyTile * dim / 4) {}
 
-  // Round some of the queries. False where one is not finite: then nothing can be told.
+  // Round some of the queries. False if one is not finite: then screening cannot tell anything.
   bool take_queries(Rows rows, std::int64_t first, int count, float threshold) {
     if (!(fabsf(threshold) < HUGE_VALF)) return false;
     auto* out = reinterpret_cast<std::int8_t*>(queries_.data());
@@ -55,7 +56,7 @@ class Screen {
       const __m128 scales = scales_for(sizes.largest);
       const Rests rests = round_rows(four, scales, 0, out + first * dim_);
       const __m128 rest_norms = _mm_fmadd_ps(sizes.norms, _mm_set1_ps(slack_), rests.norms);
-      // Keys are stored with 128 added, as the instruction wants them unsigned.
+      // Keys are stored with 128 added, as the instruction takes unsigned bytes.
       const __m128 facts[kFacts] = {
           _mm_div_ps(_mm_set1_ps(limit), scales), _mm_div_ps(rest_norms, scales),
           _mm_div_ps(_mm_add_ps(sizes.norms, rest_norms), scales),
@@ -118,7 +119,7 @@ class Screen {
     return total;
   }
 
-  // Of listed scores, keep those that are above zero once `shift` is added: weights, list and bits.
+  // Keep those of the listed scores that are above zero after adding `shift`: weights, list and bits.
   static int keep_positive(const float* scores, float shift, const std::uint8_t* list, int length,
                            float* weights, std::uint8_t* kept_list, KeyBits& bits) {
     std::uint64_t kept[2] = {0, 0};
@@ -157,7 +158,7 @@ class Screen {
     return _mm512_mask_cmp_ps_mask(valid, x, _mm512_setzero_ps(), _CMP_NLE_UQ);
   }
 
-  // Bits of a list's entries go back to where the entries came from.
+  // Move the bits of a list's entries back to where the entries came from.
   static void put_back(std::uint64_t (&kept)[2], KeyBits& bits) {
     static_assert(kWords <= 2, "the list's bits are kept in two words");
     for (int w = 0; w < kWords; w++) {
@@ -169,8 +170,8 @@ class Screen {
     }
   }
 
-  // Rows at once: sums over a row take as long for four as for one. Where there are fewer, the last is
-  // there several times.
+  // Four rows at once, as sums over four rows take as long as over one. If there are fewer, the last one
+  // is repeated.
   struct FourRows {
     FourRows(Rows rows, std::int64_t first, std::int64_t count) {
       for (int u = 0; u < 4; u++) {
@@ -185,8 +186,8 @@ class Screen {
     __m128 largest, norms;  // norms are never too small
   };
   struct Rests {
-    __m128 norms;  // of what rounding takes away
-    __m128 sums;   // of the integers: whole numbers
+    __m128 norms;  // of what rounding removes
+    __m128 sums;   // of the integers
   };
 
   static void store(__m128 x, const FourRows& four, float* out) {
@@ -204,7 +205,7 @@ class Screen {
     return _mm_cvtss_f32(_mm_max_ss(pairs, _mm_movehdup_ps(pairs)));
   }
 
-  // Where the largest entry is tiny or 0, any scale does.
+  // If the largest entry is tiny or 0, any scale does.
   static __m128 scales_for(__m128 largest) {
     const __m128 least_scale = _mm_set1_ps(1e-30f);
     const __mmask8 is_large = _mm_cmp_ps_mask(largest, least_scale, _CMP_GT_OQ);
@@ -234,7 +235,7 @@ class Screen {
     return {largest, norms_of(squares)};
   }
 
-  // Row u goes to its place in out.
+  // Rounded rows go to their places in out.
   Rests round_rows(const FourRows& four, __m128 scales, int shift, std::int8_t* out) const {
     float scale[4], inverse[4];
     _mm_storeu_ps(scale, scales);
@@ -252,7 +253,7 @@ class Screen {
         const Vector whole{_mm512_cvtepi32_ps(n)};
         const Vector rest = x.plus_product(whole, back);
         rests[u] = rests[u].plus_product(rest, rest);
-        sums[u] = sums[u].plus(whole);
+        sums[u] = sums[u] + whole;
         const __m512i shifted = _mm512_add_epi32(n, _mm512_set1_epi32(shift));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + p), _mm512_cvtepi32_epi8(shifted));
       }
@@ -260,7 +261,7 @@ class Screen {
     return {norms_of(rests), sums_of(sums)};
   }
 
-  // For 16 queries: the product of integers must be above it.
+  // For 16 queries, the limit that a product of integers must exceed.
   void find_limits(std::int64_t i, std::int32_t* limits) {
     const auto fact = [&](int f) { return _mm512_loadu_ps(facts_ + f * most_ + i); };
     const __m512 margins =
@@ -268,8 +269,8 @@ class Screen {
                         _mm512_mul_ps(fact(2), _mm512_set1_ps(key_rest_)));
     const __m512 x = _mm512_add_ps(
         _mm512_div_ps(_mm512_sub_ps(fact(0), margins), _mm512_set1_ps(key_scale_)), fact(3));
-    // Products are whole numbers below 2^24, and so are 128 times sums. Beyond that, all or none; all
-    // if x is NaN, as then the second operand is returned.
+    // Products are whole numbers below 2^24, as are 128 times sums. Beyond that, all or none exceed the
+    // limit; all if x is NaN, as max then returns its second operand.
     const __m512 at_least = _mm512_max_ps(x, _mm512_set1_ps(-2e7f));
     const __m512 within = _mm512_min_ps(at_least, _mm512_set1_ps(2e7f));
     const __m512i floors =
@@ -321,4 +322,4 @@ class Screen {
 };
 
 }  // namespace
-}  // namespace relakit::RELAKIT_ISA
+}  // namespace relakit::attention::RELAKIT_ISA

@@ -1,6 +1,7 @@
-// Screening for instruction sets that have no fast products of small integers: there is none.
+// Screening where products of small integers are not fast: there is none. The members are those of
+// screen_avx512.inc.h. Part of kernels.inc.h.
 
-namespace relakit::RELAKIT_ISA {
+namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
 class Screen {
@@ -19,4 +20,4 @@ class Screen {
 };
 
 }  // namespace
-}  // namespace relakit::RELAKIT_ISA
+}  // namespace relakit::attention::RELAKIT_ISA

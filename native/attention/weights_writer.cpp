@@ -2,7 +2,7 @@
 
 #include "cpu/bfloat16.h"
 
-namespace relakit {
+namespace relakit::attention {
 
 WeightsWriter::~WeightsWriter() = default;
 
@@ -50,4 +50,4 @@ void SparseWeights::write(std::int64_t* starts, std::int64_t* columns, float* we
   *starts = next;
 }
 
-}  // namespace relakit
+}  // namespace relakit::attention

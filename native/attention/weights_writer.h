@@ -5,7 +5,7 @@
 
 #include "attention/problem.h"
 
-namespace relakit {
+namespace relakit::attention {
 
 // Weights as one matrix of [rows, keys], which starts with zeros.
 class DenseWeights : public WeightsWriter {
@@ -39,4 +39,4 @@ class SparseWeights : public WeightsWriter {
   std::vector<std::vector<Entry>> rows_;
 };
 
-}  // namespace relakit
+}  // namespace relakit::attention

@@ -5,7 +5,7 @@
 
 namespace relakit {
 
-// "static": a copy in each file, compiled with the flags of that file and called from there alone.
+// "static": each file has a copy of its own, compiled with the flags of that file.
 
 // bfloat16 is the upper half of a float32.
 static inline float bfloat16_to_float(std::uint16_t x) {

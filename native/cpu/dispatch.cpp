@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <stdexcept>
 
 #include "cpu/features.h"
 
@@ -19,32 +18,26 @@ bool has(const std::vector<std::string>& wanted) {
   });
 }
 
-std::vector<const Kernels*> find_usable() {
-  std::vector<const Kernels*> usable;
+std::vector<std::string> find_usable() {
+  std::vector<std::string> isas;
 #if defined(RELAKIT_WITH_AVX512)
   if (has({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vbmi2", "avx512_vnni", "bmi2",
            "fma"})) {
-    usable.push_back(&avx512_kernels);
+    isas.emplace_back("avx512");
   }
 #endif
 #if defined(RELAKIT_WITH_AVX2)
-  if (has({"avx2", "fma"})) usable.push_back(&avx2_kernels);
+  if (has({"avx2", "fma"})) isas.emplace_back("avx2");
 #endif
-  usable.push_back(&portable_kernels);
-  return usable;
-}
-
-const std::vector<const Kernels*>& usable() {
-  static const std::vector<const Kernels*> kernels = find_usable();
-  return kernels;
+  isas.emplace_back("portable");
+  return isas;
 }
 
 }  // namespace
 
-std::vector<std::string> usable_kernels() {
-  std::vector<std::string> names;
-  for (const auto* kernels : usable()) names.emplace_back(kernels->name);
-  return names;
+const std::vector<std::string>& usable_isas() {
+  static const std::vector<std::string> isas = find_usable();
+  return isas;
 }
 
 const char* environment(const char* variable) {
@@ -53,22 +46,20 @@ const char* environment(const char* variable) {
 }
 
 const std::string* chosen_isa() {
-  static const std::vector<std::string> isas = usable_kernels();
   const char* wanted = environment("RELAKIT_CPU_ISA");
-  if (wanted == nullptr) return &isas.front();
-  for (const std::string& isa : isas) {
+  if (wanted == nullptr) return &usable_isas().front();
+  for (const std::string& isa : usable_isas()) {
     if (isa == wanted) return &isa;
   }
   return nullptr;
 }
 
-const Kernels& find_kernels(const std::string& name) {
+void check_isa(const std::string& isa) {
+  const auto& usable = usable_isas();
+  if (std::find(usable.begin(), usable.end(), isa) != usable.end()) return;
   std::string choices;
-  for (const auto* kernels : usable()) {
-    if (name == kernels->name) return *kernels;
-    choices += (choices.empty() ? "" : ", ") + std::string(kernels->name);
-  }
-  throw std::invalid_argument("no kernels '" + name + "' on this machine; choose one of " + choices);
+  for (const std::string& name : usable) choices += (choices.empty() ? "" : ", ") + name;
+  throw std::invalid_argument("no kernels '" + isa + "' on this machine; choose one of " + choices);
 }
 
 }  // namespace relakit

@@ -1,24 +1,51 @@
 #pragma once
 
+#include <initializer_list>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "attention/problem.h"
+// Which instruction set ("isa") to run on. Kernels come in families (attention, norm, translate);
+// each has one table of functions per instruction set, a struct Kernels whose member `isa` says which.
 
 namespace relakit {
 
-// Names of the kernels that this machine can run, best first. "portable" is always among them.
-std::vector<std::string> usable_kernels();
+// The names of the instruction sets that this build has kernels for and this machine can run, best
+// first. "portable" is always among them.
+const std::vector<std::string>& usable_isas();
 
-// RELAKIT_... in the environment; null where it is not set or empty. Not os.environ, which keeps it up
-// to date: to ask that takes longer than a short call does.
+// std::invalid_argument unless it is one of usable_isas().
+void check_isa(const std::string& isa);
+
+// RELAKIT_... in the environment; null if it is not set or empty. Not os.environ, which keeps it up to
+// date: asking that takes longer than a short call does.
 const char* environment(const char* variable);
 
 // The instruction set to use: the best one, or the one that RELAKIT_CPU_ISA names; null if that is not
 // usable here.
 const std::string* chosen_isa();
 
-// The kernels of a name; std::invalid_argument for one that is unknown or not usable here.
-const Kernels& find_kernels(const std::string& name);
+// One family's table for an instruction set; std::invalid_argument if it is not usable here.
+// `tables` are all that the build has: {RELAKIT_KERNEL_TABLES} in the family's namespace.
+template <class Kernels>
+const Kernels& find_table(const std::string& isa, std::initializer_list<const Kernels*> tables) {
+  check_isa(isa);
+  for (const Kernels* table : tables) {
+    if (isa == table->isa) return *table;
+  }
+  throw std::logic_error("a family of kernels lacks a table for '" + isa + "'");
+}
 
 }  // namespace relakit
+
+#if defined(RELAKIT_WITH_AVX512)
+#define RELAKIT_AVX512_TABLE &avx512_kernels,
+#else
+#define RELAKIT_AVX512_TABLE
+#endif
+#if defined(RELAKIT_WITH_AVX2)
+#define RELAKIT_AVX2_TABLE &avx2_kernels,
+#else
+#define RELAKIT_AVX2_TABLE
+#endif
+#define RELAKIT_KERNEL_TABLES RELAKIT_AVX512_TABLE RELAKIT_AVX2_TABLE &portable_kernels

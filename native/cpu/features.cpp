@@ -16,15 +16,15 @@ namespace relakit {
 
 #if defined(RELAKIT_X86)
 
-// CPUID and XGETBV are read directly: the names that __builtin_cpu_supports knows differ between
-// compilers and their versions, and it does not exist in MSVC.
+// CPUID and XGETBV are read directly: which names __builtin_cpu_supports knows depends on the compiler
+// and its version, and MSVC does not have it.
 namespace {
 
 struct Registers {
   std::uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
 
-// All zero where the processor has no such leaf.
+// All zero if the processor has no such leaf.
 Registers cpuid(std::uint32_t leaf, std::uint32_t subleaf) {
   Registers r;
 #if defined(_MSC_VER)
@@ -98,7 +98,7 @@ std::vector<std::pair<std::string, bool>> cpu_features() { return {{"neon", true
 
 #elif defined(__arm__)
 
-// On 32-bit ARM a program built for NEON does not start without it, so the build's answer holds.
+// On 32-bit ARM a program built for NEON does not start without it, so the build knows the answer.
 std::vector<std::pair<std::string, bool>> cpu_features() {
 #if defined(__ARM_NEON)
   return {{"neon", true}};

@@ -18,8 +18,8 @@ namespace relakit {
 
 namespace {
 
-// Worker threads that sleep between calls. Not OpenMP: torch brings a runtime of its own, and two of
-// them in one process take each other's cores.
+// Worker threads that sleep between calls. Not OpenMP: torch brings its own runtime, and two of them in
+// one process compete for the cores.
 class Pool {
  public:
   void run(std::int64_t count, int threads, const std::function<void(std::int64_t)>& task) {
@@ -45,7 +45,7 @@ class Pool {
   }
 
  private:
-  // An exception (no memory is left, say) ends the work of all; the caller gets the first one.
+  // An exception, such as std::bad_alloc, stops all workers; the caller gets the first one.
   void work(const std::function<void(std::int64_t)>& task, std::int64_t count) {
     try {
       for (std::int64_t i = next_++; i < count; i = next_++) task(i);
@@ -81,7 +81,7 @@ class Pool {
   std::uint64_t round_ = 0;
 };
 
-// Never destroyed: at exit the workers may already be gone, and joining them would wait for ever.
+// Never destroyed: at exit the workers may already be gone, and joining them would wait forever.
 Pool* pool = nullptr;
 std::once_flag prepared;
 

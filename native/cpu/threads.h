@@ -4,11 +4,11 @@
 
 namespace relakit {
 
-// Run task(0) ... task(count - 1), each once, on up to `threads` threads. Which thread runs a task
-// depends on chance, so tasks must not share results.
+// Run task(0) ... task(count - 1), each once, on up to `threads` threads. Any thread may run any task, so
+// tasks must not share results.
 //
-// A plain function and its data, not std::function: code that is compiled for one instruction set must
-// not leave behind templates of the standard library that the linker then shares with all others.
+// A plain function and its data, not std::function: code compiled for one instruction set must not
+// contain templates of the standard library, which the linker would share with all other code.
 void run_parallel(std::int64_t count, int threads, void (*task)(void* data, std::int64_t index),
                   void* data);
 

@@ -1,4 +1,4 @@
-// RMSNorm, gated or not, written once over a vector type and compiled once per instruction set. The
+// RMSNorm, gated or not, written once over the vector type and compiled once per instruction set. The
 // including file has defined RELAKIT_ISA and included the vector type of that name.
 //
 // Everything here is local to the file, and no template or inline function of the standard library is
@@ -9,16 +9,16 @@
 
 #include <cstdint>
 
-#include "cpu/lanes_exponential.inc.h"
+#include "cpu/exponential.inc.h"
 #include "norm/problem.h"
 
 namespace relakit::norm::RELAKIT_ISA {
 namespace {
 
-using lanes::RELAKIT_ISA::Lanes;
-using lanes::RELAKIT_ISA::sigmoid;
+using relakit::RELAKIT_ISA::Vector;
+using relakit::RELAKIT_ISA::sigmoid;
 
-constexpr int kWidth = Lanes::width;
+constexpr int kWidth = Vector::width;
 
 // How many entries of a vector there are: all, or the last few of a piece.
 struct Whole {};
@@ -27,19 +27,19 @@ struct Part {
 };
 
 template <class T>
-Lanes load(const T* p, Whole) {
-  return Lanes::load(p);
+Vector load(const T* p, Whole) {
+  return Vector::load(p);
 }
 template <class T>
-Lanes load(const T* p, Part part) {
-  return Lanes::load(p, part.count);
+Vector load(const T* p, Part part) {
+  return Vector::load(p, part.count);
 }
 template <class T>
-void store(const Lanes& x, T* p, Whole) {
+void store(const Vector& x, T* p, Whole) {
   x.store(p);
 }
 template <class T>
-void store(const Lanes& x, T* p, Part part) {
+void store(const Vector& x, T* p, Part part) {
   x.store(p, part.count);
 }
 
@@ -60,21 +60,21 @@ T* row_of(T* data, const Strides& strides, const Problem& p, std::int64_t row) {
 
 template <class T>
 float inverse_rms(const Problem& p, const T* input) {
-  // Several sums at a time, as an addition waits for the one before it.
-  Lanes even = Lanes::all(0.0f), odd = even, rest = even;
+  // Several sums at a time, as each addition waits for the one before it.
+  Vector even = Vector::all(0.0f), odd = even, rest = even;
   for (std::int64_t piece = 0; piece < p.pieces; piece++) {
     const T* in = input + piece * p.strides.piece;
     std::int64_t i = 0;
     for (; i + 2 * kWidth <= p.size; i += 2 * kWidth) {
-      const Lanes x = Lanes::load(in + i), y = Lanes::load(in + i + kWidth);
-      even = x.times_plus(x, even);
-      odd = y.times_plus(y, odd);
+      const Vector x = Vector::load(in + i), y = Vector::load(in + i + kWidth);
+      even = even.plus_product(x, x);
+      odd = odd.plus_product(y, y);
     }
     for (; i < p.size; i += kWidth) {
       const std::int64_t left = p.size - i;
-      const Lanes x = left >= kWidth ? Lanes::load(in + i)
-                                     : Lanes::load(in + i, static_cast<int>(left));
-      rest = x.times_plus(x, rest);
+      const Vector x = left >= kWidth ? Vector::load(in + i)
+                                     : Vector::load(in + i, static_cast<int>(left));
+      rest = rest.plus_product(x, x);
     }
   }
   const float mean = ((even + odd) + rest).sum() / static_cast<float>(features_of(p));
@@ -91,8 +91,8 @@ void forward_rows(const Problem& p, const ForwardResult& result, std::int64_t be
     if (result.inverse_rms != nullptr) result.inverse_rms[row] = scale;
     for_each_vector(p, [&](std::int64_t piece, std::int64_t i, auto extent) {
       const std::int64_t j = piece * p.size + i;
-      const Lanes x = load(input + piece * p.strides.piece + i, extent);
-      Lanes y = x * Lanes::all(scale) * load(p.gain + j, extent);
+      const Vector x = load(input + piece * p.strides.piece + i, extent);
+      Vector y = x * Vector::all(scale) * load(p.gain + j, extent);
       if constexpr (is_gated) y = sigmoid(x * load(p.gate + j, extent)) * y;
       store(y, output + j, extent);
     });
@@ -110,31 +110,31 @@ void backward_rows(const Problem& p, const BackwardResult& result, const BlockSu
     const T* grad_output = row_of(static_cast<const T*>(result.grad_output),
                                   result.grad_output_strides, p, row);
     T* grad_input = row_of(static_cast<T*>(result.grad_input), result.grad_input_strides, p, row);
-    const Lanes scale = Lanes::all(result.inverse_rms[row]), one = Lanes::all(1.0f);
-    Lanes products = Lanes::all(0.0f);
+    const Vector scale = Vector::all(result.inverse_rms[row]), one = Vector::all(1.0f);
+    Vector products = Vector::all(0.0f);
     for_each_vector(p, [&](std::int64_t piece, std::int64_t i, auto extent) {
       const std::int64_t j = piece * p.size + i;
-      const Lanes x = load(input + piece * p.strides.piece + i, extent), n = x * scale;
-      Lanes dy = load(grad_output + j, extent), through_gate = Lanes::all(0.0f);
-      const Lanes gain = load(p.gain + j, extent);
+      const Vector x = load(input + piece * p.strides.piece + i, extent), n = x * scale;
+      Vector dy = load(grad_output + j, extent), through_gate = Vector::all(0.0f);
+      const Vector gain = load(p.gain + j, extent);
       if constexpr (is_gated) {
-        const Lanes gate = load(p.gate + j, extent), s = sigmoid(x * gate);
+        const Vector gate = load(p.gate + j, extent), s = sigmoid(x * gate);
         dy = dy * s;
-        const Lanes slope = dy * gain * n * (one - s);
-        store(slope.times_plus(x, load(sums.gate + j, extent)), sums.gate + j, extent);
+        const Vector slope = dy * gain * n * (one - s);
+        store(load(sums.gate + j, extent).plus_product(slope, x), sums.gate + j, extent);
         through_gate = slope * gate;
       }
-      store(dy.times_plus(n, load(sums.gain + j, extent)), sums.gain + j, extent);
-      const Lanes dn = dy * gain;
-      products = dn.times_plus(n, products);
-      store(dn.times_plus(scale, through_gate), scratch + j, extent);
+      store(load(sums.gain + j, extent).plus_product(dy, n), sums.gain + j, extent);
+      const Vector dn = dy * gain;
+      products = products.plus_product(dn, n);
+      store(through_gate.plus_product(dn, scale), scratch + j, extent);
     });
-    const Lanes mean = Lanes::all(products.sum() / static_cast<float>(features_of(p)));
-    const Lanes factor = Lanes::all(0.0f) - mean * scale;
+    const Vector mean = Vector::all(products.sum() / static_cast<float>(features_of(p)));
+    const Vector factor = Vector::all(0.0f) - mean * scale;
     for_each_vector(p, [&](std::int64_t piece, std::int64_t i, auto extent) {
-      const Lanes n = load(input + piece * p.strides.piece + i, extent) * scale;
-      const Lanes rest = load(scratch + piece * p.size + i, extent);
-      store(n.times_plus(factor, rest), grad_input + piece * result.grad_input_strides.piece + i,
+      const Vector n = load(input + piece * p.strides.piece + i, extent) * scale;
+      const Vector rest = load(scratch + piece * p.size + i, extent);
+      store(rest.plus_product(n, factor), grad_input + piece * result.grad_input_strides.piece + i,
             extent);
     });
   }

@@ -1,4 +1,5 @@
-#include "cpu/lanes_avx2.h"
+#include "norm/kernels.h"
+#include "cpu/vector_avx2.h"
 
 #define RELAKIT_ISA avx2
 #include "norm/kernels.inc.h"

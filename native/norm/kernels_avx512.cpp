@@ -1,4 +1,5 @@
-#include "cpu/lanes_avx512.h"
+#include "norm/kernels.h"
+#include "cpu/vector_avx512.h"
 
 #define RELAKIT_ISA avx512
 #include "norm/kernels.inc.h"

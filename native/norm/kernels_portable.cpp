@@ -1,4 +1,5 @@
-#include "cpu/lanes_portable.h"
+#include "norm/kernels.h"
+#include "cpu/vector_portable.h"
 
 #define RELAKIT_ISA portable
 #include "norm/kernels.inc.h"

@@ -23,7 +23,7 @@ struct Problem {
   float eps = 0.0f;
 };
 
-// "static": a copy in each file, compiled with the flags of that file and called from there alone.
+// "static": each file has a copy of its own, compiled with the flags of that file.
 static inline std::int64_t row_count(const Problem& p) { return p.outer * p.rows; }
 static inline std::int64_t features_of(const Problem& p) { return p.pieces * p.size; }
 
@@ -40,27 +40,10 @@ struct BackwardResult {
   Strides grad_input_strides;
 };
 
-// Sums over rows, of one block of rows; written by nobody else.
+// Sums over one block of rows; no other thread writes them.
 struct BlockSums {
   float* gain = nullptr;  // [features]
   float* gate = nullptr;  // [features]; null: no gate
 };
-
-// The kernels of one instruction set, for the rows from `begin` up to `end`.
-struct Kernels {
-  const char* name;
-  void (*forward)(const Problem&, const ForwardResult&, std::int64_t begin, std::int64_t end);
-  // Adds to the sums. `scratch` has room for one row of features.
-  void (*backward)(const Problem&, const BackwardResult&, const BlockSums&, float* scratch,
-                   std::int64_t begin, std::int64_t end);
-};
-
-extern const Kernels portable_kernels;
-#if defined(RELAKIT_WITH_AVX2)
-extern const Kernels avx2_kernels;
-#endif
-#if defined(RELAKIT_WITH_AVX512)
-extern const Kernels avx512_kernels;
-#endif
 
 }  // namespace relakit::norm

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "cpu/bfloat16.h"
-#include "cpu/kernel_tables.h"
 #include "cpu/threads.h"
+#include "norm/kernels.h"
 
 namespace relakit::norm {
 
@@ -86,13 +86,9 @@ void add_up(const float* sums, std::int64_t count, std::int64_t stride, std::int
 
 }  // namespace
 
-const Kernels& kernels_named(const std::string& name) {
-  return find_table<Kernels>(name, {RELAKIT_KERNEL_TABLES});
-}
-
-void run_forward(const std::string& name, int threads, const Call& call,
+void run_forward(const std::string& isa, int threads, const Call& call,
                  const ForwardResult& result) {
-  const Kernels& kernels = kernels_named(name);
+  const Kernels& kernels = find_kernels(isa);
   Problem p = call.problem;
   const Floats gain(call.gain, features_of(p)), gate(call.gate, features_of(p));
   p.gain = gain.data();
@@ -102,10 +98,10 @@ void run_forward(const std::string& name, int threads, const Call& call,
   });
 }
 
-void run_backward(const std::string& name, int threads, const Call& call,
+void run_backward(const std::string& isa, int threads, const Call& call,
                   const BackwardResult& result, const Parameter& grad_gain,
                   const Parameter& grad_gate) {
-  const Kernels& kernels = kernels_named(name);
+  const Kernels& kernels = find_kernels(isa);
   Problem p = call.problem;
   const std::int64_t features = features_of(p), blocks = block_count(p);
   const Floats gain(call.gain, features), gate(call.gate, features);

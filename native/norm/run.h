@@ -19,13 +19,10 @@ struct Call {
   Parameter gain, gate;
 };
 
-// The kernels of a name; std::invalid_argument for one that is unknown or not usable here.
-const Kernels& kernels_named(const std::string& name);
-
-// `kernels` is a name in usable_kernels(). Results do not depend on the number of threads.
-void run_forward(const std::string& kernels, int threads, const Call& call,
+// `isa` is one of usable_isas(). Results do not depend on the number of threads.
+void run_forward(const std::string& isa, int threads, const Call& call,
                  const ForwardResult& result);
-void run_backward(const std::string& kernels, int threads, const Call& call,
+void run_backward(const std::string& isa, int threads, const Call& call,
                   const BackwardResult& result, const Parameter& grad_gain,
                   const Parameter& grad_gate);
 

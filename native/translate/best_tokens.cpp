@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "translate/buffers.h"
 #include "translate/parallel_for.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 namespace {
 
 constexpr std::int64_t kGroup = 16;  // panels whose exponentials are added up together
 
-// Insert into a list that is sorted by falling score; of equals the first one stays in front.
+// Insert into a list sorted by descending score; among equals, the first one stays in front.
 template <class Score, class Move, class Set>
 void insert(std::int64_t count, float score, const Score& score_at, const Move& move,
             const Set& set) {
@@ -134,4 +135,4 @@ void BestTokens::merge(std::int64_t sentence, std::int64_t beams, const float* s
   }
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -5,15 +5,15 @@
 
 #include "translate/search.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
-// The best tokens of every row, and the normaliser of its probabilities, found panel by panel: the
-// logits of a panel are looked at while they are in the cache, and then forgotten.
+// The best tokens of every row, and the normaliser of its probabilities, found panel by panel: logits
+// are used while they are in the cache, and never kept.
 class BestTokens {
  public:
   BestTokens(const Choice& choice, std::int64_t rows, std::int64_t panels, int threads);
 
-  // `call` computes the logits, but for where to write them.
+  // `call` computes the logits; where to write them is filled in here.
   void look(const Machine& machine, const LinearCall& call);
   // log(sum(exp(logits))) of each row.
   std::vector<float> log_normalisers() const;
@@ -39,9 +39,9 @@ class BestTokens {
 
   const Choice& choice_;
   std::int64_t rows_, panels_, groups_, parts_;
-  std::vector<Sum> sums_;          // [groups, rows]: the same for any number of threads
+  std::vector<Sum> sums_;          // [groups, rows]; groups do not depend on the number of threads
   std::vector<Found> found_;       // [parts, rows, count], best first
   std::vector<float> end_logits_;  // [rows]
 };
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -16,7 +16,7 @@
 
 namespace nb = nanobind;
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 namespace {
 
@@ -65,28 +65,28 @@ void make_model(Model* self, Size dim, Size heads, bool norm_first, Address embe
   self->output = std::move(output);
 }
 
-void make_search(Search* self, const std::string& kernels, int threads,
+void make_search(Search* self, const std::string& isa, int threads,
                  std::shared_ptr<Model> model, const std::vector<Size>& tokens,
                  const std::vector<Size>& lengths, Address positions, Size beams) {
-  const Machine machine = find_machine(kernels, threads);
+  const Machine machine = find_machine(isa, threads);
   nb::gil_scoped_release unlocked;
   Memory memory = encode(*model, machine, tokens.data(), lengths.data(),
                          static_cast<Size>(lengths.size()), at<const float>(positions));
   new (self) Search(std::move(model), std::move(memory), beams);
 }
 
-void step(Search& search, const std::string& kernels, int threads, Address tokens,
+void step(Search& search, const std::string& isa, int threads, Address tokens,
           Address position, Address states) {
-  const Machine machine = find_machine(kernels, threads);
+  const Machine machine = find_machine(isa, threads);
   nb::gil_scoped_release unlocked;
   search.step(machine, at<const Size>(tokens), at<const float>(position));
   if (states != 0) search.copy_states(at<float>(states));
 }
 
-bool choose(Search& search, const std::string& kernels, int threads, Address scores, Size count,
+bool choose(Search& search, const std::string& isa, int threads, Address scores, Size count,
             std::vector<Size> forbidden, Address must_end, Size end, Address best_scores,
             Address best_beams, Address best_tokens) {
-  const Machine machine = find_machine(kernels, threads);
+  const Machine machine = find_machine(isa, threads);
   const Choice choice{count, std::move(forbidden), at<const bool>(must_end), end};
   nb::gil_scoped_release unlocked;
   return search.choose(
@@ -130,4 +130,4 @@ void bind(nb::module_& m) {
       .def("keep", &Search::keep);
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -2,8 +2,8 @@
 
 #include <nanobind/nanobind.h>
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 void bind(nanobind::module_& m);
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -5,9 +5,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "translate/buffers.h"
 #include "translate/parallel_for.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 namespace {
 
@@ -69,4 +70,4 @@ Memory encode(const Model& model, const Machine& machine, const std::int64_t* to
   return memory;
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

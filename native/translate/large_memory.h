@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 #endif
 
-namespace relakit::decode {
+namespace relakit::translate {
 
-// Memory in large pages where the system has them: weights that are read from end to end for every
-// token come about a fifth faster so.
+// Memory in large pages where the system has them: weights, which are read from end to end for every
+// token, then arrive about a fifth faster.
 template <class T>
 struct LargeMemory {
   using value_type = T;
@@ -29,7 +29,7 @@ struct LargeMemory {
     const std::size_t size = count * sizeof(T);
     void* memory = ::operator new(size, alignment(size));
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-    // Whole pages only; if the system has no large ones, nothing is lost.
+    // Whole pages only. If the system has no large ones, nothing is lost.
     if (size >= page) madvise(memory, size / page * page, MADV_HUGEPAGE);
 #endif
     return static_cast<T*>(memory);
@@ -51,4 +51,4 @@ bool operator!=(const LargeMemory<T>&, const LargeMemory<Other>&) {
 template <class T>
 using LargeVector = std::vector<T, LargeMemory<T>>;
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -1,32 +1,38 @@
-// Matrix products with few or many rows. Weights are read once for a tile of rows, whose sums stay in
-// registers; see kernels.inc.h for what may be used here.
+// Linear layers, in float32 or in bytes, and the rounding of their inputs to bytes. Weights are read
+// once for a tile of rows, whose sums stay in registers. Part of kernels.inc.h.
 
-namespace relakit::decode::RELAKIT_ISA {
+#include <math.h>
+
+#include <cstdint>
+
+#include "translate/kernels.h"
+
+namespace relakit::translate::RELAKIT_ISA {
 namespace {
 
-void finish(const LinearCall& c, Lanes sum, std::int64_t row, std::int64_t column) {
+void finish(const LinearCall& c, Vector sum, std::int64_t row, std::int64_t column) {
   if (c.is_rectified) sum = sum.clamped(0.0f, HUGE_VALF);
-  if (c.added != nullptr) sum = sum + Lanes::load(c.added + row * c.added_stride + column);
+  if (c.added != nullptr) sum = sum + Vector::load(c.added + row * c.added_stride + column);
   sum.store(c.y + row * c.y_stride + column - c.first_output);
 }
 
-// The sums of `rows` rows and `vectors` vectors of outputs, the first of which is `column`.
+// The sums of `rows` rows and `vectors` vectors of outputs, from output `column` on.
 template <int rows, int vectors>
 void float_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
   const std::int64_t first = column % kPanel;
   const float* weights = c.weights + (column - first) * c.inputs + first;
   const float* x = c.x + row * c.x_stride;
-  Lanes sums[rows][vectors];
+  Vector sums[rows][vectors];
   for (int v = 0; v < vectors; v++) {
-    const Lanes bias = Lanes::load(c.bias + column + v * kWidth);
+    const Vector bias = Vector::load(c.bias + column + v * kWidth);
     for (int r = 0; r < rows; r++) sums[r][v] = bias;
   }
   for (std::int64_t k = 0; k < c.inputs; k++) {
-    Lanes w[vectors];
-    for (int v = 0; v < vectors; v++) w[v] = Lanes::load(weights + k * kPanel + v * kWidth);
+    Vector w[vectors];
+    for (int v = 0; v < vectors; v++) w[v] = Vector::load(weights + k * kPanel + v * kWidth);
     for (int r = 0; r < rows; r++) {
-      const Lanes factor = Lanes::all(x[r * c.x_stride + k]);
-      for (int v = 0; v < vectors; v++) sums[r][v] = factor.times_plus(w[v], sums[r][v]);
+      const Vector factor = Vector::all(x[r * c.x_stride + k]);
+      for (int v = 0; v < vectors; v++) sums[r][v] = sums[r][v].plus_product(factor, w[v]);
     }
   }
   for (int r = 0; r < rows; r++) {
@@ -55,10 +61,11 @@ void byte_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
   }
   for (int v = 0; v < vectors; v++) {
     const std::int64_t place = column + v * kWidth;
-    const Lanes scale = Lanes::load(c.scales + place), bias = Lanes::load(c.bias + place);
+    const Vector scale = Vector::load(c.scales + place), bias = Vector::load(c.bias + place);
     for (int r = 0; r < rows; r++) {
-      const Lanes factor = scale * Lanes::all(c.x_scales[row + r]);
-      finish(c, sums[r][v].minus(c.offsets + place).times_plus(factor, bias), row + r, place);
+      const Vector factor = scale * Vector::all(c.x_scales[row + r]);
+      const Vector sum = sums[r][v].minus(c.offsets + place);
+      finish(c, bias.plus_product(sum, factor), row + r, place);
     }
   }
 }
@@ -75,7 +82,7 @@ void tile(const LinearCall& c, std::int64_t row, std::int64_t panel) {
   }
 }
 
-// As many sums at once as there are registers for; the shapes are those that were fastest.
+// As many sums at once as there are registers for, in the shapes that were fastest.
 constexpr bool kHasManyRegisters = kWidth == 16;
 constexpr int kFewRowVectors = kHasManyRegisters ? 4 : 2;
 
@@ -100,13 +107,13 @@ void linear(const LinearCall& c, std::int64_t begin, std::int64_t end) {
 }
 
 float quantise(const float* x, std::int64_t size, std::uint8_t* quantised, std::int64_t bytes) {
-  const Lanes zero = Lanes::all(0.0f);
-  Lanes most = zero, not_finite = zero;
+  const Vector zero = Vector::all(0.0f);
+  Vector most = zero, not_finite = zero;
   std::int64_t i = 0;
   for (; i + kWidth <= size; i += kWidth) {
-    const Lanes v = Lanes::load(x + i);
+    const Vector v = Vector::load(x + i);
     most = most.max(v.max(zero - v));
-    not_finite = v.times_plus(zero, not_finite);  // 0, or NaN from the first NaN or inf on
+    not_finite = not_finite.plus_product(v, zero);  // 0, or NaN after the first NaN or inf
   }
   float largest = largest_of(most), rest = not_finite.sum();
   for (; i < size; i++) {
@@ -115,11 +122,11 @@ float quantise(const float* x, std::int64_t size, std::uint8_t* quantised, std::
   }
   if (rest != rest || largest == 0.0f) {
     for (std::int64_t j = 0; j < bytes; j++) quantised[j] = kByteZero;
-    return rest;  // so that the outputs are NaN, or what the bias is
+    return rest;  // NaN, so that outputs are NaN; or 0, so that they are the bias
   }
   const float inverse = 127.0f / largest;
   for (std::int64_t j = 0; j < size; j++) {
-    // The sum is positive, so that cutting off what is behind the point rounds to the nearest.
+    // The sum is positive, so truncating it rounds to nearest.
     quantised[j] = static_cast<std::uint8_t>(
         static_cast<std::int32_t>(x[j] * inverse + (kByteZero + 0.5f)));
   }
@@ -128,4 +135,4 @@ float quantise(const float* x, std::int64_t size, std::uint8_t* quantised, std::
 }
 
 }  // namespace
-}  // namespace relakit::decode::RELAKIT_ISA
+}  // namespace relakit::translate::RELAKIT_ISA

@@ -8,7 +8,7 @@
 
 // The weights of a Transformer, in float32 or in bytes, as translation reads them.
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 using Linear = std::shared_ptr<const PackedLinear>;
 
@@ -17,7 +17,7 @@ struct LayerNorm {
   float eps = 0.0f;
 };
 
-// RMSNorm of attention's output, with a gate or without; an empty gain: no norm.
+// RMSNorm of attention's output, with or without a gate. An empty gain means no norm.
 struct AttentionNorm {
   std::vector<float> gain, gate;
   float eps = 0.0f;
@@ -29,7 +29,7 @@ struct AttentionLayer {
   Linear output;
   AttentionNorm norm;
   LayerNorm residual_norm;
-  bool is_softmax = false;  // or else relu
+  bool is_softmax = false;  // else relu
 };
 
 struct FeedForward {
@@ -52,10 +52,10 @@ struct Model {
   bool norm_first = false;
   std::vector<EncoderLayer> encoder;
   std::vector<DecoderLayer> decoder;
-  LayerNorm encoder_norm, decoder_norm;  // an empty gain: none
+  LayerNorm encoder_norm, decoder_norm;  // an empty gain means none
   Linear output;                         // from states to logits
   const float* embeddings = nullptr;     // [vocabulary, dim]
   float embedding_scale = 0.0f;
 };
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

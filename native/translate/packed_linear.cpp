@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 PackedLinear::PackedLinear(const float* weight, const float* bias, std::int64_t outputs,
                            std::int64_t inputs, bool in_bytes, float filling)
@@ -40,7 +40,7 @@ void PackedLinear::pack_bytes(const float* weight) {
       largest = std::max(largest, std::fabs(row[k]));
       is_finite = is_finite && std::isfinite(row[k]);
     }
-    if (!is_finite) {  // the output is to be NaN, as it is or may be in float32
+    if (!is_finite) {  // make the output NaN, as it is or may be in float32
       scales_[static_cast<std::size_t>(output)] = NAN;
       continue;
     }
@@ -73,4 +73,4 @@ LinearCall PackedLinear::call() const {
   return c;
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -6,14 +6,13 @@
 #include "translate/kernels.h"
 #include "translate/large_memory.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
-// A linear layer's weights as the kernels read them: in float32, or in bytes with one scale for each
-// output.
+// A linear layer's weights as the kernels read them: in float32, or in bytes with one scale per output.
 class PackedLinear {
  public:
-  // `weight` is [outputs, inputs]; `bias` is [outputs], or null for 0. Outputs that fill up the last
-  // panel are `filling`.
+  // `weight` is [outputs, inputs]; `bias` is [outputs], or null for 0. The outputs that pad the last panel
+  // are `filling`.
   PackedLinear(const float* weight, const float* bias, std::int64_t outputs, std::int64_t inputs,
                bool in_bytes, float filling);
 
@@ -23,7 +22,7 @@ class PackedLinear {
   bool in_bytes() const { return !byte_weights_.empty(); }
   std::int64_t row_bytes() const { return (inputs_ + 3) / 4 * 4; }
 
-  // A call with all that the weights determine.
+  // A call with everything that depends on the weights filled in.
   LinearCall call() const;
 
  private:
@@ -37,4 +36,4 @@ class PackedLinear {
   std::vector<std::int32_t> offsets_;
 };
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

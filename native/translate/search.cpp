@@ -5,13 +5,14 @@
 #include <numeric>
 
 #include "translate/best_tokens.h"
+#include "translate/buffers.h"
 #include "translate/parallel_for.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 namespace {
 
-constexpr std::int64_t kFirstCapacity = 32;  // steps; it doubles when they are used up
+constexpr std::int64_t kFirstCapacity = 32;  // steps; doubled whenever they are used up
 
 }  // namespace
 
@@ -32,7 +33,7 @@ Search::Search(std::shared_ptr<const Model> model, Memory memory, std::int64_t b
   std::iota(all_places_.begin(), all_places_.end(), 0);
 }
 
-// Room for more steps of the sentences that are left.
+// Make room for more steps of the sentences that are left.
 void Search::grow() {
   const std::int64_t larger = capacity_ == 0 ? kFirstCapacity : 2 * capacity_;
   const std::int64_t width = 2 * model_->dim;
@@ -172,4 +173,4 @@ void Search::keep(const std::vector<std::int64_t>& sentences) {
   row_slots_.resize(sentences.size());
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

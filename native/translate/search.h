@@ -7,17 +7,17 @@
 #include "translate/encoder.h"
 #include "translate/sublayers.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
-// What is wanted of a step.
+// What a step is to find.
 struct Choice {
-  std::int64_t count = 0;  // candidates of each sentence
-  std::vector<std::int64_t> forbidden;  // tokens without a chance
-  const bool* must_end = nullptr;  // [batch]: only the end token has a chance; null: nowhere
+  std::int64_t count = 0;  // candidates per sentence
+  std::vector<std::int64_t> forbidden;  // tokens that are never chosen
+  const bool* must_end = nullptr;  // [batch]: whether only the end token may follow; null: nowhere
   std::int64_t end = 0;            // the end token
 };
 
-// The best ways of going on, best first: [batch, count] each.
+// The best continuations, best first: [batch, count] each.
 struct Candidates {
   float* scores = nullptr;
   std::int64_t* beams = nullptr;
@@ -38,9 +38,9 @@ class Search {
   bool choose(const Machine& machine, const Choice& choice, const float* scores,
               const Candidates& best);
 
-  // Let every beam go on from where another one of its sentence is: [batch, beams].
+  // Continue each beam from a beam of the same sentence: [batch, beams].
   void reorder(const std::int64_t* parents);
-  // Drop all sentences but those at these places, which rise.
+  // Drop all sentences except those at these places, given in ascending order.
   void keep(const std::vector<std::int64_t>& sentences);
 
  private:
@@ -53,12 +53,12 @@ class Search {
   Memory memory_;
   Sublayers sublayers_;
   std::int64_t beams_, longest_source_ = 0, capacity_ = 0, steps_ = 0;
-  std::vector<std::int64_t> sources_;    // which sentence of the memory each is
+  std::vector<std::int64_t> sources_;    // which sentence of the memory each one is
   std::vector<std::int64_t> row_slots_;  // where its part of rows_ is
-  std::vector<std::int32_t> all_places_;          // 0, 1, 2 ...: nothing of a source is left out
+  std::vector<std::int32_t> all_places_;          // 0, 1, 2 ...: all rows of a source
   std::vector<std::vector<float>> rows_;          // by layer: [slots, capacity * beams, 2 * dim]
   std::vector<std::int32_t> ancestors_, chosen_;  // [batch, beams, capacity]: the row of each step
   std::vector<float> scratch_;
 };
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

@@ -5,22 +5,20 @@
 #include <stdexcept>
 #include <string>
 
+#include "translate/buffers.h"
 #include "translate/parallel_for.h"
-#include "cpu/kernel_tables.h"
-#include "norm/run.h"
 
-namespace relakit::decode {
+namespace relakit::translate {
 
 namespace {
 
-// Rows whose inputs stay in the cache while all weights pass by.
+// So many rows of inputs stay in the cache while all weights pass by.
 constexpr std::int64_t kRowBlock = 256;
 
 }  // namespace
 
-Machine find_machine(const std::string& kernels, int threads) {
-  return {&find_table<Kernels>(kernels, {RELAKIT_KERNEL_TABLES}), &norm::kernels_named(kernels),
-          threads};
+Machine find_machine(const std::string& isa, int threads) {
+  return {&find_kernels(isa), &norm::find_kernels(isa), threads};
 }
 
 std::int64_t whole_panels(std::int64_t outputs) { return (outputs + kPanel - 1) / kPanel * kPanel; }
@@ -109,7 +107,7 @@ const float* Sublayers::before(const Machine& machine, const LayerNorm& norm) {
   return y_.data();
 }
 
-// A sublayer has added x to what it computed, and it lies in y.
+// After a sublayer: y is x plus what it computed.
 void Sublayers::after(const Machine& machine, const LayerNorm& norm) {
   if (model_.norm_first) {
     std::swap(x_, y_);
@@ -172,4 +170,4 @@ AttendCall attend_call(const Model& model, const AttentionLayer& layer) {
   return call;
 }
 
-}  // namespace relakit::decode
+}  // namespace relakit::translate

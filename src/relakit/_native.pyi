@@ -13,188 +13,115 @@ def cpu_features() -> dict[str, bool]:
     the processor has it and that the operating system saves its registers.
     """
 
-class Problem:
-    """One attention call: relu(scale * Q K^T + mask - threshold) ** power, times V.
+def usable_isas() -> list[str]:
+    """Instruction sets that there are kernels for and this machine can run, best first."""
 
-    It holds addresses of tensors `[batch, head, row, feature]` whose features are contiguous: they
-    must outlive it. Shapes and strides have four entries. All arguments are positional.
-    """
+def chosen_isa() -> str:
+    """The best of them, or the one that RELAKIT_CPU_ISA names; ValueError if it is not usable."""
 
-    def __init__(
-        self,
-        is_bfloat16: bool,
-        query: int,
-        query_shape: tuple[int, ...],
-        query_strides: tuple[int, ...],
-        key: int,
-        key_strides: tuple[int, ...],
-        value: int,
-        value_shape: tuple[int, ...],
-        value_strides: tuple[int, ...],
-        scale: float,
-        power: int,
-        causal: bool,
-        /,
-    ) -> None: ...
-    def set_mask(
-        self, data: int, is_boolean: bool, is_bfloat16: bool, strides: tuple[int, ...], /
-    ) -> None:
-        """One byte per entry if boolean, bfloat16, or else float32; strides of 0 to broadcast."""
-
-    def set_threshold(self, data: int, /) -> None:
-        """One float32 per head."""
-
-    def set_dropout(self, probability: float, seed: int, /) -> None: ...
-
-class WeightsSink:
-    """Takes the weights that are not zero, as forward finds them."""
-
-class DenseWeights(WeightsSink):
-    """Writes them into a matrix `[rows, keys]` of zeros."""
-
-    def __init__(self, data: int, is_bfloat16: bool, keys: int, /) -> None: ...
-
-class SparseWeights(WeightsSink):
-    """Collects them as compressed sparse rows."""
-
-    def __init__(self, rows: int, /) -> None: ...
-    def size(self) -> int:
-        """How many there are."""
-
-    def write(self, starts: int, columns: int, weights: int, /) -> None:
-        """Write `[rows + 1]` and `[size]` int64 and `[size]` float32 to addresses."""
-
-def kernels() -> list[str]:
-    """Instruction sets whose kernels this machine can run, best first."""
-
-def rela_forward(
-    kernels: str,
-    threads: int,
-    problem: Problem,
-    output: int,
-    output_strides: tuple[int, ...],
-    bits: int,
-    row_counts: int,
-    row_sums: int,
-    sink: WeightsSink | None,
-    /,
-) -> None:
-    """Write the output `[batch, heads, queries, value_dim]`, and what else is wanted, to addresses.
-
-    Address 0: not wanted. For each of the `[batch, heads, queries]` rows, `bits` takes one bit per
-    key, 64 to a word: whether the score is above its threshold; `row_counts` (int32) the number of
-    weights that are not zero, and `row_sums` (float32) their sum.
-    """
-
-def rela_backward(
-    kernels: str,
-    threads: int,
-    problem: Problem,
-    grad_output: int,
-    grad_output_strides: tuple[int, ...],
-    bits: int,
-    grad_query: int,
-    grad_key: int,
-    grad_value: int,
-    grad_rows: int,
-    /,
-) -> None:
-    """Write the gradients, contiguous, to addresses.
-
-    `bits` is what forward wrote, or 0. `grad_rows` takes, unless it is 0, one float32 per row: the
-    sum of the gradients of its scores.
-    """
-
-def connect_torch(parts: dict[str, Any], /) -> bool:
+def connect(parts: dict[str, Any], /) -> bool:
     """Learn how to read torch's tensors; False if DLPack's exchange interface is not a known one.
 
-    The parts are those of `relakit.ops.native.direct.connection_parts`.
+    The parts are those of `relakit.ops.native.connection.connection_parts`. Until then the functions
+    below return None.
     """
 
-def direct_forward(
+def is_plain(*tensors: Tensor | None) -> bool:
+    """Whether torch does nothing but run operations, and all tensors are ordinary ones on a CPU.
+
+    False while tracing, inside a mode for dispatch or for torch functions, inside a transform of
+    torch.func, and with forward-mode derivatives; and for tensor subclasses, and tensors whose
+    numbers are not simply what is in memory at their address. None is skipped.
+    """
+
+LARGEST_DIM: int
+"""Features per head that the kernels can take."""
+
+def attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
     mask: Tensor | None,
+    dropout: float | tuple[float, int],
     is_causal: bool,
     scale: float | None,
-    threshold: float | Tensor,
+    enable_gqa: bool,
+    threshold: float | Tensor | None,
     power: float,
+    weights: bool | str | None,
+    statistics: bool,
     backend: str | None,
+    keep_bits: bool | None,
     /,
-) -> Tensor | tuple[Tensor, Tensor | bytes | None] | None:
-    """Attention for a call as it usually is; None where anything is not.
+) -> Any:
+    """ReLU attention over ``[batch, heads, positions, features]``; None if it is not for the kernels.
 
-    Where autograd is to record the call, output and, unless they take much memory, bits: one per
-    score, for backward. In bytes where there are few, else as int64 with the shape of the scores.
+    Dropout is a probability, for which a seed is drawn from torch's generator, or that and a seed.
+
+    Returns the output, recorded by autograd where it should be. If weights (True, "dense" or "csr")
+    or statistics are wanted: (output, weights, non-zeros, sums), with sparse weights as (starts,
+    columns, numbers, rows, keys). With ``keep_bits`` True or False, which is for torch's operators:
+    (output, bits or None), whatever torch is doing, and not recorded.
     """
 
-def direct_backward(
-    grad_output: Tensor,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+def multihead_attention(
+    projections: tuple[Tensor, ...],
+    heads: int,
+    positions: int,
     mask: Tensor | None,
-    bits: Tensor | bytes | None,
+    dropout: float,
     is_causal: bool,
-    scale: float | None,
     threshold: float | Tensor,
     power: float,
+    weights: bool,
+    backend: str | None,
+    gain: Tensor | None,
+    gate: Tensor | None,
+    eps: float,
     /,
-) -> tuple[Tensor, Tensor, Tensor] | None:
-    """Gradients of query, key and value; None where anything is unusual."""
+) -> Any:
+    """Attention over heads that lie side by side, and the norm that follows if there is a gain.
 
-class NormCall:
-    """RMSNorm of ``outer * rows`` rows, each of ``pieces`` pieces of ``size`` contiguous features.
-
-    Addresses and, in elements, strides. Gain and gate are contiguous; without a gate its address
-    is 0. What is not bfloat16 is float32.
+    The arguments are those of `relakit.nn.fused.multihead_in_extension`. Returns as `attention`.
     """
 
-    def __init__(
-        self,
-        outer: int,
-        rows: int,
-        pieces: int,
-        size: int,
-        is_bfloat16: bool,
-        input: int,
-        outer_stride: int,
-        row_stride: int,
-        piece_stride: int,
-        gain: int,
-        is_gain_bfloat16: bool,
-        gate: int,
-        is_gate_bfloat16: bool,
-        eps: float,
-        /,
-    ) -> None: ...
+def attention_backward(
+    grad_output: Tensor,
+    mixed: Tensor | None,
+    inverse_rms: Tensor | bytes | None,
+    bits: Tensor | bytes | None,
+    options: tuple[Any, ...],
+    mask: Tensor | None,
+    threshold: float | Tensor | None,
+    gain: Tensor | None,
+    gate: Tensor | None,
+    tensors: tuple[Tensor, ...],
+    threshold_gradient: bool,
+    is_trusted: bool,
+    /,
+) -> tuple[Tensor | None, ...] | None:
+    """A gradient for each input of `relakit.ops.native.attention.Attention`; None if it cannot.
 
-def norm_forward(
-    kernels: str, threads: int, call: NormCall, output: int, inverse_rms: int, /
-) -> None:
-    """Write the output, ``[outer, rows, features]``, to an address, and 1 / RMS of each row.
-
-    The second, ``[outer, rows]`` in float32, is left out where its address is 0.
+    That of the threshold is the gradient of each row's scores, still to be summed and negated.
+    ``is_trusted`` is for torch's operators: whatever torch is doing.
     """
+
+def norm(
+    x: Tensor, gain: Tensor, gate: Tensor | None, eps: float, feature_dims: int, /
+) -> Tensor | None:
+    """RMSNorm, gated or not, recorded by autograd where it should be; None if it cannot."""
 
 def norm_backward(
-    kernels: str,
-    threads: int,
-    call: NormCall,
-    inverse_rms: int,
-    grad_output: int,
-    grad_output_outer_stride: int,
-    grad_output_row_stride: int,
-    grad_input: int,
-    grad_input_outer_stride: int,
-    grad_input_row_stride: int,
-    grad_input_piece_stride: int,
-    grad_gain: int,
-    grad_gate: int,
+    grad_output: Tensor,
+    x: Tensor,
+    gain: Tensor,
+    gate: Tensor | None,
+    inverse_rms: Tensor,
+    eps: float,
+    feature_dims: int,
     /,
-) -> None:
-    """Write the gradients to addresses, each in the dtype of what it belongs to."""
+) -> tuple[Tensor, Tensor, Tensor | None] | None:
+    """Gradients of x, gain and gate; None if it cannot."""
 
 class PackedLinear:
     """A copy of a linear layer's weights ``[outputs, inputs]`` and bias, laid out for translation.
@@ -276,7 +203,7 @@ class Search:
 
     def __init__(
         self,
-        kernels: str,
+        isa: str,
         threads: int,
         model: PackedModel,
         tokens: Sequence[int],
@@ -285,12 +212,12 @@ class Search:
         beams: int,
         /,
     ) -> None: ...
-    def step(self, kernels: str, threads: int, tokens: int, position: int, states: int, /) -> None:
+    def step(self, isa: str, threads: int, tokens: int, position: int, states: int, /) -> None:
         """Read a token of each beam; write the states ``[rows, dim]`` unless that address is 0."""
 
     def choose(
         self,
-        kernels: str,
+        isa: str,
         threads: int,
         scores: int,
         count: int,
@@ -305,7 +232,7 @@ class Search:
         """Write the best candidates, ``[batch, count]`` each; False if a score is not finite."""
 
     def reorder(self, parents: int, /) -> None:
-        """``[batch, beams]``: let every beam go on from where another one is."""
+        """``[batch, beams]``: continue each beam from this one of its sentence."""
 
     def keep(self, sentences: Sequence[int], /) -> None:
-        """Drop all sentences but those at these places, which rise."""
+        """Drop all sentences except those at these places, given in ascending order."""

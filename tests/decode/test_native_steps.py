@@ -3,6 +3,7 @@
 import copy
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from random_models import padded, random_model, random_sources
@@ -19,26 +20,28 @@ from relakit.ops.native import extension
 from torch import Tensor, nn
 
 try:
-    KERNELS = extension.load_extension().kernels()
+    ISAS = extension.load_extension().usable_isas()
 except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
 SERVED = ["softmax", "relu", "relu-rms", "rela-i", "rela-g"]
 
 
-@pytest.fixture(params=KERNELS, autouse=True)
-def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Every test here is run with each of them."""
+@pytest.fixture(params=ISAS)
+def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each instruction set that this machine has, for all tests of what the kernels compute."""
     monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
     return str(request.param)
 
 
-@pytest.fixture(params=[1, 2])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+@contextmanager
+def threads(count: int) -> Iterator[None]:
     before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def odd_model(attention: str = "rela-g", *, dim: int = 38, heads: int = 2) -> Transformer:
@@ -72,7 +75,7 @@ def read_all(steps: NativeSteps, sources: list[list[int]], targets: Tensor) -> T
 
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("attention", SERVED)
-def test_states_equal_the_model(attention: str, norm_first: bool) -> None:
+def test_states_equal_the_model(isa: str, attention: str, norm_first: bool) -> None:
     model = random_model(attention, norm_first=norm_first)
     sources, targets = random_sources([7, 3, 1]), torch.randint(4, 40, (3, 37))
     with torch.inference_mode():
@@ -82,7 +85,7 @@ def test_states_equal_the_model(attention: str, norm_first: bool) -> None:
 
 
 @pytest.mark.parametrize(("dim", "heads"), [(38, 2), (6, 3), (130, 1)])
-def test_sizes_that_are_no_multiple_of_a_vector(dim: int, heads: int) -> None:
+def test_sizes_that_are_no_multiple_of_a_vector(isa: str, dim: int, heads: int) -> None:
     model = odd_model(dim=dim, heads=heads)
     sources, targets = random_sources([5, 2], 150), torch.randint(4, 150, (2, 5))
     with torch.inference_mode():
@@ -105,12 +108,16 @@ def candidates(
     [{}, {"forbidden": (PAD, BEGIN, END)}, {"must_end": [True, False, True]}],
     ids=["free", "no end", "must end"],
 )
-def test_candidates_equal_those_of_pytorch(options: dict[str, object], threads: int) -> None:
+@pytest.mark.parametrize("count", [1, 2])
+def test_candidates_equal_those_of_pytorch(
+    isa: str, options: dict[str, object], count: int
+) -> None:
     model = odd_model()
     sources, beams = ended(random_sources([4, 9, 2], 150)), 3
     tokens, scores = torch.randint(4, 150, (9,)), -torch.rand(3, beams)
     with torch.inference_mode():
-        found = candidates(NativeSteps(model).start(sources, beams), tokens, scores, **options)
+        with threads(count):
+            found = candidates(NativeSteps(model).start(sources, beams), tokens, scores, **options)
         expected = candidates(PyTorchSteps(model).start(sources, beams), tokens, scores, **options)
     torch.testing.assert_close(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
     has_chance = expected.scores > -math.inf
@@ -119,21 +126,16 @@ def test_candidates_equal_those_of_pytorch(options: dict[str, object], threads: 
 
 
 @pytest.mark.parametrize("in_bytes", [False, True])
-def test_threads_change_nothing(in_bytes: bool) -> None:
+def test_threads_change_nothing(isa: str, in_bytes: bool) -> None:
     model = random_model(vocabulary=3000)
     sources = ended(random_sources([9] * 40, 3000))
     tokens, scores = torch.randint(4, 3000, (160,)), -torch.rand(40, 4)
     found = []
-    before = torch.get_num_threads()
     for count in (1, 2, 3):
-        torch.set_num_threads(count)
-        try:
-            with torch.inference_mode():
-                running = NativeSteps(model, in_bytes=in_bytes).start(sources, 4)
-                candidates(running, tokens, scores)
-                found.append(candidates(running, tokens, scores))
-        finally:
-            torch.set_num_threads(before)
+        with threads(count), torch.inference_mode():
+            running = NativeSteps(model, in_bytes=in_bytes).start(sources, 4)
+            candidates(running, tokens, scores)
+            found.append(candidates(running, tokens, scores))
     for other in found[1:]:
         assert all(map(torch.equal, found[0], other))
 
@@ -165,7 +167,7 @@ def in_bytes(model: Transformer) -> Transformer:
 
 
 @pytest.mark.parametrize("attention", ["softmax", "rela-g"])
-def test_weights_in_bytes(attention: str) -> None:
+def test_weights_in_bytes(isa: str, attention: str) -> None:
     model = odd_model(attention)
     sources, targets = random_sources([6, 3], 150), torch.randint(4, 150, (2, 4))
     with torch.inference_mode():
@@ -179,7 +181,7 @@ def test_weights_in_bytes(attention: str) -> None:
     assert float((found - expected).abs().mean()) < 0.3 * error
 
 
-def test_scores_of_all_tokens_in_bytes() -> None:
+def test_scores_of_all_tokens_in_bytes(isa: str) -> None:
     model = odd_model()
     output = InBytes(model.embedding.weight.detach(), None)
     with torch.inference_mode():
@@ -194,7 +196,7 @@ def test_scores_of_all_tokens_in_bytes() -> None:
     torch.testing.assert_close(found.scores, expected.gather(1, found.tokens))
 
 
-def test_more_rows_than_one_block() -> None:
+def test_more_rows_than_one_block(isa: str) -> None:
     """Of 256: the rest must not be lost, nor computed with the first rows' scales."""
     model, beams = odd_model(), 3
     sources = ended(random_sources([2 + i % 7 for i in range(130)], 150))
@@ -220,7 +222,7 @@ def test_more_rows_than_one_block() -> None:
         "embedding.weight",
     ],
 )
-def test_scores_that_are_not_finite(name: str, in_bytes: bool, broken: float) -> None:
+def test_scores_that_are_not_finite(isa: str, name: str, in_bytes: bool, broken: float) -> None:
     model = odd_model("softmax")
     with torch.no_grad():
         model.get_parameter(name)[3] = broken
@@ -246,7 +248,7 @@ def test_a_sentence_without_tokens() -> None:
         NativeSteps(odd_model()).start([[5, END], []], 2)
 
 
-def test_nothing_left() -> None:
+def test_nothing_left(isa: str) -> None:
     with torch.inference_mode():
         running = NativeSteps(odd_model()).start([[5, END]], 2)
         candidates(running, torch.tensor([5, 6]), torch.zeros(1, 2))
@@ -277,7 +279,7 @@ def test_weights_are_those_of_when_it_was_made() -> None:
     assert torch.equal(read_all(steps, sources, targets), before)
 
 
-def test_beams_and_sentences_that_come_and_go() -> None:
+def test_beams_and_sentences_that_come_and_go(isa: str) -> None:
     """Random branching, against the model reading whole prefixes."""
     model, beams = random_model(), 3
     generator = torch.Generator().manual_seed(1)

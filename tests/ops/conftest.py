@@ -14,13 +14,13 @@ from relakit.ops.native.connection import connection_parts
 from torch import Tensor
 
 try:
-    KERNELS = extension.load_extension().kernels()
+    ISAS = extension.load_extension().usable_isas()
 except ImportError:
-    KERNELS = []
+    ISAS = []
 
 
-@pytest.fixture(params=KERNELS)
-def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(params=ISAS)
+def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each instruction set that this machine has, in turn."""
     monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
     return str(request.param)

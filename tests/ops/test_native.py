@@ -17,7 +17,7 @@ from relakit.ops.native import extension
 from torch import Tensor
 
 try:
-    KERNELS = extension.load_extension().kernels()
+    ISAS = extension.load_extension().usable_isas()
 except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
@@ -105,9 +105,9 @@ def test_equals_the_reference(
 ) -> None:
     inputs, threshold, options = problem
     expected = run(inputs, threshold, "reference", **options)
-    for kernels in KERNELS:
+    for isa in ISAS:
         with pytest.MonkeyPatch.context() as environment:
-            environment.setenv(extension.ISA_VARIABLE, kernels)
+            environment.setenv(extension.ISA_VARIABLE, isa)
             assert_same(run(inputs, threshold, "native", **options), expected)
 
 
@@ -124,7 +124,7 @@ def _poisoned_memory() -> object:
 
 @pytest.mark.usefixtures("_poisoned_memory")
 @pytest.mark.parametrize("shift", [-100.0, 0.03, 0.5, 100.0])
-def test_with_poisoned_memory(kernels: str, shift: float) -> None:
+def test_with_poisoned_memory(isa: str, shift: float) -> None:
     generator = torch.Generator().manual_seed(0)
     inputs = [grid(generator, 2, 2, length, 20) for length in (111, 63, 63)]
     threshold = torch.full((2,), shift)
@@ -133,7 +133,7 @@ def test_with_poisoned_memory(kernels: str, shift: float) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("dropout_p", [0.0, 0.3])
-def test_threads_change_nothing(kernels: str, dtype: torch.dtype, dropout_p: float) -> None:
+def test_threads_change_nothing(isa: str, dtype: torch.dtype, dropout_p: float) -> None:
     generator = torch.Generator().manual_seed(0)
     inputs = [torch.randn(2, 3, 300, 40, generator=generator).to(dtype) for _ in range(3)]
     results = []
@@ -149,7 +149,7 @@ def test_threads_change_nothing(kernels: str, dtype: torch.dtype, dropout_p: flo
             assert torch.equal(x, y)
 
 
-def test_dropout(kernels: str) -> None:
+def test_dropout(isa: str) -> None:
     q, k = torch.rand(2, 1, 2, 150, 8)  # positive: no score is 0
     v = torch.eye(150).expand(1, 2, 150, 150)  # the output is the weights
     full = relakit.attention(q, k, v, backend="native")
@@ -174,7 +174,7 @@ def test_dropout(kernels: str) -> None:
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize(("position", "power"), [(70, 1), (139, 1), (70, 2)])
 def test_what_is_not_finite(
-    kernels: str, where: str, bad: float, is_causal: bool, position: int, power: int
+    isa: str, where: str, bad: float, is_causal: bool, position: int, power: int
 ) -> None:
     generator = torch.Generator().manual_seed(0)
     inputs = [grid(generator, 1, 2, 140, 8) for _ in range(3)]
@@ -188,7 +188,7 @@ def test_what_is_not_finite(
 
 @pytest.mark.parametrize("as_bias", [False, True])
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
-def test_a_mask_hides_scores_that_are_not_finite(kernels: str, bad: float, as_bias: bool) -> None:
+def test_a_mask_hides_scores_that_are_not_finite(isa: str, bad: float, as_bias: bool) -> None:
     generator = torch.Generator().manual_seed(0)
     inputs = [grid(generator, 1, 2, 140, 8) for _ in range(3)]
     inputs[0][0, 1, 70] = bad
@@ -203,7 +203,7 @@ def test_a_mask_hides_scores_that_are_not_finite(kernels: str, bad: float, as_bi
 
 
 @pytest.mark.parametrize("shape", [(5, 8), (3, 5, 8), (2, 2, 3, 5, 8)])
-def test_other_numbers_of_dimensions(kernels: str, shape: tuple[int, ...]) -> None:
+def test_other_numbers_of_dimensions(isa: str, shape: tuple[int, ...]) -> None:
     q, k, v = (grid(torch.Generator().manual_seed(i), *shape) for i in range(3))
     mask = torch.rand(5, 5) < 0.7
     for options in ({}, {"attn_mask": mask}, {"is_causal": True}):
@@ -213,7 +213,7 @@ def test_other_numbers_of_dimensions(kernels: str, shape: tuple[int, ...]) -> No
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(0, 5), (5, 0), (0, 0)])
-def test_nothing_to_do(kernels: str, queries: int, keys: int) -> None:
+def test_nothing_to_do(isa: str, queries: int, keys: int) -> None:
     inputs = [torch.randn(2, 2, length, 8) for length in (queries, keys, keys)]
     results = run(inputs, torch.zeros(2), "native")
     assert all((result == 0).all() for result in results)
@@ -221,7 +221,7 @@ def test_nothing_to_do(kernels: str, queries: int, keys: int) -> None:
     assert relakit.attention(*empty, backend="native").shape == (0, 2, 3, 8)
 
 
-def test_operators_are_well_formed(kernels: str) -> None:
+def test_operators_are_well_formed() -> None:
     q, k, v = (torch.randn(2, 2, 9, 8, requires_grad=True) for _ in range(3))
     threshold = torch.full((2,), 0.1, requires_grad=True)
     mask, seed = torch.rand(2, 2, 9, 9) < 0.7, torch.tensor([5])

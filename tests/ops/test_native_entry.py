@@ -117,7 +117,7 @@ def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert forward(*tensors(), backend="native") is not None
     assert forward(*tensors(), backend="reference") is None
     monkeypatch.setenv(extension.BACKEND_VARIABLE, "")
-    for name in native.kernels():
+    for name in native.usable_isas():
         monkeypatch.setenv(extension.ISA_VARIABLE, name)
         assert forward(*tensors()) is not None
     monkeypatch.setenv(extension.ISA_VARIABLE, "abacus")

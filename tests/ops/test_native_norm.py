@@ -13,7 +13,7 @@ from relakit.ops.native import extension
 from torch import Tensor, nn
 
 try:
-    KERNELS = extension.load_extension().kernels()
+    ISAS = extension.load_extension().usable_isas()
 except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
@@ -41,7 +41,7 @@ def _error(actual: Tensor, exact: Tensor) -> float:
 
 @pytest.mark.parametrize("size", SIZES)
 @every_gating
-def test_equals_the_formula(kernels: str, calls: list[int], is_gated: bool, size: int) -> None:
+def test_equals_the_formula(isa: str, calls: list[int], is_gated: bool, size: int) -> None:
     norm, exact_norm = make_norm(size, is_gated), make_norm(size, is_gated, torch.float64)
     exact_norm.load_state_dict(norm.state_dict())
     for shape in ((size,), (5, size), (3, 70, size), (2, 3, 4, 5, size)):
@@ -60,7 +60,7 @@ def test_equals_the_formula(kernels: str, calls: list[int], is_gated: bool, size
 @pytest.mark.parametrize("size", SIZES)
 @every_gating
 def test_bfloat16_error(
-    kernels: str, calls: list[int], is_gated: bool, size: int, parameters: torch.dtype
+    isa: str, calls: list[int], is_gated: bool, size: int, parameters: torch.dtype
 ) -> None:
     """At most twice that of PyTorch; and no more than its own rounding at the end, in float32."""
     norm = make_norm(size, is_gated, parameters)
@@ -78,7 +78,7 @@ def test_bfloat16_error(
 @every_dtype
 @every_gating
 def test_heads_apart(
-    kernels: str, calls: list[int], is_gated: bool, dtype: torch.dtype, heads: int, head_dim: int
+    isa: str, calls: list[int], is_gated: bool, dtype: torch.dtype, heads: int, head_dim: int
 ) -> None:
     norm = make_norm(heads * head_dim, is_gated)
     attention = torch.randn(3, heads, 70, head_dim).to(dtype)
@@ -110,7 +110,7 @@ STRIDED: dict[str, Callable[[Tensor], Tensor]] = {
 
 @pytest.mark.parametrize("layout", STRIDED)
 @every_gating
-def test_strides(kernels: str, calls: list[int], is_gated: bool, layout: str) -> None:
+def test_strides(isa: str, calls: list[int], is_gated: bool, layout: str) -> None:
     norm = make_norm(20, is_gated)
     z = STRIDED[layout](torch.randn(4, 9, 20))
     for change in STRIDED.values():
@@ -121,7 +121,7 @@ def test_strides(kernels: str, calls: list[int], is_gated: bool, layout: str) ->
 
 @pytest.mark.parametrize("eps", [1e-8, 1e-2])
 @pytest.mark.parametrize("size", [1e-30, 1e-6, 1e-4, 1.0, 1e4, 1e10, 1e25])
-def test_small_and_large_numbers(kernels: str, size: float, eps: float) -> None:
+def test_small_and_large_numbers(isa: str, size: float, eps: float) -> None:
     """Squares that underflow and overflow, and gates that are open or closed."""
     norm = make_norm(33)
     norm.eps = eps
@@ -132,7 +132,7 @@ def test_small_and_large_numbers(kernels: str, size: float, eps: float) -> None:
         torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-5 * float(y.detach().abs().max()))
 
 
-def test_sigmoid(kernels: str) -> None:
+def test_sigmoid(isa: str) -> None:
     """Of a number next to which eps is large, with this gain and gate, the sigmoid is left over."""
     norm = relakit.GatedRMSNorm(1, eps=1.0)
     nn.init.constant_(norm.gate, 2.0**64)
@@ -145,7 +145,7 @@ def test_sigmoid(kernels: str) -> None:
     torch.testing.assert_close(share.double(), exact, rtol=1e-6, atol=1e-37)
 
 
-def test_zero_rows(kernels: str) -> None:
+def test_zero_rows(isa: str) -> None:
     norm = make_norm(21)
     z, upstream = torch.randn(2, 6, 21)
     z[1::2] = 0
@@ -160,7 +160,7 @@ def test_zero_rows(kernels: str) -> None:
 @every_dtype
 @every_gating
 def test_what_is_not_finite(
-    kernels: str, is_gated: bool, dtype: torch.dtype, where: str, bad: float
+    isa: str, is_gated: bool, dtype: torch.dtype, where: str, bad: float
 ) -> None:
     norm = make_norm(21, is_gated)
     z, upstream = torch.randn(2, 6, 21).to(dtype)
@@ -175,9 +175,7 @@ def test_what_is_not_finite(
 @pytest.mark.parametrize("rows", [63, 64, 65, 1000])
 @every_dtype
 @every_gating
-def test_threads_change_nothing(
-    kernels: str, is_gated: bool, dtype: torch.dtype, rows: int
-) -> None:
+def test_threads_change_nothing(isa: str, is_gated: bool, dtype: torch.dtype, rows: int) -> None:
     norm = make_norm(512, is_gated)
     z, upstream = torch.randn(2, rows, 512).to(dtype)
     results = []
@@ -202,7 +200,7 @@ def _poisoned_memory() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_poisoned_memory")
 @every_dtype
-def test_everything_is_written(kernels: str, dtype: torch.dtype) -> None:
+def test_everything_is_written(isa: str, dtype: torch.dtype) -> None:
     for size, rows in itertools.product((1, 7, 63, 128), (1, 65)):
         norm = make_norm(size, dtype=dtype)
         z, upstream = torch.randn(2, rows, size).to(dtype)
@@ -214,7 +212,7 @@ def test_everything_is_written(kernels: str, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("shape", [(0, 8), (3, 0, 8), (2, 0, 3, 8)])
 @every_gating
-def test_nothing_to_do(kernels: str, is_gated: bool, shape: tuple[int, ...]) -> None:
+def test_nothing_to_do(isa: str, is_gated: bool, shape: tuple[int, ...]) -> None:
     norm = make_norm(8, is_gated)
     results = run(norm, torch.randn(shape), upstream=torch.randn(shape))
     assert results[0].shape == results[1].shape == shape
@@ -222,7 +220,7 @@ def test_nothing_to_do(kernels: str, is_gated: bool, shape: tuple[int, ...]) -> 
 
 
 @every_dtype
-def test_memory_around_is_left_alone(kernels: str, rooms: list[Tensor], dtype: torch.dtype) -> None:
+def test_memory_around_is_left_alone(isa: str, rooms: list[Tensor], dtype: torch.dtype) -> None:
     """Sanitizers do not see writes with a mask."""
     for size in (1, 7, 16, 17, 63):
         norm = make_norm(size)

@@ -1,5 +1,6 @@
 """What the C++ kernels give besides the output, and the special ways they take."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from relakit.ops.native.operators import can_keep_bits
 from torch import Tensor
 
 try:
-    KERNELS = extension.load_extension().kernels()
+    ISAS = extension.load_extension().usable_isas()
 except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
@@ -52,18 +53,21 @@ OPTIONS = {
 @pytest.mark.parametrize("queries", [3, 40])
 @pytest.mark.parametrize("threshold", [0.03, -2.0])
 class TestDetails:
-    def results(
-        self, case: str, dtype: torch.dtype, queries: int, threshold: float, form: str
-    ) -> tuple[relakit.AttentionResult, relakit.AttentionResult]:
+    @staticmethod
+    def result(
+        case: str, dtype: torch.dtype, queries: int, threshold: float, form: str, backend: str
+    ) -> relakit.AttentionResult:
         tensors = inputs(queries, 70, dtype=dtype)
         options = {"threshold": threshold, "weights": form, **OPTIONS[case]}
-        native = relakit.attention_details(*tensors, backend="native", **options)
-        return native, relakit.attention_details(*tensors, backend="reference", **options)
+        return relakit.attention_details(*tensors, backend=backend, **options)
+
+    expected = staticmethod(cache(result.__func__))  # the same for every instruction set
 
     def test_dense_weights_and_statistics(
-        self, kernels: str, case: str, dtype: torch.dtype, queries: int, threshold: float
+        self, isa: str, case: str, dtype: torch.dtype, queries: int, threshold: float
     ) -> None:
-        native, reference = self.results(case, dtype, queries, threshold, "dense")
+        settings = (case, dtype, queries, threshold, "dense")
+        native, reference = self.result(*settings, "native"), self.expected(*settings, "reference")
         tolerance = {"atol": 1e-5, "rtol": 1e-5} if dtype == torch.float32 else {}
         torch.testing.assert_close(native.output, reference.output, **tolerance)
         torch.testing.assert_close(native.weights, reference.weights, **tolerance)
@@ -76,9 +80,10 @@ class TestDetails:
             torch.testing.assert_close(native.statistics.sums, sums, **tolerance)
 
     def test_sparse_weights(
-        self, kernels: str, case: str, dtype: torch.dtype, queries: int, threshold: float
+        self, isa: str, case: str, dtype: torch.dtype, queries: int, threshold: float
     ) -> None:
-        native, reference = self.results(case, dtype, queries, threshold, "csr")
+        settings = (case, dtype, queries, threshold, "csr")
+        native, reference = self.result(*settings, "native"), self.expected(*settings, "reference")
         assert native.weights.layout == torch.sparse_csr
         assert native.weights.shape == (2 * 2 * queries, 70)
         assert torch.equal(native.weights.crow_indices(), reference.weights.crow_indices())
@@ -86,7 +91,7 @@ class TestDetails:
         torch.testing.assert_close(native.weights.values(), reference.weights.values())
 
 
-def test_statistics_with_dropout_count_what_is_left(kernels: str) -> None:
+def test_statistics_with_dropout_count_what_is_left(isa: str) -> None:
     tensors = tuple(x.abs() + 0.25 for x in inputs(40, 70))  # no score is 0
     torch.manual_seed(0)
     result = relakit.attention_details(*tensors, dropout_p=0.5, weights="dense", backend="native")
@@ -97,7 +102,7 @@ def test_statistics_with_dropout_count_what_is_left(kernels: str) -> None:
     assert torch.equal(sparse.weights.to_dense().view_as(result.weights), result.weights)
 
 
-def test_statistics_where_gradients_are_recorded(kernels: str) -> None:
+def test_statistics_where_gradients_are_recorded(isa: str) -> None:
     leaves = [x.requires_grad_() for x in inputs(40, 70)]
     result = relakit.attention_details(*leaves, threshold=0.03, backend="native")
     expected = relakit.attention_details(*leaves, threshold=0.03, backend="reference")
@@ -106,7 +111,7 @@ def test_statistics_where_gradients_are_recorded(kernels: str) -> None:
     assert not result.statistics.sums.requires_grad
 
 
-def test_other_numbers_of_dimensions(kernels: str) -> None:
+def test_other_numbers_of_dimensions(isa: str) -> None:
     q, k, v = (grid(i, 3, 5, 2, 7, 8) for i in range(3))
     result = relakit.attention_details(q, k, v, threshold=0.03, weights="dense", backend="native")
     assert result.weights.shape == (3, 5, 2, 7, 7)
@@ -125,23 +130,30 @@ def test_an_unknown_form_of_weights() -> None:
 # From 256 queries and keys on, scores are screened where the instruction set allows it.
 
 
-@pytest.mark.parametrize("queries", [256, 333])
-@pytest.mark.parametrize("threshold", [-3.0, 0.03, 1.03, 2.53])
-@pytest.mark.parametrize("case", ["plain", "causal", "padding", "squared"])
-def test_long_sequences(kernels: str, queries: int, threshold: float, case: str) -> None:
+def long_sequences(queries: int, threshold: float, case: str, backend: str) -> list[Tensor]:
     options = dict(OPTIONS[case])
     if case == "padding":
         options["attn_mask"] = torch.arange(300) % 7 < 4
     tensors = inputs(queries, 300, dim=24)
-    actual = with_gradients(tensors, "native", threshold=threshold, scale=0.25, **options)
-    expected = with_gradients(tensors, "reference", threshold=threshold, scale=0.25, **options)
+    return with_gradients(tensors, backend, threshold=threshold, scale=0.25, **options)
+
+
+expected_of_long_sequences = cache(long_sequences)  # the same for every instruction set
+
+
+@pytest.mark.parametrize("queries", [256, 333])
+@pytest.mark.parametrize("threshold", [-3.0, 0.03, 1.03, 2.53])
+@pytest.mark.parametrize("case", ["plain", "causal", "padding", "squared"])
+def test_long_sequences(isa: str, queries: int, threshold: float, case: str) -> None:
+    actual = long_sequences(queries, threshold, case, "native")
+    expected = expected_of_long_sequences(queries, threshold, case, "reference")
     for x, y in zip(actual, expected, strict=True):
         scale = max(1.0, float(y.abs().max()))
         torch.testing.assert_close(x, y, atol=1e-5 * scale, rtol=0)
 
 
 @pytest.mark.parametrize("outlier", ["one query", "one key", "one feature", "tiny", "huge"])
-def test_screening_misses_nothing(kernels: str, outlier: str) -> None:
+def test_screening_misses_nothing(isa: str, outlier: str) -> None:
     """Rows that 8-bit integers cannot follow: a single large entry, numbers of any magnitude."""
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(1, 1, 400, 64, generator=generator) for _ in range(3))
@@ -162,26 +174,38 @@ def test_screening_misses_nothing(kernels: str, outlier: str) -> None:
     torch.testing.assert_close(result.weights.double(), kept, rtol=1e-3, atol=1e-5 * kept.max())
 
 
+def few_queries(
+    queries: int, keys: int, dtype: torch.dtype, backend: str, is_heads_inside: bool = False
+) -> list[Tensor]:
+    """The outputs without a mask and with one."""
+    q, k, v = (grid(i, 2, 3, n, 32).to(dtype) for i, n in enumerate((queries, keys, keys)))
+    if is_heads_inside:
+        q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
+    threshold = torch.tensor([0.03, 0.53, 100.0])
+    return [
+        relakit.attention(q, k, v, mask, threshold=threshold, backend=backend)
+        for mask in (None, torch.arange(keys) % 3 > 0)
+    ]
+
+
+expected_of_few_queries = cache(few_queries)  # the same for every instruction set and layout
+
+
 @pytest.mark.parametrize("queries", [1, 2, 8])
 @pytest.mark.parametrize("keys", [1, 63, 128, 129, 5000])
 @pytest.mark.parametrize("layout", ["contiguous", "heads inside"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_few_queries(
-    kernels: str, queries: int, keys: int, layout: str, dtype: torch.dtype
-) -> None:
-    q, k, v = (grid(i, 2, 3, n, 32).to(dtype) for i, n in enumerate((queries, keys, keys)))
-    if layout == "heads inside":
-        q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
-    threshold = torch.tensor([0.03, 0.53, 100.0])
-    for options in ({}, {"attn_mask": torch.arange(keys) % 3 > 0}):
-        output = relakit.attention(q, k, v, threshold=threshold, backend="native", **options)
-        expected = relakit.attention(q, k, v, threshold=threshold, backend="reference", **options)
+def test_few_queries(isa: str, queries: int, keys: int, layout: str, dtype: torch.dtype) -> None:
+    is_heads_inside = layout == "heads inside"
+    actual = few_queries(queries, keys, dtype, "native", is_heads_inside)
+    reference = expected_of_few_queries(queries, keys, dtype, "reference")
+    for output, expected in zip(actual, reference, strict=True):
         tolerance = 1e-5 if dtype == torch.float32 else 8e-3
         scale = max(1.0, float(expected.abs().max()))
         torch.testing.assert_close(output, expected, atol=tolerance * scale, rtol=0)
 
 
-def test_few_queries_read_only_the_values_they_attend_to(kernels: str) -> None:
+def test_few_queries_read_only_the_values_they_attend_to(isa: str) -> None:
     """A value with a weight of 0 is not multiplied: what is not finite in it stays where it is."""
     q, k, v = torch.ones(1, 1, 1, 16), torch.ones(1, 1, 200, 16), torch.ones(1, 1, 200, 16)
     k[0, 0, 100:] = -1.0
@@ -192,7 +216,7 @@ def test_few_queries_read_only_the_values_they_attend_to(kernels: str) -> None:
     assert relakit.attention(q, k, v, backend="native").isnan().all()
 
 
-def test_threads_change_nothing_for_few_queries(kernels: str) -> None:
+def test_threads_change_nothing_for_few_queries(isa: str) -> None:
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(1, 2, n, 32, generator=generator) for n in (2, 9000, 9000))
     results = []
@@ -208,7 +232,7 @@ def test_threads_change_nothing_for_few_queries(kernels: str) -> None:
 
 @pytest.mark.parametrize("heads", [1, 2])
 @pytest.mark.parametrize("threshold", [0.0, 1.2])
-def test_threads_change_nothing_for_few_heads(kernels: str, heads: int, threshold: float) -> None:
+def test_threads_change_nothing_for_few_heads(isa: str, heads: int, threshold: float) -> None:
     """With more threads than heads, gradients of queries and of keys are computed apart."""
     generator = torch.Generator().manual_seed(0)
     shape = (1, heads, 1100, 32)
@@ -228,7 +252,7 @@ def test_threads_change_nothing_for_few_heads(kernels: str, heads: int, threshol
 
 
 @pytest.mark.parametrize("queries", [3, 70, 300])
-def test_bits_change_nothing(kernels: str, queries: int) -> None:
+def test_bits_change_nothing(isa: str, queries: int) -> None:
     """Backward with what forward found, and without."""
     q, k, v = inputs(queries, queries, dim=32)
     arguments = (q, k, v, None, torch.full((2,), 0.53), None, 0.25, 1, True, 0.0)
@@ -254,9 +278,7 @@ def test_bits_are_kept_while_they_are_small(length: int) -> None:
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0])
 @pytest.mark.parametrize("queries", [5, 300])
-def test_half_precision_is_as_precise_as_pytorch(
-    kernels: str, threshold: float, queries: int
-) -> None:
+def test_half_precision_is_as_precise_as_pytorch(isa: str, threshold: float, queries: int) -> None:
     """At most twice as far from float64 as the same formula in plain PyTorch, in bfloat16."""
     generator = torch.Generator().manual_seed(0)
     tensors = tuple(
@@ -357,7 +379,7 @@ def test_options_of_another_type() -> None:
     )
 
 
-def test_a_threshold_that_is_not_a_number_is_not_hidden(kernels: str) -> None:
+def test_a_threshold_that_is_not_a_number_is_not_hidden(isa: str) -> None:
     q, k, v = (torch.randn(1, 1, 300, 32) for _ in range(3))
     assert relakit.attention(q, k, v, threshold=torch.tensor([torch.nan])).isnan().all()
     assert (relakit.attention(q, k, v, threshold=torch.tensor([torch.inf])) == 0).all()

@@ -140,11 +140,11 @@ class NativeSteps:
         return self._embeddings.device
 
     def start(self, sources: Sequence[Sequence[int]], beams: int) -> "NativeHypotheses":
-        kernels, threads = choose_isa(), torch.get_num_threads()
+        isa, threads = choose_isa(), torch.get_num_threads()
         lengths = [len(source) for source in sources]
         positions = self.positions(max(lengths, default=0))
         search = self._extension.Search(
-            kernels,
+            isa,
             threads,
             self._packed,
             [token for source in sources for token in source],
@@ -152,7 +152,7 @@ class NativeSteps:
             positions.data_ptr(),
             beams,
         )
-        return NativeHypotheses(search, self.positions, kernels, threads)
+        return NativeHypotheses(search, self.positions, isa, threads)
 
     def positions(self, count: int) -> Tensor:
         """The vectors of at least the first ``count`` positions."""
@@ -168,11 +168,11 @@ class NativeHypotheses:
     least_share_to_drop = 0.0  # nothing is copied
 
     def __init__(
-        self, search: Any, positions: Callable[[int], Tensor], kernels: str, threads: int
+        self, search: Any, positions: Callable[[int], Tensor], isa: str, threads: int
     ) -> None:
         self._search = search
         self._positions = positions
-        self._kernels = kernels
+        self._isa = isa
         self._threads = threads
         self.steps = 0
         """See `RunningHypotheses`, as for all others."""
@@ -194,7 +194,7 @@ class NativeHypotheses:
         scores = scores.contiguous()
         ending = None if must_end is None else torch.tensor(must_end)
         is_finite: bool = self._search.choose(
-            self._kernels,
+            self._isa,
             self._threads,
             scores.data_ptr(),
             count,
@@ -214,7 +214,7 @@ class NativeHypotheses:
         position = self._positions(self.steps + 1)[self.steps]
         tokens = tokens.contiguous()
         self._search.step(
-            self._kernels,
+            self._isa,
             self._threads,
             tokens.data_ptr(),
             position.data_ptr(),

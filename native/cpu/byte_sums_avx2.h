@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cpu/lanes_avx2.h"
+#include "cpu/vector_avx2.h"
 
-namespace relakit::lanes::avx2 {
+namespace relakit::avx2 {
 namespace {
 
-// Members as in bytes_portable.h. The instruction that multiplies bytes saturates its sums, so bytes
-// are widened to 16 bits: those at even and those at odd places apart.
+// What the members do is said in byte_sums_portable.h. The instruction that multiplies bytes saturates
+// its sums, so bytes are first widened to 16 bits, those at even and at odd places separately.
 struct ByteSums {
   __m256i v;
 
@@ -31,11 +31,11 @@ struct ByteSums {
     v = _mm256_add_epi32(v, _mm256_add_epi32(_mm256_madd_epi16(even, weights.even),
                                              _mm256_madd_epi16(odd, weights.odd)));
   }
-  Lanes minus(const std::int32_t* offsets) const {
+  Vector minus(const std::int32_t* offsets) const {
     const __m256i o = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(offsets));
     return {_mm256_cvtepi32_ps(_mm256_sub_epi32(v, o))};
   }
 };
 
 }  // namespace
-}  // namespace relakit::lanes::avx2
+}  // namespace relakit::avx2

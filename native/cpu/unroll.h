@@ -1,6 +1,6 @@
 #pragma once
 
-// Before a short loop over accumulators. A compiler that keeps the loop keeps them in memory, too.
+// Put before a short loop over accumulators: a compiler that keeps the loop keeps them in memory too.
 #if defined(__clang__)
 #define RELAKIT_UNROLL _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__)

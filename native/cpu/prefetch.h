@@ -2,7 +2,7 @@
 
 namespace relakit {
 
-// Ask for the line of memory at an address, to be read soon.
+// Ask for the line of memory at an address that will be read soon.
 static inline void prefetch(const void* address) {
 #if defined(__GNUC__)
   __builtin_prefetch(address);

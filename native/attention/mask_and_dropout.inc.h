@@ -1,4 +1,5 @@
-// What a query sees, and what dropout keeps. Part of kernels.inc.h.
+// Head: which keys each query of a head sees, by mask and causality, and what dropout keeps of them. Part
+// of kernels.inc.h.
 
 #include <math.h>
 #include <cstdint>
@@ -6,7 +7,7 @@
 #include "attention/problem.h"
 #include "attention/random.h"
 
-namespace relakit::RELAKIT_ISA {
+namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
 // One bit per key of a tile.
@@ -29,10 +30,10 @@ KeyBits first_keys(std::int64_t count) {
   return keys;
 }
 
-// How many of the scores of a tile are seen. "all": and they are whole vectors.
+// How many of a tile's scores are seen; "all" also means that its rows are whole vectors.
 enum class Sight { none, some, all };
 
-// Reads a Problem for one pair of batch and head.
+// One head of one sequence of the batch, as the problem describes it.
 class Head {
  public:
   Head(const Problem& problem, std::int64_t batch, std::int64_t head)
@@ -50,17 +51,17 @@ class Head {
   }
   std::int64_t key_head() const { return head_ / (problem_.heads / problem_.key_heads); }
 
-  // The row's place among all rows of the call.
+  // A query's place among all [batch, heads, queries] rows.
   std::int64_t row(std::int64_t query) const {
     return (batch_ * problem_.heads + head_) * problem_.queries + query;
   }
 
-  // Number of keys from 0 on that a query may see by causality.
+  // How many keys, from 0 on, causality lets a query see.
   std::int64_t causal_end(std::int64_t query) const {
     return problem_.causal ? least(query + 1, problem_.keys) : problem_.keys;
   }
 
-  // The keys of a tile that each query sees.
+  // Find the keys of a tile that each query sees.
   Sight look(std::int64_t query, int rows, std::int64_t key, int columns, KeyBits* seen) const {
     const Mask& mask = problem_.mask;
     if (mask.kind == Mask::Kind::none && causal_end(query) - key >= columns) {  // all see all
@@ -82,10 +83,10 @@ class Head {
     return total == rows * columns && columns % kWidth == 0 ? Sight::all : Sight::some;
   }
 
-  // Have the mask of a tile fetched, which is to be looked at soon. From row to row of a large mask no
-  // processor fetches ahead by itself.
+  // Fetch the mask of a tile that comes soon: no processor fetches ahead by itself from row to row of a
+  // large mask.
   void fetch_mask(std::int64_t query, std::int64_t rows, std::int64_t key, std::int64_t columns,
-                  Ahead& ahead) const {
+                  PrefetchQueue& ahead) const {
     const Mask& mask = problem_.mask;
     if (mask.kind == Mask::Kind::none || mask.row == 0 || mask.column != 1) return;
     const std::int64_t size = mask.kind == Mask::Kind::boolean    ? 1
@@ -95,7 +96,7 @@ class Head {
               size * mask.row, rows);
   }
 
-  // The bias of a query and the keys from one on, where it is of type T and lies side by side.
+  // A query's biases from some key on, if they are of type T and contiguous.
   template <class T>
   const T* bias(std::int64_t query, std::int64_t key) const {
     return static_cast<const T*>(problem_.mask.data) + offset(query, key);
@@ -112,7 +113,7 @@ class Head {
     }
   }
 
-  // What dropout multiplies the weight of a query and a key with.
+  // The factor by which dropout multiplies the weight of a query and a key.
   float kept(std::int64_t query, std::int64_t key) const {
     return random_bits(problem_.seed, static_cast<std::uint64_t>(row(query)),
                        static_cast<std::uint64_t>(key)) < keep_below_
@@ -127,7 +128,7 @@ class Head {
     const T* bias = static_cast<const T*>(problem_.mask.data) + start;
     int j = 0;
     for (; stride == 1 && j + kWidth <= columns; j += kWidth) {
-      Vector::load(scores + j).plus(Vector::load(bias + j)).store(scores + j);
+      (Vector::load(scores + j) + Vector::load(bias + j)).store(scores + j);
     }
     for (; j < columns; j++) scores[j] += to_float(bias[j * stride]);
   }
@@ -147,7 +148,7 @@ class Head {
     return shown;
   }
 
-  // The same for 64 keys that lie side by side.
+  // The same for 64 contiguous keys.
   std::uint64_t shown_word(std::int64_t start) const {
     const Mask& mask = problem_.mask;
     if (mask.kind == Mask::Kind::boolean) {
@@ -169,7 +170,7 @@ class Head {
     return word;
   }
 
-  // Whether the mask lets a key be seen. -inf hides it whatever its score, NaN included.
+  // Whether the mask shows a key. -inf hides it whatever its score, NaN included.
   bool shows(std::int64_t position) const {
     const Mask& mask = problem_.mask;
     if (mask.kind == Mask::Kind::boolean) {
@@ -194,4 +195,4 @@ class Head {
 };
 
 }  // namespace
-}  // namespace relakit::RELAKIT_ISA
+}  // namespace relakit::attention::RELAKIT_ISA

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cpu/lanes_avx512.h"
+#include "cpu/vector_avx512.h"
 
-namespace relakit::lanes::avx512 {
+namespace relakit::avx512 {
 namespace {
 
-// Members as in bytes_portable.h.
+// What the members do is said in byte_sums_portable.h.
 struct ByteSums {
   __m512i v;
 
@@ -24,10 +24,10 @@ struct ByteSums {
     std::memcpy(&x, four, sizeof x);
     v = _mm512_dpbusd_epi32(v, _mm512_set1_epi32(x), weights.v);
   }
-  Lanes minus(const std::int32_t* offsets) const {
+  Vector minus(const std::int32_t* offsets) const {
     return {_mm512_cvtepi32_ps(_mm512_sub_epi32(v, _mm512_loadu_si512(offsets)))};
   }
 };
 
 }  // namespace
-}  // namespace relakit::lanes::avx512
+}  // namespace relakit::avx512

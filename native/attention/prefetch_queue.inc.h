@@ -1,17 +1,17 @@
-// Memory that is needed soon, fetched while other work is done. Part of kernels.inc.h.
+// PrefetchQueue: memory that is needed soon, fetched while other work is done. Part of kernels.inc.h.
 
 #include <cstdint>
 
-#include "attention/prefetch.h"
+#include "cpu/prefetch.h"
 
-namespace relakit::RELAKIT_ISA {
+namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// A queue of rows to fetch. Work that takes time asks for a few lines of memory at each of its steps:
-// asked for all at once, they would come no sooner, and the processor would wait for them.
-class Ahead {
+// A queue of rows to fetch, a few lines of memory with each step of other work. Asked for all at once
+// they would come no sooner, and the processor would wait for them.
+class PrefetchQueue {
  public:
-  // Rows of so many bytes.
+  // Queue rows of so many bytes.
   void add(const void* start, std::int64_t bytes, std::int64_t stride, std::int64_t rows) {
     if (current_ == count_) current_ = count_ = 0;
     if (count_ == kMost || rows <= 0 || bytes <= 0) return;
@@ -21,14 +21,14 @@ class Ahead {
                                         : Range{first, stride, lines, rows};
   }
 
-  // Rows of so many numbers.
+  // Queue rows of so many numbers.
   template <class T>
   void add_rows(const T* rows, std::int64_t size, std::int64_t stride, std::int64_t count) {
     constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
     add(rows, size * bytes, stride * bytes, count);
   }
 
-  // Lines of memory, as many as were asked for; those beyond the rows do no harm.
+  // As many lines of memory as were asked for; it does no harm if they reach beyond the rows.
   struct Lines {
     const char* first;
     std::int64_t stride;
@@ -70,10 +70,10 @@ class Ahead {
   std::int64_t line_ = 0, row_ = 0;
 };
 
-// Lines that a step of work over one row fetches.
+// How many lines to fetch while working on one row.
 constexpr int kLinesPerRow = 4;
-// A head that takes longer to work on than to be read needs none of this.
+// A larger head takes longer to work on than to read, and needs none of this.
 constexpr std::int64_t kMostBytesAhead = 512 * 1024;
 
 }  // namespace
-}  // namespace relakit::RELAKIT_ISA
+}  // namespace relakit::attention::RELAKIT_ISA

@@ -1,21 +1,21 @@
-// The output for a few queries, as in decoding: keys and values are read where they are, once, and of
-// the values only those that somebody attends to. Part of kernels.inc.h.
+// The output for a few queries, as when text is generated token by token: keys and values are read where
+// they are, once, and of the values only those that some query attends to. Part of kernels.inc.h.
 
-#include "attention/prefetch.h"
+#include "cpu/prefetch.h"
 
-namespace relakit::RELAKIT_ISA {
+namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-constexpr std::int64_t kMostQueriesToDecode = 8;
-// Keys of a task. Fixed, so that sums are divided alike for any number of threads.
-constexpr std::int64_t kKeysToDecode = 4096;
-// Above this share of non-zeros the processor fetches values by itself, as nearly all are read.
+constexpr std::int64_t kMostQueriesInPlace = 8;
+// Fixed, so that sums are split up in the same way for any number of threads.
+constexpr std::int64_t kKeysPerTask = 4096;
+// Above this share of non-zeros nearly all values are read, and the processor fetches them by itself.
 constexpr float kPrefetch = 0.6f;
 
-constexpr std::int64_t kRowsAhead = 16;  // keys to fetch before they are needed
+constexpr std::int64_t kRowsAhead = 16;  // how many keys ahead of the current one to fetch
 
-bool can_decode(const Problem& p) {
-  return p.queries <= kMostQueriesToDecode && p.dim % kWidth == 0 && p.value_dim % kWidth == 0;
+bool is_for_few_queries(const Problem& p) {
+  return p.queries <= kMostQueriesInPlace && p.dim % kWidth == 0 && p.value_dim % kWidth == 0;
 }
 
 // out[j] = x . row[j] + start, for N vectors to a row.
@@ -32,7 +32,7 @@ void dot_all_rows_of(const float* x, const T* rows, std::int64_t stride, int cou
       const T* y = rows + least(j + u, count - 1) * stride;
       RELAKIT_UNROLL
       for (int v = 0; v < N; v++) prefetch(y + kRowsAhead * stride + v * kWidth);
-      sums[u] = mine[0].times(Vector::load(y));
+      sums[u] = mine[0] * Vector::load(y);
       RELAKIT_UNROLL
       for (int v = 1; v < N; v++) {
         sums[u] = sums[u].plus_product(mine[v], Vector::load(y + v * kWidth));
@@ -66,10 +66,10 @@ void dot_all_rows(const float* x, const T* rows, std::int64_t stride, std::int64
 
 // All queries of one head over a range of keys.
 template <class T>
-class DecodeTask {
+class FewQueriesTask {
  public:
   // output: [queries, value_dim], float32.
-  DecodeTask(const Problem& p, const ForwardResult& result, std::int64_t batch,
+  FewQueriesTask(const Problem& p, const ForwardResult& result, std::int64_t batch,
              std::int64_t head_index, float* output)
       : p_(p), result_(result), head_(p, batch, head_index), output_(output) {
     keys_ = row_of<T>(p.key, batch, head_.key_head(), 0);
@@ -80,7 +80,7 @@ class DecodeTask {
   }
 
   void run(std::int64_t begin, std::int64_t end) {
-    // The values of one tile are fetched while those of the tile before are summed up.
+    // A tile's values are fetched while those of the tile before are summed up.
     Tile* now = &tiles_[0];
     Tile* before = nullptr;
     std::int64_t key_before = 0;
@@ -151,14 +151,14 @@ class DecodeTask {
   Tile tiles_[2];
 };
 
-// Every task has a range of keys and its own sums; they are added up in order.
+// Each task has a range of keys and sums of its own, which are then added up in order.
 template <class T>
-void decode_all(const Problem& p, const ForwardResult& result, int threads) {
+void forward_few_queries(const Problem& p, const ForwardResult& result, int threads) {
   const std::int64_t heads = p.batch * p.heads, size = p.queries * p.value_dim;
-  const std::int64_t parts = p.keys == 0 ? 1 : (p.keys + kKeysToDecode - 1) / kKeysToDecode;
+  const std::int64_t parts = p.keys == 0 ? 1 : (p.keys + kKeysPerTask - 1) / kKeysPerTask;
   Buffer sums(heads * parts * size);
   start_rows(p, result, 0, heads * p.queries);
-  // What is reported of a row is reported in the order of its keys.
+  // A row's weights are reported in the order of its keys.
   if (reports_rows(result)) threads = 1;
   struct Work {
     const Problem& p;
@@ -170,9 +170,9 @@ void decode_all(const Problem& p, const ForwardResult& result, int threads) {
       heads * parts, threads,
       [](void* data, std::int64_t task) {
         const Work& w = *static_cast<const Work*>(data);
-        const std::int64_t pair = task / w.parts, begin = task % w.parts * kKeysToDecode;
-        DecodeTask<T>(w.p, w.result, pair / w.p.heads, pair % w.p.heads, w.sums + task * w.size)
-            .run(begin, least(begin + kKeysToDecode, w.p.keys));
+        const std::int64_t pair = task / w.parts, begin = task % w.parts * kKeysPerTask;
+        FewQueriesTask<T>(w.p, w.result, pair / w.p.heads, pair % w.p.heads, w.sums + task * w.size)
+            .run(begin, least(begin + kKeysPerTask, w.p.keys));
       },
       &work);
   for (std::int64_t pair = 0; pair < heads; pair++) {
@@ -187,4 +187,4 @@ void decode_all(const Problem& p, const ForwardResult& result, int threads) {
 }
 
 }  // namespace
-}  // namespace relakit::RELAKIT_ISA
+}  // namespace relakit::attention::RELAKIT_ISA

@@ -8,7 +8,7 @@
 
 namespace relakit {
 
-// "static": a copy in each file, compiled with the flags of that file and called from there alone.
+// "static": each file has a copy of its own, compiled with the flags of that file.
 
 static inline int count_bits(std::uint64_t bits) {
 #if defined(_MSC_VER)

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "cpu/bits.h"
+#include "cpu/vector_avx2.h"
+
+namespace relakit::attention::avx2 {
+namespace {
+
+using namespace relakit::avx2;  // the vector type, and functions of several vectors
+
+// What the names mean is said in isa_portable.h.
+struct TileShape {
+  static constexpr int rows = 4, columns = 3;  // 12 sums in 16 registers
+  static constexpr int sum_rows = 2;
+};
+
+inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
+  std::uint64_t bits = 0;
+  for (int i = 0; i < 2; i++) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes) + i);
+    const __m256i zero = _mm256_cmpeq_epi8(x, _mm256_setzero_si256());
+    bits |= static_cast<std::uint64_t>(~static_cast<std::uint32_t>(_mm256_movemask_epi8(zero)))
+            << (32 * i);
+  }
+  return bits;
+}
+
+// Eight bits at a time, each time with 8 bytes written.
+inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, int length) {
+  const std::uint64_t bases = 0x0101010101010101ull * static_cast<std::uint64_t>(base);
+  for (int i = 0; i < 8; i++) {
+    const std::uint64_t part = bits >> (8 * i) & 255;
+    const std::uint64_t found =
+        set_bits.of[part] + bases + 0x0808080808080808ull * static_cast<std::uint64_t>(i);
+    std::memcpy(list + length, &found, sizeof found);
+    length += count_bits(part);
+  }
+  return length;
+}
+
+}  // namespace
+}  // namespace relakit::attention::avx2

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "cpu/bits.h"
+#include "cpu/vector_portable.h"
+
+// What attention needs of an instruction set besides the vector type: here in plain C++, with the
+// same names in isa_avx2.h and isa_avx512.h. The comments of all three are here.
+
+namespace relakit::attention::portable {
+namespace {
+
+using namespace relakit::portable;  // the vector type, and functions of several vectors
+
+// How many sums are kept in registers at once.
+struct TileShape {
+  static constexpr int rows = 4, columns = 1;  // scores: queries, and vectors of keys
+  static constexpr int sum_rows = 1;           // dense sums: rows of 4 vectors
+};
+
+// One bit for each of 64 bytes: is it not 0?
+inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
+  std::uint64_t bits = 0;
+  for (int i = 0; i < 64; i++) bits |= static_cast<std::uint64_t>(bytes[i] != 0) << i;
+  return bits;
+}
+
+// Append the positions of the set bits, plus base, to a list; returns the list's new length. May
+// overwrite the 64 bytes that follow.
+inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, int length) {
+  for (; bits != 0; bits &= bits - 1) {
+    list[length++] = static_cast<std::uint8_t>(base + lowest_bit(bits));
+  }
+  return length;
+}
+
+}  // namespace
+}  // namespace relakit::attention::portable

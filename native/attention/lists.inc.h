@@ -1,0 +1,208 @@
+// Sums and dot products along lists of positions, which skip all rows that are not listed. Part of
+// kernels.inc.h.
+//
+// A list holds positions of rows, and beside it are the numbers that belong to them. Lists are padded
+// to a multiple of kStep with the last position and the number 0, so that loops need no remainder.
+
+#include <cstdint>
+#include <cstring>
+
+#include "cpu/bits.h"
+#include "cpu/unroll.h"
+
+namespace relakit::attention::RELAKIT_ISA {
+namespace {
+
+// Pad a list, and the numbers beside it. Both need room for kStep more.
+void pad_list(std::uint8_t* list, int length) {
+  std::memset(list + length, length > 0 ? list[length - 1] : 0, kStep);
+}
+void pad_numbers(float* numbers, int length) {
+  std::memset(numbers + length, 0, kStep * sizeof(float));
+}
+
+// out += sum over the list of number * row[position], for N vectors of a row.
+template <int N, class T>
+void add_rows_part(float* out, const T* rows, std::int64_t stride, const std::uint8_t* list,
+                   const float* numbers, int length) {
+  Vector sum[2][N];
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) {
+    sum[0][v] = Vector::load(out + v * kWidth);
+    sum[1][v] = Vector::all(0.0f);
+  }
+  for (int t = 0; t < length; t += kStep) {
+    Vector w[kStep];
+    load_each(numbers + t, w);
+    RELAKIT_UNROLL
+    for (int u = 0; u < kStep; u++) {
+      const T* x = rows + list[t + u] * stride;
+      RELAKIT_UNROLL
+      for (int v = 0; v < N; v++) {
+        sum[u % 2][v] = sum[u % 2][v].plus_product(w[u], Vector::load(x + v * kWidth));
+      }
+    }
+  }
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) (sum[0][v] + sum[1][v]).store(out + v * kWidth);
+}
+
+template <class T>
+inline void add_rows(float* out, const T* rows, std::int64_t stride, std::int64_t padded,
+              const std::uint8_t* list, const float* numbers, int length) {
+  if (length == 0) return;
+  if (padded == 4 * kWidth && stride == padded) {  // the usual head of 64 features
+    add_rows_part<4>(out, rows, 4 * kWidth, list, numbers, length);
+    return;
+  }
+  std::int64_t p = 0;
+  for (; p + 4 * kWidth <= padded; p += 4 * kWidth) {
+    add_rows_part<4>(out + p, rows + p, stride, list, numbers, length);
+  }
+  for (; p < padded; p += kWidth) {
+    add_rows_part<1>(out + p, rows + p, stride, list, numbers, length);
+  }
+}
+
+// out += sum over the set bits of number * row, for N vectors of a row; numbers are two floats apart.
+template <int N>
+void add_chosen_part(float* out, Rows rows, std::uint64_t bits, const float* numbers) {
+  Vector sum[N];
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) sum[v] = Vector::load(out + v * kWidth);
+  for (; bits != 0; bits &= bits - 1) {
+    const int i = lowest_bit(bits);
+    const Vector w = Vector::all(numbers[2 * i]);
+    RELAKIT_UNROLL
+    for (int v = 0; v < N; v++) sum[v] = sum[v].plus_product(w, Vector::load(rows[i] + v * kWidth));
+  }
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) sum[v].store(out + v * kWidth);
+}
+
+// The same for rows of any size.
+void add_chosen_rows(float* out, Rows rows, std::int64_t padded, std::uint64_t bits,
+                     const float* numbers) {
+  std::int64_t p = 0;
+  for (; p + 4 * kWidth <= padded; p += 4 * kWidth) {
+    add_chosen_part<4>(out + p, {rows.data + p, rows.stride}, bits, numbers);
+  }
+  for (; p < padded; p += kWidth) {
+    add_chosen_part<1>(out + p, {rows.data + p, rows.stride}, bits, numbers);
+  }
+}
+
+// add_chosen_part for both numbers of the pairs in one go; rows are N vectors long.
+template <int N>
+void add_chosen_pairs(float* out_a, const float* rows_a, float* out_b, const float* rows_b,
+                      std::uint64_t bits, const float* pairs) {
+  Vector a[N], b[N];
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) {
+    a[v] = Vector::load(out_a + v * kWidth);
+    b[v] = Vector::load(out_b + v * kWidth);
+  }
+  for (; bits != 0; bits &= bits - 1) {
+    const std::int64_t i = lowest_bit(bits);
+    Vector wa, wb;
+    load_pair(pairs + 2 * i, wa, wb);
+    const float *x = rows_a + i * (N * kWidth), *y = rows_b + i * (N * kWidth);
+    RELAKIT_UNROLL
+    for (int v = 0; v < N; v++) {
+      a[v] = a[v].plus_product(wa, Vector::load(x + v * kWidth));
+      b[v] = b[v].plus_product(wb, Vector::load(y + v * kWidth));
+    }
+  }
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) {
+    a[v].store(out_a + v * kWidth);
+    b[v].store(out_b + v * kWidth);
+  }
+}
+
+// out[t] = x . row[list[t]] for a padded list, for rows of N vectors without gaps.
+template <int N>
+void dot_rows_of(const float* x, const float* rows, const std::uint8_t* list, int length,
+                 float* out) {
+  Vector mine[N];
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) mine[v] = Vector::load(x + v * kWidth);
+  for (int t = 0; t < length; t += kStep) {
+    Vector sums[kStep];
+    RELAKIT_UNROLL
+    for (int u = 0; u < kStep; u++) {
+      const float* y = rows + list[t + u] * (N * kWidth);
+      sums[u] = mine[0] * Vector::load(y);
+      RELAKIT_UNROLL
+      for (int v = 1; v < N; v++) {
+        sums[u] = sums[u].plus_product(mine[v], Vector::load(y + v * kWidth));
+      }
+    }
+    store_sums(sums, out + t);
+  }
+}
+
+void dot_rows(const float* x, Rows rows, std::int64_t padded, const std::uint8_t* list, int length,
+              float* out) {
+  if (padded == 4 * kWidth && rows.stride == padded) {  // the usual head of 64 features
+    dot_rows_of<4>(x, rows.data, list, length, out);
+    return;
+  }
+  for (int t = 0; t < length; t += kStep) {
+    Vector sums[kStep];
+    RELAKIT_UNROLL
+    for (int u = 0; u < kStep; u++) {
+      const float* y = rows[list[t + u]];
+      sums[u] = Vector::all(0.0f);
+      for (std::int64_t p = 0; p < padded; p += kWidth) {
+        sums[u] = sums[u].plus_product(Vector::load(x + p), Vector::load(y + p));
+      }
+    }
+    store_sums(sums, out + t);
+  }
+}
+
+// score_rows for rows of N vectors without gaps.
+template <int N>
+void score_rows_of(const float* query, const float* keys, const std::uint8_t* list, int length,
+                   float minus_threshold, float* weights) {
+  Vector mine[N];
+  RELAKIT_UNROLL
+  for (int v = 0; v < N; v++) mine[v] = Vector::load(query + v * kWidth);
+  for (int t = 0; t < length; t += kStep) {
+    Vector scores[kStep];
+    RELAKIT_UNROLL
+    for (int u = 0; u < kStep; u++) {
+      const float* y = keys + list[t + u] * (N * kWidth);
+      scores[u] = mine[0] * Vector::load(y);
+      RELAKIT_UNROLL
+      for (int v = 1; v < N; v++) {
+        scores[u] = scores[u].plus_product(mine[v], Vector::load(y + v * kWidth));
+      }
+    }
+    store_rectified_sums(scores, minus_threshold, weights + t);
+  }
+}
+
+// Subtract the threshold from listed scores, and rectify them.
+void rectify_list(float* scores, int length, float minus_threshold) {
+  const Vector shift = Vector::all(minus_threshold);
+  for (int t = 0; t < length; t += kWidth) {
+    (Vector::load(scores + t) + shift).rectified().store(scores + t);
+  }
+}
+
+// The rectified scores of one query with the listed keys, padded like the list.
+void score_rows(const float* query, Rows keys, std::int64_t padded, const std::uint8_t* list,
+                int length, float minus_threshold, float* weights) {
+  if (padded == 4 * kWidth && keys.stride == padded) {
+    score_rows_of<4>(query, keys.data, list, length, minus_threshold, weights);
+  } else {
+    dot_rows(query, keys, padded, list, length, weights);
+    rectify_list(weights, length, minus_threshold);
+  }
+  pad_numbers(weights, length);
+}
+
+}  // namespace
+}  // namespace relakit::attention::RELAKIT_ISA

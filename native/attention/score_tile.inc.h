@@ -1,0 +1,192 @@
+// Tile: the rectified scores of a tile of queries and keys, as numbers, as bits and as lists. Part of
+// kernels.inc.h.
+
+#include <cstdint>
+
+#include "cpu/bits.h"
+#include "cpu/unroll.h"
+
+namespace relakit::attention::RELAKIT_ISA {
+namespace {
+
+// List the set bits, padded; returns the list's length.
+int list_bits(const KeyBits& bits, std::uint8_t* list) {
+  int length = 0;
+  for (int w = 0; w < kWords; w++) length = append_positions(bits.words[w], 64 * w, list, length);
+  pad_list(list, length);
+  return length;
+}
+
+// Which rectified scores are above zero, and the scores themselves: either all, or those above zero in
+// lists.
+struct Tile {
+  static constexpr int kPositionsRoom = kKeyTile + 64;  // append_positions may write 64 bytes
+  static constexpr int kNumbersRoom = kKeyTile + 32;    // store_chosen may write a vector; padding
+  static constexpr std::uint32_t kVectorBits = (1u << kWidth) - 1;
+
+  Buffer scores{kQueryTile * kKeyTile};
+  Buffer weights{kQueryTile * kNumbersRoom};
+  Buffer positions{kQueryTile * kPositionsRoom / static_cast<int>(sizeof(float))};
+  KeyBits seen[kQueryTile], bits[kQueryTile];
+  int lengths[kQueryTile];  // of the lists
+  int rows = 0, columns = 0, total = 0;
+  bool has_lists = false;
+
+  float* score_row(int i) { return scores + i * kKeyTile; }
+  float* weight_row(int i) { return weights + i * kNumbersRoom; }
+  std::uint8_t* list(int i) {
+    return reinterpret_cast<std::uint8_t*>(positions.data()) + i * kPositionsRoom;
+  }
+  // Whether more than this share of the scores is above zero.
+  bool has_more_than(float share) const {
+    return static_cast<float>(total) > share * static_cast<float>(rows * columns);
+  }
+
+  void start(int new_rows, int new_columns) {
+    rows = new_rows;
+    columns = new_columns;
+    total = 0;
+    has_lists = false;
+  }
+
+  void leave_empty(int i) {
+    bits[i] = KeyBits{};
+    lengths[i] = 0;
+  }
+
+  // Rectify the scores that are already in row i.
+  void rectify_row(int i, int known) {
+    bits[i] = KeyBits{};
+    for (int j = 0; j < known; j += kWidth) {
+      const Vector x[1] = {Vector::load(score_row(i) + j)};
+      rectify(i).from(j)(0, x);
+    }
+  }
+
+  // After the scores of row i were rectified: take out those that are not seen, unless all are, and set
+  // to zero the columns beyond the known ones.
+  void finish_row(int i, int known, bool all_seen) {
+    float* row = score_row(i);
+    for (int w = 0; w < kWords && !all_seen; w++) {
+      bits[i].words[w] &= seen[i].words[w];
+      for (int j = 64 * w; j < 64 * (w + 1) && j < known; j += kWidth) {
+        const auto part = static_cast<std::uint32_t>(bits[i].words[w] >> (j % 64));
+        Vector::load(row + j).where(part).store(row + j);
+      }
+    }
+    for (int j = static_cast<int>(round_up(known, kWidth)); j < columns; j += kWidth) {
+      Vector::all(0.0f).store(row + j);
+    }
+    total += bits[i].count();
+  }
+
+  // Takes scores and rectifies them.
+  struct Rectify {
+    float* scores;
+    KeyBits* bits;
+    int first;
+
+    Rectify from(int column) const { return {scores + column, bits, column}; }
+
+    template <int C>
+    void operator()(int r, const Vector (&x)[C]) const {
+      std::uint64_t word = 0;
+      RELAKIT_UNROLL
+      for (int c = 0; c < C; c++) {
+        x[c].rectified().store(scores + r * kKeyTile + c * kWidth);
+        const std::uint64_t part = x[c].not_below_or_zero();
+        if constexpr (C * kWidth == 64) {
+          word |= part << (c * kWidth);
+        } else {
+          const int j = first + c * kWidth;
+          bits[r].words[j / 64] |= part << (j % 64);
+        }
+      }
+      if constexpr (C * kWidth == 64) bits[r].words[first / 64] = word;
+    }
+  };
+  Rectify rectify(int i) { return {score_row(i), bits + i, 0}; }
+
+  // The same after adding a bias, of which there are whole vectors.
+  template <class B>
+  struct RectifyBiased {
+    Rectify rectify;
+    const B* bias;
+    std::int64_t stride;
+
+    RectifyBiased from(int column) const { return {rectify.from(column), bias + column, stride}; }
+
+    template <int C>
+    void operator()(int r, const Vector (&x)[C]) const {
+      Vector sum[C];
+      RELAKIT_UNROLL
+      for (int c = 0; c < C; c++) sum[c] = x[c] + Vector::load(bias + r * stride + c * kWidth);
+      rectify(r, sum);
+    }
+  };
+  template <class B>
+  RectifyBiased<B> rectify_biased(int i, const B* bias, std::int64_t stride) {
+    return {rectify(i), bias, stride};
+  }
+
+  // Takes products into a matrix, with 0 where the score is not above zero.
+  struct Choose {
+    float* out;
+    const KeyBits* bits;
+    int first;
+
+    Choose from(int column) const { return {out + column, bits, column}; }
+
+    template <int C>
+    void operator()(int r, const Vector (&x)[C]) const {
+      RELAKIT_UNROLL
+      for (int c = 0; c < C; c++) {
+        const int j = first + c * kWidth;
+        const auto part = static_cast<std::uint32_t>(bits[r].words[j / 64] >> (j % 64));
+        x[c].where(part).store(out + r * kKeyTile + c * kWidth);
+      }
+    }
+  };
+  Choose choose(int i, float* matrix) const { return {matrix + i * kKeyTile, bits + i, 0}; }
+
+  void list_positions() {
+    for (int i = 0; i < rows; i++) lengths[i] = list_bits(bits[i], list(i));
+  }
+
+  void list_scores() {
+    list_positions();
+    for (int i = 0; i < rows; i++) {
+      list_numbers(i, score_row(i), weight_row(i));
+      pad_numbers(weight_row(i), lengths[i]);
+    }
+    has_lists = true;
+  }
+
+  void finish_list(int i, int length) {
+    pad_list(list(i), length);
+    pad_numbers(weight_row(i), length);
+    lengths[i] = length;
+  }
+
+  // From one number per key of row i, those of the listed keys.
+  void list_numbers(int i, const float* numbers, float* listed) const {
+    for (int j = 0; j < columns; j += kWidth) {
+      const auto part = static_cast<std::uint32_t>(bits[i].words[j / 64] >> (j % 64)) & kVectorBits;
+      Vector::load(numbers + j).store_chosen(part, listed);
+      listed += count_bits(part);
+    }
+  }
+
+  // A matrix of the listed numbers, 0 elsewhere.
+  void unlist(const float* numbers, float* matrix) {
+    set_to_zero(matrix, sizeof(float) * static_cast<std::size_t>(rows) * kKeyTile);
+    for (int i = 0; i < rows; i++) {
+      const std::uint8_t* row_list = list(i);
+      const float* row_numbers = numbers + i * kNumbersRoom;
+      for (int t = 0; t < lengths[i]; t++) matrix[i * kKeyTile + row_list[t]] = row_numbers[t];
+    }
+  }
+};
+
+}  // namespace
+}  // namespace relakit::attention::RELAKIT_ISA

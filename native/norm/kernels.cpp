@@ -1,0 +1,11 @@
+#include "norm/kernels.h"
+
+#include "cpu/dispatch.h"
+
+namespace relakit::norm {
+
+const Kernels& find_kernels(const std::string& isa) {
+  return find_table<Kernels>(isa, {RELAKIT_KERNEL_TABLES});
+}
+
+}  // namespace relakit::norm

@@ -1,0 +1,39 @@
+// The vector type, and what these kernels do with it in several places: the last vector of a row, which
+// may be shorter. Part of kernels.inc.h.
+
+#include <cstdint>
+
+#include "cpu/exponential.inc.h"
+
+namespace relakit::translate::RELAKIT_ISA {
+namespace {
+
+using relakit::RELAKIT_ISA::ByteSums;
+using relakit::RELAKIT_ISA::exponential;
+using relakit::RELAKIT_ISA::Vector;
+
+constexpr std::int64_t kWidth = Vector::width;
+
+float largest_of(const Vector& x) {
+  float entries[kWidth];
+  x.store(entries);
+  float largest = entries[0];
+  for (std::int64_t i = 1; i < kWidth; i++) largest = entries[i] > largest ? entries[i] : largest;
+  return largest;
+}
+
+// The vector at p, of which only `left` entries exist; the others are 0.
+Vector load_up_to(const float* p, std::int64_t left) {
+  return left >= kWidth ? Vector::load(p) : Vector::load(p, static_cast<int>(left));
+}
+
+void store_up_to(const Vector& x, float* p, std::int64_t left) {
+  if (left >= kWidth) {
+    x.store(p);
+  } else {
+    x.store(p, static_cast<int>(left));
+  }
+}
+
+}  // namespace
+}  // namespace relakit::translate::RELAKIT_ISA
