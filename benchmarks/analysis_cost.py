@@ -14,8 +14,10 @@ import sys
 from itertools import cycle, islice
 from pathlib import Path
 
-import relakit
 import torch
+from torch import Tensor
+
+import relakit
 from relakit.analysis import AnalysisPair, GoldAlignment, analyze_model, split_words
 from relakit.analysis.pair_batches import BATCH_TOKENS, plan_pair_batches
 from relakit.bench.rounds import (
@@ -31,7 +33,6 @@ from relakit.data.batches import pad_batch
 from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.tokenizer import BEGIN, END, Tokenizer
 from relakit.model import Transformer
-from torch import Tensor
 
 
 def with_diagonal_links(source: str, target: str) -> AnalysisPair:

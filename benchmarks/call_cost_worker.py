@@ -22,11 +22,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import torch
 import torch.nn.functional as F
+from torch import Tensor, nn
 
 import relakit
-import torch
-from torch import Tensor, nn
 
 EMBED, HEADS = 512, 8
 SHORTEST_BLOCK = 2e-3  # seconds; fewer would measure the clock and the scheduler

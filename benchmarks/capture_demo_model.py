@@ -10,16 +10,16 @@ import argparse
 import sys
 from pathlib import Path
 
+import torch
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from safetensors.torch import save
+from torch import Tensor, nn
 
 import relakit
-import torch
 from relakit.bench.inputs import DEMO_FILE
 from relakit.ops.call import AttentionCall
 from relakit.ops.listeners import add_listener, remove_listener
 from relakit.writing import write_whole
-from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from sequence_task import PAD, Batch, Reverser, make_batch, train

@@ -12,10 +12,10 @@ import os
 from collections.abc import Callable
 from typing import Final
 
+import torch
 from rich.console import Console
 
 import relakit
-import torch
 from relakit.bench.rounds import (
     CaseRounds,
     Field,

@@ -14,15 +14,15 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 
+import torch
 import torch.nn.functional as F
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from torch import Tensor, nn
 
 import relakit
-import torch
 from relakit.analysis import null_rate, sparsity_rate
-from torch import Tensor, nn
 
 PAD, START, END = 0, 1, 2
 DIGITS = range(3, 13)

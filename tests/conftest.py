@@ -3,9 +3,8 @@
 import os
 
 import pytest
-from hypothesis import settings
-
 import torch
+from hypothesis import settings
 
 # Torch decides how fast an example is, and it is slow the first time: no deadline. In CI a failure
 # has to come back when the run is repeated.

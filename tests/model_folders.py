@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import torch
+from torch import nn
+
 from relakit.data.tokenizer import learn_tokenizer
 from relakit.model import ModelAbout, ModelConfig, Transformer, save_model
-from torch import nn
 
 TEXTS = ("A small dog runs across the old bridge.", "Ein kleiner Hund läuft über die alte Brücke!")
 

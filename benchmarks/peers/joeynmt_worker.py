@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import joeynmt
+import torch
 from batches import BEGIN, END, PAD, UNK, Decoding, Ids, decoded, read_batches
 from joeynmt.batch import Batch
 from joeynmt.builders import build_optimizer
@@ -15,11 +16,9 @@ from joeynmt.model import Model, build_model
 from joeynmt.search import search
 from joeynmt.training import TrainManager
 from protocol import Answer, Request, need, serve
+from torch import Tensor
 from torch_settings import autocast_options, set_threads, tensors
 from weights import EPS, Size, Weights, joeynmt_state, read_weights
-
-import torch
-from torch import Tensor
 
 
 class IdsOnly:

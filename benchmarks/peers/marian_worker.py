@@ -2,16 +2,15 @@
 
 import time
 
+import torch
 import torch.nn.functional as F
 import transformers
 from batches import BEGIN, END, PAD, Decoding, Ids, decoded, read_batches
 from protocol import Answer, Request, need, serve
+from torch import Tensor
 from torch_settings import autocast_options, set_threads, tensors
 from transformers import GenerationConfig, MarianConfig, MarianMTModel
 from weights import POSITIONS, Size, Weights, marian_state, read_weights
-
-import torch
-from torch import Tensor
 
 
 def make_model(

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy.typing as npt
-
 import torch
 from torch import Tensor
 

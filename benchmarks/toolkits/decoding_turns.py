@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+
 from relakit.bench.rounds import Contender, ContenderError, Field, Turn
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.decode.translator import Translator, choose_dtype

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+
 from relakit.bench.rounds import CaseRounds, Field, FixedRounds, take_turns
 from toolkits.decoding_turns import decoding_field
 from toolkits.peers import PeerPlace

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 import torch
+
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.model import SIZES, ModelConfig, Transformer
 from relakit.nn.variants import ATTENTIONS

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors.torch import save_file
+from torch import Tensor
 
 from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer
-from torch import Tensor
 
 _ATTENTIONS = {
     "encoder": {"self": "attention"},

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import torch
 from safetensors.numpy import save_file
 
-import torch
 from relakit.bench.rounds import Contender, ContenderError, Field, Turn
 from relakit.data.batches import collate
 from relakit.data.prepared_reader import EncodedSplit

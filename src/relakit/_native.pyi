@@ -22,8 +22,8 @@ def chosen_isa() -> str:
 def connect(parts: dict[str, Any], /) -> bool:
     """Learn how to read torch's tensors; False if DLPack's exchange interface is not a known one.
 
-    The parts are those of `relakit.ops.native.connection.connection_parts`. Until then the functions
-    below return None.
+    The parts are those of `relakit.ops.native.connection.connection_parts`. Until then the
+    functions below return None.
     """
 
 def is_plain(*tensors: Tensor | None) -> bool:
@@ -54,7 +54,7 @@ def attention(
     keep_bits: bool | None,
     /,
 ) -> Any:
-    """ReLU attention over ``[batch, heads, positions, features]``; None if it is not for the kernels.
+    """ReLU attention over ``[batch, heads, positions, features]``; None if it is not for us.
 
     Dropout is a probability, for which a seed is drawn from torch's generator, or that and a seed.
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-
 import torch
+from torch import nn
+
 from relakit.data.generated import generate_pairs
 from relakit.data.tokenizer import Tokenizer, learn_tokenizer
 from relakit.model import ModelConfig, Transformer
-from torch import nn
 
 ModelMaker = Callable[[str], Transformer]
 

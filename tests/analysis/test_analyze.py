@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 import slow_numbers
-
 import torch
+
 from relakit.analysis import (
     NO_WORD,
     AnalysisPair,

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-
 import torch
+
 from relakit.analysis import AttentionBatch, attention_batches
 from relakit.analysis.pair_batches import wrong_sources
 from relakit.data.tokenizer import BEGIN, END

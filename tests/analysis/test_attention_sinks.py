@@ -2,9 +2,9 @@
 
 import pytest
 import slow_numbers
+import torch
 from attention_cases import random_case, sentences
 
-import torch
 from relakit.analysis import end_sink_rate, first_sink_rate
 
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-
 import torch
+from torch import Tensor
+
 from relakit.analysis import capture_cross_attention
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import Transformer
-from torch import Tensor
 
 ModelMaker = Callable[[str], Transformer]
 Pair = tuple[list[int], list[int]]

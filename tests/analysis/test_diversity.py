@@ -4,9 +4,9 @@ import math
 
 import pytest
 import slow_numbers
+import torch
 from attention_cases import random_case, sentences
 
-import torch
 from relakit.analysis import head_diversity
 
 TEMPERATURES = (1.0, 0.5, 0.25, 0.1)

@@ -2,9 +2,9 @@
 
 import pytest
 import slow_numbers
+import torch
 from attention_cases import random_case, sentences
 
-import torch
 from relakit.analysis import layer_null_rate, null_rate, sparsity_rate
 
 # One sequence, two heads, three queries, three keys.

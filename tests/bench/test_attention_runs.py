@@ -1,8 +1,8 @@
 """Running a case: all contenders, honest notes, and no speed for a wrong result."""
 
 import pytest
-
 import torch
+
 from relakit.bench.attention_results import AttentionSettings
 from relakit.bench.attention_runs import run_case, run_jobs
 from relakit.bench.cases import MODES, Case, make_case

@@ -1,9 +1,9 @@
 """The contenders compute what their names say: they are compared with other people's code."""
 
 import pytest
+import torch
 import torch.nn.functional as F
 
-import torch
 from relakit.bench import contenders
 from relakit.bench.cases import MODES, Case
 from relakit.bench.contenders import (

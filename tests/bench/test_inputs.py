@@ -1,8 +1,8 @@
 """The tensors of a case: shapes, zeros as wanted, the same every time."""
 
 import pytest
-
 import torch
+
 from relakit.bench import inputs as bench_inputs
 from relakit.bench.cases import MODES, Case, make_case
 from relakit.bench.inputs import DEMO_FILE, Inputs, make_inputs, measure_zeros

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 import torch
+
 from relakit.bench import machine
 from relakit.ops.backends import BACKENDS
 

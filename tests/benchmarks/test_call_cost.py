@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner, Result
 
 import call_cost
 import call_cost_worker
-import torch
 from call_cost import CallCase, CallCost, CallSettings
 from relakit.bench.rounds import CaseRounds, Turn
 

@@ -3,9 +3,9 @@
 import os
 
 import pytest
+import torch
 
 import norm
-import torch
 
 
 def test_both_passes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-import weights
-
 import torch
+import weights
+from torch import nn
+
 from relakit.data.tokenizer import BEGIN, END, PAD
 from relakit.model import ModelConfig, Transformer
 from toolkits.peer_weights import peer_arrays, why_no_peer_has_it, write_peer_weights
-from torch import nn
 
 
 def config(**changed: Any) -> ModelConfig:

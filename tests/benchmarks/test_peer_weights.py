@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reference
+import torch
 from batches import BEGIN, END, PAD, padded
 from safetensors.numpy import load_file, save_file
+from torch import Tensor, nn
 from weights import (
     EPS,
     Size,
@@ -20,9 +22,6 @@ from weights import (
     read_weights,
     write_weights,
 )
-
-import torch
-from torch import Tensor, nn
 
 SIZE = Size(d_model=8, heads=2, layers=2, ffn=12, vocab=11)
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file
 from speed_corpus import VOCABULARY, fake_place
 
-import torch
 from relakit.bench.machine import describe_machine
 from relakit.data.batches import collate
 from relakit.data.prepared_reader import PreparedCorpus

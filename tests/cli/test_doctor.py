@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from rich.console import Console
+from torch import Tensor
 from typer.testing import CliRunner
 
-import torch
 from relakit.cli import doctor, doctor_checks
 from relakit.cli.main import app
 from relakit.ops import attention as ops_attention
 from relakit.ops import backends as attention_backends
 from relakit.ops.backends import BACKENDS, Backend
 from relakit.ops.call import AttentionResult
-from torch import Tensor
 
 
 class Stub(Backend):

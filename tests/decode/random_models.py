@@ -1,9 +1,10 @@
 """Small models with random weights, for the tests of this folder."""
 
 import torch
+from torch import nn
+
 from relakit.data.tokenizer import END, PAD
 from relakit.model import ModelConfig, Transformer
-from torch import nn
 
 
 def random_model(

@@ -2,9 +2,9 @@ import itertools
 import math
 
 import pytest
+import torch
 from random_models import padded, random_model, random_sources
 
-import torch
 from relakit.data.tokenizer import BEGIN, END, PAD, UNKNOWN
 from relakit.decode.beam import (
     Ended,

@@ -1,10 +1,10 @@
 import math
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import torch
 from relakit.decode.candidates import (
     CHUNK,
     OutputLayer,

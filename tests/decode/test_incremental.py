@@ -1,12 +1,12 @@
 import pytest
-from random_models import padded, random_model, random_sources
-
 import torch
+from random_models import padded, random_model, random_sources
+from torch import Tensor
+
 from relakit.decode.cache import FIRST_CAPACITY
 from relakit.decode.incremental import IncrementalDecoder
 from relakit.model import Memory, Transformer
 from relakit.nn.variants import ATTENTIONS
-from torch import Tensor
 
 VARIANTS = [(name, norm_first) for name in ATTENTIONS for norm_first in (False, True)]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from random_models import padded, random_model, random_sources
-
 import torch
+from random_models import padded, random_model, random_sources
+from torch import Tensor, nn
+
 from relakit.data.tokenizer import BEGIN, END, PAD
 from relakit.decode.candidates import Candidates
 from relakit.decode.native_steps import NativeHypotheses, NativeSteps, why_not_native
@@ -17,7 +18,6 @@ from relakit.decode.steps import PyTorchSteps
 from relakit.model import Transformer
 from relakit.nn.variants import ATTENTIONS
 from relakit.ops.native import extension
-from torch import Tensor, nn
 
 try:
     ISAS = extension.load_extension().usable_isas()

@@ -2,11 +2,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from model_folders import write_model
 from random_models import random_model, random_sources
 
 import relakit
-import torch
 from relakit.data.tokenizer import learn_tokenizer
 from relakit.decode.native_steps import why_not_native
 from relakit.decode.translator import Translator, choose_dtype, plan_batches

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 
-import torch
 from relakit.model import ModelAbout, ModelConfig, Transformer, load_model, save_model
 
 

@@ -3,13 +3,13 @@
 import math
 
 import pytest
+import torch
 from pydantic import ValidationError
+from torch import nn
 
 import relakit
-import torch
 from relakit.model import ModelConfig, Transformer, sized
 from relakit.model.transformer import Attention, Dropout, sinusoids
-from torch import nn
 
 VARIANTS = list(relakit.ATTENTIONS)
 

@@ -3,10 +3,10 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
-import relakit
 import torch
 from torch import Tensor, nn
+
+import relakit
 
 EMBED, HEADS = 16, 4
 NAMES = [

@@ -3,10 +3,10 @@
 import copy
 
 import pytest
-
-import relakit
 import torch
 from torch import Tensor, nn
+
+import relakit
 
 EMBED, HEADS, LAYERS = 16, 4, 2
 SELF_ATTENTION = [f"encoder.layers.{i}.self_attn" for i in range(LAYERS)]

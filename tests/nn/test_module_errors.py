@@ -1,9 +1,9 @@
 """Wrong input to the module and to specs: ValueError with both values and the valid choices."""
 
 import pytest
+import torch
 
 import relakit
-import torch
 
 EMBED, HEADS, BATCH, QUERIES, KEYS = 12, 4, 3, 5, 7
 

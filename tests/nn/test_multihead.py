@@ -5,10 +5,10 @@ import itertools
 import warnings
 
 import pytest
-
-import relakit
 import torch
 from torch import Tensor, nn
+
+import relakit
 
 EMBED, HEADS, BATCH, QUERIES, KEYS = 12, 4, 3, 5, 7
 

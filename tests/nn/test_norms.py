@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import paper_numpy
 import pytest
-
-import relakit
 import torch
 from torch import Tensor, nn
+
+import relakit
 
 NORMS = [relakit.RMSNorm, relakit.GatedRMSNorm, relakit.LayerNorm, relakit.GatedLayerNorm]
 GATED = [relakit.GatedRMSNorm, relakit.GatedLayerNorm]

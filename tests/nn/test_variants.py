@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import paper_numpy
 import pytest
+import torch
+from torch import Tensor
 
 import relakit
-import torch
 from relakit import AttentionSpec
-from torch import Tensor
 
 DIM, HEADS, BATCH = 12, 3, 2
 NORMED = [name for name, row in paper_numpy.TABLE_1.items() if "norm" in row]

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 from watched_extension import WatchedExtension
 
-import torch
 from relakit.nn import norms
 from relakit.ops.native import extension
 from relakit.ops.native.connection import connection_parts
-from torch import Tensor
 
 try:
     ISAS = extension.load_extension().usable_isas()

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor, nn
 
 import relakit
-import torch
 from relakit.ops.native import extension
-from torch import Tensor, nn
 
 
 def make_norm(dim: int, is_gated: bool = True, dtype: torch.dtype = torch.float32) -> nn.Module:

@@ -7,10 +7,10 @@ import entmax
 import numpy as np
 import paper_numpy
 import pytest
-
-import relakit
 import torch
 from torch import Tensor
+
+import relakit
 
 INF = math.inf
 ACTIVATIONS = [

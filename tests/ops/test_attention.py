@@ -3,11 +3,11 @@
 import sys
 
 import pytest
+import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 import relakit
-import torch
-from torch import Tensor
 
 
 def randn(*shape: int) -> Tensor:

@@ -4,10 +4,11 @@ import logging
 import sys
 
 import pytest
+import torch
+from torch import Tensor
 from torch.autograd import forward_ad
 
 import relakit
-import torch
 from relakit.nn import multihead
 from relakit.ops import attention as ops_attention
 from relakit.ops import backends
@@ -15,7 +16,6 @@ from relakit.ops.activations import ACTIVATIONS
 from relakit.ops.backends import BACKENDS, choose_backend
 from relakit.ops.call import AttentionCall
 from relakit.ops.native import extension
-from torch import Tensor
 
 VARIABLE = backends.BACKEND_VARIABLE
 

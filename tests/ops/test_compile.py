@@ -1,11 +1,11 @@
 """torch.compile and torch.export, with dynamic shapes and masks."""
 
 import pytest
+import torch
+from torch import Tensor, nn
 
 import relakit
-import torch
 from relakit.ops.activations import ACTIVATIONS
-from torch import Tensor, nn
 
 EMBED, HEADS = 16, 4
 

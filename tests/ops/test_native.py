@@ -8,13 +8,13 @@ import os
 import signal
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 import relakit
-import torch
 from relakit.ops.native import extension
-from torch import Tensor
 
 try:
     ISAS = extension.load_extension().usable_isas()

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 from torch._dynamo import compiled_autograd
 from torch_states import OTHER_PLACES
 from watched_extension import WatchedExtension
 
 import relakit
-import torch
 from relakit.ops import attention as ops_attention
 from relakit.ops.native import extension
-from torch import Tensor
 
 if extension.why_unavailable():
     pytest.skip("the C++ extension is not there", allow_module_level=True)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor, nn
 from torch_states import OTHER_PLACES, OTHER_TENSORS, TRANSFORMS
 
-import torch
 from relakit.ops.native import extension
 from relakit.ops.native.attention import Options
 from relakit.ops.native.connection import connected_extension, connection_parts
-from torch import Tensor, nn
 
 native = connected_extension()
 if native is None:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import torch
 from norm_runs import make_norm, run, run_plain
+from torch import Tensor, nn
 
 import relakit
-import torch
 from relakit.ops.native import extension
-from torch import Tensor, nn
 
 try:
     ISAS = extension.load_extension().usable_isas()

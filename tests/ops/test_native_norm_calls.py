@@ -1,14 +1,14 @@
 """The norm's C++ kernels as parts of PyTorch: transforms, switches, and the module."""
 
 import pytest
+import torch
 from norm_runs import make_norm, run, run_plain
+from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 import relakit
-import torch
 from relakit.ops.native import extension
 from relakit.ops.native.norm import norm_gradients
-from torch import Tensor, nn
 
 try:
     extension.load_extension().usable_isas()

@@ -4,13 +4,13 @@ from functools import cache
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 import relakit
-import torch
 from relakit.ops.native import extension
 from relakit.ops.native.operators import can_keep_bits
-from torch import Tensor
 
 try:
     ISAS = extension.load_extension().usable_isas()

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 import torch.nn.functional as F
+from torch import Tensor, nn
 
 import relakit
-import torch
-from torch import Tensor, nn
 
 INF = math.inf
 HALF = [torch.bfloat16, torch.float16]

@@ -1,12 +1,12 @@
 """Properties that hold for every input (hypothesis)."""
 
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 import relakit
-import torch
 from relakit.ops.activations import ACTIVATIONS
-from torch import Tensor
 
 sizes = st.integers(1, 9)
 seeds = st.integers(0, 2**32 - 1)

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor, nn
 from torch_states import OTHER_PLACES, OTHER_TENSORS, TRANSFORMS
 
-import torch
 from relakit.ops import torch_private
 from relakit.ops.native.connection import connected_extension
-from torch import Tensor, nn
 
 PRIVATE_NAMES = {
     "DispatchKeySet",

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import torch
+from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-
-import torch
-from torch import Tensor, nn
 
 
 class _Watching(TorchDispatchMode):

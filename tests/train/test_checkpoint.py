@@ -4,8 +4,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 import torch
+from torch import nn
+
 from relakit.train.checkpoint import (
     Checkpoint,
     average_weights,
@@ -14,7 +15,6 @@ from relakit.train.checkpoint import (
     restore,
     save_checkpoint,
 )
-from torch import nn
 
 
 def trained(seed: int, steps: int = 3) -> tuple[nn.Module, torch.optim.Adam]:

@@ -1,9 +1,9 @@
 """The chunked loss against PyTorch's cross-entropy over all logits."""
 
 import pytest
+import torch
 import torch.nn.functional as F
 
-import torch
 from relakit.train.loss import CHUNK, smoothed_loss
 
 PADDING = 0

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
-import torch
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import prepare

@@ -11,8 +11,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-
 import torch
+from torch import Tensor
+
 from relakit.analysis.pair_batches import (
     BATCH_TOKENS,
     WINDOW,
@@ -25,7 +26,6 @@ from relakit.data.batches import pad_batch
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import ATTENTION_KINDS, AttentionKind, Memory, Transformer
 from relakit.nn.capture import Records, capture
-from torch import Tensor
 
 BATCH_WEIGHTS: Final = 1 << 24
 """Most attention weights that are recorded at once (64 MiB), unless one pair has more."""

@@ -1,8 +1,9 @@
 """How much attention lies on tokens that say little: the first one, and the end of the sentence."""
 
 import torch
-from relakit.analysis.rates import Share, by_head
 from torch import Tensor
+
+from relakit.analysis.rates import Share, by_head
 
 
 def first_sink_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:

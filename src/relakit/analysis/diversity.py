@@ -3,9 +3,10 @@
 from typing import Final
 
 import torch
+from torch import Tensor
+
 from relakit.analysis.rates import Share, by_head
 from relakit.analysis.sparsity import null_queries
-from torch import Tensor
 
 SUM_TO_ONE: Final = frozenset({"softmax", "sparsemax", "entmax15"})
 """Activations whose weights are a distribution over keys as they are."""

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 import torch
+from torch import Tensor
+
 from relakit.analysis.attention_pass import AttentionBatch
 from relakit.analysis.rates import layer_values
 from relakit.analysis.results import ClassNullRates
 from relakit.analysis.sparsity import null_queries
 from relakit.analysis.word_map import NO_WORD, Integers
 from relakit.model import ModelConfig
-from torch import Tensor
 
 BEGIN_CLASS: Final = "<s>"
 """The class of the first step, before which no word was written."""

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import torch
-from relakit.analysis.results import HeadValues, LayerValues
 from torch import Tensor
+
+from relakit.analysis.results import HeadValues, LayerValues
 
 
 class Share(NamedTuple):

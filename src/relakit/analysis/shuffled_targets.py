@@ -3,12 +3,13 @@
 import statistics
 
 import torch
+from torch import Tensor
+
 from relakit.analysis.attention_pass import AttentionBatch
 from relakit.analysis.rates import ShareTotal, head_values
 from relakit.analysis.results import Interval, Kind, ShuffledResult
 from relakit.analysis.sparsity import null_queries, null_share
 from relakit.model import ModelConfig
-from torch import Tensor
 
 _KINDS: tuple[Kind, ...] = ("decoder", "cross")
 

@@ -1,7 +1,8 @@
 """How much of the attention is exactly zero: sparsity and null rates."""
 
-from relakit.analysis.rates import Share, by_head
 from torch import Tensor
+
+from relakit.analysis.rates import Share, by_head
 
 
 def sparsity_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from relakit.bench.cases import CASE_FIELDS, Case, parse_zeros
 from relakit.bench.machine import Machine
@@ -20,6 +20,9 @@ from relakit.bench.results import (
 )
 from relakit.bench.rounds import Spread
 
+if TYPE_CHECKING:
+    from relakit.ops.backends import BackendName
+
 CSV_NAME: Final = "results.csv"
 JSON_NAME: Final = "results.json"
 BENCHMARK: Final = "attention"
@@ -34,7 +37,7 @@ class AttentionSettings:
     """Rounds per case; None: as many as fit into ``seconds``."""
     seconds: float = 2.0
     """Budget per case for the rounds."""
-    backend: str | None = None
+    backend: "BackendName | None" = None
     """ReLA's backend; None: the one that relakit chooses."""
     memory: bool = True
     """Whether peak memory is measured."""

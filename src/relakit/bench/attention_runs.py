@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
+
 from relakit.bench.attention_results import AttentionSettings, CaseResult, Measurement
 from relakit.bench.cases import Case
 from relakit.bench.contenders import (
@@ -24,6 +25,7 @@ from relakit.bench.rounds import (
     seconds_per_call,
     take_turns,
 )
+from relakit.ops.backends import BackendName
 from relakit.ops.call import AttentionCall
 from relakit.ops.reference import reference_attention
 
@@ -89,7 +91,7 @@ def _time(
 
 
 @torch.no_grad()
-def check_rela(inputs: Inputs, backend: str | None) -> None:
+def check_rela(inputs: Inputs, backend: BackendName | None) -> None:
     """Compare some queries with the reference: a wrong result has no speed.
 
     Raises:

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
-import torch.nn.functional as F
-
 import torch
+import torch.nn.functional as F
+from torch import Tensor
+
 from relakit.bench.cases import Case
 from relakit.bench.inputs import Inputs
 from relakit.bench.presets import RELA
 from relakit.ops.attention import attention
-from relakit.ops.backends import BACKENDS, choose_backend
+from relakit.ops.backends import BACKENDS, BackendName, choose_backend
 from relakit.ops.call import AttentionCall
-from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Prepared:
     """Query, key and value as ``forward`` uses them; they share the case's memory."""
 
 
-Prepare = Callable[[Inputs, str | None], Prepared]
+Prepare = Callable[[Inputs, BackendName | None], Prepared]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Method:
     """A package that may be missing."""
 
 
-def _rela(inputs: Inputs, backend: str | None) -> Prepared:
+def _rela(inputs: Inputs, backend: BackendName | None) -> Prepared:
     query, key, value, mask = inputs.query, inputs.key, inputs.value, inputs.mask
 
     def forward() -> Tensor:
@@ -156,7 +156,9 @@ def check_contenders(names: Sequence[str]) -> None:
             raise ValueError(f"unknown contender {name!r}; choose from {', '.join(CONTENDERS)}")
 
 
-def why_left_out(name: str, inputs: Inputs, backend: str | None, memory_limit: float) -> str | None:
+def why_left_out(
+    name: str, inputs: Inputs, backend: BackendName | None, memory_limit: float
+) -> str | None:
     """A reason not to run a contender: its package is missing, or it needs too much memory."""
     method = CONTENDERS[name]
     if method.needs is not None and find_spec(method.needs) is None:
@@ -167,7 +169,7 @@ def why_left_out(name: str, inputs: Inputs, backend: str | None, memory_limit: f
     return None
 
 
-def estimate_gib(name: str, inputs: Inputs, backend: str | None) -> float:
+def estimate_gib(name: str, inputs: Inputs, backend: BackendName | None) -> float:
     """Roughly the memory that a contender takes at its peak, above the inputs."""
     batch, heads, queries, _ = inputs.query.shape
     method, item = CONTENDERS[name], inputs.query.element_size()
@@ -182,7 +184,7 @@ def estimate_gib(name: str, inputs: Inputs, backend: str | None) -> float:
     return needed / 2**30
 
 
-def serving_backend(inputs: Inputs, backend: str | None) -> str:
+def serving_backend(inputs: Inputs, backend: BackendName | None) -> BackendName:
     """The name of the backend that ReLA runs on."""
     call = AttentionCall(
         query=inputs.query,
@@ -200,7 +202,9 @@ def why_not_native() -> list[str]:
     return BACKENDS["native"].unavailable()
 
 
-def make_step(name: str, case: Case, inputs: Inputs, backend: str | None) -> Callable[[], object]:
+def make_step(
+    name: str, case: Case, inputs: Inputs, backend: BackendName | None
+) -> Callable[[], object]:
     """What is timed: one forward pass, or one forward and backward pass."""
     prepared = CONTENDERS[name].prepare(inputs, backend)
     forward, leaves, grad = prepared.forward, prepared.leaves, inputs.grad_output

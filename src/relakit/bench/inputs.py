@@ -6,13 +6,13 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Final
 
-from safetensors.torch import load_file
-
 import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
 from relakit.bench.cases import DEMO, DEMO_DIM, Case
 from relakit.ops.call import AttentionCall
 from relakit.ops.reference import reference_weights
-from torch import Tensor
 
 DEMO_FILE: Final = Path(__file__).with_name("demo_heads.safetensors")
 FARTHEST_THRESHOLD: Final = 10.0

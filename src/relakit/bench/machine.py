@@ -22,6 +22,7 @@ class Machine:
 
 def describe_machine() -> Machine:
     import torch
+
     from relakit.ops.native.extension import choose_isa, why_unavailable
 
     return Machine(

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Final
 
 import torch
+
 from relakit.bench.cases import Case
 from relakit.bench.contenders import make_step
 from relakit.bench.inputs import make_inputs
+from relakit.ops.backends import BackendName
 
 STATUS: Final = Path("/proc/self/status")
 CLEAR: Final = Path("/proc/self/clear_refs")
@@ -33,7 +35,7 @@ def why_no_memory() -> str | None:
 
 
 def measure_peak_mib(
-    name: str, case: Case, *, backend: str | None, threads: int, seed: int = 0
+    name: str, case: Case, *, backend: BackendName | None, threads: int, seed: int = 0
 ) -> float:
     """MiB that one call of a contender takes above its inputs, output and gradients included.
 
@@ -61,7 +63,7 @@ def measure_peak_mib(
 
 
 def _measure_here(
-    sender: Connection, name: str, case: Case, backend: str | None, threads: int, seed: int
+    sender: Connection, name: str, case: Case, backend: BackendName | None, threads: int, seed: int
 ) -> None:
     torch.set_num_threads(threads)
     # Code and tables that the first call loads do not count as memory of this case.

@@ -181,15 +181,14 @@ def attention(
         jobs = [Job(case, names) for case in dict.fromkeys(made)]
 
     from relakit.bench.contenders import check_contenders
-    from relakit.ops.backends import check_backend_name
+    from relakit.ops.backends import known_backend
 
-    check_backend_name(backend)
     check_contenders([name for job in jobs for name in job.contenders])
     settings = AttentionSettings(
         threads=threads,
         rounds=rounds,
         seconds=SECONDS[chosen] if seconds is None else seconds,
-        backend=backend,
+        backend=known_backend(backend),
         memory=chosen != "never-slower" if memory is None else memory,
         memory_limit=memory_limit,
         seed=seed,

@@ -6,6 +6,7 @@ is torch that is broken.
 
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +16,9 @@ from relakit.bench.machine import cpu_name
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from relakit.ops.activations import ActivationName
+    from relakit.ops.backends import BackendName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +73,7 @@ class Choice:
 
     activation: str
     backend: str | None
-    passed_over: dict[str, list[str]]
+    passed_over: Mapping["BackendName", list[str]]
     """The other backends, each with its reasons."""
     problems: list[str]
     """Reasons why there is no backend (none: there is one)."""
@@ -211,7 +215,7 @@ def examine_translation() -> str:
     return f"in C++ ({choose_isa()}), fp32 and int8; in PyTorch for sparsemax, GELU and others"
 
 
-def examine_choice(activation: str) -> Choice:
+def examine_choice(activation: "ActivationName") -> Choice:
     """Which backend serves a plain call with this activation."""
     from relakit.ops.backends import BACKENDS, choose_backend
     from relakit.ops.call import AttentionCall
@@ -233,9 +237,10 @@ def examine_choice(activation: str) -> Choice:
     return Choice(activation=activation, backend=chosen, passed_over=passed_over, problems=problems)
 
 
-def try_out(activation: str, backend: str | None) -> list[str]:
+def try_out(activation: "ActivationName", backend: "BackendName | None") -> list[str]:
     """Run a small attention call; the reasons why it fails or differs from the reference."""
     import torch
+
     from relakit.ops.attention import attention
 
     query, key, value = _trial_inputs()

@@ -59,6 +59,7 @@ def load_translator(
 ) -> "Translator":
     """Read a model directory and set PyTorch's threads; ValueError if the device cannot be used."""
     import torch
+
     from relakit.decode.translator import Translator
 
     if threads is not None:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+
 from relakit.data.tokenizer import BEGIN, END, PAD
 from relakit.decode.candidates import Candidates
 from relakit.decode.settings import SearchSettings

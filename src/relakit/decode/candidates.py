@@ -8,9 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import torch.nn.functional as F
-
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 CHUNK: Final = 64

@@ -5,14 +5,14 @@ Shapes in comments: ``batch`` sentences, ``beams`` of each, ``rows`` = batch * b
 
 from typing import NamedTuple
 
-import torch.nn.functional as F
-
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
 from relakit.decode.cache import CrossRows, DecoderCache
 from relakit.model import Memory, Transformer
 from relakit.model.transformer import Attention, DecoderLayer, Residual
 from relakit.ops.attention import attention as attend
-from torch import Tensor, nn
 
 
 class IncrementalDecoder:

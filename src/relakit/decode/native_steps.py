@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor, nn
+
 from relakit.data.tokenizer import END
 from relakit.decode.candidates import Candidates
 from relakit.decode.steps import NOT_FINITE
@@ -20,7 +22,6 @@ from relakit.model.transformer import (
 )
 from relakit.nn.variants import resolve_attention
 from relakit.ops.native.extension import choose_isa, load_extension, why_unavailable
-from torch import Tensor, nn
 
 
 def why_not_native(model: Transformer) -> list[str]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import torch
+from torch import Tensor
+
 from relakit.data.batches import pad_batch
 from relakit.data.tokenizer import END
 from relakit.decode.cache import DecoderCache
@@ -20,7 +22,6 @@ from relakit.decode.candidates import (
 )
 from relakit.decode.incremental import IncrementalDecoder
 from relakit.model import Transformer
-from torch import Tensor
 
 NOT_FINITE = (
     "the model's scores are not finite numbers: its weights are broken, or its training has "

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
 from relakit.data.tokenizer import END, Tokenizer
 from relakit.decode.beam import Ended, beam_search
 from relakit.decode.selection import choose_steps

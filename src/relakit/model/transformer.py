@@ -8,14 +8,14 @@ one embedding matrix for source, target and output. Shapes in comments: ``batch`
 import math
 from typing import NamedTuple
 
-import torch.nn.functional as F
-
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
 from relakit.data.tokenizer import PAD
 from relakit.model.config import AttentionKind, ModelConfig
 from relakit.nn.variants import build_norm, resolve_attention
 from relakit.ops.attention import attention as attend
-from torch import Tensor, nn
 
 
 class Memory(NamedTuple):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
+from torch import Tensor, nn
+
 from relakit.nn.convert import is_pytorchs_own
 from relakit.nn.module_names import (
     Where,
@@ -19,7 +21,6 @@ from relakit.nn.projection import project
 from relakit.ops.call import AttentionCall
 from relakit.ops.listeners import add_listener, remove_listener
 from relakit.ops.reference import reference_weights
-from torch import Tensor, nn
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """`convert_attention`: swap the attention of a model that exists."""
 
+from torch import nn
+
 from relakit.nn.module_names import (
     Where,
     check_patterns,
@@ -9,7 +11,6 @@ from relakit.nn.module_names import (
 )
 from relakit.nn.multihead import MultiheadAttention
 from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
-from torch import nn
 
 
 def convert_attention(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from torch import Tensor, nn
 from torch.compiler import is_dynamo_compiling
 
 from relakit.nn.norms import GatedRMSNorm, RMSNorm
@@ -10,7 +11,6 @@ from relakit.ops.backends import BackendName
 from relakit.ops.listeners import is_recording
 from relakit.ops.native.connection import connected_extension
 from relakit.ops.torch_private import has_hooks
-from torch import Tensor, nn
 
 
 def multihead_in_extension(

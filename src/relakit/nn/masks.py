@@ -6,9 +6,8 @@ In a boolean mask of `nn.MultiheadAttention` True means "do not attend"; for SDP
 
 import math
 
-import torch.nn.functional as F
-
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 

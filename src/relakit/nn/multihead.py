@@ -1,14 +1,15 @@
 """`MultiheadAttention`: PyTorch's module with a choice of attention."""
 
 import torch
+from torch import Tensor, nn
+
 from relakit.nn.fused import multihead_in_extension, normalise_heads
 from relakit.nn.norms import RMSNorm
 from relakit.nn.projection import Projections, project
 from relakit.nn.variants import AttentionName, AttentionSpec, build_norm, resolve_attention
 from relakit.ops.attention import attention as attend
-from relakit.ops.backends import BackendName, check_backend_name
+from relakit.ops.backends import BackendName, known_backend
 from relakit.ops.precision import without_autocast
-from torch import Tensor, nn
 
 
 class MultiheadAttention(nn.MultiheadAttention):
@@ -63,7 +64,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         backend: BackendName | None = None,
     ) -> None:
         spec = resolve_attention(attention)
-        check_backend_name(backend)
+        known_backend(backend)
         _check_sizes(embed_dim, num_heads, kdim, vdim, dropout)
         super().__init__(
             embed_dim,
@@ -99,7 +100,7 @@ class MultiheadAttention(nn.MultiheadAttention):
                 f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}"
             )
         spec = resolve_attention(attention)
-        check_backend_name(backend)
+        known_backend(backend)
         if nn.utils.parametrize.is_parametrized(module):
             raise ValueError(
                 "the attention module has parametrized weights, which cannot be taken over; remove "

@@ -6,13 +6,13 @@ They hold the parameters; the formulas are in `relakit.ops.norms`.
 import math
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
+import torch
+from torch import Tensor, nn
 from torch.compiler import is_dynamo_compiling
 
-import torch
 from relakit.ops.native.connection import connected_extension
 from relakit.ops.norms import DEFAULT_EPS, gated, layer_norm, rms_norm
 from relakit.ops.precision import wide
-from torch import Tensor, nn
 
 GainInit: TypeAlias = Literal["ones", "xavier"]
 GAIN_INITS: Final[tuple[str, ...]] = get_args(GainInit)

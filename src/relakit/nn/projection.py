@@ -6,13 +6,13 @@ modules too. Sizes: ``batch``, ``queries``, ``keys``, ``heads``, ``head dim``.
 
 from typing import NamedTuple
 
-import torch.nn.functional as F
-
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
 from relakit.nn.masks import merge_masks
 from relakit.ops.call import check_tensor, shape_of
 from relakit.ops.native.attention import Options, heads_of
-from torch import Tensor, nn
 
 
 class Projections(NamedTuple):

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
 import torch
+
 from relakit.nn.norms import GatedLayerNorm, GatedRMSNorm, LayerNorm, RMSNorm
 from relakit.ops.activations import ActivationName, check_options
 from relakit.ops.norms import DEFAULT_EPS

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any, Literal, overload
 
+from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
 from relakit.ops.activations import ActivationName
@@ -12,7 +13,6 @@ from relakit.ops.call import AttentionCall, AttentionResult, check_call, check_t
 from relakit.ops.listeners import is_recording, report
 from relakit.ops.native.connection import connected_extension
 from relakit.ops.precision import follow_autocast
-from torch import Tensor
 
 
 @overload

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
-from relakit.ops.activations import ActivationName, check_options
 from torch import Tensor
+
+from relakit.ops.activations import ActivationName, check_options
 
 
 @dataclass(kw_only=True)  # not frozen: making one would take three times as long

@@ -7,8 +7,9 @@ the parameters are in `relakit.nn.norms`.
 from typing import Final
 
 import torch
-from relakit.ops.precision import wide
 from torch import Tensor
+
+from relakit.ops.precision import wide
 
 DEFAULT_EPS: Final = 1e-8
 """Added to the mean square inside the root, as in the authors' code."""

@@ -5,13 +5,13 @@ It is the ground truth that every other backend is compared with.
 
 import math
 
-import torch.nn.functional as F
-
 import torch
+import torch.nn.functional as F
+from torch import Tensor
+
 from relakit.ops.activations import ACTIVATIONS, ScoreOptions
 from relakit.ops.call import AttentionCall
 from relakit.ops.precision import wide, without_autocast
-from torch import Tensor
 
 
 def reference_attention(call: AttentionCall) -> tuple[Tensor, Tensor]:

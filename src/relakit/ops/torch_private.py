@@ -5,6 +5,8 @@ Functions are imported by name: the way to them through modules would take as lo
 
 from typing import Any
 
+import torch
+from torch import Tensor, nn
 from torch._C import (
     DispatchKeySet,
     _dispatch_keys,
@@ -17,9 +19,6 @@ from torch._C._functorch import is_batchedtensor, peek_interpreter_stack
 from torch.autograd import Function, forward_ad
 from torch.compiler import is_compiling
 from torch.nn.modules.module import _has_any_global_hook
-
-import torch
-from torch import Tensor, nn
 
 
 def is_transforming() -> bool:

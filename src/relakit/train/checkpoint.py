@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from safetensors.torch import save_file
-
 import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
 from relakit.model.directory import read_weights
 from relakit.writing import whole_folder
-from torch import Tensor, nn
 
 _NAME: Final = re.compile(r"(update|interrupted)-(\d{7,})")
 WEIGHTS: Final = "weights.safetensors"

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-import torch.distributed as dist
-
 import torch
+import torch.distributed as dist
 
 PATIENCE: Final = timedelta(days=2)
 """How long processes wait for each other: the main one prepares the corpus and scores alone."""

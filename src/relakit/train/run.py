@@ -8,9 +8,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+import torch
 from rich.console import Console
 
-import torch
 from relakit.data.prepared_format import TOKENIZER_NAME
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage

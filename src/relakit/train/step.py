@@ -4,9 +4,10 @@ import math
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
+import torch
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-import torch
 from relakit.data.batches import collate
 from relakit.data.prepared_reader import EncodedSplit
 from relakit.data.tokenizer import PAD
@@ -16,7 +17,6 @@ from relakit.train.loss import smoothed_loss
 from relakit.train.plan import Update
 from relakit.train.recipe import TrainingSection
 from relakit.train.schedule import learning_rate
-from torch import Tensor, nn
 
 SEED_PRIME = 1_000_003
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.decode.translator import choose_dtype
 from relakit.model import Transformer

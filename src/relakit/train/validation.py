@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-
 import torch
+
 from relakit.data.batches import collate, make_batches
 from relakit.data.prepared_reader import EncodedSplit
 from relakit.data.tokenizer import END, PAD, Tokenizer

@@ -7,9 +7,10 @@ call or by RELAKIT_BACKEND, serves it or raises, and never passes the call on to
 
 import logging
 import os
-from typing import Final, cast
+from typing import Final
 
 import torch
+
 from relakit.ops.backends.base import Backend, BackendName
 from relakit.ops.backends.native import NativeBackend
 from relakit.ops.backends.reference import ReferenceBackend
@@ -25,8 +26,8 @@ __all__ = [
     "ReferenceBackend",
     "SdpaBackend",
     "backend_from_environment",
-    "check_backend_name",
     "choose_backend",
+    "known_backend",
 ]
 
 _FROM_VARIABLE: Final = f" (from {BACKEND_VARIABLE} in the environment)"
@@ -62,20 +63,19 @@ BACKENDS: Final[dict[BackendName, Backend]] = {
 """All backends by name, in order of preference."""
 
 
-def check_backend_name(name: str | None, source: str = "") -> None:
-    """Raise ValueError for a name that is not in BACKENDS, and say where the name came from."""
+def known_backend(name: str | None, source: str = "") -> BackendName | None:
+    """The name, if it is in BACKENDS or None; else ValueError, with where the name came from."""
     if name is not None and name not in BACKENDS:
         raise ValueError(
             f"unknown backend {name!r}{source}; choose one of {', '.join(BACKENDS)}, or "
             f"{'unset the variable' if source else 'None'} for the first that can serve the call"
         )
+    return name
 
 
 def backend_from_environment() -> BackendName | None:
     """The backend that RELAKIT_BACKEND names, None if it is not set; ValueError if unknown."""
-    name = _environment(BACKEND_VARIABLE) or None
-    check_backend_name(name, _FROM_VARIABLE)
-    return cast("BackendName | None", name)
+    return known_backend(_environment(BACKEND_VARIABLE) or None, _FROM_VARIABLE)
 
 
 def choose_backend(call: AttentionCall, name: BackendName | None) -> Backend:
@@ -89,7 +89,7 @@ def choose_backend(call: AttentionCall, name: BackendName | None) -> Backend:
         if name is None:
             return _first_that_can(call)
         source = _FROM_VARIABLE
-    check_backend_name(name)
+    known_backend(name)
     backend = BACKENDS[name]
     reasons = backend.reasons_against(call)
     if reasons:

@@ -9,6 +9,8 @@ import math
 from typing import Any, Final
 
 import torch
+from torch import Tensor, nn
+
 from relakit.ops.backends.base import Backend
 from relakit.ops.call import AttentionCall, AttentionResult, RowStatistics
 from relakit.ops.native import operators
@@ -17,7 +19,6 @@ from relakit.ops.native.connection import connected_extension, draw_seed
 from relakit.ops.native.extension import DTYPES, load_extension, why_unavailable
 from relakit.ops.precision import without_autocast
 from relakit.ops.torch_private import is_forward_mode, is_transforming
-from torch import Tensor, nn
 
 CPU: Final = torch.device("cpu")
 

@@ -1,10 +1,11 @@
 """Every kind of attention by the formula."""
 
+from torch import Tensor
+
 from relakit.ops.activations import ACTIVATIONS
 from relakit.ops.backends.base import Backend
 from relakit.ops.call import AttentionCall, AttentionResult, statistics_of
 from relakit.ops.reference import reference_attention
-from torch import Tensor
 
 
 class ReferenceBackend(Backend):

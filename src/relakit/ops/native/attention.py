@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+import torch
+from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-import torch
 from relakit.ops.call import AttentionCall
 from relakit.ops.native.extension import load_extension
 from relakit.ops.native.norm import norm_gradients
 from relakit.ops.norms import gated_rms_norm
 from relakit.ops.reference import reference_attention, reference_weights
 from relakit.ops.torch_private import is_batched, recorder_of
-from torch import Tensor
 
 Gradients: TypeAlias = list[Tensor | None]
 
@@ -340,8 +340,8 @@ def heads_of(tensors: Sequence[Tensor], options: Options) -> tuple[Tensor, ...]:
 
 
 def _split(tensor: Tensor, parts: int, options: Options) -> tuple[Tensor, ...]:
-    first, second, _ = tensor.shape
-    split = tensor.view(first, second, parts, options.heads, -1)
+    first, second, features = tensor.shape
+    split = tensor.view(first, second, parts, options.heads, features // parts // options.heads)
     # [parts, batch, heads, positions, features]
     order = (2, 0, 3, 1, 4) if options.positions == 1 else (2, 1, 3, 0, 4)
     return split.permute(order).unbind(0)
@@ -349,7 +349,9 @@ def _split(tensor: Tensor, parts: int, options: Options) -> tuple[Tensor, ...]:
 
 def _concatenated(heads: Tensor, options: Options) -> Tensor:
     """``[batch, heads, positions, features]`` in the layout of a projection."""
-    return heads.permute((0, 2, 1, 3) if options.positions == 1 else (2, 0, 1, 3)).flatten(2)
+    apart = heads.permute((0, 2, 1, 3) if options.positions == 1 else (2, 0, 1, 3))
+    first, second, count, features = apart.shape
+    return apart.reshape(first, second, count * features)  # flatten does not know batched gradients
 
 
 def _joined(grads: Sequence[Tensor], count: int, options: Options) -> list[Tensor]:

@@ -6,11 +6,12 @@ from types import ModuleType
 from typing import Any, Final
 
 import torch
+from torch import Tensor
+
 from relakit.ops.native.attention import record_attention
 from relakit.ops.native.extension import EXTENSION, load_extension
 from relakit.ops.native.norm import record_norm
 from relakit.ops.torch_private import parts_for_extension
-from torch import Tensor
 
 _connected: Final[set[ModuleType | None]] = set()
 """One extension, but for tests."""

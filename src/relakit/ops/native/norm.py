@@ -7,13 +7,13 @@ The extension computes a call and records it here. Shapes: the input is ``[..., 
 
 from typing import Any
 
+import torch
+from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-import torch
 from relakit.ops.native.extension import load_extension
 from relakit.ops.precision import wide
 from relakit.ops.torch_private import recorder_of
-from torch import Tensor
 
 
 class Norm(torch.autograd.Function):

@@ -7,10 +7,11 @@ Compilers, tracers, modes and tensor subclasses see attention through them. All 
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from relakit.ops.native.attention import Options, RecordedCall, other_gradients, sum_over_rows
 from relakit.ops.native.connection import connected_extension, empty_output
 from relakit.ops.torch_private import is_batched
-from torch import Tensor
 
 
 @torch.library.custom_op("relakit::rela", mutates_args=(), device_types="cpu")
