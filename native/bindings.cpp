@@ -55,21 +55,21 @@ std::string isa() {
 
 // Never destroyed, nor objects of Python's: they refer to much of torch, and so, in a circle that
 // Python's collector cannot see, to whatever would hold them.
-const relakit::attention::AttentionEntry* attention_entry = nullptr;
+const relakit::attention::Entry* attention_entry = nullptr;
 
 bool connect(const nb::dict& parts) {
-  auto attention = std::make_unique<relakit::attention::AttentionEntry>(parts);
-  if (!attention->torch().can_read()) return false;
+  auto attention = std::make_unique<relakit::attention::Entry>(parts);
+  if (!attention->torch.can_read()) return false;
   attention_entry = attention.release();
   relakit::attention::connect(attention_entry);
-  relakit::norm::connect(new relakit::norm::NormEntry(attention_entry->torch(), parts));
+  relakit::norm::connect(new relakit::norm::NormEntry(attention_entry->torch, parts));
   return true;
 }
 
 bool is_plain(const nb::args& tensors) {
-  if (attention_entry == nullptr || !attention_entry->torch().is_plain()) return false;
+  if (attention_entry == nullptr || !attention_entry->torch.is_plain()) return false;
   for (nb::handle tensor : tensors) {
-    if (!tensor.is_none() && !attention_entry->torch().is_ordinary(tensor)) return false;
+    if (!tensor.is_none() && !attention_entry->torch.is_ordinary(tensor)) return false;
   }
   return true;
 }

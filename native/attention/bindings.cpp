@@ -10,7 +10,7 @@ namespace relakit::attention {
 
 namespace {
 
-const AttentionEntry* entry = nullptr;
+const Entry* entry = nullptr;
 
 // Arguments are positional only: there are many, and looking up names would take as long as a short
 // call does. Each may be None or anything else: the entry looks at it.
@@ -32,12 +32,12 @@ nb::object attention(Any query, Any key, Any value, Any mask, Any dropout, Any i
   arguments.dropout = dropout;
   arguments.is_grouped = enable_gqa.ptr() == Py_True;
   arguments.is_trusted = !keep_bits.is_none();
-  AttentionEntry::Wishes wishes;
+  Wishes wishes;
   wishes.weights = weights;
   wishes.statistics = statistics;
   wishes.backend = backend;
   wishes.keep_bits = keep_bits.ptr() == Py_True;
-  return entry->forward(arguments, wishes);
+  return forward(*entry, arguments, {}, wishes);
 }
 
 // A tuple of one to three tensors; false for anything else.
@@ -64,19 +64,16 @@ nb::object multihead_attention(Any projections, std::int64_t heads, int position
   arguments.scale = Py_None;
   arguments.power = power;
   arguments.dropout = dropout;
-  AttentionEntry::Wishes wishes;
+  Wishes wishes;
   wishes.weights = weights;
   wishes.backend = backend;
-  wishes.gain = gain;
-  wishes.gate = gate;
-  wishes.eps = eps;
-  return entry->forward(arguments, wishes);
+  return forward(*entry, arguments, {gain, gate, eps}, wishes);
 }
 
 // The options are relakit.ops.native.attention.Options, which forward made for autograd.
 nb::object attention_backward(Any grad_output, Any mixed, Any inverse_rms, Any bits, Any options,
                               Any mask, Any threshold, Any gain, Any gate, Any tensors,
-                              bool threshold_gradient, bool is_trusted) {
+                              bool wants_threshold, bool is_trusted) {
   CallArguments arguments;
   if (entry == nullptr || !take_tensors(tensors, arguments)) return nb::none();
   const auto option = [&](Py_ssize_t i) {
@@ -94,12 +91,8 @@ nb::object attention_backward(Any grad_output, Any mixed, Any inverse_rms, Any b
   arguments.dropout = dropout;
   arguments.is_grouped = true;
   arguments.is_trusted = is_trusted;
-  AttentionEntry::Wishes wishes;
-  wishes.gain = gain;
-  wishes.gate = gate;
-  wishes.eps = nb::cast<double>(option(7));
-  wishes.threshold_gradient = threshold_gradient;
-  return entry->backward(arguments, grad_output, {mixed, inverse_rms, bits}, wishes);
+  return backward(*entry, arguments, {gain, gate, nb::cast<double>(option(7))},
+                  {mixed, inverse_rms, bits}, grad_output, wants_threshold);
 }
 
 // A function of Python's whose arguments may all be None.
@@ -110,7 +103,7 @@ void define(nb::module_& m, const char* name, nb::object (*function)(Arguments..
 
 }  // namespace
 
-void connect(const AttentionEntry* connected) { entry = connected; }
+void connect(const Entry* connected) { entry = connected; }
 
 // Signatures for type checkers, and the documentation, are in src/relakit/_native.pyi.
 void bind(nb::module_& m) {

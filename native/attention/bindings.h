@@ -4,10 +4,10 @@
 
 namespace relakit::attention {
 
-class AttentionEntry;
+struct Entry;
 
 // Put the functions for attention into the module. They return None until they are connected.
 void bind(nanobind::module_& m);
-void connect(const AttentionEntry* entry);
+void connect(const Entry* entry);
 
 }  // namespace relakit::attention

@@ -93,12 +93,13 @@ bool read_projections(const Torch& torch, const CallArguments& arguments, Proble
       return false;
     }
   }
-  const auto place = [&](int tensor, std::int64_t part) {
-    return place_in<View>(tensors[tensor], layout, p.dtype, part * features, p.dim);
+  const auto place = [&](const ProjectedParts::Part& where) {
+    return place_in<View>(tensors[where.tensor], layout, p.dtype, where.part * features, p.dim);
   };
-  p.query = place(0, 0);
-  p.key = count == 1 ? place(0, 1) : place(1, 0);
-  p.value = count == 1 ? place(0, 2) : count == 2 ? place(1, 1) : place(2, 0);
+  const ProjectedParts parts = parts_of(count);
+  p.query = place(parts.query);
+  p.key = place(parts.key);
+  p.value = place(parts.value);
   return true;
 }
 

@@ -28,6 +28,18 @@ struct Layout {
   bool is_projected() const { return heads != 0; }
 };
 
+// Where query, key and value are in one, two or three projections: which tensor, and which part of it.
+struct ProjectedParts {
+  struct Part {
+    int tensor, part;
+  } query, key, value;
+};
+inline ProjectedParts parts_of(int count) {
+  return count == 1   ? ProjectedParts{{0, 0}, {0, 1}, {0, 2}}
+         : count == 2 ? ProjectedParts{{0, 0}, {1, 0}, {1, 1}}
+                      : ProjectedParts{{0, 0}, {1, 0}, {2, 0}};
+}
+
 // Arguments as they come, None included.
 struct CallArguments {
   nanobind::handle tensors[3];  // query, key, value; or projections

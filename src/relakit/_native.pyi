@@ -96,7 +96,7 @@ def attention_backward(
     gain: Tensor | None,
     gate: Tensor | None,
     tensors: tuple[Tensor, ...],
-    threshold_gradient: bool,
+    wants_threshold: bool,
     is_trusted: bool,
     /,
 ) -> tuple[Tensor | None, ...] | None:
