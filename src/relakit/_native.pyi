@@ -222,8 +222,9 @@ class PackedLayerNorm:
 class PackedAttention:
     """One attention: ``input`` gives query, key and value, or in cross-attention the query alone.
 
-    ``memory`` gives key and value in cross-attention. Gain and gate are those of RMSNorm; address
-    0: none. The last argument is the norm of the residual connection.
+    ``memory`` gives key and value in cross-attention. Softmax ignores thresholds ``[heads]``, power
+    and length exponent. Gain and gate are those of RMSNorm. Address 0: none. The last argument is
+    the norm of the residual connection.
     """
 
     def __init__(
@@ -232,6 +233,10 @@ class PackedAttention:
         memory: PackedLinear | None,
         output: PackedLinear,
         is_softmax: bool,
+        thresholds: int,
+        heads: int,
+        power: float,
+        length_exponent: float,
         gain: int,
         gate: int,
         dim: int,

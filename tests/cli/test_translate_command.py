@@ -11,7 +11,7 @@ import pytest
 from model_folders import write_model
 
 import relakit
-from relakit.decode.native_steps import why_not_native
+from relakit.decode.native_engine import why_not_native
 
 LINES = ["A small dog runs.", "", "the old bridge", "über die alte Brücke!"]
 

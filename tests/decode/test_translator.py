@@ -9,7 +9,7 @@ import relakit
 import torch
 from relakit.data.tokenizer import learn_tokenizer
 from relakit.decode import Translator
-from relakit.decode.native_steps import why_not_native
+from relakit.decode.native_engine import why_not_native
 from relakit.decode.translator import choose_dtype, plan_batches
 
 LINES = ["A small dog runs.", "", "the old bridge", "  \t", "A dog", "über die alte Brücke!"]

@@ -44,4 +44,4 @@ def evaluate_alignment(
     for attention in capture_cross_attention(model, tokens, batch_tokens=batch_tokens):
         one = encoded.take(attention.index)
         counts.add(attention, one.pair, one.pair.gold, one.source_words, one.target_words)
-    return counts.report(config.cross_attention)
+    return counts.report(config.attention("cross"))

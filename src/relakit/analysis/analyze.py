@@ -176,7 +176,7 @@ class _Analysis:
     def _alignment_report(self) -> AlignmentReport | None:
         if not self.alignment.pairs:
             return None
-        return self.alignment.report(self.config.cross_attention)
+        return self.alignment.report(self.config.attention("cross"))
 
 
 def _classes(encoded: EncodedPair[AnalysisPair]) -> list[str | None]:

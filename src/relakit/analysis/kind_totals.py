@@ -10,7 +10,6 @@ from relakit.analysis.shares import ShareTotal
 from relakit.analysis.sinks import end_key_share, first_key_share
 from relakit.analysis.sparsity import layer_null_share, null_share, zero_share
 from relakit.model import ModelConfig
-from relakit.nn.variants import resolve_attention
 from torch import Tensor
 
 
@@ -27,7 +26,7 @@ class KindTotals:
         self.layer_null = ShareTotal(layers)
         self.first = ShareTotal(layers, config.heads)
         self.end = None if kind == "decoder" else ShareTotal(layers, config.heads)
-        sums_to_one = resolve_attention(self.attention).activation in SUM_TO_ONE
+        sums_to_one = config.attention_spec(kind).activation in SUM_TO_ONE
         self.temperatures: dict[str, float | None] = (
             {"1": None} if sums_to_one else {f"{number:g}": number for number in temperatures}
         )

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import torch
 from relakit.data.tokenizer import BEGIN, END, PAD
-from relakit.decode.candidates import Candidates
-from relakit.decode.steps import DecoderSteps, RunningHypotheses
+from relakit.decode.best_tokens import Candidates
+from relakit.decode.engine import Engine, RunningHypotheses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +199,7 @@ class _Batch:
 
 @torch.inference_mode()
 def beam_search(
-    model: DecoderSteps,
+    model: Engine,
     sources: Sequence[Sequence[int]],
     limits: Sequence[int],
     settings: SearchSettings,

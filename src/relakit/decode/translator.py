@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, get_args
 import torch
 from relakit.data.tokenizer import END, Tokenizer
 from relakit.decode.beam import Ended, SearchSettings, beam_search
-from relakit.decode.selection import choose_steps
+from relakit.decode.choose_engine import choose_engine
 from relakit.model import ModelAbout, Transformer, load_model
 from relakit.model.directory import TOKENIZER_FILE
 
@@ -54,7 +54,7 @@ class Translator:
         self.model = model
         self.tokenizer = tokenizer
         self.about = about or ModelAbout()
-        self._steps = choose_steps(model, in_bytes=in_bytes)
+        self._engine = choose_engine(model, in_bytes=in_bytes)
 
     @classmethod
     def load(
@@ -220,7 +220,7 @@ class Translator:
         # They grow here, as the model keeps them and may be trained later: a tensor made in
         # inference mode could not take part.
         self.model.embedding.position_vectors(max(longest, *limits) + 1)
-        return beam_search(self._steps, [[*source, END] for source in sources], limits, settings)
+        return beam_search(self._engine, [[*source, END] for source in sources], limits, settings)
 
     def _with_text(self, found: list[Ended]) -> list[Hypothesis]:
         texts = self.tokenizer.decode_batch([ended.tokens for ended in found])

@@ -1,4 +1,4 @@
-"""Small models with random weights, for the tests of this folder."""
+"""Small models with random weights, and sentences for them."""
 
 import torch
 from relakit.data.tokenizer import END, PAD

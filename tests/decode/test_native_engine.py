@@ -9,10 +9,10 @@ from random_models import padded, random_model, random_sources
 
 import torch
 from relakit.data.tokenizer import BEGIN, END, PAD
-from relakit.decode.candidates import Candidates
-from relakit.decode.native_steps import NativeHypotheses, NativeSteps, why_not_native
-from relakit.decode.selection import choose_steps
-from relakit.decode.steps import PyTorchSteps
+from relakit.decode.best_tokens import Candidates
+from relakit.decode.choose_engine import choose_engine
+from relakit.decode.native_engine import NativeEngine, NativeHypotheses, why_not_native
+from relakit.decode.torch_engine import TorchEngine
 from relakit.model import Transformer
 from relakit.nn.variants import ATTENTIONS
 from relakit.ops.native import extension
@@ -59,10 +59,10 @@ def ended(sources: list[list[int]]) -> list[list[int]]:
 
 
 @torch.inference_mode()
-def read_all(steps: NativeSteps, sources: list[list[int]], targets: Tensor) -> Tensor:
+def read_all(engine: NativeEngine, sources: list[list[int]], targets: Tensor) -> Tensor:
     """The states of `[batch, target]` tokens, read one at a time with one beam."""
-    running = steps.start(ended(sources), beams=1)
-    states = torch.full((targets.size(0), steps._model.config.dim), math.nan)
+    running = engine.start(ended(sources), beams=1)
+    states = torch.full((targets.size(0), engine._model.config.dim), math.nan)
     found = []
     for column in targets.unbind(1):
         running.step(column, states)
@@ -77,7 +77,7 @@ def test_states_equal_the_model(attention: str, norm_first: bool) -> None:
     sources, targets = random_sources([7, 3, 1]), torch.randint(4, 40, (3, 37))
     with torch.inference_mode():
         expected = model(padded(sources), targets)
-    found = read_all(NativeSteps(model), sources, targets)
+    found = read_all(NativeEngine(model), sources, targets)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -87,7 +87,7 @@ def test_sizes_that_are_no_multiple_of_a_vector(dim: int, heads: int) -> None:
     sources, targets = random_sources([5, 2], 150), torch.randint(4, 150, (2, 5))
     with torch.inference_mode():
         expected = model(padded(sources), targets)
-    found = read_all(NativeSteps(model), sources, targets)
+    found = read_all(NativeEngine(model), sources, targets)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -110,8 +110,8 @@ def test_candidates_equal_those_of_pytorch(options: dict[str, object], threads: 
     sources, beams = ended(random_sources([4, 9, 2], 150)), 3
     tokens, scores = torch.randint(4, 150, (9,)), -torch.rand(3, beams)
     with torch.inference_mode():
-        found = candidates(NativeSteps(model).start(sources, beams), tokens, scores, **options)
-        expected = candidates(PyTorchSteps(model).start(sources, beams), tokens, scores, **options)
+        found = candidates(NativeEngine(model).start(sources, beams), tokens, scores, **options)
+        expected = candidates(TorchEngine(model).start(sources, beams), tokens, scores, **options)
     torch.testing.assert_close(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
     has_chance = expected.scores > -math.inf
     assert torch.equal(found.tokens[has_chance], expected.tokens[has_chance])
@@ -129,7 +129,7 @@ def test_threads_change_nothing(in_bytes: bool) -> None:
         torch.set_num_threads(count)
         try:
             with torch.inference_mode():
-                running = NativeSteps(model, in_bytes=in_bytes).start(sources, 4)
+                running = NativeEngine(model, in_bytes=in_bytes).start(sources, 4)
                 candidates(running, tokens, scores)
                 found.append(candidates(running, tokens, scores))
         finally:
@@ -139,7 +139,7 @@ def test_threads_change_nothing(in_bytes: bool) -> None:
 
 
 class InBytes(nn.Module):
-    """A linear layer as the documentation of `NativeSteps` describes it, in plain PyTorch."""
+    """A linear layer as the documentation of `NativeEngine` describes it, in plain PyTorch."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ def test_weights_in_bytes(attention: str) -> None:
     with torch.inference_mode():
         expected = in_bytes(model)(padded(sources), targets)
         exact = model(padded(sources), targets)
-    found = read_all(NativeSteps(model, in_bytes=True), sources, targets)
+    found = read_all(NativeEngine(model, in_bytes=True), sources, targets)
     # A number between two bytes may be rounded to the other one, so a few may be off by one byte.
     assert float((found - expected).abs().median()) < 1e-5
     error = float((exact - expected).abs().mean())
@@ -183,12 +183,12 @@ def test_scores_of_all_tokens_in_bytes() -> None:
     model = odd_model()
     output = InBytes(model.embedding.weight.detach(), None)
     with torch.inference_mode():
-        steps = NativeSteps(model, in_bytes=True)
-        running = steps.start([[5, END]], 1)
+        engine = NativeEngine(model, in_bytes=True)
+        running = engine.start([[5, END]], 1)
         found = running.candidates(
             torch.tensor([BEGIN]), torch.zeros(1, 1), 150, forbidden=(), must_end=None
         )
-        states = read_all(steps, [[5]], torch.tensor([[BEGIN]]))
+        states = read_all(engine, [[5]], torch.tensor([[BEGIN]]))
         expected = output(states[0]).log_softmax(-1)
     assert sorted(found.tokens[0].tolist()) == list(range(150))
     torch.testing.assert_close(found.scores, expected.gather(1, found.tokens))
@@ -200,9 +200,9 @@ def test_more_rows_than_one_block() -> None:
     sources = ended(random_sources([2 + i % 7 for i in range(130)], 150))
     tokens, scores = torch.randint(4, 150, (390,)), -torch.rand(130, beams)
     with torch.inference_mode():
-        found = candidates(NativeSteps(model).start(sources, beams), tokens, scores)
-        expected = candidates(PyTorchSteps(model).start(sources, beams), tokens, scores)
-        rough = candidates(NativeSteps(model, in_bytes=True).start(sources, beams), tokens, scores)
+        found = candidates(NativeEngine(model).start(sources, beams), tokens, scores)
+        expected = candidates(TorchEngine(model).start(sources, beams), tokens, scores)
+        rough = candidates(NativeEngine(model, in_bytes=True).start(sources, beams), tokens, scores)
     torch.testing.assert_close(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
     assert torch.equal(found.tokens, expected.tokens)
     assert float((rough.scores - expected.scores).abs().max()) < 0.5
@@ -225,30 +225,30 @@ def test_scores_that_are_not_finite(name: str, in_bytes: bool, broken: float) ->
     with torch.no_grad():
         model.get_parameter(name)[3] = broken
     with torch.inference_mode():
-        running = NativeSteps(model, in_bytes=in_bytes).start([[3, END]], 2)
+        running = NativeEngine(model, in_bytes=in_bytes).start([[3, END]], 2)
         with pytest.raises(ValueError, match="not finite"):
             candidates(running, torch.tensor([BEGIN, BEGIN]), torch.zeros(1, 2))
 
 
 @pytest.mark.parametrize("bad", [-1, 150, 10**9])
 def test_tokens_that_the_model_has_not(bad: int) -> None:
-    steps = NativeSteps(odd_model())
+    engine = NativeEngine(odd_model())
     with torch.inference_mode():
         with pytest.raises(ValueError, match=f"token {bad} is not among the model's 150"):
-            steps.start([[5, END], [bad, END]], 2)
-        running = steps.start([[5, END]], 2)
+            engine.start([[5, END], [bad, END]], 2)
+        running = engine.start([[5, END]], 2)
         with pytest.raises(ValueError, match=f"token {bad} is not among"):
             candidates(running, torch.tensor([5, bad]), torch.zeros(1, 2))
 
 
 def test_a_sentence_without_tokens() -> None:
     with pytest.raises(ValueError, match="sentence 2 has no tokens"):
-        NativeSteps(odd_model()).start([[5, END], []], 2)
+        NativeEngine(odd_model()).start([[5, END], []], 2)
 
 
 def test_nothing_left() -> None:
     with torch.inference_mode():
-        running = NativeSteps(odd_model()).start([[5, END]], 2)
+        running = NativeEngine(odd_model()).start([[5, END]], 2)
         candidates(running, torch.tensor([5, 6]), torch.zeros(1, 2))
         running.keep([])
         found = candidates(running, torch.empty(0, dtype=torch.int64), torch.zeros(0, 2))
@@ -259,22 +259,22 @@ def test_scores_need_not_be_contiguous() -> None:
     tokens, scores = torch.randint(4, 150, (6,)), -torch.rand(3, 2)
     sources = ended(random_sources([4, 9], 150))
     with torch.inference_mode():
-        steps = NativeSteps(odd_model())
-        found = candidates(steps.start(sources, 3), tokens, scores.t())
-        expected = candidates(steps.start(sources, 3), tokens, scores.t().contiguous())
+        engine = NativeEngine(odd_model())
+        found = candidates(engine.start(sources, 3), tokens, scores.t())
+        expected = candidates(engine.start(sources, 3), tokens, scores.t().contiguous())
     assert all(map(torch.equal, found, expected))
 
 
 def test_weights_are_those_of_when_it_was_made() -> None:
     model, sources = odd_model(), random_sources([6, 3], 150)
     targets = torch.randint(4, 150, (2, 4))
-    steps = NativeSteps(model)
-    before = read_all(steps, sources, targets)
+    engine = NativeEngine(model)
+    before = read_all(engine, sources, targets)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2)
     model.to(torch.bfloat16)
-    assert torch.equal(read_all(steps, sources, targets), before)
+    assert torch.equal(read_all(engine, sources, targets), before)
 
 
 def test_beams_and_sentences_that_come_and_go() -> None:
@@ -284,7 +284,7 @@ def test_beams_and_sentences_that_come_and_go() -> None:
     sources = random_sources([6, 2, 4, 5])
     kept, prefixes = [0, 1, 2, 3], torch.empty(4, beams, 0, dtype=torch.int64)
     with torch.inference_mode():
-        running = NativeSteps(model).start(ended(sources), beams)
+        running = NativeEngine(model).start(ended(sources), beams)
         for step in range(36):  # so that memory has to grow
             tokens = torch.randint(4, 40, (len(kept), beams, 1), generator=generator)
             prefixes = torch.cat([prefixes, tokens], dim=2)
@@ -325,14 +325,14 @@ def test_parts_of_other_precision_are_not_served() -> None:
 
 class TestChoice:
     def test_native_where_it_can(self) -> None:
-        assert isinstance(choose_steps(random_model()), NativeSteps)
+        assert isinstance(choose_engine(random_model()), NativeEngine)
 
     def test_pytorch_elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert isinstance(choose_steps(random_model("sparsemax")), PyTorchSteps)
-        assert isinstance(choose_steps(random_model().bfloat16()), PyTorchSteps)
+        assert isinstance(choose_engine(random_model("sparsemax")), TorchEngine)
+        assert isinstance(choose_engine(random_model().bfloat16()), TorchEngine)
         monkeypatch.setenv(extension.BACKEND_VARIABLE, "reference")
-        assert isinstance(choose_steps(random_model()), PyTorchSteps)
+        assert isinstance(choose_engine(random_model()), TorchEngine)
 
     def test_bytes_only_in_native(self) -> None:
         with pytest.raises(ValueError, match=r"int8 needs .* encoder attention is 'sparsemax'"):
-            choose_steps(random_model("sparsemax"), in_bytes=True)
+            choose_engine(random_model("sparsemax"), in_bytes=True)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torch
-from relakit.decode.candidates import (
+from relakit.decode.best_tokens import (
     CHUNK,
     OutputLayer,
     allow_only,
