@@ -20,7 +20,8 @@ def read_all(model: Transformer, targets: Tensor, memory: Memory) -> Tensor:
 
 def step(model: Transformer, tokens: Tensor, cache: DecoderCache) -> Tensor:
     """The states after another token ``[batch, beams]``."""
-    return model.decoder.step(model.embedding.at(cache.steps, tokens), cache)
+    states = model.decoder.step(model.embedding.at(cache.steps, tokens.flatten()), cache)
+    return states.view(*tokens.shape, -1)
 
 
 @pytest.mark.parametrize(("name", "norm_first"), VARIANTS)

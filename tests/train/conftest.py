@@ -4,10 +4,13 @@ import random
 from pathlib import Path
 
 import pytest
+from small_runs import recipe_of, weights
 
+import torch
 from relakit.data.corpus import ParallelFiles
 from relakit.data.prepare import PrepareSettings, prepare
 from relakit.data.prepared import PreparedCorpus
+from relakit.train.run import run_training
 
 WORDS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 
@@ -36,3 +39,13 @@ def corpus(text_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepa
     }
     prepare(files, folder, settings=PrepareSettings(vocab_size=300))
     return PreparedCorpus.load(folder)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(
+    corpus: PreparedCorpus, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, torch.Tensor]:
+    """The weights of a run that nobody stops."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "run"
+    run_training(recipe_of(corpus), folder)
+    return weights(folder)

@@ -64,10 +64,10 @@ class DecoderCache:
         return self._ancestors[:, None, :, :end]
 
     def append(self, layer: int, rows: Tensor) -> Tensor:
-        """Add a step's ``[batch, beams, width]`` to a layer; returns all its rows."""
+        """Add a step's ``[batch * beams, width]`` to a layer; returns ``[batch, rows, width]``."""
         end = self.steps * self.beams
         buffer = self._target[layer]
-        buffer[:, end - self.beams : end].copy_(rows)
+        buffer[:, end - self.beams : end].copy_(rows.view(self.batch, self.beams, -1))
         return buffer[:, :end]
 
     def reorder(self, parents: Tensor) -> None:

@@ -16,6 +16,7 @@ from relakit.model.config import AttentionKind, ModelConfig
 from relakit.model.decoder_cache import DecoderCache
 from relakit.nn.variants import build_norm
 from relakit.ops.attention import attention as attend
+from relakit.ops.precision import without_autocast
 from torch import Tensor, nn
 
 PADDING = 0
@@ -180,7 +181,7 @@ class Decoder(nn.Module):
         )
 
     def step(self, x: Tensor, cache: DecoderCache) -> Tensor:
-        """Read another token of each beam: ``[batch, beams, dim]`` to the same shape."""
+        """Read another token of each beam: ``[rows, dim]`` to the same shape."""
         mask = cache.begin_step()
         for index, layer in enumerate(self.layers):
             assert isinstance(layer, DecoderLayer)
@@ -212,7 +213,7 @@ class DecoderLayer(nn.Module):
         """Read another token of each beam; the beams of a sentence are queries side by side.
 
         Args:
-            x: ``[batch, beams, dim]``.
+            x: ``[rows, dim]``.
             index: which of the decoder's layers this is.
             cache: gets this layer's new keys and values.
             mask: which rows of the cache each beam may see.
@@ -341,22 +342,24 @@ class Attention(nn.Module):
     def mix(
         self, x: Tensor, rows: Tensor, mask: Tensor | None, *, is_causal: bool = False
     ) -> Tensor:
-        """Attend from ``x`` to keys and values: ``[batch, queries, dim]``.
+        """Attend from ``x`` to keys and values; returns the shape of ``x``.
 
         Args:
-            x: ``[batch, queries, dim]``.
+            x: ``[batch, queries, dim]``, or ``[batch * queries, dim]``.
             rows: keys beside values, ``[batch, keys, 2 * dim]``.
             mask: broadcasts to ``[batch, heads, queries, keys]``; True = attend.
             is_causal: attend to what came before alone.
         """
         spec = self.spec
-        key, value = self._split(rows, 2)  # [batch, heads, keys, head]
-        (query,) = self._split(self.query(x), 1)  # [batch, heads, queries, head]
+        batch, keys, _ = rows.shape
+        # [batch, keys, 2, heads, head] to key and value, [batch, heads, keys, head]
+        key, value = rows.view(batch, keys, 2, self.heads, -1).transpose(1, 3).unbind(2)
+        query = self.query(x).view(batch, -1, self.heads, key.size(3)).transpose(1, 2)
         dtype = query.dtype
         mixing_dtype = self.mixing_dtype(query)
         if mixing_dtype != dtype:
-            query, key, value = (t.to(mixing_dtype) for t in (query, key, value))
-        with torch.autocast(query.device.type, enabled=False):
+            query, key, value = (x.to(mixing_dtype) for x in (query, key, value))
+        with without_autocast(query):
             mixed = attend(
                 query,
                 key,
@@ -370,10 +373,5 @@ class Attention(nn.Module):
                 length_exponent=spec.length_exponent,
             ).transpose(1, 2)
             mixed = mixed.flatten(2) if self.norm is None else self.norm(mixed, heads_apart=True)
-        output: Tensor = self.output(mixed.to(dtype))
+        output: Tensor = self.output(mixed.to(dtype).view(x.shape))
         return output
-
-    def _split(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
-        """``[batch, positions, parts * dim]`` to parts ``[batch, heads, positions, head]``."""
-        batch, positions, _ = x.shape
-        return x.view(batch, positions, parts, self.heads, -1).transpose(1, 3).unbind(2)
