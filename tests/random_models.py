@@ -3,11 +3,12 @@
 import torch
 from relakit.data.tokenizer import END, PAD
 from relakit.model import ModelConfig, Transformer
+from relakit.nn.variants import AttentionSpec
 from torch import nn
 
 
 def random_model(
-    attention: str = "rela-g",
+    attention: str | AttentionSpec = "rela-g",
     *,
     vocabulary: int = 40,
     seed: int = 0,

@@ -1,8 +1,10 @@
 """Encoder and decoder in C++ against the model in PyTorch, for every instruction set here."""
 
 import copy
+import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from random_models import padded, random_model, random_sources
@@ -14,7 +16,7 @@ from relakit.decode.choose_engine import choose_engine
 from relakit.decode.native_engine import NativeEngine, NativeHypotheses, why_not_native
 from relakit.decode.torch_engine import TorchEngine
 from relakit.model import Transformer
-from relakit.nn.variants import ATTENTIONS
+from relakit.nn.variants import ATTENTIONS, AttentionSpec
 from relakit.ops.native import extension
 from torch import Tensor, nn
 
@@ -24,6 +26,11 @@ except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
 SERVED = ["softmax", "relu", "relu-rms", "rela-i", "rela-g"]
+SERVED_SPECS = [
+    AttentionSpec(threshold="learned", power=2.0),
+    AttentionSpec(threshold=0.2, power=1.5, gate=False),
+    AttentionSpec(length_exponent=0.5, norm="none"),
+]
 
 
 @pytest.fixture(params=KERNELS, autouse=True)
@@ -70,9 +77,11 @@ def read_all(engine: NativeEngine, sources: list[list[int]], targets: Tensor) ->
     return torch.stack(found, dim=1)
 
 
-@pytest.mark.parametrize("norm_first", [False, True])
-@pytest.mark.parametrize("attention", SERVED)
-def test_states_equal_the_model(attention: str, norm_first: bool) -> None:
+@pytest.mark.parametrize(
+    ("attention", "norm_first"),
+    [*itertools.product(SERVED, (False, True)), *itertools.product(SERVED_SPECS, (False,))],
+)
+def test_states_equal_the_model(attention: str | AttentionSpec, norm_first: bool) -> None:
     model = random_model(attention, norm_first=norm_first)
     sources, targets = random_sources([7, 3, 1]), torch.randint(4, 40, (3, 37))
     with torch.inference_mode():
@@ -314,6 +323,14 @@ def test_which_attention_is_served(attention: str) -> None:
             f"{kind} attention is {attention!r}" for kind in ("encoder", "decoder", "cross")
         ]
         assert reasons == expected
+
+
+@pytest.mark.parametrize("spec", SERVED_SPECS, ids=str)
+def test_which_specs_are_served(spec: AttentionSpec) -> None:
+    assert why_not_native(random_model(spec)) == []
+    reasons = why_not_native(random_model(replace(spec, norm="layer")))
+    assert len(reasons) == 3
+    assert reasons[0].startswith('encoder attention is \'{ activation = "relu", norm = "layer"')
 
 
 def test_parts_of_other_precision_are_not_served() -> None:

@@ -6,10 +6,18 @@ from random_models import padded, random_model, random_sources
 import torch
 from relakit.model import Memory, Transformer
 from relakit.model.decoder_cache import FIRST_CAPACITY, DecoderCache
-from relakit.nn.variants import ATTENTIONS
+from relakit.nn.variants import ATTENTIONS, AttentionSpec
 from torch import Tensor
 
-VARIANTS = [(name, norm_first) for name in ATTENTIONS for norm_first in (False, True)]
+SPECS = [
+    AttentionSpec(threshold="learned", power=2.0),
+    AttentionSpec(threshold=0.1, length_exponent=0.5, norm="none"),
+    AttentionSpec(activation="softpick", norm="layer"),
+]
+VARIANTS = [
+    *[(name, norm_first) for name in ATTENTIONS for norm_first in (False, True)],
+    *[(spec, False) for spec in SPECS],
+]
 
 
 def read_all(model: Transformer, targets: Tensor, memory: Memory) -> Tensor:
@@ -25,7 +33,7 @@ def step(model: Transformer, tokens: Tensor, cache: DecoderCache) -> Tensor:
 
 
 @pytest.mark.parametrize(("name", "norm_first"), VARIANTS)
-def test_steps_equal_the_decoder(name: str, norm_first: bool) -> None:
+def test_steps_equal_the_decoder(name: str | AttentionSpec, norm_first: bool) -> None:
     model = random_model(name, norm_first=norm_first)
     targets = torch.randint(4, 40, (3, FIRST_CAPACITY + 5))  # so that the cache has to grow
     with torch.inference_mode():

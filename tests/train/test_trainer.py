@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 from small_runs import MODEL, TRAINING, as_toml, assert_same, recipe_of, weights
 
+import relakit
 import torch
 from relakit.data.corpus import ParallelFiles
 from relakit.data.prepare import prepare
 from relakit.data.prepared import PreparedCorpus
+from relakit.decode.native_engine import why_not_native
 from relakit.model import load_model
+from relakit.ops.native.extension import BACKEND_VARIABLE, why_unavailable
 from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import make_recipe
@@ -47,6 +50,32 @@ def test_learns(corpus: PreparedCorpus, tmp_path: Path) -> None:
     ]
     assert [e["update"] for e in log if e["kind"] == "update"] == list(range(1, 301))
     assert [e["update"] for e in log if e["kind"] == "validation"] == [100, 200, 300]
+
+
+def test_learned_thresholds_train_save_and_translate(
+    corpus: PreparedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = {"threshold": "learned", "power": 2, "length_exponent": 0.5}
+    run_training(recipe_of(corpus, model={"attention": table}), tmp_path / "run")
+    folder = tmp_path / "run" / "model"
+    written = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert written["version"] == 1
+    assert written["model"]["cross_attention"]["threshold"] == "learned"
+    thresholds = [x for name, x in weights(tmp_path / "run").items() if name.endswith("threshold")]
+    assert len(thresholds) == 3
+    assert all(bool((x != 0).all()) for x in thresholds), "they start at 0"
+
+    sources = [corpus.split("test").source(i).tolist() for i in range(8)]
+    in_cpp = relakit.load(folder)
+    assert why_unavailable() or why_not_native(in_cpp.model) == []
+    monkeypatch.setenv(BACKEND_VARIABLE, "reference")
+    in_torch = relakit.load(folder)
+    found, expected = (
+        [hypotheses[0] for hypotheses in translator.translate_ids(sources)]
+        for translator in (in_cpp, in_torch)
+    )
+    assert [one.tokens for one in found] == [one.tokens for one in expected]
+    assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-4)
 
 
 def test_same_seed_same_weights(

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 
 def why_not_native(model: Transformer) -> list[str]:
-    """Reasons why `NativeEngine` cannot serve this model; none: it can."""
+    """Why `NativeEngine` cannot serve this model; an empty list if it can."""
     reasons = list(why_unavailable())
     devices = {parameter.device for parameter in model.parameters()}
     dtypes = {parameter.dtype for parameter in model.parameters()}
@@ -47,8 +47,8 @@ class NativeEngine:
 
     Args:
         model: on the CPU, in float32; see `why_not_native`.
-        in_bytes: weights of one byte each, with a scale for each output; what is multiplied with
-            them is rounded to bytes too, with a scale for each row.
+        in_bytes: weights of one byte each, with a scale for each output; what they are multiplied
+            with is rounded to bytes too, with a scale for each row.
     """
 
     def __init__(self, model: Transformer, *, in_bytes: bool = False) -> None:

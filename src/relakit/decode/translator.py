@@ -118,8 +118,8 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         """The ``nbest`` translations of each text, best first; None: all of the beam.
 
-        Other arguments as for `translate`. A text may have fewer: an empty one has one, and there
-        may be no more hypotheses than that.
+        Other arguments as for `translate`. A text may have fewer: an empty one has one, and a short
+        one may not have that many hypotheses.
         """
         if isinstance(texts, str):
             raise ValueError("texts must be a list of sentences, got a single string")
@@ -156,7 +156,7 @@ class Translator:
         settings = SearchSettings(
             beam=beam, length_penalty=length_penalty, max_length=max_length, nbest=nbest
         )
-        plan_batches([], batch_tokens)  # so that a wrong number is found before the first line
+        plan_batches([], batch_tokens)  # raises for a bad number before the first line is read
 
         def found() -> Iterator[list[Hypothesis]]:
             iterator = iter(lines)
@@ -217,8 +217,8 @@ class Translator:
     ) -> list[list[Ended]]:
         longest = max(len(source) for source in sources) + 1
         limits = [settings.limit(len(source)) for source in sources]
-        # They grow here, as the model keeps them and may be trained later: a tensor made in
-        # inference mode could not take part.
+        # The table of positions grows here, outside of inference mode: the model keeps it, and a
+        # tensor made in inference mode could not take part in training.
         self.model.embedding.position_vectors(max(longest, *limits) + 1)
         return beam_search(self._engine, [[*source, END] for source in sources], limits, settings)
 
@@ -233,8 +233,8 @@ class Translator:
 def plan_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
     """Indices of sentences to translate together, the longest first; without those of length 0.
 
-    The padded size of a batch, with one end-of-sentence token each, is at most ``batch_tokens``,
-    but a batch has one sentence at least.
+    The padded size of a batch, with an end-of-sentence token for each, is at most ``batch_tokens``,
+    but a batch has at least one sentence.
     """
     if batch_tokens < 1:
         raise ValueError(f"a batch must have at least 1 token, got {batch_tokens}")
@@ -256,7 +256,7 @@ def choose_dtype(precision: Precision, device: torch.device) -> torch.dtype:
         raise ValueError(
             f"unknown precision {precision!r}; choose one of {', '.join(get_args(Precision))}"
         )
-    if precision in ("fp32", "int8"):  # what is not in bytes is in float32
+    if precision in ("fp32", "int8"):  # with int8, whatever is not in bytes is in float32
         return torch.float32
     if precision == "bf16":
         return torch.bfloat16

@@ -36,7 +36,7 @@ class Transformer(nn.Module):
     """Encoder and decoder over one vocabulary.
 
     ``model(source, target)`` gives the decoder's states, ``model.logits(states)`` the scores of
-    every next token. Loss and search call them apart, so that neither holds all logits at once.
+    every next token. Loss and search call them separately, so neither holds all logits at once.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -48,10 +48,10 @@ class Transformer(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start anew: Xavier's uniform matrices, zero biases, normal embeddings (dim^-0.5)."""
+        """Start again: Xavier's uniform matrices, zero biases, normal embeddings (dim^-0.5)."""
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
-                # Keys and values share a matrix, but start as they would apart from each other.
+                # Keys and values share a matrix, but start as two matrices would.
                 for part in module.weight.chunk(2 if name.endswith("key_value") else 1):
                     nn.init.xavier_uniform_(part)
                 nn.init.zeros_(module.bias)
@@ -60,8 +60,8 @@ class Transformer(nn.Module):
     def encode(self, source: Tensor) -> Memory:
         """Encode ``[batch, source]`` token ids, each sentence with its end-of-sentence token."""
         mask = source != PADDING
-        # Sentences of one length need no mask, and attention is faster without. On a GPU the
-        # question would make the host wait.
+        # Sentences of one length need no mask, and attention is faster without one. On a GPU,
+        # finding out would make the host wait.
         is_padded = source.is_cuda or not bool(mask.all())
         attention_mask = mask[:, None, None, :] if is_padded else None
         return Memory(self.encoder(self.embedding(source), attention_mask), attention_mask)
@@ -90,7 +90,7 @@ class Embedding(nn.Module):
         self.weight = nn.Parameter(torch.empty(config.vocabulary, config.dim))
         self.scale = math.sqrt(config.dim)
         self.dropout = Dropout(config.dropout)
-        # Computed, so it is no part of the saved model; it grows with the longest sentence.
+        # Not saved, as it can be computed; it grows with the longest sentence.
         self.register_buffer("positions", sinusoids(256, config.dim), persistent=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -249,7 +249,7 @@ class Residual(nn.Module):
         self.norm_first = config.norm_first
 
     def before(self, x: Tensor) -> Tensor:
-        """What the sublayer gets to see."""
+        """The sublayer's input."""
         return self.norm(x) if self.norm_first else x
 
     def forward(self, x: Tensor, added: Tensor) -> Tensor:
@@ -261,8 +261,8 @@ class Residual(nn.Module):
 class Dropout(nn.Module):
     """Dropout whose random numbers cost a fraction of `nn.Dropout`'s on a CPU.
 
-    PyTorch draws a number of 32 bits for each element there, one after the other; this splits one
-    of 64 bits into four. The probability is rounded to a multiple of 2^-16.
+    PyTorch draws 32 random bits for each element there, one after the other; this splits 64 bits
+    into four. The probability is rounded to a multiple of 2^-16.
     """
 
     def __init__(self, probability: float) -> None:
@@ -348,7 +348,7 @@ class Attention(nn.Module):
             x: ``[batch, queries, dim]``, or ``[batch * queries, dim]``.
             rows: keys beside values, ``[batch, keys, 2 * dim]``.
             mask: broadcasts to ``[batch, heads, queries, keys]``; True = attend.
-            is_causal: attend to what came before alone.
+            is_causal: attend only to what came before.
         """
         spec = self.spec
         batch, keys, _ = rows.shape

@@ -1,4 +1,4 @@
-"""The corpus of a recipe: prepared already, or prepared now into the run's own folder."""
+"""The corpus of a recipe: prepared before, or now, in the run's own folder."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from relakit.train.recipe import DataSection
 def open_corpus(
     data: DataSection, folder: Path, *, progress: Progress | None = None
 ) -> PreparedCorpus:
-    """Open the recipe's corpus; text that is not prepared yet is, into ``folder``."""
+    """Open the recipe's corpus; if it is text, prepare it in ``folder`` first."""
     if data.prepared is not None:
         corpus = PreparedCorpus.load(data.prepared)
     else:

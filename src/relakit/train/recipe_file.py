@@ -31,8 +31,9 @@ def load_recipe(name_or_path: str, settings: Iterable[str] = ()) -> Recipe:
 
     Args:
         name_or_path: ``multi30k-small``, or a path that ends in ``.toml``.
-        settings: such as ``training.epochs=3``: they replace what the recipe says. Values are
-            written as in TOML; quotes around words may be left out.
+        settings: replace what the recipe says: ``training.epochs=3``. Values are written as in
+            TOML; quotes around words may be left out. ``model.attention.power=2`` changes one field
+            of an attention, whether the recipe has a table or a name.
     """
     where, text = _read(name_or_path)
     try:
@@ -97,7 +98,7 @@ def _value(text: str) -> Any:
 
 
 def _explain(error: Any) -> str:
-    """One of pydantic's errors in our words."""
+    """One of pydantic's errors, in our words."""
     parts = [str(part) for part in error["loc"]]
     key = ".".join(parts)
     if error["type"] == "extra_forbidden":

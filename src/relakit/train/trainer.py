@@ -85,7 +85,7 @@ class Trainer:
         if self.state.corpus not in ("", self._fingerprint):
             raise ValueError(
                 f"{self.corpus.folder} is not the corpus that {found[-1].folder} was trained on; "
-                "a run is resumed with the corpus that it was begun with"
+                "a resumed run keeps the corpus it was started with"
             )
         self.state.corpus = self._fingerprint
         self.log.resume(self.state.update)
@@ -109,7 +109,7 @@ class Trainer:
             for update in self._updates():
                 ending = self._update(update, step)
                 if ending is not None:
-                    return ending  # the weights are still those of the update before
+                    return ending  # the weights are those of the update before
                 stop = self.world.sum([float(interrupts.signal is not None)])[0] > 0
                 self._validate_if_due(update)
                 ending = self._ending()
@@ -119,7 +119,7 @@ class Trainer:
                 if stop:
                     reason = f"asked to stop after update {update.number:,}"
                     return Ending("stopped", reason, interrupts.signal)
-        raise AssertionError("the plan of updates has no end")
+        raise AssertionError("there is always another update")
 
     def _updates(self) -> Iterator[Update]:
         training, state = self.recipe.training, self.state
@@ -165,7 +165,7 @@ class Trainer:
         return None
 
     def _ending(self) -> Ending | None:
-        """Whether the run is at its end, by what a checkpoint knows: a resumed run agrees."""
+        """Whether the run is at its end, by `RunState` alone: a resumed run agrees."""
         training, state = self.recipe.training, self.state
         if state.has_not_learnt is not None and training.give_up_after:
             return Ending("failed", state.has_not_learnt)
@@ -206,7 +206,7 @@ class Trainer:
         state.has_not_learnt = self._why_give_up(update, scores)
 
     def scores(self, split: str, *, beam: int, sentences: int = 0) -> Scores:
-        """Loss and BLEU of the model as it is; computed by the main process, known to all."""
+        """Loss and BLEU of the model as it is, computed by the main process for all."""
         validation = self.recipe.validation
         loss, bleu, signature = 0.0, math.nan, None
         if self.world.is_main:
@@ -250,7 +250,7 @@ class Trainer:
                 self.optimizer,
                 asdict(self.state),
                 keep=training.keep,
-                # One that only a signal asked for must not change what is averaged in the end.
+                # One that only a signal asked for must not change the average at the end.
                 is_interrupted=not is_due,
             )
             if is_due:
