@@ -75,7 +75,7 @@ SANITIZED := build/sanitize
 SANITIZED_TESTS := tests/ops/test_native.py tests/ops/test_native_results.py \
 	tests/ops/test_direct.py tests/ops/test_usual.py \
 	tests/ops/test_native_norm.py tests/ops/test_native_norm_operators.py \
-	tests/decode/test_native_steps.py
+	tests/decode/test_native_engine.py
 SANITIZERS = $(foreach name,asan ubsan,$(shell $(CXX) -print-file-name=lib$(name).so))
 CMAKE := $(if $(shell command -v cmake),cmake,$(BIN)/cmake)
 

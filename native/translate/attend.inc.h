@@ -72,6 +72,19 @@ void mix(const float* weights, const float* rows, std::int64_t row_stride,
   }
 }
 
+// From scores above the threshold, minus it, to relu's weights.
+void raise_and_divide(const AttendCall& c, float* scores, std::int64_t count) {
+  if (c.power == 2.0f) {
+    for (std::int64_t i = 0; i < count; i++) scores[i] *= scores[i];
+  } else if (c.power != 1.0f) {
+    for (std::int64_t i = 0; i < count; i++) scores[i] = powf(scores[i], c.power);
+  }
+  if (c.length_exponent != 0.0f) {
+    const float divisor = powf(static_cast<float>(c.count), c.length_exponent);
+    for (std::int64_t i = 0; i < count; i++) scores[i] /= divisor;
+  }
+}
+
 void attend(const AttendCall& c) {
   const std::int64_t features = c.heads * c.head;
   // Places of the weights that are not zero. There is a gap, as scores take up whole vectors.
@@ -88,15 +101,18 @@ void attend(const AttendCall& c) {
       softmax(c.scratch, c.count);
       mix(c.scratch, values, c.row_stride, c.places, c.count, c.head, output);
     } else {
+      const float threshold = c.thresholds == nullptr ? 0.0f : c.thresholds[head];
       std::int64_t found = 0;
       for (std::int64_t i = 0; i < c.count; i++) {
-        const float score = c.scale * dot(query, keys + c.places[i] * c.row_stride, c.head);
+        const float score =
+            c.scale * dot(query, keys + c.places[i] * c.row_stride, c.head) - threshold;
         // Always written, but kept only if above zero or NaN: that needs no branch, which would be
         // hard to predict.
         c.scratch[found] = score;
         kept[found] = c.places[i];
         found += !(score <= 0.0f);
       }
+      raise_and_divide(c, c.scratch, found);
       mix(c.scratch, values, c.row_stride, kept, found, c.head, output);
     }
   }

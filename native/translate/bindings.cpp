@@ -20,7 +20,7 @@ namespace relakit::translate {
 
 namespace {
 
-using Address = std::uintptr_t;  // Tensor.data_ptr(); relakit.decode.native_steps keeps it alive
+using Address = std::uintptr_t;  // Tensor.data_ptr(); relakit.decode.native_engine keeps it alive
 using Size = std::int64_t;
 
 template <class T>
@@ -44,14 +44,18 @@ void make_layer_norm(LayerNorm* self, Address gain, Address bias, Size dim, doub
 }
 
 void make_attention(AttentionLayer* self, Linear input, Linear memory, Linear output,
-                    bool is_softmax, Address gain, Address gate, Size dim, double eps,
+                    bool is_softmax, Address thresholds, Size heads, double power,
+                    double length_exponent, Address gain, Address gate, Size dim, double eps,
                     const LayerNorm& residual_norm) {
   new (self) AttentionLayer{std::move(input),
                             std::move(memory),
                             std::move(output),
                             {copied(gain, dim), copied(gate, dim), static_cast<float>(eps)},
                             residual_norm,
-                            is_softmax};
+                            is_softmax,
+                            copied(thresholds, heads),
+                            static_cast<float>(power),
+                            static_cast<float>(length_exponent)};
 }
 
 void make_model(Model* self, Size dim, Size heads, bool norm_first, Address embeddings,
@@ -102,7 +106,8 @@ void bind(nb::module_& m) {
   nb::class_<LayerNorm>(m, "PackedLayerNorm").def("__init__", &make_layer_norm);
   nb::class_<AttentionLayer>(m, "PackedAttention")
       .def("__init__", &make_attention, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(),
-           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+           nb::arg());
   nb::class_<FeedForward>(m, "PackedFeedForward")
       .def("__init__", [](FeedForward* self, Linear inner, Linear outer, const LayerNorm& norm) {
         new (self) FeedForward{std::move(inner), std::move(outer), norm};

@@ -46,9 +46,12 @@ struct AttendCall {
   std::int64_t count = 0;
   std::int64_t heads = 0, head = 0;  // number of heads, and features of each
   float scale = 0.0f;
-  bool is_softmax = false;  // else relu
-  float* output = nullptr;  // [heads * head]
-  float* scratch = nullptr;  // [2 * (count + kPanel)]
+  bool is_softmax = false;  // or else relu, with the next three
+  const float* thresholds = nullptr;  // [heads], subtracted from the scores; null: nothing is
+  float power = 1.0f;                 // of the rectified scores
+  float length_exponent = 0.0f;       // weights are divided by count to this power
+  float* output = nullptr;            // [heads * head]
+  float* scratch = nullptr;           // [2 * (count + kPanel)]
 };
 
 // The kernels for one instruction set.

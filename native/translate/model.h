@@ -29,7 +29,9 @@ struct AttentionLayer {
   Linear output;
   AttentionNorm norm;
   LayerNorm residual_norm;
-  bool is_softmax = false;  // else relu
+  bool is_softmax = false;  // or else relu, with the next three
+  std::vector<float> thresholds;  // of each head; empty: none
+  float power = 1.0f, length_exponent = 0.0f;
 };
 
 struct FeedForward {

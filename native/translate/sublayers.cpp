@@ -167,6 +167,9 @@ AttendCall attend_call(const Model& model, const AttentionLayer& layer) {
   call.head = model.dim / model.heads;
   call.scale = 1.0f / std::sqrt(static_cast<float>(call.head));
   call.is_softmax = layer.is_softmax;
+  call.thresholds = layer.thresholds.empty() ? nullptr : layer.thresholds.data();
+  call.power = layer.power;
+  call.length_exponent = layer.length_exponent;
   return call;
 }
 

@@ -82,7 +82,7 @@ def multihead_attention(
 ) -> Any:
     """Attention over heads that lie side by side, and the norm that follows if there is a gain.
 
-    The arguments are those of `relakit.nn.fused.multihead_in_extension`. Returns as `attention`.
+    The arguments are those of `relakit.nn.fused.attend_and_normalise`. Returns as `attention`.
     """
 
 def attention_backward(
@@ -149,8 +149,9 @@ class PackedLayerNorm:
 class PackedAttention:
     """One attention: ``input`` gives query, key and value, or in cross-attention the query alone.
 
-    ``memory`` gives key and value in cross-attention. Gain and gate are those of RMSNorm; address
-    0: none. The last argument is the norm of the residual connection.
+    ``memory`` gives key and value in cross-attention. Softmax ignores thresholds ``[heads]``, power
+    and length exponent. Gain and gate are those of RMSNorm. Address 0: none. The last argument is
+    the norm of the residual connection.
     """
 
     def __init__(
@@ -159,6 +160,10 @@ class PackedAttention:
         memory: PackedLinear | None,
         output: PackedLinear,
         is_softmax: bool,
+        thresholds: int,
+        heads: int,
+        power: float,
+        length_exponent: float,
         gain: int,
         gate: int,
         dim: int,

@@ -18,7 +18,7 @@ from model_folders import write_model
 
 import relakit
 from relakit.cli import main as cli
-from relakit.decode.native_steps import why_not_native
+from relakit.decode.native_engine import why_not_native
 
 LINES = ["A small dog runs.", "", "the old bridge", "über die alte Brücke!"]
 

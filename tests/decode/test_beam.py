@@ -13,31 +13,32 @@ from relakit.decode.beam import (
     go_on,
     length_penalty,
 )
-from relakit.decode.candidates import Candidates
-from relakit.decode.native_steps import NativeSteps, why_not_native
+from relakit.decode.best_tokens import Candidates
+from relakit.decode.engine import Engine
+from relakit.decode.native_engine import NativeEngine, why_not_native
 from relakit.decode.settings import SearchSettings
-from relakit.decode.steps import DecoderSteps, PyTorchSteps
+from relakit.decode.torch_engine import TorchEngine
 from relakit.model import Transformer
 
-make_steps: type[DecoderSteps] = PyTorchSteps
+make_engine: type[Engine] = TorchEngine
 
 
-@pytest.fixture(autouse=True, params=[PyTorchSteps, NativeSteps])
-def both_kinds_of_steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, params=[TorchEngine, NativeEngine])
+def both_engines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test here is run with both."""
-    if request.param is NativeSteps and (reasons := why_not_native(random_model())):
+    if request.param is NativeEngine and (reasons := why_not_native(random_model())):
         pytest.skip("; ".join(reasons))
-    monkeypatch.setitem(globals(), "make_steps", request.param)
+    monkeypatch.setitem(globals(), "make_engine", request.param)
 
 
 def search(
     model: Transformer, sources: list[list[int]], settings: SearchSettings
 ) -> list[list[Ended]]:
-    if make_steps is NativeSteps and (reasons := why_not_native(model)):
+    if make_engine is NativeEngine and (reasons := why_not_native(model)):
         pytest.skip("; ".join(reasons))
     limits = [settings.limit(len(source)) for source in sources]
     ended = [[*source, END] for source in sources]
-    return beam_search(make_steps(model), ended, limits, settings)
+    return beam_search(make_engine(model), ended, limits, settings)
 
 
 def model_that_ends_at_once() -> Transformer:

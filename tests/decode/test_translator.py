@@ -8,8 +8,10 @@ from random_models import random_model, random_sources
 
 import relakit
 from relakit.data.tokenizer import learn_tokenizer
-from relakit.decode.native_steps import why_not_native
+from relakit.decode.native_engine import why_not_native
 from relakit.decode.translator import Translator, choose_dtype, plan_batches
+from relakit.model import save_model
+from relakit.nn.variants import AttentionSpec
 
 LINES = ["A small dog runs.", "", "the old bridge", "  \t", "A dog", "über die alte Brücke!"]
 
@@ -85,6 +87,20 @@ def test_ids_in_and_out(translator: Translator) -> None:
     assert [[e.tokens for e in ended] for ended in found] == [
         [hypothesis.tokens for hypothesis in hypotheses] for hypotheses in expected
     ]
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"], ids=["C++", "PyTorch"])
+def test_specs_translate_after_loading_as_before(activation: str, tmp_path: Path) -> None:
+    spec = AttentionSpec(activation=activation, threshold="learned", length_exponent=0.5)
+    model = random_model(spec, vocabulary=300)
+    tokenizer = learn_tokenizer(["a b c"] * 9, vocab_size=290)
+    tokenizer.save(tmp_path / "tokenizer.json")
+    save_model(tmp_path / "model", model, tmp_path / "tokenizer.json")
+    sources = random_sources([5, 9], vocabulary=290)
+    before = Translator(model, tokenizer).translate_ids(sources, max_length=9)
+    loaded = relakit.load(tmp_path / "model")
+    assert loaded.model.config.attention_spec("cross") == spec
+    assert loaded.translate_ids(sources, max_length=9) == before
 
 
 def test_translating_does_not_disturb_training() -> None:

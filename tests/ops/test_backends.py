@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 import relakit
-from relakit.nn import multihead
+from relakit.nn import fused
 from relakit.ops import attention as ops_attention
 from relakit.ops import backends
 from relakit.ops.activations import ACTIVATIONS
@@ -40,7 +40,7 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 def take_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choose a backend in every call, also in those that usually go to the kernels directly."""
     monkeypatch.setattr(ops_attention, "_in_extension", lambda *_: None)
-    monkeypatch.setattr(multihead, "multihead_in_extension", lambda *_, **__: None)
+    monkeypatch.setattr(fused, "_in_extension", lambda *_: None)
 
 
 @pytest.fixture

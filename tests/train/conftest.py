@@ -4,10 +4,13 @@ import random
 from pathlib import Path
 
 import pytest
+import torch
+from small_runs import recipe_of, weights
 
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import PrepareSettings, prepare
+from relakit.train.run import run_training
 
 WORDS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 
@@ -36,3 +39,13 @@ def corpus(text_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepa
     }
     prepare(files, folder, settings=PrepareSettings(vocab_size=300))
     return PreparedCorpus.load(folder)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(
+    corpus: PreparedCorpus, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, torch.Tensor]:
+    """The weights of a run that nobody stops."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "run"
+    run_training(recipe_of(corpus), folder)
+    return weights(folder)

@@ -1,10 +1,13 @@
 """Recipes: those that come with relakit, files, settings on the command line, and mistakes."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from relakit.train.recipe_file import describe_recipes, load_recipe, recipe_names
+from relakit.nn.variants import AttentionSpec
+from relakit.train.recipe_file import describe_recipes, load_recipe, make_recipe, recipe_names
 
 GOOD = """
 [data]
@@ -25,6 +28,44 @@ def test_the_recipes_that_come_with_relakit_are_valid(name: str) -> None:
     recipe = load_recipe(name, [] if name == "demo" else ["data.folder=somewhere"])
     assert recipe.description
     recipe.model.config(vocabulary=100)
+
+
+TABLE = """
+[model]
+attention = { threshold = "learned", power = 2 }
+cross_attention = { activation = "softmax", norm = "none" }
+"""
+
+
+def test_an_attention_may_be_a_table(tmp_path: Path) -> None:
+    recipe = load_recipe(write(tmp_path, GOOD + TABLE))
+    config = recipe.model.config(vocabulary=10)
+    learned = AttentionSpec(threshold="learned", power=2)
+    assert config.encoder_attention == config.decoder_attention == learned
+    assert config.cross_attention == "softmax"
+    assert make_recipe(json.loads(recipe.model_dump_json()), "again") == recipe
+
+
+@pytest.mark.parametrize(
+    ("written", "settings", "expected"),
+    [
+        ("", [".threshold=learned"], {"threshold": "learned"}),
+        ('"rela-i"', [".power=2"], {"gate": False, "gain_init": "xavier", "power": 2}),
+        ("{ power = 2 }", [".threshold=0.5"], {"power": 2, "threshold": 0.5}),
+        ("", ["={ norm = 'layer', power = 2 }"], {"norm": "layer", "power": 2}),
+        ("", ["=relu", ".length_exponent=1"], {"norm": "none", "length_exponent": 1}),
+    ],
+)
+@pytest.mark.parametrize("key", ["attention", "encoder_attention"])
+def test_single_fields_of_an_attention_can_be_set(
+    key: str, written: str, settings: list[str], expected: dict[str, Any], tmp_path: Path
+) -> None:
+    text = f"{GOOD}[model]\n{key} = {written}\n" if written else GOOD
+    recipe = load_recipe(write(tmp_path, text), [f"model.{key}{setting}" for setting in settings])
+    config = recipe.model.config(vocabulary=10)
+    assert config.encoder_attention == AttentionSpec(**expected)
+    if key != "attention":
+        assert config.cross_attention == "rela-g"
 
 
 def test_every_recipe_is_described() -> None:
@@ -82,6 +123,11 @@ def test_settings_replace_the_recipes(tmp_path: Path) -> None:
         ("training.epochs=many", r"training\.epochs = 'many'"),
         ("training.label_smoothing=1.0", r"training\.label_smoothing = 1\.0"),
         ("model.attention=softmx", "unknown attention 'softmx'; choose one of softmax"),
+        ("model.attention.treshold=1",
+         r"toml: model\.attention: unknown key treshold \(did you mean threshold\?\); known are"),
+        ("model.cross_attention.norm=rsm",
+         r"toml: model\.cross_attention: unknown norm 'rsm'; choose one of none, rms, layer"),
+        ("model.attention=3", r"model\.attention = 3: an attention is a name or a table"),
         ("model.size=huge", r"model\.size = 'huge': Input should be 'tiny', 'small' or 'base'"),
         ("model.heads=7", "heads must divide dim, got heads=7 and dim=512"),
         ("training.seed=-1", r"training\.seed = -1: Input should be greater than or equal to 0"),
@@ -90,7 +136,7 @@ def test_settings_replace_the_recipes(tmp_path: Path) -> None:
         ("=3", "--set needs key=value"),
         ("training.epochs.x=3", "epochs is a value and has no parts"),
     ],
-)
+)  # fmt: skip
 def test_bad_settings(setting: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
         load_recipe(write(tmp_path, GOOD), [setting])

@@ -1,69 +1,28 @@
-"""Runs: they learn, stop, resume, fail with a verdict, and agree over processes."""
+"""Runs: they learn, fail with a verdict, and agree over processes."""
 
 import json
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import time
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from small_runs import MODEL, TRAINING, as_toml, assert_same, recipe_of, weights
 
+import relakit
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import prepare
+from relakit.decode.native_engine import why_not_native
 from relakit.model import load_model
+from relakit.ops.native.extension import BACKEND_VARIABLE, why_unavailable
 from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import make_recipe
 from relakit.train.run import run_training
 from relakit.train.step import GradientStep, UpdateLoss
-
-MODEL = {
-    "size": "tiny", "dim": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1,
-    "feed_forward": 64,
-}  # fmt: skip
-TRAINING = {
-    "updates": 24, "batch_tokens": 150, "update_tokens": 300, "warmup": 30,
-    "learning_rate_factor": 0.3, "checkpoint_every": 5, "keep": 3, "threads": 1, "device": "cpu",
-}  # fmt: skip
-
-
-def recipe_of(corpus: PreparedCorpus, **changed: Any) -> Recipe:
-    content = {
-        "data": {"prepared": str(corpus.folder)},
-        "model": {**MODEL, **changed.pop("model", {})},
-        "training": {**TRAINING, **changed.pop("training", {})},
-        "validation": {"every": 10, "bleu": False, **changed.pop("validation", {})},
-        **changed,
-    }
-    return make_recipe(content, "test")
-
-
-def weights(folder: Path) -> dict[str, torch.Tensor]:
-    return load_file(folder / "model" / "model.safetensors")
-
-
-def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
-    assert one.keys() == other.keys()
-    for name, tensor in one.items():
-        assert torch.equal(tensor, other[name]), name
-
-
-@pytest.fixture(scope="module")
-def undisturbed(
-    corpus: PreparedCorpus, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, torch.Tensor]:
-    """The weights of a run that nobody stops."""
-    folder = tmp_path_factory.mktemp("undisturbed") / "run"
-    run_training(recipe_of(corpus), folder)
-    return weights(folder)
 
 
 def test_learns(corpus: PreparedCorpus, tmp_path: Path) -> None:
@@ -93,6 +52,32 @@ def test_learns(corpus: PreparedCorpus, tmp_path: Path) -> None:
     assert [e["update"] for e in log if e["kind"] == "validation"] == [100, 200, 300]
 
 
+def test_learned_thresholds_train_save_and_translate(
+    corpus: PreparedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = {"threshold": "learned", "power": 2, "length_exponent": 0.5}
+    run_training(recipe_of(corpus, model={"attention": table}), tmp_path / "run")
+    folder = tmp_path / "run" / "model"
+    written = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert written["version"] == 1
+    assert written["model"]["cross_attention"]["threshold"] == "learned"
+    thresholds = [x for name, x in weights(tmp_path / "run").items() if name.endswith("threshold")]
+    assert len(thresholds) == 3
+    assert all(bool((x != 0).all()) for x in thresholds), "they start at 0"
+
+    sources = [corpus.split("test").source(i).tolist() for i in range(8)]
+    in_cpp = relakit.load(folder)
+    assert why_unavailable() or why_not_native(in_cpp.model) == []
+    monkeypatch.setenv(BACKEND_VARIABLE, "reference")
+    in_torch = relakit.load(folder)
+    found, expected = (
+        [hypotheses[0] for hypotheses in translator.translate_ids(sources)]
+        for translator in (in_cpp, in_torch)
+    )
+    assert [one.tokens for one in found] == [one.tokens for one in expected]
+    assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-4)
+
+
 def test_same_seed_same_weights(
     corpus: PreparedCorpus, undisturbed: dict[str, torch.Tensor], tmp_path: Path
 ) -> None:
@@ -101,96 +86,6 @@ def test_same_seed_same_weights(
     run_training(recipe_of(corpus, training={"seed": 2}), tmp_path / "other")
     other = weights(tmp_path / "other")
     assert not torch.equal(other["embedding.weight"], undisturbed["embedding.weight"])
-
-
-def test_a_longer_run_goes_on_where_a_shorter_one_ended(
-    corpus: PreparedCorpus, undisturbed: dict[str, torch.Tensor], tmp_path: Path
-) -> None:
-    run_training(recipe_of(corpus, training={"updates": 15}), tmp_path / "run")
-    run_training(recipe_of(corpus), tmp_path / "run", resume=True)
-    assert_same(weights(tmp_path / "run"), undisturbed)
-
-
-COMMAND = (sys.executable, "-c", "from relakit.cli.main import main; main()", "train")
-
-
-def start(corpus: PreparedCorpus, folder: Path, *more: str) -> subprocess.Popen[str]:
-    """The same run as a command of its own."""
-    recipe = folder.parent / "recipe.toml"
-    recipe.write_text(_toml(recipe_of(corpus)), encoding="utf-8")
-    return subprocess.Popen(
-        [*COMMAND, str(recipe), "--out", str(folder), *more],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-
-
-def _toml(recipe: Recipe) -> str:
-    lines = []
-    for section, content in recipe.model_dump(mode="json", exclude_none=True).items():
-        if isinstance(content, dict):
-            lines.append(f"[{section}]")
-            lines += [f"{key} = {json.dumps(value)}" for key, value in content.items()]
-    return "\n".join(lines)
-
-
-def wait_for_update(folder: Path, update: int, process: subprocess.Popen[str]) -> None:
-    """Until the log knows of an update."""
-    log = folder / "log.jsonl"
-    while not log.exists() or log.read_text(encoding="utf-8").count('"kind": "update"') < update:
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.01)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("update", [3, 12, 17])
-def test_killed_and_resumed(
-    corpus: PreparedCorpus, undisturbed: dict[str, torch.Tensor], tmp_path: Path, update: int
-) -> None:
-    """kill -9 leaves no time for anything; the resumed run still ends with the same bits."""
-    folder = tmp_path / "run"
-    process = start(corpus, folder)
-    wait_for_update(folder, update, process)
-    process.kill()
-    process.communicate()
-    assert not (folder / "model").exists()
-    resumed = start(corpus, folder, "--resume")
-    _, errors = resumed.communicate(timeout=120)
-    assert resumed.returncode == 0, errors
-    assert_same(weights(folder), undisturbed)
-    log = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()
-    updates = [e["update"] for e in map(json.loads, log) if e["kind"] == "update"]
-    assert updates == list(range(1, 25))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"]
-)
-def test_stopped_by_a_signal_and_resumed(
-    corpus: PreparedCorpus,
-    undisturbed: dict[str, torch.Tensor],
-    tmp_path: Path,
-    number: signal.Signals,
-    status: int,
-) -> None:
-    folder = tmp_path / "run"
-    process = start(corpus, folder)
-    wait_for_update(folder, 7, process)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == status, errors
-    assert f"relakit train --resume --out {folder}" in errors
-    assert json.loads((folder / "result.json").read_text())["verdict"] == "stopped"
-    checkpoints = sorted(path.name for path in (folder / "checkpoints").iterdir())
-    assert any(name.startswith("interrupted-") for name in checkpoints)
-    resumed = subprocess.run(
-        [*COMMAND, "--resume", "--out", str(folder)], capture_output=True, text=True, check=False
-    )
-    assert resumed.returncode == 0, resumed.stderr
-    assert_same(weights(folder), undisturbed)
 
 
 @pytest.mark.slow
@@ -229,7 +124,7 @@ def test_two_processes_with_long_sentences(corpus: PreparedCorpus, tmp_path: Pat
 def run_on_two_processes(recipe: Recipe, folder: Path) -> None:
     """``relakit train`` under torchrun, into ``folder / "run"``."""
     path, script = folder / "recipe.toml", folder / "train.py"
-    path.write_text(_toml(recipe), encoding="utf-8")
+    path.write_text(as_toml(recipe), encoding="utf-8")
     script.write_text("from relakit.cli.main import main; main()\n", encoding="utf-8")
     run = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
@@ -292,19 +187,6 @@ def test_patience(corpus: PreparedCorpus, tmp_path: Path) -> None:
     assert_same(weights(tmp_path / "run"), before)
 
 
-def test_a_folder_that_holds_a_run_is_not_overwritten(
-    corpus: PreparedCorpus, tmp_path: Path
-) -> None:
-    recipe = recipe_of(corpus, training={"updates": 2})
-    run_training(recipe, tmp_path / "run")
-    with pytest.raises(FileExistsError, match="holds a run already; go on with it by --resume"):
-        run_training(recipe, tmp_path / "run")
-    with pytest.raises(ValueError, match=r"trained with model\.dim = 32, the recipe says 64"):
-        run_training(recipe_of(corpus, model={"dim": 64}), tmp_path / "run", resume=True)
-    with pytest.raises(ValueError, match=r"has no recipe\.json, so there is nothing to resume"):
-        run_training(None, tmp_path / "nothing", resume=True)
-
-
 def test_a_run_that_did_not_begin_is_no_obstacle(text_folder: Path, tmp_path: Path) -> None:
     content = {
         "data": {"folder": str(tmp_path / "typo"), "vocab_size": 280},
@@ -317,39 +199,6 @@ def test_a_run_that_did_not_begin_is_no_obstacle(text_folder: Path, tmp_path: Pa
     content["data"]["folder"] = str(text_folder)
     result, _ = run_training(make_recipe(content, "test"), tmp_path / "run")
     assert result.verdict == "finished"
-
-
-def test_another_corpus_is_not_gone_on_with(corpus: PreparedCorpus, tmp_path: Path) -> None:
-    folder = tmp_path / "corpus"
-    shutil.copytree(corpus.folder, folder)
-    recipe = recipe_of(PreparedCorpus.load(folder), training={"updates": 2})
-    run_training(recipe, tmp_path / "run")
-    document = folder / "corpus.json"
-    document.write_text(document.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"is not the corpus that .*update-0000002 was trained on"):
-        run_training(recipe, tmp_path / "run", resume=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("state.json", b'{"unknown": 1}'),
-        ("state.json", None),
-        ("adam.safetensors", b"nothing"),
-        ("weights.safetensors", None),
-    ],
-)
-def test_a_damaged_checkpoint(
-    corpus: PreparedCorpus, tmp_path: Path, name: str, content: bytes | None
-) -> None:
-    recipe = recipe_of(corpus, training={"updates": 2})
-    run_training(recipe, tmp_path / "run")
-    path = tmp_path / "run" / "checkpoints" / "update-0000002" / name
-    path.unlink()
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"update-0000002 is damaged.*remove that folder"):
-        run_training(recipe, tmp_path / "run", resume=True)
 
 
 def test_several_test_sets_are_all_scored(corpus: PreparedCorpus, tmp_path: Path) -> None:

@@ -31,7 +31,6 @@ from relakit.analysis.sparsity import layer_null_share, null_share, zero_share
 from relakit.analysis.tags import token_class
 from relakit.data.tokenizer import Tokenizer
 from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer
-from relakit.nn.variants import resolve_attention
 
 FLOP_LENGTHS: Final = (10, 30, 100, 300, 1000)
 
@@ -49,7 +48,7 @@ class KindTotals:
         self.layer_null = ShareTotal(layers)
         self.first = ShareTotal(layers, config.heads)
         self.end = None if kind == "decoder" else ShareTotal(layers, config.heads)
-        sums_to_one = resolve_attention(self.attention).activation in SUM_TO_ONE
+        sums_to_one = config.attention_spec(kind).activation in SUM_TO_ONE
         self.temperatures: dict[str, float | None] = (
             {"1": None} if sums_to_one else {f"{number:g}": number for number in temperatures}
         )

@@ -9,8 +9,8 @@ A sentence is done when it has as many ended hypotheses as are wanted (``nbest``
 one can beat: its log-probability can only fall, so its score can at best become that of its present
 log-probability at the greatest length. Searching on would not change what is returned. With a beam
 of 1, which is greedy search, a sentence is done with its first ended hypothesis. A hypothesis of
-the greatest length can only go on with the end-of-sentence token, one that is still too short with
-anything but that.
+the greatest length can only go on with the end-of-sentence token; one below the least length, with
+any token but that.
 """
 
 import math
@@ -20,14 +20,14 @@ from dataclasses import dataclass
 import torch
 
 from relakit.data.tokenizer import BEGIN, END, PAD
-from relakit.decode.candidates import Candidates
+from relakit.decode.best_tokens import Candidates
+from relakit.decode.engine import Engine, RunningHypotheses
 from relakit.decode.settings import SearchSettings
-from relakit.decode.steps import DecoderSteps, RunningHypotheses
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A hypothesis that has come to its end."""
+    """A finished hypothesis."""
 
     tokens: list[int]
     """Without the end-of-sentence token."""
@@ -52,10 +52,10 @@ class EndedHypotheses:
         self._best: list[Ended] = []
 
     def add(self, tokens: list[int], log_probability: float) -> None:
-        """Take another one; the worst is dropped if there are more than wanted."""
+        """Add one; if there are more than wanted, the worst is dropped."""
         penalty = length_penalty(len(tokens) + 1, self.settings.length_penalty)
         self._best.append(Ended(tokens, log_probability, log_probability / penalty))
-        self._best.sort(key=lambda ended: -ended.score)  # stable: of equals the first one stays
+        self._best.sort(key=lambda ended: -ended.score)  # stable: of equals the first stays first
         del self._best[self.settings.wanted :]
 
     def are_final(self, running: float) -> bool:
@@ -70,7 +70,7 @@ class EndedHypotheses:
         return attainable <= self._best[-1].score
 
     def best(self) -> list[Ended]:
-        """All that are kept, best first."""
+        """Those kept, best first."""
         return list(self._best)
 
 
@@ -78,7 +78,7 @@ def go_on(candidates: Candidates, beam: int) -> Candidates:
     """The best ``beam`` of the candidates that do not end their sentence."""
     running = candidates.scores.masked_fill(candidates.tokens == END, -math.inf)
     scores, places = running.topk(beam)
-    # What has no chance may be no token at all (see `OutputLayer`), but has to be embedded.
+    # What has no chance may be no token at all (see `OutputLayer`), but will be embedded.
     tokens = candidates.tokens.gather(1, places).masked_fill_(scores == -math.inf, PAD)
     return Candidates(scores, candidates.beams.gather(1, places), tokens)
 
@@ -114,7 +114,7 @@ class _Batch:
         return at_limit if any(at_limit) else None
 
     def collect_ended(self, candidates: Candidates) -> None:
-        """Keep the candidates aside that end a sentence, if they are among the best ``beam``."""
+        """Put aside the candidates that end a sentence, if they are among the best ``beam``."""
         is_end = candidates.tokens[:, : self.beam] == END
         if not bool(is_end.any()):
             return
@@ -140,7 +140,7 @@ class _Batch:
                 self.is_done[sentence] = self.ended[sentence].are_final(best)
 
     def leave(self) -> None:
-        """Drop the sentences that are done, once they are enough for it to pay."""
+        """Drop the sentences that are done, once there are enough of them to be worth it."""
         done, count = sum(self.is_done), len(self.is_done)
         if done in (0, count) or done < count * self.running.least_share_to_drop:
             return
@@ -156,7 +156,7 @@ class _Batch:
 
 @torch.inference_mode()
 def beam_search(
-    model: DecoderSteps,
+    model: Engine,
     sources: Sequence[Sequence[int]],
     limits: Sequence[int],
     settings: SearchSettings,

@@ -11,7 +11,7 @@ import torch
 
 from relakit.data.tokenizer import END, Tokenizer
 from relakit.decode.beam import Ended, beam_search
-from relakit.decode.selection import choose_steps
+from relakit.decode.choose_engine import choose_engine
 from relakit.decode.settings import (
     DEVICE,
     PRECISION,
@@ -56,7 +56,7 @@ class Translator:
         self.model = model
         self.tokenizer = tokenizer
         self.about = about or ModelAbout()
-        self._steps = choose_steps(model, in_bytes=in_bytes)
+        self._engine = choose_engine(model, in_bytes=in_bytes)
 
     @classmethod
     def load(
@@ -120,8 +120,8 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         """The ``nbest`` translations of each text, best first; None: all of the beam.
 
-        Other arguments as for `translate`. A text may have fewer: an empty one has one, and there
-        may be no more hypotheses than that.
+        Other arguments as for `translate`. A text may have fewer: an empty one has one, and a short
+        one may not have that many hypotheses.
         """
         if isinstance(texts, str):
             raise ValueError("texts must be a list of sentences, got a single string")
@@ -224,10 +224,10 @@ class Translator:
     ) -> list[list[Ended]]:
         longest = max(len(source) for source in sources) + 1
         limits = [settings.limit(len(source)) for source in sources]
-        # They grow here, as the model keeps them and may be trained later: a tensor made in
-        # inference mode could not take part.
+        # The table of positions grows here, outside of inference mode: the model keeps it, and a
+        # tensor made in inference mode could not take part in training.
         self.model.embedding.position_vectors(max(longest, *limits) + 1)
-        return beam_search(self._steps, [[*source, END] for source in sources], limits, settings)
+        return beam_search(self._engine, [[*source, END] for source in sources], limits, settings)
 
     def _with_text(self, found: list[Ended]) -> list[Hypothesis]:
         texts = self.tokenizer.decode_batch([ended.tokens for ended in found])
@@ -240,8 +240,8 @@ class Translator:
 def plan_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
     """Indices of sentences to translate together, the longest first; without those of length 0.
 
-    The padded size of a batch, with one end-of-sentence token each, is at most ``batch_tokens``,
-    but a batch has one sentence at least.
+    The padded size of a batch, with an end-of-sentence token for each, is at most ``batch_tokens``,
+    but a batch has at least one sentence.
     """
     batches: list[list[int]] = []
     longest = 0
@@ -258,7 +258,7 @@ def plan_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
 def choose_dtype(precision: Precision, device: torch.device) -> torch.dtype:
     """The dtype to compute in."""
     known_precision(precision)
-    if precision in ("fp32", "int8"):  # what is not in bytes is in float32
+    if precision in ("fp32", "int8"):  # with int8, whatever is not in bytes is in float32
         return torch.float32
     if precision == "bf16":
         return torch.bfloat16

@@ -3,22 +3,16 @@
 from types import MappingProxyType
 from typing import Annotated, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from relakit.nn.variants import ATTENTIONS
+from relakit.model.attention_setting import AttentionSetting, write_attention
+from relakit.nn.variants import AttentionSpec, resolve_attention
 
 AttentionKind = Literal["encoder", "decoder", "cross"]
 ATTENTION_KINDS: Final[tuple[AttentionKind, ...]] = get_args(AttentionKind)
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Count = Annotated[int, Field(ge=1)]
-
-
-def known_attention(name: str) -> str:
-    """The name, if there is such an attention."""
-    if name not in ATTENTIONS:
-        raise ValueError(f"unknown attention {name!r}; choose one of {', '.join(ATTENTIONS)}")
-    return name
 
 
 class ModelConfig(BaseModel):
@@ -35,12 +29,12 @@ class ModelConfig(BaseModel):
     encoder_layers: Count = 6
     decoder_layers: Count = 6
     feed_forward: Count = 2048
-    """Features inside of the feed-forward layers."""
-    encoder_attention: str = "rela-g"
-    """Self-attention in the encoder: a name in `relakit.ATTENTIONS`."""
-    decoder_attention: str = "rela-g"
+    """Features inside the feed-forward layers."""
+    encoder_attention: AttentionSetting = "rela-g"
+    """Self-attention in the encoder: a name in `relakit.ATTENTIONS`, or an `AttentionSpec`."""
+    decoder_attention: AttentionSetting = "rela-g"
     """Self-attention in the decoder."""
-    cross_attention: str = "rela-g"
+    cross_attention: AttentionSetting = "rela-g"
     """Attention from the decoder to the encoder."""
     dropout: Share = 0.1
     """On the embeddings and on what each sublayer adds, in training."""
@@ -50,9 +44,12 @@ class ModelConfig(BaseModel):
     """LayerNorm before each sublayer (pre-norm) instead of after it (post-norm)."""
 
     def attention(self, kind: AttentionKind) -> str:
-        """The name of the attention of this kind."""
-        name: str = getattr(self, f"{kind}_attention")
-        return name
+        """The name of the attention of this kind; one without a name is described instead."""
+        return write_attention(getattr(self, f"{kind}_attention"))
+
+    def attention_spec(self, kind: AttentionKind) -> AttentionSpec:
+        """All about the attention of this kind."""
+        return resolve_attention(getattr(self, f"{kind}_attention"))
 
     def check_tokenizer(self, size: int) -> None:
         """Raise ValueError for a tokenizer with more entries than the model has."""
@@ -61,11 +58,6 @@ class ModelConfig(BaseModel):
                 f"the tokenizer has {size:,} entries, the model {self.vocabulary:,}: they do not "
                 "belong together"
             )
-
-    @field_validator("encoder_attention", "decoder_attention", "cross_attention")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        return known_attention(name)
 
     @model_validator(mode="after")
     def _fit(self) -> "ModelConfig":

@@ -1,7 +1,7 @@
 """A model on disk: ``config.json``, ``model.safetensors`` and ``tokenizer.json`` in one folder.
 
-Nothing else is needed to use it, and nothing in it is executed. The tokenizer's file is written and
-read by `relakit.data`; here it is only carried along.
+Nothing else is needed to use it, and nothing in it is executed. `relakit.data` reads and writes the
+tokenizer's file; here it is only copied.
 """
 
 import json
@@ -30,12 +30,12 @@ VERSION: Final = 1
 
 @dataclass(frozen=True)
 class ModelAbout:
-    """What a model directory tells besides the model's shape."""
+    """What a model directory says besides the model's shape."""
 
     source_language: str | None = None
     target_language: str | None = None
     training: dict[str, Any] = field(default_factory=dict)
-    """How the model came about; for people to read."""
+    """How the model was trained; for people to read."""
 
 
 def save_model(
@@ -46,7 +46,7 @@ def save_model(
     *,
     weights: dict[str, Tensor] | None = None,
 ) -> Path:
-    """Write a model directory, whole or not at all; one that is there already is replaced.
+    """Write a model directory, whole or not at all; an older one is replaced.
 
     ``weights`` are saved instead of the model's own, if given: an average, for example.
     """

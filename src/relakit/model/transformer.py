@@ -6,6 +6,7 @@ one embedding matrix for source, target and output. Shapes in comments: ``batch`
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -14,8 +15,10 @@ from torch import Tensor, nn
 
 from relakit.data.tokenizer import PAD
 from relakit.model.config import AttentionKind, ModelConfig
-from relakit.nn.variants import build_norm, resolve_attention
-from relakit.ops.attention import attention as attend
+from relakit.model.decoder_cache import DecoderCache
+from relakit.nn.fused import attend_and_normalise
+from relakit.nn.variants import build_norm
+from relakit.ops.precision import without_autocast
 
 
 class Memory(NamedTuple):
@@ -31,7 +34,7 @@ class Transformer(nn.Module):
     """Encoder and decoder over one vocabulary.
 
     ``model(source, target)`` gives the decoder's states, ``model.logits(states)`` the scores of
-    every next token. Loss and search call them apart, so that neither holds all logits at once.
+    every next token. Loss and search call them separately, so neither holds all logits at once.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -43,10 +46,10 @@ class Transformer(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start anew: Xavier's uniform matrices, zero biases, normal embeddings (dim^-0.5)."""
+        """Start again: Xavier's uniform matrices, zero biases, normal embeddings (dim^-0.5)."""
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
-                # Keys and values share a matrix, but start as they would apart from each other.
+                # Keys and values share a matrix, but start as two matrices would.
                 for part in module.weight.chunk(2 if name.endswith("key_value") else 1):
                     nn.init.xavier_uniform_(part)
                 nn.init.zeros_(module.bias)
@@ -55,8 +58,8 @@ class Transformer(nn.Module):
     def encode(self, source: Tensor) -> Memory:
         """Encode ``[batch, source]`` token ids, each sentence with its end-of-sentence token."""
         mask = source != PAD
-        # Sentences of one length need no mask, and attention is faster without. On a GPU the
-        # question would make the host wait.
+        # Sentences of one length need no mask, and attention is faster without one. On a GPU,
+        # finding out would make the host wait.
         is_padded = source.is_cuda or not bool(mask.all())
         attention_mask = mask[:, None, None, :] if is_padded else None
         return Memory(self.encoder(self.embedding(source), attention_mask), attention_mask)
@@ -85,7 +88,7 @@ class Embedding(nn.Module):
         self.weight = nn.Parameter(torch.empty(config.vocabulary, config.dim))
         self.scale = math.sqrt(config.dim)
         self.dropout = Dropout(config.dropout)
-        # Computed, so it is no part of the saved model; it grows with the longest sentence.
+        # Not saved, as it can be computed; it grows with the longest sentence.
         self.register_buffer("positions", sinusoids(256, config.dim), persistent=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -94,6 +97,11 @@ class Embedding(nn.Module):
         embedded = embedded + self.position_vectors(tokens.size(1))
         dropped: Tensor = self.dropout(embedded)
         return dropped
+
+    def at(self, position: int, tokens: Tensor) -> Tensor:
+        """Embed ids ``[...]`` that are all at one position, without dropout: ``[..., dim]``."""
+        vector = self.position_vectors(position + 1)[position]
+        return F.embedding(tokens, self.weight) * self.scale + vector
 
     def position_vectors(self, count: int) -> Tensor:
         """The vectors of the first ``count`` positions: ``[count, dim]``."""
@@ -143,7 +151,11 @@ class EncoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Layers of causal self-attention, cross-attention to the encoder, and feed-forward."""
+    """Layers of causal self-attention, cross-attention to the encoder, and feed-forward.
+
+    `forward` reads whole sentences. `start` and `step` read them one token at a time, with what
+    came before in a cache: the same states.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -154,6 +166,24 @@ class Decoder(nn.Module):
         """``[batch, target, dim]`` to the same shape."""
         for layer in self.layers:
             x = layer(x, memory)
+        return x if self.norm is None else self.norm(x)
+
+    def start(self, memory: Memory, beams: int) -> DecoderCache:
+        """A cache for ``beams`` hypotheses of each sentence that the encoder has read."""
+        layers = [layer for layer in self.layers if isinstance(layer, DecoderLayer)]
+        return DecoderCache(
+            [layer.cross_attention.keys_beside_values(memory.states) for layer in layers],
+            memory.mask,
+            beams=beams,
+            target_dtype=layers[0].attention.mixing_dtype(memory.states),
+        )
+
+    def step(self, x: Tensor, cache: DecoderCache) -> Tensor:
+        """Read another token of each beam: ``[rows, dim]`` to the same shape."""
+        mask = cache.begin_step()
+        for index, layer in enumerate(self.layers):
+            assert isinstance(layer, DecoderLayer)
+            x = layer.step(x, index, cache, mask)
         return x if self.norm is None else self.norm(x)
 
 
@@ -171,10 +201,38 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x: Tensor, memory: Memory) -> Tensor:
         """``[batch, target, dim]`` to the same shape."""
+        return self._sublayers(
+            x,
+            lambda y: self.attention(y, y),
+            lambda y: self.cross_attention(y, memory.states, memory.mask),
+        )
+
+    def step(self, x: Tensor, index: int, cache: DecoderCache, mask: Tensor | None) -> Tensor:
+        """Read another token of each beam; the beams of a sentence are queries side by side.
+
+        Args:
+            x: ``[rows, dim]``.
+            index: which of the decoder's layers this is.
+            cache: gets this layer's new keys and values.
+            mask: which rows of the cache each beam may see.
+        """
+        attention, cross_attention = self.attention, self.cross_attention
+        return self._sublayers(
+            x,
+            lambda y: attention.mix(y, cache.append(index, attention.key_value(y)), mask),
+            lambda y: cross_attention.mix(y, cache.source[index], cache.source_mask),
+        )
+
+    def _sublayers(
+        self,
+        x: Tensor,
+        attend_to_target: Callable[[Tensor], Tensor],
+        attend_to_source: Callable[[Tensor], Tensor],
+    ) -> Tensor:
         y = self.attention_residual.before(x)
-        x = self.attention_residual(x, self.attention(y, y))
+        x = self.attention_residual(x, attend_to_target(y))
         y = self.cross_attention_residual.before(x)
-        x = self.cross_attention_residual(x, self.cross_attention(y, memory.states, memory.mask))
+        x = self.cross_attention_residual(x, attend_to_source(y))
         y = self.feed_forward_residual.before(x)
         return self.feed_forward_residual(x, self.feed_forward(y))  # type: ignore[no-any-return]
 
@@ -189,7 +247,7 @@ class Residual(nn.Module):
         self.norm_first = config.norm_first
 
     def before(self, x: Tensor) -> Tensor:
-        """What the sublayer gets to see."""
+        """The sublayer's input."""
         return self.norm(x) if self.norm_first else x
 
     def forward(self, x: Tensor, added: Tensor) -> Tensor:
@@ -201,8 +259,8 @@ class Residual(nn.Module):
 class Dropout(nn.Module):
     """Dropout whose random numbers cost a fraction of `nn.Dropout`'s on a CPU.
 
-    PyTorch draws a number of 32 bits for each element there, one after the other; this splits one
-    of 64 bits into four. The probability is rounded to a multiple of 2^-16.
+    PyTorch draws 32 random bits for each element there, one after the other; this splits 64 bits
+    into four. The probability is rounded to a multiple of 2^-16.
     """
 
     def __init__(self, probability: float) -> None:
@@ -240,20 +298,21 @@ class FeedForward(nn.Module):
 
 
 class Attention(nn.Module):
-    """Multi-head attention of one kind.
-
-    Its parts (`queries`, `keys_and_values`, `mix`) are apart, so that a search can keep the keys
-    and values of earlier steps.
-    """
+    """Multi-head attention of one kind."""
 
     def __init__(self, config: ModelConfig, kind: AttentionKind) -> None:
         super().__init__()
         self.kind = kind
         self.heads = config.heads
         self.dropout = config.attention_dropout
-        self.spec = resolve_attention(config.attention(kind))
+        self.spec = config.attention_spec(kind)
         self.query = nn.Linear(config.dim, config.dim)
         self.key_value = nn.Linear(config.dim, 2 * config.dim)
+        self.threshold = (
+            nn.Parameter(torch.zeros(config.heads))
+            if self.spec.threshold == "learned"
+            else self.spec.threshold
+        )
         self.norm = build_norm(self.spec, config.dim, config.dim // config.heads)
         self.output = nn.Linear(config.dim, config.dim)
 
@@ -265,44 +324,45 @@ class Attention(nn.Module):
             memory: ``[batch, keys, dim]``; ``x`` itself in self-attention.
             mask: broadcasts to ``[batch, heads, queries, keys]``; True = attend.
         """
-        key, value = self.keys_and_values(memory)
-        is_causal = self.kind == "decoder"
-        return self.mix(self.queries(x), key, value, mask, is_causal=is_causal)
+        return self.mix(x, self.key_value(memory), mask, is_causal=self.kind == "decoder")
 
-    def queries(self, x: Tensor) -> Tensor:
-        """``[batch, positions, dim]`` to ``[batch, heads, positions, head]``."""
-        return self._split(self.query(x), 1)[0]
+    def keys_beside_values(self, memory: Tensor) -> Tensor:
+        """What a search keeps of ``[batch, keys, dim]`` for `mix`: ``[batch, keys, 2 * dim]``."""
+        rows: Tensor = self.key_value(memory)
+        return rows.to(self.mixing_dtype(memory))
 
-    def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """``[batch, positions, dim]`` to keys and values ``[batch, heads, positions, head]``."""
-        key, value = self._split(self.key_value(x), 2)
-        return key, value
-
-    def _split(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
-        batch, positions, _ = x.shape
-        return x.view(batch, positions, parts, self.heads, -1).transpose(1, 3).unbind(2)
+    def mixing_dtype(self, x: Tensor) -> torch.dtype:
+        """What attention computes in, for states in the dtype of ``x``."""
+        # PyTorch's softmax attention is slow in bfloat16 on a CPU, its backward above all.
+        is_slow = x.dtype == torch.bfloat16 and x.device.type == "cpu"
+        return torch.float32 if is_slow and self.spec.activation == "softmax" else x.dtype
 
     def mix(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, is_causal: bool
+        self, x: Tensor, rows: Tensor, mask: Tensor | None, *, is_causal: bool = False
     ) -> Tensor:
-        """Attention, norm and output projection: ``[batch, queries, dim]``."""
-        spec = self.spec
-        dtype = query.dtype
-        if spec.activation == "softmax" and dtype == torch.bfloat16 and query.device.type == "cpu":
-            # PyTorch's softmax attention is slow in bfloat16 on a CPU, its backward above all.
-            query, key, value = query.float(), key.float(), value.float()
-        with torch.autocast(query.device.type, enabled=False):
-            mixed = attend(
-                query,
-                key,
-                value,
-                mask,
-                self.dropout if self.training else 0.0,
-                is_causal,
-                activation=spec.activation,
-                power=spec.power,
-                length_exponent=spec.length_exponent,
-            ).transpose(1, 2)
-            mixed = mixed.flatten(2) if self.norm is None else self.norm(mixed, heads_apart=True)
-        output: Tensor = self.output(mixed.to(dtype))
+        """Attend from ``x`` to keys and values; returns the shape of ``x``.
+
+        Args:
+            x: ``[batch, queries, dim]``, or ``[batch * queries, dim]``.
+            rows: keys beside values, ``[batch, keys, 2 * dim]``.
+            mask: broadcasts to ``[batch, heads, queries, keys]``; True = attend.
+            is_causal: attend only to what came before.
+        """
+        query: Tensor = self.query(x)
+        dtype, mixing_dtype = query.dtype, self.mixing_dtype(query)
+        query = query.view(rows.size(0), -1, query.size(-1))
+        if mixing_dtype != dtype:
+            query, rows = query.to(mixing_dtype), rows.to(mixing_dtype)
+        with without_autocast(query):
+            mixed, _ = attend_and_normalise(
+                (query, rows),
+                heads=self.heads,
+                attn_mask=mask,
+                dropout_p=self.dropout if self.training else 0.0,
+                is_causal=is_causal,
+                spec=self.spec,
+                threshold=self.threshold,
+                norm=self.norm,
+            )
+        output: Tensor = self.output(mixed.to(dtype).view(x.shape))
         return output

@@ -1,58 +1,124 @@
 """Attention and norm in one step, for modules: ``[batch, positions, features]`` in and out."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.compiler import is_dynamo_compiling
 
 from relakit.nn.norms import GatedRMSNorm, RMSNorm
 from relakit.nn.variants import AttentionSpec
+from relakit.ops.attention import attention
 from relakit.ops.backends import BackendName
 from relakit.ops.listeners import is_recording
+from relakit.ops.native.attention import split_projections
 from relakit.ops.native.connection import connected_extension
 from relakit.ops.torch_private import has_hooks
 
 
-def multihead_in_extension(
+class Mixed(NamedTuple):
+    """What attention and norm make of the values."""
+
+    output: Tensor
+    """``[batch, queries, heads * head dim]``, or with positions first"""
+    weights: Tensor | None
+    """``[batch, heads, queries, keys]``"""
+
+
+def attend_and_normalise(
     projections: Sequence[Tensor],
     *,
     heads: int,
-    positions: int,
-    attn_mask: Tensor | None,
-    dropout_p: float,
-    is_causal: bool,
     spec: AttentionSpec,
     threshold: float | Tensor,
     norm: nn.Module | None,
-    need_weights: bool,
-    backend: BackendName | None,
-) -> tuple[Tensor, Tensor | None] | None:
-    """Attention over heads that lie side by side, then the norm: no head is moved in memory.
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    positions: int = 1,
+    need_weights: bool = False,
+    backend: BackendName | None = None,
+) -> Mixed:
+    """Attention over heads that lie side by side, then the norm.
+
+    The C++ extension does both in one step and moves no head in memory. Where it cannot, or where
+    somebody looks at the parts, they are done one after the other.
 
     Args:
         projections: one that holds query, key and value, ``[..., 3 * heads * head dim]``, or the
             query's and one of key and value, or three. ``[batch, positions, ...]``.
         heads: how many there are in each.
-        positions: dimension of the positions: 1, or 0 for ``[positions, batch, ...]``.
-        attn_mask: broadcasts to ``[batch, heads, queries, keys]``, in the convention of SDPA.
-        dropout_p: probability of dropping a weight.
-        is_causal: query i sees the keys 0 to i.
         spec: the kind of attention.
         threshold: its threshold, which may be a parameter.
         norm: its norm, or None.
+        attn_mask: broadcasts to ``[batch, heads, queries, keys]``, in the convention of SDPA.
+        dropout_p: probability of dropping a weight.
+        is_causal: query i sees the keys 0 to i.
+        positions: dimension of the positions: 1, or 0 for ``[positions, batch, ...]``.
         need_weights: return the weights too.
         backend: as for `relakit.attention`.
-
-    Returns:
-        The output ``[batch, queries, heads * head dim]`` (or with positions first), and the weights
-        or None. None if the C++ extension cannot do all of it, or somebody looks at its parts.
     """
-    if (
-        spec.activation != "relu"
-        or spec.length_exponent != 0
-        or is_dynamo_compiling()
-        or is_recording()
-    ):
+    if spec.activation == "relu" and spec.length_exponent == 0:
+        mixed = _in_extension(
+            tuple(projections),
+            heads,
+            positions,
+            attn_mask,
+            dropout_p,
+            is_causal,
+            threshold,
+            spec.power,
+            need_weights,
+            backend,
+            norm,
+        )
+        if mixed is not None:
+            return mixed
+    query, key, value = split_projections(projections, heads, positions)
+    dtype = query.dtype
+    if norm is not None and dtype == torch.float16:
+        # For a nearly null row the norm's gradient is 1e4 times its input's, and ReLU weights have
+        # no upper bound: neither fits between attention and norm in float16.
+        query, key, value = query.float(), key.float(), value.float()
+    result = attention(
+        query,
+        key,
+        value,
+        attn_mask,
+        dropout_p,
+        is_causal,
+        activation=spec.activation,
+        threshold=threshold,
+        power=spec.power,
+        length_exponent=spec.length_exponent,
+        need_weights=need_weights,
+        backend=backend,
+    )
+    output, weights = result if isinstance(result, tuple) else (result, None)
+    # [batch, positions, heads, head dim], or with positions first
+    apart = output.permute((0, 2, 1, 3) if positions == 1 else (2, 0, 1, 3))
+    return Mixed(_normalised(apart, norm).to(dtype), None if weights is None else weights.to(dtype))
+
+
+def _in_extension(
+    projections: tuple[Tensor, ...],
+    heads: int,
+    positions: int,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    threshold: float | Tensor,
+    power: float,
+    need_weights: bool,
+    backend: BackendName | None,
+    norm: nn.Module | None,
+) -> Mixed | None:
+    """None if the extension cannot do all of it."""
+    if is_dynamo_compiling() or is_recording():
+        return None
+    extension = connected_extension()
+    if extension is None:
         return None
     gain: Tensor | None = None
     gate: Tensor | None = None
@@ -65,18 +131,15 @@ def multihead_in_extension(
         if has_hooks(norm):
             return None
         gain, eps = norm.weight, norm.eps
-    extension = connected_extension()
-    if extension is None:
-        return None
     result = extension.multihead_attention(
-        tuple(projections),
+        projections,
         heads,
         positions,
         attn_mask,
         dropout_p,
         is_causal,
         threshold,
-        spec.power,
+        power,
         need_weights,
         backend,
         gain,
@@ -85,11 +148,11 @@ def multihead_in_extension(
     )
     if result is None:
         return None
-    return result[:2] if need_weights else (result, None)
+    return Mixed(*result[:2]) if need_weights else Mixed(result, None)
 
 
-def normalise_heads(heads: Tensor, norm: nn.Module | None) -> Tensor:
-    """``[..., heads, head dim]`` to ``[..., heads * head dim]``, normalised if there is a norm."""
+def _normalised(heads: Tensor, norm: nn.Module | None) -> Tensor:
+    """``[..., heads, head dim]`` to ``[..., heads * head dim]``."""
     if isinstance(norm, RMSNorm):  # ours read heads where they are, without a copy in between
         normalised: Tensor = norm(heads, heads_apart=True)
         return normalised

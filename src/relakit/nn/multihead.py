@@ -3,11 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from relakit.nn.fused import multihead_in_extension, normalise_heads
+from relakit.nn.fused import attend_and_normalise
 from relakit.nn.norms import RMSNorm
-from relakit.nn.projection import Projections, project
+from relakit.nn.projection import project
 from relakit.nn.variants import AttentionName, AttentionSpec, build_norm, resolve_attention
-from relakit.ops.attention import attention as attend
 from relakit.ops.backends import BackendName, known_backend
 from relakit.ops.precision import without_autocast
 
@@ -201,7 +200,19 @@ class MultiheadAttention(nn.MultiheadAttention):
         )
         # The projections follow autocast; what is between them has chosen its precision itself.
         with without_autocast(query):
-            mixed, weights = self._attend(projections, need_weights)
+            mixed, weights = attend_and_normalise(
+                projections.tensors,
+                heads=self.num_heads,
+                spec=self.attention,
+                threshold=self._threshold(),
+                norm=self.norm,
+                attn_mask=projections.attn_mask,
+                dropout_p=self.dropout if self.training else 0.0,
+                is_causal=projections.is_causal,
+                positions=projections.positions,
+                need_weights=need_weights,
+                backend=self.backend,
+            )
         output: Tensor = self.out_proj(mixed)
         if weights is not None and average_attn_weights:
             weights = weights.mean(dim=1)
@@ -236,54 +247,6 @@ class MultiheadAttention(nn.MultiheadAttention):
         )
         sequences = [x[:length] for x, length in zip(output, lengths, strict=True)]
         return torch.nested.as_nested_tensor(sequences), weights
-
-    def _attend(self, projections: Projections, need_weights: bool) -> tuple[Tensor, Tensor | None]:
-        """Attention and norm: ``[..., embed_dim]`` in the input's layout, and the weights."""
-        dropout = self.dropout if self.training else 0.0
-        result = multihead_in_extension(
-            projections.tensors,
-            heads=projections.heads,
-            positions=projections.positions,
-            attn_mask=projections.attn_mask,
-            dropout_p=dropout,
-            is_causal=projections.is_causal,
-            spec=self.attention,
-            threshold=self._threshold(),
-            norm=self.norm,
-            need_weights=need_weights,
-            backend=self.backend,
-        )
-        if result is not None:
-            return result
-        return self._attend_in_steps(projections, dropout, need_weights)
-
-    def _attend_in_steps(
-        self, projections: Projections, dropout: float, need_weights: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        spec = self.attention
-        query, key, value = projections.apart()
-        dtype = query.dtype
-        if self.norm is not None and dtype == torch.float16:
-            # For a nearly null row the norm's gradient is 1e4 times its input's, and ReLU weights
-            # have no upper bound: neither fits between attention and norm in float16.
-            query, key, value = query.float(), key.float(), value.float()
-        result = attend(
-            query,
-            key,
-            value,
-            projections.attn_mask,
-            dropout,
-            projections.is_causal,
-            activation=spec.activation,
-            threshold=self._threshold(),
-            power=spec.power,
-            length_exponent=spec.length_exponent,
-            need_weights=need_weights,
-            backend=self.backend,
-        )
-        output, weights = result if isinstance(result, tuple) else (result, None)
-        mixed = normalise_heads(projections.arrange(output), self.norm)
-        return mixed.to(dtype), None if weights is None else weights.to(dtype)
 
     def _threshold(self) -> float | Tensor:
         if self.threshold is not None:

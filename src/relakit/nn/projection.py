@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from relakit.nn.masks import merge_masks
 from relakit.ops.call import check_tensor, shape_of
-from relakit.ops.native.attention import Options, heads_of
+from relakit.ops.native.attention import split_projections
 
 
 class Projections(NamedTuple):
@@ -31,11 +31,7 @@ class Projections(NamedTuple):
 
     def apart(self) -> tuple[Tensor, ...]:
         """Query, key and value, ``[batch, heads, positions, head dim]``, without a copy."""
-        return heads_of(self.tensors, Options(False, 1.0, 1, 0.0, 0, self.heads, self.positions))
-
-    def arrange(self, output: Tensor) -> Tensor:
-        """``[batch, heads, queries, head dim]`` in the input's layout, heads and features last."""
-        return output.permute((2, 0, 1, 3) if self.positions == 0 else (0, 2, 1, 3))
+        return split_projections(self.tensors, self.heads, self.positions)
 
 
 def project(

@@ -1,15 +1,21 @@
-"""Checkpoints of a run: all that is needed to go on as if nothing had happened.
+"""What a checkpoint holds: all that a run needs to go on as if nothing had happened.
 
-A checkpoint is a folder ``update-0001200`` (``interrupted-0001234`` if a signal asked for it) with
-the weights and Adam's moments as safetensors and the rest as JSON. It appears under its name when
-it is complete, so a kill at any moment leaves the one before.
+A checkpoint is a folder ``update-0001200`` (``interrupted-0001234`` if a signal asked for it)::
+
+    weights.safetensors   the model's weights, by their names in its state dict
+    adam.safetensors      Adam's two moments of each weight (.mean, .square) and its .step
+    state.json            how far the run is: `RunState`
+
+Batches and random numbers need not be saved: they follow from the recipe's seed and the number of
+the update. A checkpoint gets its name when it is complete, so a kill at any moment leaves the one
+before.
 """
 
 import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +32,27 @@ MOMENTS: Final = "adam.safetensors"
 STATE: Final = "state.json"
 
 
+@dataclass
+class RunState:
+    """How far a run is: the content of ``state.json``."""
+
+    update: int = 0
+    epoch: int = 0
+    """Of the last update, counted from 0"""
+    updates_before_epoch: int = 0
+    epochs_done: int = 0
+    target_tokens: int = 0
+    seconds: float = 0.0
+    best_loss: float | None = None
+    validations_since_best: int = 0
+    recent: list[float] = field(default_factory=list)
+    """Training losses since the last validation"""
+    has_not_learnt: str | None = None
+    """Why the run was given up, if it was"""
+    corpus: str = ""
+    """The fingerprint of the corpus"""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A checkpoint on disk."""
@@ -34,11 +61,10 @@ class Checkpoint:
     update: int
 
     def weights(self) -> dict[str, Tensor]:
-        """The model's weights."""
         return read_weights(self.folder / WEIGHTS)
 
     def state(self) -> dict[str, Any]:
-        """What the training loop wrote down."""
+        """The fields of `RunState`."""
         path = self.folder / STATE
         try:
             state = json.loads(path.read_text(encoding="utf-8"))
@@ -85,7 +111,7 @@ def save_checkpoint(
 
 
 def remove_interrupted(folder: Path) -> None:
-    """Remove checkpoints that were written out of turn: a later one has come."""
+    """Remove checkpoints that were written out of turn: there is a later one."""
     regular = find_checkpoints(folder)
     for checkpoint in find_checkpoints(folder, interrupted=True):
         if checkpoint not in regular:
@@ -95,7 +121,7 @@ def remove_interrupted(folder: Path) -> None:
 def restore(
     checkpoint: Checkpoint, model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any]:
-    """Set model and optimizer to what they were, and return what the training loop wrote down.
+    """Set model and optimizer to what they were, and return the fields of `RunState`.
 
     Raises:
         ValueError: the checkpoint is damaged, or of another model.
@@ -105,7 +131,7 @@ def restore(
         moments = read_weights(checkpoint.folder / MOMENTS)
         for name, parameter in model.named_parameters():
             optimizer.state[parameter] = {
-                # Fused and other implementations of Adam expect the step where they keep it.
+                # Adam's implementations expect the step on their own device.
                 "step": moments[f"{name}.step"].to(parameter.device),
                 "exp_avg": moments[f"{name}.mean"].to(parameter.device),
                 "exp_avg_sq": moments[f"{name}.square"].to(parameter.device),
@@ -116,7 +142,7 @@ def restore(
 
 
 def damaged(checkpoint: Checkpoint, error: Exception) -> ValueError:
-    """What to say of a checkpoint that cannot be read."""
+    """The error for a checkpoint that cannot be read."""
     what = " ".join(str(error).split())
     return ValueError(
         f"{checkpoint.folder} is damaged, or of another model ({type(error).__name__}: {what}); "

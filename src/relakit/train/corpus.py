@@ -1,4 +1,4 @@
-"""The corpus of a recipe: prepared already, or prepared now into the run's own folder."""
+"""The corpus of a recipe: prepared before, or now, in the run's own folder."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from relakit.train.run_folder import TEXT
 def open_corpus(
     data: DataSection, folder: Path, *, on_stage: OnStage = ignore_stage
 ) -> PreparedCorpus:
-    """Open the recipe's corpus; text that is not prepared yet is, into ``folder``."""
+    """Open the recipe's corpus; if it is text, prepare it in ``folder`` first."""
     if data.prepared is not None:
         corpus = PreparedCorpus.load(data.prepared)
     else:

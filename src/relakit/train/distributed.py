@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 PATIENCE: Final = timedelta(days=2)
-"""How long processes wait for each other: the main one prepares the corpus and scores alone."""
+"""How long processes wait for the main one, which prepares the corpus and scores on its own."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class World:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process writes files and talks to people."""
+        """Whether this is the process that writes files and messages."""
         return self.rank == 0
 
     def sum(self, values: Sequence[float]) -> list[float]:
@@ -36,14 +36,14 @@ class World:
         return [float(value) for value in tensor.tolist()]
 
     def wait(self) -> None:
-        """Until all processes are here."""
+        """Wait until all processes get here."""
         if self.size > 1:
             dist.barrier()
 
 
 @contextmanager
 def join_world(device: str = "auto") -> Iterator[World]:
-    """Join the processes that ``torchrun`` started; without it, be the only one.
+    """Join the processes that ``torchrun`` started; without it, this is the only one.
 
     NCCL connects GPUs, gloo CPUs.
     """

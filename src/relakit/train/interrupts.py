@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run after the update that is being computed."""
+"""Ctrl-C and SIGTERM end a run after the current update."""
 
 import signal
 import threading
@@ -14,14 +14,14 @@ class Interrupts:
         self.signal: int | None = None
 
     def _take(self, number: int, frame: FrameType | None) -> None:
-        if self.signal is not None:  # asked twice: now
+        if self.signal is not None:  # asked twice
             raise KeyboardInterrupt
         self.signal = number
 
 
 @contextmanager
 def caught_interrupts() -> Iterator[Interrupts]:
-    """Note SIGINT and SIGTERM instead of ending at once. A second one ends at once."""
+    """Note SIGINT and SIGTERM, to end a little later. A second one ends the run at once."""
     interrupts = Interrupts()
     if threading.current_thread() is not threading.main_thread():
         yield interrupts  # signals reach the main thread alone

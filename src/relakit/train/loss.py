@@ -1,8 +1,8 @@
 """Label-smoothed cross-entropy straight from the decoder's states, without a tensor of all logits.
 
 For a vocabulary of 8,000 and 2,000 target tokens the logits are 64 MB, and their gradient as much
-again. Here they come in chunks of rows that stay in the cache, and each chunk's gradients are
-computed while it is there.
+again. Here they are computed in chunks of rows that fit the cache, and each chunk's gradients while
+it is there.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ class Loss(NamedTuple):
     smoothed: Tensor
     """What is minimised: cross-entropy against the smoothed targets; has a gradient"""
     negative_log_likelihood: Tensor
-    """Cross-entropy against the targets themselves, for people to read"""
+    """Cross-entropy against the targets themselves, without smoothing"""
     tokens: int
 
 
@@ -29,7 +29,7 @@ def smoothed_loss(
 ) -> Loss:
     """The loss of predicting ``targets`` from ``states`` with the output matrix ``weight``.
 
-    A target's probability is 1 - smoothing, plus its part of ``smoothing`` that is spread evenly
+    A target's probability is 1 - smoothing, plus its share of ``smoothing``, which is spread evenly
     over the vocabulary, as in `torch.nn.functional.cross_entropy`.
 
     Args:
@@ -37,7 +37,7 @@ def smoothed_loss(
         weight: ``[vocabulary, dim]``.
         targets: ``[batch, positions]`` token ids.
         smoothing: share of the probability that is spread.
-        padding: the id that does not count.
+        padding: the id that is not counted.
     """
     kept = (targets != padding).view(-1).nonzero().squeeze(1)
     states = states.reshape(-1, states.size(-1)).index_select(0, kept)

@@ -1,4 +1,4 @@
-"""Which sentences meet in which update: fixed by the seed, whoever computes them and when.
+"""Which sentences go into which update: fixed by the seed, whoever computes them and when.
 
 An update takes consecutive batches of its epoch until they hold enough target tokens. With several
 processes the batches of an update are dealt out; the gradient is the same sum.
@@ -20,9 +20,9 @@ class Update:
     """The work of one update of the weights."""
 
     number: int
-    """From 1 on, over all epochs"""
+    """Counted from 1, over all epochs"""
     epoch: int
-    """From 0 on"""
+    """Counted from 0"""
     batches: tuple[npt.NDArray[np.int64], ...]
     """Indices of the sentences of each batch"""
     target_tokens: int
@@ -40,12 +40,12 @@ def plan_updates(
     epoch: int = 0,
     before_epoch: int = 0,
 ) -> Iterator[Update]:
-    """All updates after number ``after``, without end.
+    """All updates after number ``after``; there is no last one.
 
     Args:
         split: the training data.
         batch_tokens: padded tokens in a batch, at most.
-        update_tokens: target tokens in an update, about.
+        update_tokens: target tokens in an update, roughly.
         seed: of the shuffling.
         after: updates that are done already.
         epoch: the epoch in which update ``after`` was.
@@ -75,7 +75,7 @@ def group_batches(
 ) -> list[tuple[list[npt.NDArray[np.int64]], int]]:
     """Consecutive batches together until they have ``update_tokens`` target tokens.
 
-    A group is closed where that brings it nearer to its size than one more batch would.
+    A group ends where one more batch would take it further from that number.
     """
     sizes = [int(target_lengths[batch].sum()) + len(batch) for batch in batches]
     groups: list[tuple[list[npt.NDArray[np.int64]], int]] = []

@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from relakit.data.generator_settings import SEED, SIZES
 from relakit.data.prepared_format import PrepareSettings
 from relakit.decode.settings import PRECISION, FloatPrecision, SearchSettings
-from relakit.model.config import Count, ModelConfig, Share, known_attention, sized
+from relakit.model.attention_setting import AttentionSetting
+from relakit.model.config import Count, ModelConfig, Share, sized
 
 Positive = Annotated[float, Field(gt=0.0)]
 Natural = Annotated[int, Field(ge=0)]
@@ -71,11 +72,11 @@ class ModelSection(Section):
     """The model's size and attention. What is not given follows from ``size`` and ``attention``."""
 
     size: Literal["tiny", "small", "base"] = "base"
-    attention: str = "rela-g"
-    """For all three kinds of attention, unless one is given below."""
-    encoder_attention: str | None = None
-    decoder_attention: str | None = None
-    cross_attention: str | None = None
+    attention: AttentionSetting = "rela-g"
+    """For all three kinds of attention, unless one is given below: a name, or a table."""
+    encoder_attention: AttentionSetting | None = None
+    decoder_attention: AttentionSetting | None = None
+    cross_attention: AttentionSetting | None = None
     dim: Count | None = None
     heads: Count | None = None
     encoder_layers: Count | None = None
@@ -84,11 +85,6 @@ class ModelSection(Section):
     dropout: Share = 0.1
     attention_dropout: Share = 0.1
     norm_first: bool = False
-
-    @field_validator("attention", "encoder_attention", "decoder_attention", "cross_attention")
-    @classmethod
-    def _known(cls, name: str | None) -> str | None:
-        return None if name is None else known_attention(name)
 
     def config(self, vocabulary: int) -> ModelConfig:
         """The model's settings for a vocabulary of this size."""

@@ -1,8 +1,8 @@
 """Reading recipes: TOML files, those that come with relakit by name, and ``--set key=value``."""
 
-import difflib
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from types import NoneType, UnionType
@@ -10,6 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from relakit.model.attention_setting import did_you_mean
+from relakit.nn.variants import ATTENTIONS, resolve_attention
 from relakit.train.recipe import Recipe
 
 if sys.version_info >= (3, 11):
@@ -29,8 +31,9 @@ def load_recipe(name_or_path: str, settings: Iterable[str] = ()) -> Recipe:
 
     Args:
         name_or_path: ``multi30k-small``, or a path that ends in ``.toml``.
-        settings: such as ``training.epochs=3``: they replace what the recipe says. Values are
-            written as in TOML; quotes around words may be left out.
+        settings: replace what the recipe says: ``training.epochs=3``. Values are written as in
+            TOML; quotes around words may be left out. ``model.attention.power=2`` changes one field
+            of an attention, whether the recipe has a table or a name.
     """
     where, text = _read(name_or_path)
     try:
@@ -58,7 +61,7 @@ def _read(name_or_path: str) -> tuple[str, str]:
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not UTF-8: {error}") from None
     if name_or_path not in recipe_names():
-        near = _nearest(name_or_path, recipe_names())
+        near = did_you_mean(name_or_path, recipe_names())
         raise ValueError(
             f"there is no recipe {name_or_path!r}{near}; choose one of "
             f"{', '.join(recipe_names())}, or name a file that ends in .toml"
@@ -74,7 +77,10 @@ def _set(content: dict[str, Any], setting: str) -> None:
         raise ValueError(f"--set needs key=value, such as training.epochs=3, got {setting!r}")
     section = content
     for part in parts[:-1]:
-        section = section.setdefault(part, {})
+        value = section.setdefault(part, {})
+        if isinstance(value, str) and value in ATTENTIONS:  # one of its settings is changed
+            value = section[part] = asdict(resolve_attention(value))
+        section = value
         if not isinstance(section, dict):
             raise ValueError(f"--set {setting}: {part} is a value and has no parts")
     if parts[0] == "data" and parts[-1] in ("prepared", "folder"):
@@ -92,12 +98,12 @@ def _value(text: str) -> Any:
 
 
 def _explain(error: Any) -> str:
-    """One of pydantic's errors in our words."""
+    """One of pydantic's errors, in our words."""
     parts = [str(part) for part in error["loc"]]
     key = ".".join(parts)
     if error["type"] == "extra_forbidden":
         known = _keys(parts[:-1])
-        return f"unknown key {key}{_nearest(parts[-1], known)}; known are {', '.join(known)}"
+        return f"unknown key {key}{did_you_mean(parts[-1], known)}; known are {', '.join(known)}"
     if error["type"] == "missing":
         return f"{key} is missing"
     message = error["msg"].removeprefix("Value error, ")
@@ -120,11 +126,6 @@ def _model_of(annotation: Any) -> type[BaseModel]:
         annotation = next(a for a in annotation.__args__ if a is not NoneType)
     section: type[BaseModel] = annotation
     return section
-
-
-def _nearest(name: str, choices: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def describe_recipes() -> list[tuple[str, str]]:

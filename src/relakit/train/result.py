@@ -1,4 +1,4 @@
-"""The end of a run: its verdict and its scores, as they go to ``result.json``."""
+"""The end of a run: its verdict and its scores, as ``result.json`` has them."""
 
 import json
 import math
@@ -32,11 +32,11 @@ class Result:
 
     verdict: Verdict
     reason: str
-    """In words: why it ended"""
+    """Why it ended, in words"""
     updates: int
     epochs: float
     seconds: float
-    """In training, validation and checkpoints left out"""
+    """Of training, without validation and checkpoints"""
     target_tokens: int
     parameters: int
     scores: dict[str, Scores] = field(default_factory=dict)

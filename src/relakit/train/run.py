@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +21,6 @@ from relakit.train.distributed import World, join_world
 from relakit.train.plan import plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import make_recipe
-from relakit.train.reporting import LogFile, Reporter, Reporters, TensorBoard
 from relakit.train.result import Result, Scores
 from relakit.train.run_folder import (
     CHECKPOINTS,
@@ -34,6 +33,7 @@ from relakit.train.run_folder import (
     RUN_ENTRIES,
     TEXT,
 )
+from relakit.train.run_log import LogFile, RunLog, RunLogs, TensorBoard
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
 from relakit.writing import write_whole
@@ -67,7 +67,7 @@ def run_training(
         recipe: what to train. With ``resume`` it may be None: that of the folder then.
         folder: the run's folder.
         resume: go on after the last checkpoint.
-        console: where to report; None for nowhere.
+        console: where to show how it goes; None for nowhere.
         stage_bar: shows how far the preparation of the corpus is.
     """
     recipe = _settle_recipe(recipe, folder, resume=resume)
@@ -75,7 +75,7 @@ def run_training(
         torch.set_num_threads(recipe.training.threads)
     with join_world(recipe.training.device) as world:
         console = console if console is not None and world.is_main else Console(quiet=True)
-        world.wait()  # all have looked at the folder before one of them changes it
+        world.wait()  # nobody may change the folder before all have looked at it
         if world.is_main:
             _clear_other_corpus(recipe, folder)
             folder.mkdir(parents=True, exist_ok=True)
@@ -85,8 +85,8 @@ def run_training(
         world.wait()
         if not world.is_main:
             corpus = open_corpus(recipe.data, folder / CORPUS)
-        with closing(_reporter(recipe, corpus, folder, world, console, resume)) as reporter:
-            trainer = Trainer(recipe, corpus, folder, world, reporter)
+        with closing(_open_logs(recipe, corpus, folder, world, console, resume)) as log:
+            trainer = Trainer(recipe, corpus, folder, world, log)
             if resume and trainer.resume() is None:
                 console.print("There is no checkpoint yet: starting from the beginning.")
             ending = trainer.run()
@@ -106,17 +106,17 @@ def _settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Reci
     if recipe is None:
         return before
     if not find_checkpoints(folder / CHECKPOINTS, interrupted=True):
-        return recipe  # it never came to its first checkpoint: nothing is lost
+        return recipe  # it did not get to its first checkpoint: nothing is lost
     if not resume:
         raise FileExistsError(
             f"{folder} holds a run already; go on with it by --resume, or choose another --out"
         )
-    old, new = (_flat(r.model_dump(mode="json")) for r in (before, recipe))
-    for key in sorted(old.keys() | new.keys()):
-        if old.get(key) != new.get(key) and not key.startswith(MAY_CHANGE):
+    both = before.model_dump(mode="json"), recipe.model_dump(mode="json")
+    for key, old, new in _differences(*both):
+        if not key.startswith(MAY_CHANGE):
             raise ValueError(
-                f"{folder} was trained with {key} = {old.get(key)!r}, the recipe says "
-                f"{new.get(key)!r}; a run is resumed with what it was begun with"
+                f"{folder} was trained with {key} = {old!r}, the recipe says {new!r}; a resumed "
+                "run keeps the settings it was started with"
             )
     return recipe
 
@@ -152,31 +152,33 @@ def _clear_other_corpus(recipe: Recipe, folder: Path) -> None:
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def _flat(content: dict[str, Any], before: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in content.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{before}{key}."))
-        else:
-            flat[before + key] = value
-    return flat
+def _differences(
+    old: dict[str, Any], new: dict[str, Any], section: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """Keys with other values, as in ``training.epochs``, and both values."""
+    for key in sorted(old.keys() | new.keys()):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from _differences(before, after, f"{section}{key}.")
+        elif before != after:
+            yield section + key, before, after
 
 
-def _reporter(
+def _open_logs(
     recipe: Recipe,
     corpus: PreparedCorpus,
     folder: Path,
     world: World,
     console: Console,
     resume: bool,
-) -> Reporters:
+) -> RunLogs:
     if not world.is_main:
-        return Reporters([])
-    reporters: list[Reporter] = [LogFile(folder / LOG, resume=resume)]
+        return RunLogs([])
+    logs: list[RunLog] = [LogFile(folder / LOG, resume=resume)]
     if TensorBoard.is_installed():
-        reporters.append(TensorBoard(folder / CURVES))
-    reporters.append(Terminal(console, total_updates=_total_updates(recipe, corpus)))
-    return Reporters(reporters)
+        logs.append(TensorBoard(folder / CURVES))
+    logs.append(Terminal(console, total_updates=_total_updates(recipe, corpus)))
+    return RunLogs(logs)
 
 
 def _total_updates(recipe: Recipe, corpus: PreparedCorpus) -> int | None:
@@ -196,7 +198,7 @@ def _total_updates(recipe: Recipe, corpus: PreparedCorpus) -> int | None:
 
 def _finish(trainer: Trainer, ending: Ending) -> Result:
     """The run's result; a finished run also gets its model directory and final scores."""
-    recipe, progress = trainer.recipe, trainer.progress
+    recipe, state = trainer.recipe, trainer.state
     scores: dict[str, Scores] = {}
     averaged = 0
     if ending.verdict == "finished":
@@ -207,10 +209,10 @@ def _finish(trainer: Trainer, ending: Ending) -> Result:
     result = Result(
         verdict=ending.verdict,
         reason=ending.reason,
-        updates=progress.update,
-        epochs=float(progress.epochs_done),
-        seconds=progress.seconds,
-        target_tokens=progress.target_tokens,
+        updates=state.update,
+        epochs=float(state.epochs_done),
+        seconds=state.seconds,
+        target_tokens=state.target_tokens,
         parameters=sum(p.numel() for p in trainer.model.parameters()),
         scores=scores,
         settings={

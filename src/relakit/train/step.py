@@ -1,4 +1,4 @@
-"""The computation of one update: loss and gradients of its batches, and the step of Adam."""
+"""One update: loss and gradients of its batches, and a step of Adam."""
 
 import math
 from contextlib import AbstractContextManager, nullcontext
@@ -75,11 +75,11 @@ class GradientStep:
         self._precision = precision
 
     def __call__(self, update: Update) -> UpdateLoss:
-        """Compute loss and gradients; each process its share of the batches."""
+        """Compute loss and gradients; each process takes its share of the batches."""
         world = self._world
         mine = list(range(world.rank, len(update.batches), world.size))
-        # All processes take part in the exchange of gradients: one that has no batch of its own
-        # computes the first, and lets it count nothing.
+        # All processes take part in the exchange of gradients: one without a batch of its own
+        # computes the first, with weight 0.
         idle = not mine
         if idle:
             mine = [0]
@@ -104,7 +104,7 @@ class GradientStep:
         )
         with autocast(device, self._precision):
             smoothed, likelihood = self._loss(*tensors)
-        # Data parallelism takes the mean over processes; ours is a sum.
+        # Data parallelism takes the mean over processes; we want the sum.
         (smoothed * (weight / update.target_tokens)).backward()
         return smoothed.item(), likelihood.item()
 
@@ -115,7 +115,7 @@ class GradientStep:
 
 
 def make_optimizer(model: Transformer, training: TrainingSection) -> torch.optim.Adam:
-    """Adam as the recipe wants it."""
+    """Adam with the recipe's settings."""
     return torch.optim.Adam(
         model.parameters(), betas=training.adam_betas, eps=training.adam_eps, fused=True
     )
@@ -130,7 +130,7 @@ class WeightStep(NamedTuple):
 
     @property
     def is_finite(self) -> bool:
-        """Whether the weights were changed: not by a loss or a gradient that is not finite."""
+        """Whether the weights were changed; only finite losses and gradients may change them."""
         return math.isfinite(self.loss.smoothed) and math.isfinite(self.gradient_norm)
 
 
@@ -162,7 +162,7 @@ def update_weights(
 
 
 def autocast(device: torch.device, precision: torch.dtype) -> AbstractContextManager[object]:
-    """Matrix products in this precision; nothing to do for float32."""
+    """Compute matrix products in this precision."""
     if precision == torch.float32:
         return nullcontext()
     return torch.autocast(device.type, dtype=precision)

@@ -1,4 +1,4 @@
-"""Training progress for people: a live bar on a terminal, a line now and then elsewhere."""
+"""The log of a run for people: a live bar on a terminal, a line now and then elsewhere."""
 
 import time
 
@@ -12,13 +12,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from relakit.train.reporting import UpdateReport, ValidationReport
+from relakit.train.run_log import UpdateEntry, ValidationEntry
 
 SECONDS_BETWEEN_LINES = 30.0
 
 
 class Terminal:
-    """Loss, tokens per second, learning rate and the time that is left."""
+    """Shows loss, tokens per second, learning rate and the time left."""
 
     def __init__(self, console: Console, *, total_updates: int | None, done: int = 0) -> None:
         self._console = console
@@ -50,54 +50,52 @@ class Terminal:
             self._bar.start()
 
     def resume(self, update: int) -> None:
-        """Move the bar to where the run goes on."""
+        """Move the bar to where the run resumes."""
         if update:
             self._console.print(f"Going on after update {update:,}.")
         if self._bar is not None:
             self._bar.update(self._task, completed=update)
 
-    def update(self, report: UpdateReport) -> None:
-        """Show an update."""
-        speed = report.target_tokens / report.seconds
+    def update(self, entry: UpdateEntry) -> None:
+        speed = entry.target_tokens / entry.seconds
         # Batches differ in length, and so in speed: smooth it.
         old = self._tokens_per_second
         self._tokens_per_second = speed if old == 0 else 0.95 * old + 0.05 * speed
         if self._bar is not None:
             self._bar.update(
                 self._task,
-                completed=report.update,
-                epoch=report.epoch,
-                loss=report.loss,
+                completed=entry.update,
+                epoch=entry.epoch,
+                loss=entry.loss,
                 speed=self._tokens_per_second,
-                rate=report.learning_rate,
+                rate=entry.learning_rate,
             )
         elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
-            self._console.print(self._line(report), highlight=False, soft_wrap=True)
+            self._console.print(self._line(entry), highlight=False, soft_wrap=True)
 
-    def _line(self, report: UpdateReport) -> str:
+    def _line(self, entry: UpdateEntry) -> str:
         left = ""
         if self._total is not None:
-            seconds = (self._total - report.update) * report.target_tokens / self._tokens_per_second
+            seconds = (self._total - entry.update) * entry.target_tokens / self._tokens_per_second
             left = f"  about {seconds / 60:.0f} min left"
         of = f"/{self._total:,}" if self._total is not None else ""
         return (
-            f"update {report.update:,}{of}  epoch {report.epoch}  loss {report.loss:.3f}  "
-            f"{self._tokens_per_second:,.0f} tokens/s  lr {report.learning_rate:.2e}{left}"
+            f"update {entry.update:,}{of}  epoch {entry.epoch}  loss {entry.loss:.3f}  "
+            f"{self._tokens_per_second:,.0f} tokens/s  lr {entry.learning_rate:.2e}{left}"
         )
 
-    def validation(self, report: ValidationReport) -> None:
-        """Show a validation."""
-        scores = report.scores
+    def validation(self, entry: ValidationEntry) -> None:
+        scores = entry.scores
         bleu = "" if scores.bleu is None else f"  BLEU {scores.bleu:.1f}"
         self._console.print(
-            f"update {report.update:,}: validation loss {scores.loss:.3f}, perplexity "
-            f"{scores.perplexity:.1f}{bleu}  (training loss {report.training_loss:.3f})",
+            f"update {entry.update:,}: validation loss {scores.loss:.3f}, perplexity "
+            f"{scores.perplexity:.1f}{bleu}  (training loss {entry.training_loss:.3f})",
             highlight=False,
             soft_wrap=True,
         )
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Leave the bar as it is, and let others write below it."""
         if self._bar is not None:
             self._bar.stop()

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from relakit.decode.translator import choose_dtype
 from relakit.model import Transformer
 from relakit.train.checkpoint import (
     Checkpoint,
+    RunState,
     damaged,
     find_checkpoints,
     remove_interrupted,
@@ -24,37 +25,16 @@ from relakit.train.distributed import World
 from relakit.train.interrupts import caught_interrupts
 from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import Recipe
-from relakit.train.reporting import Reporter, UpdateReport, ValidationReport
 from relakit.train.result import Scores, Verdict
 from relakit.train.run_folder import CHECKPOINTS
+from relakit.train.run_log import RunLog, UpdateEntry, ValidationEntry
 from relakit.train.step import GradientStep, WeightStep, make_optimizer, update_weights
 from relakit.train.validation import frequency_loss, split_scores
 
 
-@dataclass
-class Progress:
-    """How far a run is; goes into every checkpoint."""
-
-    update: int = 0
-    epoch: int = 0
-    """The epoch of the last update, from 0 on"""
-    updates_before_epoch: int = 0
-    epochs_done: int = 0
-    target_tokens: int = 0
-    seconds: float = 0.0
-    best_loss: float | None = None
-    validations_since_best: int = 0
-    recent: list[float] = field(default_factory=list)
-    """Training losses since the last validation"""
-    has_not_learnt: str | None = None
-    """Why the run was given up, if it was"""
-    corpus: str = ""
-    """What tells the corpus from others"""
-
-
 @dataclass(frozen=True)
 class Ending:
-    """Why the loop ended."""
+    """How the loop ended, and why."""
 
     verdict: Verdict
     reason: str
@@ -64,7 +44,7 @@ class Ending:
 class Trainer:
     """Trains a model on a prepared corpus, from the start or from its last checkpoint.
 
-    All state is in the model, the optimizer and `Progress`; batches and random numbers follow from
+    All state is in the model, the optimizer and `RunState`; batches and random numbers follow from
     the seed and the number of the update.
     """
 
@@ -74,14 +54,14 @@ class Trainer:
         corpus: PreparedCorpus,
         folder: Path,
         world: World,
-        reporter: Reporter,
+        log: RunLog,
     ) -> None:
         self.recipe = recipe
         self.corpus = corpus
         self.folder = folder
         self.world = world
-        self.reporter = reporter
-        self.progress = Progress()
+        self.log = log
+        self.state = RunState()
         torch.manual_seed(recipe.training.seed)
         config = recipe.model.config(corpus.tokenizer.size)
         self.model = Transformer(config).to(world.device)
@@ -89,28 +69,28 @@ class Trainer:
         self.optimizer = make_optimizer(self.model, recipe.training)
         self._train_split = corpus.split("train")
         self._fingerprint = corpus.fingerprint
-        self.progress.corpus = self._fingerprint
+        self.state.corpus = self._fingerprint
 
     @property
     def checkpoints(self) -> Path:
-        """Where checkpoints are."""
+        """The folder of all checkpoints."""
         return self.folder / CHECKPOINTS
 
     def resume(self) -> Checkpoint | None:
         """Go back to the newest checkpoint, if there is one."""
         found = find_checkpoints(self.checkpoints, interrupted=True)
         if not found:
-            self.reporter.resume(0)
+            self.log.resume(0)
             return None
-        state = restore(found[-1], self.model, self.optimizer)
-        self.progress = _progress_of(state, found[-1])
-        if self.progress.corpus not in ("", self._fingerprint):
+        fields = restore(found[-1], self.model, self.optimizer)
+        self.state = _state_of(fields, found[-1])
+        if self.state.corpus not in ("", self._fingerprint):
             raise ValueError(
                 f"{self.corpus.folder} is not the corpus that {found[-1].folder} was trained on; "
-                "a run is resumed with the corpus that it was begun with"
+                "a resumed run keeps the corpus it was started with"
             )
-        self.progress.corpus = self._fingerprint
-        self.reporter.resume(self.progress.update)
+        self.state.corpus = self._fingerprint
+        self.log.resume(self.state.update)
         return found[-1]
 
     def run(self) -> Ending:
@@ -131,7 +111,7 @@ class Trainer:
             for update in self._updates():
                 ending = self._update(update, step)
                 if ending is not None:
-                    return ending  # the weights are still those of the update before
+                    return ending  # the weights are those of the update before
                 stop = self.world.sum([float(interrupts.signal is not None)])[0] > 0
                 self._validate_if_due(update)
                 ending = self._ending()
@@ -141,39 +121,39 @@ class Trainer:
                 if stop:
                     reason = f"asked to stop after update {update.number:,}"
                     return Ending("stopped", reason, interrupts.signal)
-        raise AssertionError("the plan of updates has no end")
+        raise AssertionError("there is always another update")
 
     def _updates(self) -> Iterator[Update]:
-        training, progress = self.recipe.training, self.progress
+        training, state = self.recipe.training, self.state
         return plan_updates(
             self._train_split,
             batch_tokens=training.batch_tokens,
             update_tokens=training.update_tokens,
             seed=training.seed,
-            after=progress.update,
-            epoch=progress.epoch,
-            before_epoch=progress.updates_before_epoch,
+            after=state.update,
+            epoch=state.epoch,
+            before_epoch=state.updates_before_epoch,
         )
 
     def _update(self, update: Update, step: GradientStep) -> Ending | None:
         """One update of the weights, unless its loss or gradient is not finite."""
-        progress = self.progress
+        state = self.state
         start = time.perf_counter()
         done = update_weights(update, self.model, self.optimizer, step, self.recipe.training)
         if not done.is_finite:
             return _not_finite(update, done)
         loss = done.loss
         seconds = time.perf_counter() - start
-        if update.epoch != progress.epoch:
-            progress.updates_before_epoch = progress.update
-            progress.epoch = update.epoch
-        progress.update = update.number
-        progress.target_tokens += update.target_tokens
-        progress.seconds += seconds
-        progress.epochs_done = update.epoch + update.is_last_of_epoch
-        progress.recent.append(loss.smoothed)
-        self.reporter.update(
-            UpdateReport(
+        if update.epoch != state.epoch:
+            state.updates_before_epoch = state.update
+            state.epoch = update.epoch
+        state.update = update.number
+        state.target_tokens += update.target_tokens
+        state.seconds += seconds
+        state.epochs_done = update.epoch + update.is_last_of_epoch
+        state.recent.append(loss.smoothed)
+        self.log.update(
+            UpdateEntry(
                 update=update.number,
                 epoch=update.epoch + 1,
                 loss=loss.smoothed,
@@ -187,48 +167,48 @@ class Trainer:
         return None
 
     def _ending(self) -> Ending | None:
-        """Whether the run is at its end, by what a checkpoint knows: a resumed run agrees."""
-        training, progress = self.recipe.training, self.progress
-        if progress.has_not_learnt is not None and training.give_up_after:
-            return Ending("failed", progress.has_not_learnt)
-        if training.epochs is not None and progress.epochs_done >= training.epochs:
+        """Whether the run is at its end, by `RunState` alone: a resumed run agrees."""
+        training, state = self.recipe.training, self.state
+        if state.has_not_learnt is not None and training.give_up_after:
+            return Ending("failed", state.has_not_learnt)
+        if training.epochs is not None and state.epochs_done >= training.epochs:
             return Ending("finished", f"all {training.epochs} epochs are done")
-        if training.updates is not None and progress.update >= training.updates:
+        if training.updates is not None and state.update >= training.updates:
             return Ending("finished", f"all {training.updates:,} updates are done")
         patience = self.recipe.validation.patience
-        if patience and progress.validations_since_best >= patience:
+        if patience and state.validations_since_best >= patience:
             return Ending(
                 "finished",
-                f"no better validation loss than {progress.best_loss:.3f} in the last "
+                f"no better validation loss than {state.best_loss:.3f} in the last "
                 f"{patience} validations",
             )
         return None
 
     def _validate_if_due(self, update: Update) -> None:
-        validation, progress = self.recipe.validation, self.progress
+        validation, state = self.recipe.validation, self.state
         if update.number % validation.every:
             return
-        mean = sum(progress.recent) / len(progress.recent)
-        progress.recent = []
+        mean = sum(state.recent) / len(state.recent)
+        state.recent = []
         if "valid" not in self.corpus.splits:
             return
         scores = self.scores("valid", beam=validation.beam, sentences=validation.sentences)
-        self.reporter.validation(
-            ValidationReport(
+        self.log.validation(
+            ValidationEntry(
                 update=update.number,
                 training_loss=mean,
                 scores=scores,
             )
         )
-        if progress.best_loss is None or scores.loss < progress.best_loss:
-            progress.best_loss = scores.loss
-            progress.validations_since_best = 0
+        if state.best_loss is None or scores.loss < state.best_loss:
+            state.best_loss = scores.loss
+            state.validations_since_best = 0
         else:
-            progress.validations_since_best += 1
-        progress.has_not_learnt = self._why_give_up(update, scores)
+            state.validations_since_best += 1
+        state.has_not_learnt = self._why_give_up(update, scores)
 
     def scores(self, split: str, *, beam: int, sentences: int = 0) -> Scores:
-        """Loss and BLEU of the model as it is; computed by the main process, known to all."""
+        """Loss and BLEU of the model as it is, computed by the main process for all."""
         validation = self.recipe.validation
         loss, bleu, signature = 0.0, math.nan, None
         if self.world.is_main:
@@ -270,9 +250,9 @@ class Trainer:
                 update.number,
                 self.model,
                 self.optimizer,
-                asdict(self.progress),
+                asdict(self.state),
                 keep=training.keep,
-                # One that only a signal asked for must not change what is averaged in the end.
+                # One that only a signal asked for must not change the average at the end.
                 is_interrupted=not is_due,
             )
             if is_due:
@@ -281,9 +261,9 @@ class Trainer:
             self.world.wait()
 
 
-def _progress_of(state: dict[str, Any], checkpoint: Checkpoint) -> Progress:
+def _state_of(fields: dict[str, Any], checkpoint: Checkpoint) -> RunState:
     try:
-        return Progress(**state)
+        return RunState(**fields)
     except TypeError as error:
         raise damaged(checkpoint, error) from None
 

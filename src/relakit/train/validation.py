@@ -1,4 +1,4 @@
-"""What a model is worth on a split: its loss, and the BLEU of its translations."""
+"""How good a model is on a split: its loss, and the BLEU of its translations."""
 
 import math
 
@@ -17,7 +17,7 @@ from relakit.train.result import Scores
 from relakit.train.step import autocast
 
 BATCH_TOKENS = 4096
-"""Padded tokens at a time; it has no influence on the result."""
+"""Padded tokens at a time; the result does not depend on it."""
 
 
 def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) -> float:
@@ -61,7 +61,7 @@ def split_scores(
     length_penalty: float,
     sentences: int = 0,
 ) -> Scores:
-    """Loss, and BLEU where it is wanted; ``sentences`` bounds how many are translated (0: all)."""
+    """Loss, and BLEU if wanted, of the first ``sentences`` translations (0: of all)."""
     loss = split_loss(model, split, precision)
     if not bleu or not math.isfinite(loss):
         return Scores(loss)
@@ -77,7 +77,7 @@ def split_scores(
 
 
 def frequency_loss(train: EncodedSplit, measured: EncodedSplit, vocabulary: int) -> float:
-    """The loss of a model that knows nothing but how often each token occurs.
+    """The loss of a model that only knows how often each token occurs.
 
     It predicts every target token by its frequency in (the first part of) the training data. A
     model that is no better after thousands of updates has not begun to translate.

@@ -181,7 +181,7 @@ def _operator_gradients(call: RecordedCall, grad_output: Tensor) -> Gradients:
             grad_output, call.mixed, call.gain, call.gate, options.eps, 1
         )
     if options.heads:
-        grad_output = _split(grad_output, 1, options)[0]
+        grad_output = _split(grad_output, 1, options.heads, options.positions)[0]
     query, key, value = heads_of(call.tensors, options)
     mask = call.mask
     while mask is not None and mask.dim() < 4:
@@ -328,23 +328,29 @@ def threshold_per_head(threshold: float | Tensor, query: Tensor) -> Tensor | Non
 
 
 def heads_of(tensors: Sequence[Tensor], options: Options) -> tuple[Tensor, ...]:
-    """Query, key and value, ``[batch, heads, positions, features]``; views of projections."""
+    """Query, key and value, ``[batch, heads, positions, features]``."""
     if options.heads == 0:
         return tuple(tensors)
-    parts = {1: (3,), 2: (1, 2), 3: (1, 1, 1)}[len(tensors)]
+    return split_projections(tensors, options.heads, options.positions)
+
+
+def split_projections(
+    projections: Sequence[Tensor], heads: int, positions: int
+) -> tuple[Tensor, ...]:
+    """Query, key and value, ``[batch, heads, positions, features]``, as views of projections."""
+    parts = {1: (3,), 2: (1, 2), 3: (1, 1, 1)}[len(projections)]
     return tuple(
         head
-        for tensor, count in zip(tensors, parts, strict=True)
-        for head in _split(tensor, count, options)
+        for projection, count in zip(projections, parts, strict=True)
+        for head in _split(projection, count, heads, positions)
     )
 
 
-def _split(tensor: Tensor, parts: int, options: Options) -> tuple[Tensor, ...]:
-    first, second, features = tensor.shape
-    split = tensor.view(first, second, parts, options.heads, features // parts // options.heads)
+def _split(projection: Tensor, parts: int, heads: int, positions: int) -> tuple[Tensor, ...]:
+    first, second, features = projection.shape
+    split = projection.view(first, second, parts, heads, features // parts // heads)
     # [parts, batch, heads, positions, features]
-    order = (2, 0, 3, 1, 4) if options.positions == 1 else (2, 1, 3, 0, 4)
-    return split.permute(order).unbind(0)
+    return split.permute((2, 0, 3, 1, 4) if positions == 1 else (2, 1, 3, 0, 4)).unbind(0)
 
 
 def _concatenated(heads: Tensor, options: Options) -> Tensor:

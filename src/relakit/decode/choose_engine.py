@@ -1,9 +1,10 @@
-"""What a search runs on: C++ where it can, PyTorch elsewhere."""
+"""Which engine a search runs on: C++ where possible, PyTorch elsewhere."""
 
 import logging
 
-from relakit.decode.native_steps import NativeSteps, why_not_native
-from relakit.decode.steps import DecoderSteps, PyTorchSteps
+from relakit.decode.engine import Engine
+from relakit.decode.native_engine import NativeEngine, why_not_native
+from relakit.decode.torch_engine import TorchEngine
 from relakit.model import Transformer
 from relakit.ops.backends import backend_from_environment
 from relakit.ops.native.extension import BACKEND_VARIABLE, why_unavailable
@@ -11,28 +12,28 @@ from relakit.ops.native.extension import BACKEND_VARIABLE, why_unavailable
 logger = logging.getLogger(__name__)
 
 
-def choose_steps(model: Transformer, *, in_bytes: bool = False) -> DecoderSteps:
-    """A model, ready for searches. RELAKIT_BACKEND=reference forces PyTorch's.
+def choose_engine(model: Transformer, *, in_bytes: bool = False) -> Engine:
+    """A model, ready for searches. RELAKIT_BACKEND=reference forces PyTorch.
 
     Args:
         model: in the precision to compute in.
         in_bytes: with weights of one byte, which only C++ can do.
 
     Raises:
-        ValueError: weights of one byte are wanted and cannot be had, and why; or the environment
+        ValueError: weights of one byte are wanted but impossible here, and why; or the environment
             names a backend that does not exist.
     """
     reasons = why_not_native(model)
     if backend_from_environment() == "reference":
         reasons.append(f"{BACKEND_VARIABLE}=reference forbids it")
     if not reasons:
-        return NativeSteps(model, in_bytes=in_bytes)
+        return NativeEngine(model, in_bytes=in_bytes)
     if in_bytes:
         raise ValueError(
             f"int8 needs translation in C++, which is not possible here: {'; '.join(reasons)}; "
             "choose another precision"
         )
-    # What is missing on the machine can be repaired, and translation is slower until it is.
+    # Translation is slow without the extension, and that can be fixed: say so.
     level = logging.WARNING if why_unavailable() else logging.INFO
     logger.log(level, "translating with PyTorch, not in C++: %s", "; ".join(reasons))
-    return PyTorchSteps(model)
+    return TorchEngine(model)

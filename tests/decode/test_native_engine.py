@@ -1,9 +1,11 @@
 """Encoder and decoder in C++ against the model in PyTorch, for every instruction set here."""
 
 import copy
+import itertools
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,12 +13,12 @@ from random_models import padded, random_model, random_sources
 from torch import Tensor, nn
 
 from relakit.data.tokenizer import BEGIN, END, PAD
-from relakit.decode.candidates import Candidates
-from relakit.decode.native_steps import NativeHypotheses, NativeSteps, why_not_native
-from relakit.decode.selection import choose_steps
-from relakit.decode.steps import PyTorchSteps
+from relakit.decode.best_tokens import Candidates
+from relakit.decode.choose_engine import choose_engine
+from relakit.decode.native_engine import NativeEngine, NativeHypotheses, why_not_native
+from relakit.decode.torch_engine import TorchEngine
 from relakit.model import Transformer
-from relakit.nn.variants import ATTENTIONS
+from relakit.nn.variants import ATTENTIONS, AttentionSpec
 from relakit.ops.native import extension
 
 try:
@@ -25,6 +27,11 @@ except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
 SERVED = ["softmax", "relu", "relu-rms", "rela-i", "rela-g"]
+SERVED_SPECS = [
+    AttentionSpec(threshold="learned", power=2.0),
+    AttentionSpec(threshold=0.2, power=1.5, gate=False),
+    AttentionSpec(length_exponent=0.5, norm="none"),
+]
 
 
 @pytest.fixture(params=ISAS)
@@ -62,10 +69,10 @@ def ended(sources: list[list[int]]) -> list[list[int]]:
 
 
 @torch.inference_mode()
-def read_all(steps: NativeSteps, sources: list[list[int]], targets: Tensor) -> Tensor:
+def read_all(engine: NativeEngine, sources: list[list[int]], targets: Tensor) -> Tensor:
     """The states of `[batch, target]` tokens, read one at a time with one beam."""
-    running = steps.start(ended(sources), beams=1)
-    states = torch.full((targets.size(0), steps._model.config.dim), math.nan)
+    running = engine.start(ended(sources), beams=1)
+    states = torch.full((targets.size(0), engine._model.config.dim), math.nan)
     found = []
     for column in targets.unbind(1):
         running.step(column, states)
@@ -73,14 +80,16 @@ def read_all(steps: NativeSteps, sources: list[list[int]], targets: Tensor) -> T
     return torch.stack(found, dim=1)
 
 
-@pytest.mark.parametrize("norm_first", [False, True])
-@pytest.mark.parametrize("attention", SERVED)
-def test_states_equal_the_model(isa: str, attention: str, norm_first: bool) -> None:
+@pytest.mark.parametrize(
+    ("attention", "norm_first"),
+    [*itertools.product(SERVED, (False, True)), *itertools.product(SERVED_SPECS, (False,))],
+)
+def test_states_equal_the_model(isa: str, attention: str | AttentionSpec, norm_first: bool) -> None:
     model = random_model(attention, norm_first=norm_first)
     sources, targets = random_sources([7, 3, 1]), torch.randint(4, 40, (3, 37))
     with torch.inference_mode():
         expected = model(padded(sources), targets)
-    found = read_all(NativeSteps(model), sources, targets)
+    found = read_all(NativeEngine(model), sources, targets)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -90,7 +99,7 @@ def test_sizes_that_are_no_multiple_of_a_vector(isa: str, dim: int, heads: int) 
     sources, targets = random_sources([5, 2], 150), torch.randint(4, 150, (2, 5))
     with torch.inference_mode():
         expected = model(padded(sources), targets)
-    found = read_all(NativeSteps(model), sources, targets)
+    found = read_all(NativeEngine(model), sources, targets)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -117,8 +126,8 @@ def test_candidates_equal_those_of_pytorch(
     tokens, scores = torch.randint(4, 150, (9,)), -torch.rand(3, beams)
     with torch.inference_mode():
         with threads(count):
-            found = candidates(NativeSteps(model).start(sources, beams), tokens, scores, **options)
-        expected = candidates(PyTorchSteps(model).start(sources, beams), tokens, scores, **options)
+            found = candidates(NativeEngine(model).start(sources, beams), tokens, scores, **options)
+        expected = candidates(TorchEngine(model).start(sources, beams), tokens, scores, **options)
     torch.testing.assert_close(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
     has_chance = expected.scores > -math.inf
     assert torch.equal(found.tokens[has_chance], expected.tokens[has_chance])
@@ -133,7 +142,7 @@ def test_threads_change_nothing(isa: str, in_bytes: bool) -> None:
     found = []
     for count in (1, 2, 3):
         with threads(count), torch.inference_mode():
-            running = NativeSteps(model, in_bytes=in_bytes).start(sources, 4)
+            running = NativeEngine(model, in_bytes=in_bytes).start(sources, 4)
             candidates(running, tokens, scores)
             found.append(candidates(running, tokens, scores))
     for other in found[1:]:
@@ -141,7 +150,7 @@ def test_threads_change_nothing(isa: str, in_bytes: bool) -> None:
 
 
 class InBytes(nn.Module):
-    """A linear layer as the documentation of `NativeSteps` describes it, in plain PyTorch."""
+    """A linear layer as the documentation of `NativeEngine` describes it, in plain PyTorch."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
@@ -173,7 +182,7 @@ def test_weights_in_bytes(isa: str, attention: str) -> None:
     with torch.inference_mode():
         expected = in_bytes(model)(padded(sources), targets)
         exact = model(padded(sources), targets)
-    found = read_all(NativeSteps(model, in_bytes=True), sources, targets)
+    found = read_all(NativeEngine(model, in_bytes=True), sources, targets)
     # A number between two bytes may be rounded to the other one, so a few may be off by one byte.
     assert float((found - expected).abs().median()) < 1e-5
     error = float((exact - expected).abs().mean())
@@ -185,12 +194,12 @@ def test_scores_of_all_tokens_in_bytes(isa: str) -> None:
     model = odd_model()
     output = InBytes(model.embedding.weight.detach(), None)
     with torch.inference_mode():
-        steps = NativeSteps(model, in_bytes=True)
-        running = steps.start([[5, END]], 1)
+        engine = NativeEngine(model, in_bytes=True)
+        running = engine.start([[5, END]], 1)
         found = running.candidates(
             torch.tensor([BEGIN]), torch.zeros(1, 1), 150, forbidden=(), must_end=None
         )
-        states = read_all(steps, [[5]], torch.tensor([[BEGIN]]))
+        states = read_all(engine, [[5]], torch.tensor([[BEGIN]]))
         expected = output(states[0]).log_softmax(-1)
     assert sorted(found.tokens[0].tolist()) == list(range(150))
     torch.testing.assert_close(found.scores, expected.gather(1, found.tokens))
@@ -202,9 +211,9 @@ def test_more_rows_than_one_block(isa: str) -> None:
     sources = ended(random_sources([2 + i % 7 for i in range(130)], 150))
     tokens, scores = torch.randint(4, 150, (390,)), -torch.rand(130, beams)
     with torch.inference_mode():
-        found = candidates(NativeSteps(model).start(sources, beams), tokens, scores)
-        expected = candidates(PyTorchSteps(model).start(sources, beams), tokens, scores)
-        rough = candidates(NativeSteps(model, in_bytes=True).start(sources, beams), tokens, scores)
+        found = candidates(NativeEngine(model).start(sources, beams), tokens, scores)
+        expected = candidates(TorchEngine(model).start(sources, beams), tokens, scores)
+        rough = candidates(NativeEngine(model, in_bytes=True).start(sources, beams), tokens, scores)
     torch.testing.assert_close(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
     assert torch.equal(found.tokens, expected.tokens)
     assert float((rough.scores - expected.scores).abs().max()) < 0.5
@@ -227,30 +236,30 @@ def test_scores_that_are_not_finite(isa: str, name: str, in_bytes: bool, broken:
     with torch.no_grad():
         model.get_parameter(name)[3] = broken
     with torch.inference_mode():
-        running = NativeSteps(model, in_bytes=in_bytes).start([[3, END]], 2)
+        running = NativeEngine(model, in_bytes=in_bytes).start([[3, END]], 2)
         with pytest.raises(ValueError, match="not finite"):
             candidates(running, torch.tensor([BEGIN, BEGIN]), torch.zeros(1, 2))
 
 
 @pytest.mark.parametrize("bad", [-1, 150, 10**9])
 def test_tokens_that_the_model_has_not(bad: int) -> None:
-    steps = NativeSteps(odd_model())
+    engine = NativeEngine(odd_model())
     with torch.inference_mode():
         with pytest.raises(ValueError, match=f"token {bad} is not among the model's 150"):
-            steps.start([[5, END], [bad, END]], 2)
-        running = steps.start([[5, END]], 2)
+            engine.start([[5, END], [bad, END]], 2)
+        running = engine.start([[5, END]], 2)
         with pytest.raises(ValueError, match=f"token {bad} is not among"):
             candidates(running, torch.tensor([5, bad]), torch.zeros(1, 2))
 
 
 def test_a_sentence_without_tokens() -> None:
     with pytest.raises(ValueError, match="sentence 2 has no tokens"):
-        NativeSteps(odd_model()).start([[5, END], []], 2)
+        NativeEngine(odd_model()).start([[5, END], []], 2)
 
 
 def test_nothing_left(isa: str) -> None:
     with torch.inference_mode():
-        running = NativeSteps(odd_model()).start([[5, END]], 2)
+        running = NativeEngine(odd_model()).start([[5, END]], 2)
         candidates(running, torch.tensor([5, 6]), torch.zeros(1, 2))
         running.keep([])
         found = candidates(running, torch.empty(0, dtype=torch.int64), torch.zeros(0, 2))
@@ -261,22 +270,22 @@ def test_scores_need_not_be_contiguous() -> None:
     tokens, scores = torch.randint(4, 150, (6,)), -torch.rand(3, 2)
     sources = ended(random_sources([4, 9], 150))
     with torch.inference_mode():
-        steps = NativeSteps(odd_model())
-        found = candidates(steps.start(sources, 3), tokens, scores.t())
-        expected = candidates(steps.start(sources, 3), tokens, scores.t().contiguous())
+        engine = NativeEngine(odd_model())
+        found = candidates(engine.start(sources, 3), tokens, scores.t())
+        expected = candidates(engine.start(sources, 3), tokens, scores.t().contiguous())
     assert all(map(torch.equal, found, expected))
 
 
 def test_weights_are_those_of_when_it_was_made() -> None:
     model, sources = odd_model(), random_sources([6, 3], 150)
     targets = torch.randint(4, 150, (2, 4))
-    steps = NativeSteps(model)
-    before = read_all(steps, sources, targets)
+    engine = NativeEngine(model)
+    before = read_all(engine, sources, targets)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2)
     model.to(torch.bfloat16)
-    assert torch.equal(read_all(steps, sources, targets), before)
+    assert torch.equal(read_all(engine, sources, targets), before)
 
 
 def test_beams_and_sentences_that_come_and_go(isa: str) -> None:
@@ -286,7 +295,7 @@ def test_beams_and_sentences_that_come_and_go(isa: str) -> None:
     sources = random_sources([6, 2, 4, 5])
     kept, prefixes = [0, 1, 2, 3], torch.empty(4, beams, 0, dtype=torch.int64)
     with torch.inference_mode():
-        running = NativeSteps(model).start(ended(sources), beams)
+        running = NativeEngine(model).start(ended(sources), beams)
         for step in range(36):  # so that memory has to grow
             tokens = torch.randint(4, 40, (len(kept), beams, 1), generator=generator)
             prefixes = torch.cat([prefixes, tokens], dim=2)
@@ -318,6 +327,14 @@ def test_which_attention_is_served(attention: str) -> None:
         assert reasons == expected
 
 
+@pytest.mark.parametrize("spec", SERVED_SPECS, ids=str)
+def test_which_specs_are_served(spec: AttentionSpec) -> None:
+    assert why_not_native(random_model(spec)) == []
+    reasons = why_not_native(random_model(replace(spec, norm="layer")))
+    assert len(reasons) == 3
+    assert reasons[0].startswith('encoder attention is \'{ activation = "relu", norm = "layer"')
+
+
 def test_parts_of_other_precision_are_not_served() -> None:
     model = random_model()
     model.decoder.to(torch.bfloat16)
@@ -327,14 +344,14 @@ def test_parts_of_other_precision_are_not_served() -> None:
 
 class TestChoice:
     def test_native_where_it_can(self) -> None:
-        assert isinstance(choose_steps(random_model()), NativeSteps)
+        assert isinstance(choose_engine(random_model()), NativeEngine)
 
     def test_pytorch_elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert isinstance(choose_steps(random_model("sparsemax")), PyTorchSteps)
-        assert isinstance(choose_steps(random_model().bfloat16()), PyTorchSteps)
+        assert isinstance(choose_engine(random_model("sparsemax")), TorchEngine)
+        assert isinstance(choose_engine(random_model().bfloat16()), TorchEngine)
         monkeypatch.setenv(extension.BACKEND_VARIABLE, "reference")
-        assert isinstance(choose_steps(random_model()), PyTorchSteps)
+        assert isinstance(choose_engine(random_model()), TorchEngine)
 
     def test_bytes_only_in_native(self) -> None:
         with pytest.raises(ValueError, match=r"int8 needs .* encoder attention is 'sparsemax'"):
-            choose_steps(random_model("sparsemax"), in_bytes=True)
+            choose_engine(random_model("sparsemax"), in_bytes=True)

@@ -1,4 +1,4 @@
-"""Encoder and decoder in C++, on the CPU: in float32, or with weights of one byte."""
+"""The search engine in C++, for CPUs: in float32, or with weights of one byte."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from relakit.data.tokenizer import END
-from relakit.decode.candidates import Candidates
-from relakit.decode.steps import NOT_FINITE
+from relakit.decode.best_tokens import Candidates
+from relakit.decode.engine import NOT_FINITE
 from relakit.model import Transformer
 from relakit.model.config import ATTENTION_KINDS
 from relakit.model.transformer import (
@@ -20,12 +20,11 @@ from relakit.model.transformer import (
     Residual,
     sinusoids,
 )
-from relakit.nn.variants import resolve_attention
 from relakit.ops.native.extension import choose_isa, load_extension, why_unavailable
 
 
 def why_not_native(model: Transformer) -> list[str]:
-    """Reasons why `NativeSteps` cannot serve this model; none: it can."""
+    """Why `NativeEngine` cannot serve this model; an empty list if it can."""
     reasons = list(why_unavailable())
     devices = {parameter.device for parameter in model.parameters()}
     dtypes = {parameter.dtype for parameter in model.parameters()}
@@ -34,12 +33,9 @@ def why_not_native(model: Transformer) -> list[str]:
     if dtypes != {torch.float32}:
         reasons.append(f"the model computes in {_listed(dtypes)}, not in torch.float32")
     for kind in ATTENTION_KINDS:
-        name = model.config.attention(kind)
-        spec = resolve_attention(name)
-        is_plain = (spec.power, spec.threshold, spec.length_exponent) == (1.0, 0.0, 0.0)
-        is_known = spec.activation in ("relu", "softmax") and spec.norm in ("none", "rms")
-        if not is_plain or not is_known:
-            reasons.append(f"{kind} attention is {name!r}")
+        spec = model.config.attention_spec(kind)
+        if spec.activation not in ("relu", "softmax") or spec.norm == "layer":
+            reasons.append(f"{kind} attention is {model.config.attention(kind)!r}")
     return reasons
 
 
@@ -47,13 +43,13 @@ def _listed(values: Iterable[object]) -> str:
     return " and ".join(sorted(map(str, values)))
 
 
-class NativeSteps:
-    """See `DecoderSteps`. It copies the model's weights when it is made.
+class NativeEngine:
+    """See `Engine`. It copies the model's weights when it is made.
 
     Args:
         model: on the CPU, in float32; see `why_not_native`.
-        in_bytes: weights of one byte each, with a scale for each output; what is multiplied with
-            them is rounded to bytes too, with a scale for each row.
+        in_bytes: weights of one byte each, with a scale for each output; what they are multiplied
+            with is rounded to bytes too, with a scale for each row.
     """
 
     def __init__(self, model: Transformer, *, in_bytes: bool = False) -> None:
@@ -62,7 +58,7 @@ class NativeSteps:
         self._extension = load_extension()
         self._model = model
         self._in_bytes = in_bytes
-        # Kept here, as they are read where they are: copies, like all other weights.
+        # C++ reads them where they are, so they are kept here: copies, like all other weights.
         self._embeddings = model.embedding.weight.detach().clone(
             memory_format=torch.contiguous_format
         )
@@ -73,7 +69,7 @@ class NativeSteps:
             model.config.norm_first,
             self._embeddings.data_ptr(),
             model.embedding.scale,
-            # So that what fills up the vocabulary has no chance.
+            # So that what pads the vocabulary is never chosen.
             self._pack(self._embeddings, None, filling=-math.inf),
         )
         self._add_layers(model)
@@ -97,14 +93,18 @@ class NativeSteps:
             self._packed.set_last_norms(*map(self._layer_norm, norms))
 
     def _attention(self, module: Attention, residual: Residual) -> Any:
-        norm = module.norm
+        spec, norm, thresholds = module.spec, module.norm, _thresholds(module)
         gate = getattr(norm, "gate", None)
         is_cross = module.kind == "cross"
         return self._extension.PackedAttention(
             self._linear(*([module.query] if is_cross else [module.query, module.key_value])),
             self._linear(module.key_value) if is_cross else None,
             self._linear(module.output),
-            module.spec.activation == "softmax",
+            spec.activation == "softmax",
+            0 if thresholds is None else thresholds.data_ptr(),
+            module.heads,
+            spec.power,
+            spec.length_exponent,
             0 if norm is None else norm.weight.data_ptr(),
             0 if gate is None else gate.data_ptr(),
             self._model.config.dim,
@@ -137,7 +137,7 @@ class NativeSteps:
 
     @property
     def device(self) -> torch.device:
-        """See `DecoderSteps`, as for all others."""
+        """See `Engine`, as for the others."""
         return self._embeddings.device
 
     def start(self, sources: Sequence[Sequence[int]], beams: int) -> "NativeHypotheses":
@@ -163,6 +163,14 @@ class NativeSteps:
         return table
 
 
+def _thresholds(module: Attention) -> Tensor | None:
+    """One for each head; None if all are 0."""
+    threshold = module.threshold
+    if isinstance(threshold, Tensor):
+        return threshold.detach()
+    return torch.full((module.heads,), threshold) if threshold else None
+
+
 class NativeHypotheses:
     """See `RunningHypotheses`."""
 
@@ -176,7 +184,7 @@ class NativeHypotheses:
         self._isa = isa
         self._threads = threads
         self.steps = 0
-        """See `RunningHypotheses`, as for all others."""
+        """See `RunningHypotheses`, as for the others."""
 
     def candidates(
         self,

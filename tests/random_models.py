@@ -1,14 +1,15 @@
-"""Small models with random weights, for the tests of this folder."""
+"""Small models with random weights, and sentences for them."""
 
 import torch
 from torch import nn
 
 from relakit.data.tokenizer import END, PAD
 from relakit.model import ModelConfig, Transformer
+from relakit.nn.variants import AttentionSpec
 
 
 def random_model(
-    attention: str = "rela-g",
+    attention: str | AttentionSpec = "rela-g",
     *,
     vocabulary: int = 40,
     seed: int = 0,

@@ -1,7 +1,7 @@
-"""From a step's logits to the best ways of going on: the part of a search that sees the vocabulary.
+"""From a step's logits to the best continuations: the part of a search that sees the vocabulary.
 
 Shapes in comments: ``batch`` sentences, ``beams`` of each, ``rows`` = batch * beams, ``columns`` =
-the vocabulary, filled up to a multiple of CHUNK.
+the vocabulary, padded to a multiple of CHUNK.
 """
 
 import math
@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 CHUNK: Final = 64
-"""Columns whose maximum is looked at before they are."""
+"""Columns that are searched only if their maximum is high enough."""
 LARGEST_PLAIN: Final = 60.0
-"""exp() of numbers up to this size neither overflows nor vanishes in float32, so that there is no
-need to subtract the largest logit first, which takes longer than the rest."""
+"""exp() of numbers up to this size neither overflows nor vanishes in float32, so the largest logit
+need not be subtracted first, which would take longer than the rest."""
 NORMALISER_BYTES: Final = 2**19
 """Logits that are exponentiated at once: what stays in a processor's cache."""
 
@@ -38,7 +38,7 @@ class OutputLayer:
     def __init__(self, weight: Tensor) -> None:
         """``weight``: the embeddings ``[vocabulary, dim]``."""
         self.vocabulary = weight.size(0)
-        # A copy, transposed: BLAS is faster so, where rows are few.
+        # A transposed copy: BLAS is faster with it when rows are few.
         filled = F.pad(weight.detach(), (0, 0, 0, -self.vocabulary % CHUNK))
         self.weight = filled.t().contiguous()
 
@@ -62,13 +62,13 @@ def log_normalisers(logits: Tensor) -> Tensor:
 
 
 def forbid(logits: Tensor, tokens: Sequence[int]) -> None:
-    """Leave these tokens no chance, in place."""
+    """Rule out these tokens, in place."""
     for token in tokens:
         logits[:, token] = -math.inf
 
 
 def allow_only(logits: Tensor, rows: Tensor, token: int) -> None:
-    """Leave nothing but this token a chance in the given rows, in place."""
+    """Rule out all tokens but this one in the given rows, in place."""
     kept = logits[rows, token]
     logits[rows] = -math.inf
     logits[rows, token] = kept

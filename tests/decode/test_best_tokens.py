@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relakit.decode.candidates import (
+from relakit.decode.best_tokens import (
     CHUNK,
     OutputLayer,
     allow_only,

@@ -1,0 +1,71 @@
+"""What a beam search runs on: an engine reads tokens and proposes the next ones.
+
+There are two: `relakit.decode.native_engine` in C++ and `relakit.decode.torch_engine` in PyTorch.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import torch
+from torch import Tensor
+
+from relakit.decode.best_tokens import Candidates
+
+NOT_FINITE: Final = (
+    "the model's scores are not finite numbers: its weights are broken, or its training has "
+    "diverged"
+)
+
+
+class RunningHypotheses(Protocol):
+    """Beams of some sentences, and what the decoder keeps of their tokens."""
+
+    least_share_to_drop: float
+    """The share of finished sentences from which on it pays to `keep` only the others."""
+
+    @property
+    def steps(self) -> int:
+        """Tokens read so far, the begin-of-sentence token included."""
+
+    def candidates(
+        self,
+        tokens: Tensor,
+        scores: Tensor,
+        count: int,
+        *,
+        forbidden: Sequence[int],
+        must_end: Sequence[bool] | None,
+    ) -> Candidates:
+        """Read another token of each beam; return the best continuations.
+
+        Args:
+            tokens: ``[rows]``.
+            scores: log-probabilities so far, ``[batch, beams]``.
+            count: how many candidates of each sentence.
+            forbidden: tokens that are never chosen.
+            must_end: for each sentence, whether only the end-of-sentence token may be chosen; None:
+                for none of them.
+
+        Raises:
+            ValueError: the model's scores are not finite.
+        """
+
+    def reorder(self, parents: Tensor) -> None:
+        """Let every beam continue another one: ``[batch, beams]`` numbers of beams."""
+
+    def keep(self, sentences: Sequence[int]) -> None:
+        """Drop all sentences but those at these indices, which are in ascending order."""
+
+
+class Engine(Protocol):
+    """A model, ready for searches."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where scores and tokens are."""
+
+    def start(self, sources: Sequence[Sequence[int]], beams: int) -> RunningHypotheses:
+        """Encode sentences, and begin with ``beams`` hypotheses of each.
+
+        ``sources`` are token ids, with the end-of-sentence token.
+        """

@@ -1,0 +1,145 @@
+"""A run that was stopped and resumed ends with the same weights, bit for bit."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from small_runs import as_toml, assert_same, recipe_of, weights
+
+from relakit.data.prepared_reader import PreparedCorpus
+from relakit.train.run import run_training
+
+
+def test_a_longer_run_goes_on_where_a_shorter_one_ended(
+    corpus: PreparedCorpus, undisturbed: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    run_training(recipe_of(corpus, training={"updates": 15}), tmp_path / "run")
+    run_training(recipe_of(corpus), tmp_path / "run", resume=True)
+    assert_same(weights(tmp_path / "run"), undisturbed)
+
+
+COMMAND = (sys.executable, "-c", "from relakit.cli.main import main; main()", "train")
+
+
+def start(corpus: PreparedCorpus, folder: Path) -> subprocess.Popen[str]:
+    """The same run as a command of its own."""
+    recipe = folder.parent / "recipe.toml"
+    recipe.write_text(as_toml(recipe_of(corpus)), encoding="utf-8")
+    return subprocess.Popen(
+        [*COMMAND, str(recipe), "--out", str(folder)],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def wait_for_update(folder: Path, update: int, process: subprocess.Popen[str]) -> None:
+    """Until the log knows of an update."""
+    log = folder / "log.jsonl"
+    while not log.exists() or log.read_text(encoding="utf-8").count('"kind": "update"') < update:
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("update", [3, 17], ids=["before a checkpoint", "after three"])
+def test_killed_and_resumed(
+    corpus: PreparedCorpus, undisturbed: dict[str, torch.Tensor], tmp_path: Path, update: int
+) -> None:
+    """kill -9 leaves no time for anything; the resumed run still ends with the same bits."""
+    folder = tmp_path / "run"
+    process = start(corpus, folder)
+    wait_for_update(folder, update, process)
+    process.kill()
+    process.communicate()
+    assert not (folder / "model").exists()
+    run_training(recipe_of(corpus), folder, resume=True)
+    assert_same(weights(folder), undisturbed)
+    log = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    updates = [e["update"] for e in map(json.loads, log) if e["kind"] == "update"]
+    assert updates == list(range(1, 25))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"]
+)
+def test_stopped_by_a_signal_and_resumed(
+    corpus: PreparedCorpus,
+    undisturbed: dict[str, torch.Tensor],
+    tmp_path: Path,
+    number: signal.Signals,
+    status: int,
+) -> None:
+    folder = tmp_path / "run"
+    process = start(corpus, folder)
+    wait_for_update(folder, 7, process)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == status, errors
+    assert f"relakit train --resume --out {folder}" in errors
+    assert json.loads((folder / "result.json").read_text())["verdict"] == "stopped"
+    checkpoints = sorted(path.name for path in (folder / "checkpoints").iterdir())
+    assert any(name.startswith("interrupted-") for name in checkpoints)
+    resumed = subprocess.run(
+        [*COMMAND, "--resume", "--out", str(folder)], capture_output=True, text=True, check=False
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    assert_same(weights(folder), undisturbed)
+
+
+def test_a_folder_that_holds_a_run_is_not_overwritten(
+    corpus: PreparedCorpus, tmp_path: Path
+) -> None:
+    recipe = recipe_of(corpus, training={"updates": 2})
+    run_training(recipe, tmp_path / "run")
+    with pytest.raises(FileExistsError, match="holds a run already; go on with it by --resume"):
+        run_training(recipe, tmp_path / "run")
+    with pytest.raises(ValueError, match=r"trained with model\.dim = 32, the recipe says 64"):
+        run_training(recipe_of(corpus, model={"dim": 64}), tmp_path / "run", resume=True)
+    table = {"threshold": "learned"}
+    with pytest.raises(ValueError, match=r"model\.attention = 'rela-g', the recipe says {'activ"):
+        run_training(recipe_of(corpus, model={"attention": table}), tmp_path / "run", resume=True)
+    with pytest.raises(ValueError, match=r"has no recipe\.json, so there is nothing to resume"):
+        run_training(None, tmp_path / "nothing", resume=True)
+
+
+def test_another_corpus_is_not_gone_on_with(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    shutil.copytree(corpus.folder, folder)
+    recipe = recipe_of(PreparedCorpus.load(folder), training={"updates": 2})
+    run_training(recipe, tmp_path / "run")
+    document = folder / "corpus.json"
+    document.write_text(document.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"is not the corpus that .*update-0000002 was trained on"):
+        run_training(recipe, tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("state.json", b'{"unknown": 1}'),
+        ("state.json", None),
+        ("adam.safetensors", b"nothing"),
+        ("weights.safetensors", None),
+    ],
+)
+def test_a_damaged_checkpoint(
+    corpus: PreparedCorpus, tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    recipe = recipe_of(corpus, training={"updates": 2})
+    run_training(recipe, tmp_path / "run")
+    path = tmp_path / "run" / "checkpoints" / "update-0000002" / name
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"update-0000002 is damaged.*remove that folder"):
+        run_training(recipe, tmp_path / "run", resume=True)
