@@ -6,12 +6,12 @@ from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
 from relakit.model.attention_setting import did_you_mean
-from relakit.nn.variants import ATTENTIONS, resolve_attention
+from relakit.nn.variants import ATTENTIONS, AttentionName
 from relakit.train.recipe import Recipe
 
 if sys.version_info >= (3, 11):
@@ -79,7 +79,7 @@ def _set(content: dict[str, Any], setting: str) -> None:
     for part in parts[:-1]:
         value = section.setdefault(part, {})
         if isinstance(value, str) and value in ATTENTIONS:  # one of its settings is changed
-            value = section[part] = asdict(resolve_attention(value))
+            value = section[part] = asdict(ATTENTIONS[cast("AttentionName", value)])
         section = value
         if not isinstance(section, dict):
             raise ValueError(f"--set {setting}: {part} is a value and has no parts")
