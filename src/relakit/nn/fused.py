@@ -27,25 +27,26 @@ def multihead_in_extension(
     need_weights: bool,
     backend: BackendName | None,
 ) -> tuple[Tensor, Tensor | None] | None:
-    """Attention over heads that lie side by side, then the norm: no head is moved in memory.
+    """Attention over heads side by side in a projection, then the norm; no head moves in memory.
 
     Args:
-        projections: one that holds query, key and value, ``[..., 3 * heads * head dim]``, or the
-            query's and one of key and value, or three. ``[batch, positions, ...]``.
-        heads: how many there are in each.
+        projections: ``[batch, positions, features]``: one that holds query, key and value, of ``3 *
+            heads * head dim`` features; or the query's, and one of key and value; or three.
+        heads: number of heads.
         positions: dimension of the positions: 1, or 0 for ``[positions, batch, ...]``.
         attn_mask: broadcasts to ``[batch, heads, queries, keys]``, in the convention of SDPA.
         dropout_p: probability of dropping a weight.
         is_causal: query i sees the keys 0 to i.
         spec: the kind of attention.
-        threshold: its threshold, which may be a parameter.
+        threshold: its threshold: a number or a parameter.
         norm: its norm, or None.
         need_weights: return the weights too.
         backend: as for `relakit.attention`.
 
     Returns:
         The output ``[batch, queries, heads * head dim]`` (or with positions first), and the weights
-        or None. None if the C++ extension cannot do all of it, or somebody looks at its parts.
+        or None. None instead of both if the extension cannot do all of it, or if something has to
+        see its parts.
     """
     if (
         spec.activation != "relu"
@@ -90,7 +91,7 @@ def multihead_in_extension(
 
 def normalise_heads(heads: Tensor, norm: nn.Module | None) -> Tensor:
     """``[..., heads, head dim]`` to ``[..., heads * head dim]``, normalised if there is a norm."""
-    if isinstance(norm, RMSNorm):  # ours read heads where they are, without a copy in between
+    if isinstance(norm, RMSNorm):  # ours reads heads where they are, without a copy
         normalised: Tensor = norm(heads, heads_apart=True)
         return normalised
     mixed = heads.flatten(-2)
