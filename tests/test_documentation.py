@@ -13,6 +13,8 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLE = ROOT / "examples" / "sequence_task.py"
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+PLAN = ROOT / "docs" / "architecture.md"
+PLACE = re.compile(r"`((?:src|native|tests|benchmarks|docs|examples|results)/[^`\s]*)`")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
@@ -32,6 +34,26 @@ def test_code_blocks_run(page: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_architecture_names_places_that_exist() -> None:
+    places = PLACE.findall(PLAN.read_text(encoding="utf-8"))
+    missing = [place for place in places if not list(ROOT.glob(place.rstrip("/")))]
+    assert places
+    assert not missing
+
+
+def test_architecture_says_where_to_look() -> None:
+    """Whatever the table says to look for is in one of the files that it names."""
+    page = PLAN.read_text(encoding="utf-8")
+    table = page.partition("| question | file | look for |\n")[2].partition("\n\n")[0]
+    rows = [line.strip("|").split("|") for line in table.splitlines()[1:]]
+    assert len(rows) == 10
+    for question, files, names in rows:
+        paths = [path for place in PLACE.findall(files) for path in ROOT.glob(place)]
+        text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+        for name in re.findall("`([^`]+)`", names):
+            assert name in text, f"{question.strip()}: no {name} in {files.strip()}"
 
 
 def test_sequence_task_prints_its_table() -> None:

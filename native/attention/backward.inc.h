@@ -8,7 +8,7 @@ namespace {
 
 // The share of non-zeros in a tile above which dense work is faster.
 constexpr float kDenseBackward = 0.37f;
-// With so few queries it never is, as it needs the values transposed.
+// With this few queries it never is, as it needs the values transposed.
 constexpr int kFewQueries = 4;
 // More than in forward, as there are gradients to fetch too.
 constexpr int kLinesPerRowBackward = 2 * kLinesPerRow;
@@ -240,7 +240,7 @@ class BackwardTask {
 
   // For a tile with few. First query by query, along lists of keys: weights, gradients of the scores,
   // gradient of the query. Then key by key: sums over the queries that attend to it. Each pass finds its
-  // rows in the first cache, and sums stay in registers while they grow.
+  // rows in the first-level cache, and sums stay in registers while they grow.
   void add_sparse(Scorer<T>& scorer, const Place& place) {
     const Head& head = scorer.head;
     tile_.list_positions();
@@ -278,7 +278,7 @@ class BackwardTask {
     const int length = tile_.lengths[i];
     float* weights = tile_.weight_row(i);
     if (!head.has_bias()) {
-      // Rounded differently than in forward, a score may end up just below the threshold.
+      // Rounded differently from forward, a score may end up just below the threshold.
       score_rows(place.queries[i], scorer.keys(), dim_, list, length, -head.threshold(), weights);
       return;
     }

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kMostQueriesInPlace = 8;
 // Fixed, so that sums are split up in the same way for any number of threads.
 constexpr std::int64_t kKeysPerTask = 4096;
-// Above this share of non-zeros nearly all values are read, and the processor fetches them by itself.
+// Above this share of non-zeros nearly all values are read, and the processor fetches them on its own.
 constexpr float kPrefetch = 0.6f;
 
 constexpr std::int64_t kRowsAhead = 16;  // how many keys ahead of the current one to fetch

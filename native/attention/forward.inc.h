@@ -41,7 +41,7 @@ void report_row(const ForwardResult& result, std::int64_t row, std::int64_t key,
   if (result.writer != nullptr) result.writer->add(row, key, list, weights, length);
 }
 
-// Set to zero what tiles add to, and the bits, as tiles that nobody sees write none.
+// Set to zero what tiles add to, and the bits, as tiles that no query sees write none.
 void start_rows(const Problem& p, const ForwardResult& result, std::int64_t row,
                 std::int64_t count) {
   const auto rows = static_cast<std::size_t>(count);

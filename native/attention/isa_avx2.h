@@ -13,7 +13,7 @@ namespace {
 
 using namespace relakit::avx2;  // the vector type, and functions of several vectors
 
-// What the names mean is said in isa_portable.h.
+// isa_portable.h explains the names.
 struct TileShape {
   static constexpr int rows = 4, columns = 3;  // 12 sums in 16 registers
   static constexpr int sum_rows = 2;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace relakit::avx512;  // the vector type, and functions of several vectors
 
-// What the names mean is said in isa_portable.h.
+// isa_portable.h explains the names.
 struct TileShape {
   static constexpr int rows = 6, columns = 4;  // 24 sums in 32 registers
   static constexpr int sum_rows = 6;
@@ -35,7 +35,7 @@ inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, in
   return length + count_bits(bits);
 }
 
-// As transpose_bits of cpu/bits.h, which the other instruction sets use.
+// The same as transpose_bits of cpu/bits.h, which the other instruction sets use.
 inline void transpose_bits(std::uint64_t (&words)[64]) {
   // Within each eight words: byte b of all of them side by side.
   const __m512i in_pairs = _mm512_broadcast_i32x4(

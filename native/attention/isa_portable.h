@@ -5,8 +5,8 @@
 #include "cpu/bits.h"
 #include "cpu/vector_portable.h"
 
-// What attention needs of an instruction set besides the vector type: here in plain C++, with the
-// same names in isa_avx2.h and isa_avx512.h. The comments of all three are here.
+// What attention needs from an instruction set besides the vector type: here in plain C++, under the same
+// names in isa_avx2.h and isa_avx512.h. The comments here are for all three.
 
 namespace relakit::attention::portable {
 namespace {

@@ -83,8 +83,8 @@ class Head {
     return total == rows * columns && columns % kWidth == 0 ? Sight::all : Sight::some;
   }
 
-  // Fetch the mask of a tile that comes soon: no processor fetches ahead by itself from row to row of a
-  // large mask.
+  // Fetch the mask of a tile that comes soon: processors do not fetch ahead from row to row of a large mask
+  // on their own.
   void fetch_mask(std::int64_t query, std::int64_t rows, std::int64_t key, std::int64_t columns,
                   PrefetchQueue& ahead) const {
     const Mask& mask = problem_.mask;

@@ -7,11 +7,11 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// A queue of rows to fetch, a few lines of memory with each step of other work. Asked for all at once
-// they would come no sooner, and the processor would wait for them.
+// A queue of rows to fetch, a few lines of memory with each step of other work. Asked for all at once,
+// they would arrive no sooner, and the processor would stall.
 class PrefetchQueue {
  public:
-  // Queue rows of so many bytes.
+  // Queue rows of `bytes` bytes.
   void add(const void* start, std::int64_t bytes, std::int64_t stride, std::int64_t rows) {
     if (current_ == count_) current_ = count_ = 0;
     if (count_ == kMost || rows <= 0 || bytes <= 0) return;
@@ -21,14 +21,14 @@ class PrefetchQueue {
                                         : Range{first, stride, lines, rows};
   }
 
-  // Queue rows of so many numbers.
+  // Queue rows of `size` numbers.
   template <class T>
   void add_rows(const T* rows, std::int64_t size, std::int64_t stride, std::int64_t count) {
     constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
     add(rows, size * bytes, stride * bytes, count);
   }
 
-  // As many lines of memory as were asked for; it does no harm if they reach beyond the rows.
+  // As many lines of memory as were asked for; reaching beyond the rows does no harm.
   struct Lines {
     const char* first;
     std::int64_t stride;
@@ -72,7 +72,7 @@ class PrefetchQueue {
 
 // How many lines to fetch while working on one row.
 constexpr int kLinesPerRow = 4;
-// A larger head takes longer to work on than to read, and needs none of this.
+// A larger head takes longer to compute than to read, and needs none of this.
 constexpr std::int64_t kMostBytesAhead = 512 * 1024;
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 // One attention call as the kernels see it. Sizes and strides are in elements. The last dimension of
-// query, key, value, output and its gradient is contiguous; all other strides are free, also 0 for what
-// is only read.
+// query, key, value, output and its gradient is contiguous; other strides may be anything, even 0 for
+// what is only read.
 
 namespace relakit::attention {
 
@@ -50,7 +50,7 @@ class WeightsWriter {
                    const float* weights, int count) = 0;
 };
 
-// What the caller does not want is null. Rows are [batch, heads, queries].
+// Null for what the caller does not want. Rows are [batch, heads, queries].
 struct ForwardResult {
   Target output;                      // in the problem's dtype
   std::uint64_t* bits = nullptr;      // [rows, words_per_row]
@@ -59,7 +59,7 @@ struct ForwardResult {
   WeightsWriter* writer = nullptr;
 };
 
-// Results are in the problem's dtype, but for those of rows.
+// Results are in the problem's dtype, except those of rows.
 struct BackwardResult {
   View grad_output;
   const std::uint64_t* bits = nullptr;  // what forward wrote, or null: found again

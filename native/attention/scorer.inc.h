@@ -20,8 +20,8 @@ constexpr float kUnknown = -1.0f;
 template <class T>
 class Scorer {
  public:
-  // What `fill` is to find. Lists are exact or may hold some zeros, which do no harm to sums along them
-  // and take time to remove.
+  // What `fill` has to find. Lists are exact, or may hold some zeros, which do not harm sums along them and
+  // take time to remove.
   struct Wishes {
     bool screening, exact_lists, bits;
   };
@@ -92,7 +92,7 @@ class Scorer {
     candidates = share + kFalseCandidates < kMostCandidates ? kUnknown : 1.0f;
   }
 
-  // All scores, also of keys that nobody sees.
+  // All scores, even of keys that no query sees.
   void fill_all(std::int64_t i, int rows, Tile& tile) {
     tile.start(rows, columns_);
     fill_scores(i, head.look(begin_ + i, rows, key_, columns_, tile.seen), tile);
@@ -157,8 +157,8 @@ class Scorer {
     return can_screen_;
   }
 
-  // From bits that say which scores may be above the threshold to lists of those that are. In passes:
-  // what was just written in small pieces cannot be read in large ones for a while.
+  // From bits that say which scores may be above the threshold to lists of those that are. In separate
+  // passes: what was just written in small pieces cannot be read in large ones for a while.
   void check_candidates(std::int64_t i, Tile& tile) {
     tile.has_lists = true;
     if (!wishes_.exact_lists) {

@@ -15,8 +15,8 @@ constexpr std::size_t kAlignment = 64;
 
 std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// A stack of memory. What does not fit comes from the system; as soon as the stack is empty again, it
-// grows to the size that would have been enough.
+// A stack of memory. What does not fit comes from the system; once the stack is empty again, it grows to
+// the size that would have been enough.
 class Stack {
  public:
   ~Stack() { std::free(memory_); }

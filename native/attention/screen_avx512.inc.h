@@ -8,7 +8,7 @@
 // above its threshold t only if
 //   q8 . k8 > (t - |r_q| |k| - |q^| |r_k|) / (s_q s_k),
 // whose right side, with the largest norms among the keys, is one integer for a query and a tile.
-// Norms are made a little too large, by more than float32 arithmetic can lose; so no score above its
+// Norms are made too large by a little more than float32 arithmetic can lose; so no score above its
 // threshold is missed, whatever the order it is computed in.
 
 #include <immintrin.h>
@@ -44,7 +44,7 @@ class Screen {
         rounded_(kKeyTile * dim / 4),
         keys_(kKeyTile * dim / 4) {}
 
-  // Round some of the queries. False if one is not finite: then screening cannot tell anything.
+  // Round some of the queries. False if one is not finite: then screening says nothing.
   bool take_queries(Rows rows, std::int64_t first, int count, float threshold) {
     if (!(fabsf(threshold) < HUGE_VALF)) return false;
     auto* out = reinterpret_cast<std::int8_t*>(queries_.data());
@@ -170,8 +170,8 @@ class Screen {
     }
   }
 
-  // Four rows at once, as sums over four rows take as long as over one. If there are fewer, the last one
-  // is repeated.
+  // Four rows at once, as sums over four rows take as long as over one. If there are fewer, the last is
+  // repeated.
   struct FourRows {
     FourRows(Rows rows, std::int64_t first, std::int64_t count) {
       for (int u = 0; u < 4; u++) {

@@ -10,7 +10,7 @@
 namespace relakit::avx2 {
 namespace {
 
-// What the members do is said in byte_sums_portable.h. The instruction that multiplies bytes saturates
+// byte_sums_portable.h explains the members. The instruction that multiplies bytes saturates
 // its sums, so bytes are first widened to 16 bits, those at even and at odd places separately.
 struct ByteSums {
   __m256i v;

@@ -10,7 +10,7 @@
 namespace relakit::avx512 {
 namespace {
 
-// What the members do is said in byte_sums_portable.h.
+// byte_sums_portable.h explains the members.
 struct ByteSums {
   __m512i v;
 

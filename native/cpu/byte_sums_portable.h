@@ -7,8 +7,8 @@
 namespace relakit::portable {
 namespace {
 
-// Sums of products of bytes, as many as Vector has floats. They are exact, so the same for all
-// instruction sets.
+// Sums of products of bytes, as many as Vector has floats. They are exact, and so the same for
+// all instruction sets.
 struct ByteSums {
   std::int32_t v[Vector::width];
 

@@ -17,8 +17,8 @@ const std::vector<std::string>& usable_isas();
 // std::invalid_argument unless it is one of usable_isas().
 void check_isa(const std::string& isa);
 
-// RELAKIT_... in the environment; null if it is not set or empty. Not os.environ, which keeps it up to
-// date: asking that takes longer than a short call does.
+// A variable RELAKIT_... of the environment; null if it is unset or empty. Reading os.environ, which
+// updates the environment, would take longer than a short call.
 const char* environment(const char* variable);
 
 // The instruction set to use: the best one, or the one that RELAKIT_CPU_ISA names; null if that is not

@@ -23,7 +23,7 @@ struct SetBits {
 };
 constexpr SetBits set_bits;
 
-// Eight floats. What the members do is said in vector_portable.h.
+// Eight floats. vector_portable.h explains the members.
 struct Vector {
   static constexpr int width = 8;
   __m256 v;

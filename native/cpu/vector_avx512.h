@@ -10,7 +10,7 @@
 namespace relakit::avx512 {
 namespace {
 
-// Sixteen floats. What the members do is said in vector_portable.h.
+// Sixteen floats. vector_portable.h explains the members.
 struct Vector {
   static constexpr int width = 16;
   __m512 v;
@@ -99,7 +99,7 @@ inline void load_each(const float* p, Vector (&out)[4]) {
   out[3].v = _mm512_permute_ps(four, 0xFF);
 }
 
-// Here too one load.
+// One load here too.
 inline void load_pair(const float* p, Vector& first, Vector& second) {
   double both;
   std::memcpy(&both, p, sizeof both);

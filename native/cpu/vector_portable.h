@@ -7,7 +7,7 @@
 #include "cpu/bits.h"
 
 // The vector type that all kernels are written in: here in plain C++, and with the same members in
-// vector_avx2.h and vector_avx512.h. The comments of all three are here.
+// vector_avx2.h and vector_avx512.h. The comments here are for all three.
 //
 // Everything is local to the including file, which is compiled for one instruction set: the linker
 // must not share a copy with files that are compiled for another.

@@ -16,8 +16,8 @@ namespace {
 using dlpack::is_bfloat16;
 using dlpack::is_float32;
 
-// Rows as two dimensions, their strides, and that of the pieces of a row; nothing if they are no such
-// rows, or their features lie apart.
+// A tensor's rows as two dimensions, with their strides and that of the pieces of a row. Nothing if they
+// cannot be seen like that, or if features are not contiguous.
 struct RowsOf {
   std::int64_t outer = 1, rows = 1, pieces = 1, size = 1;
   Strides strides;
@@ -42,7 +42,7 @@ std::optional<RowsOf> rows_of(const dlpack::Tensor& x, int feature_dims) {
     }
     return r;
   }
-  // More dimensions are one if they are contiguous; none is a single row.
+  // More than two dimensions count as one if they are contiguous; none is a single row.
   std::int64_t expected = r.pieces * r.size;
   if (feature_dims == 2 && lead > 0 && r.strides.piece != r.size && r.pieces != 1) return std::nullopt;
   r.strides.row = expected;
@@ -54,7 +54,7 @@ std::optional<RowsOf> rows_of(const dlpack::Tensor& x, int feature_dims) {
   return r;
 }
 
-// The instruction set to use; null if it is not usable, or the reference is wanted.
+// The instruction set to use; null if it is not usable, or if RELAKIT_BACKEND asks for the reference.
 const std::string* choose_isa() {
   const char* backend = environment("RELAKIT_BACKEND");
   return backend != nullptr && std::strcmp(backend, "reference") == 0 ? nullptr : chosen_isa();
@@ -78,7 +78,7 @@ nb::object checked(PyObject* object) {
   return nb::steal(object);
 }
 
-// The first sizes of a tensor, and then one of its own.
+// The first `count` sizes of a tensor, then `last` if it is given.
 nb::object shape_of(const dlpack::Tensor& x, int count, std::optional<std::int64_t> last) {
   nb::object shape = checked(PyTuple_New(count + (last ? 1 : 0)));
   for (int i = 0; i < count; i++) {
@@ -177,7 +177,7 @@ nb::object NormEntry::backward(nb::handle grad_output, nb::handle x, nb::handle 
       kept->dims != input->dims - feature_dims) {
     return nb::none();
   }
-  // In the layout of x where its features lie side by side in it.
+  // In the layout of x, if its features are contiguous there.
   nb::object grad_x = torch_.empty_like(x);
   auto target = torch_.view(grad_x);
   if (target && !rows_of(*target, feature_dims)) {

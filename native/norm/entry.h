@@ -6,18 +6,19 @@
 
 namespace relakit::norm {
 
-// RMSNorm, gated or not, on Python's tensors: the way of a norm that does not follow attention.
+// RMSNorm, gated or not, on Python's tensors, for a norm by itself; after attention, attention's entry
+// runs it.
 class NormEntry {
  public:
   // `parts` come from relakit.ops.native.connection; `torch` must outlive this.
   NormEntry(const Torch& torch, const nanobind::dict& parts);
 
-  // x is [..., features], or [..., heads, head features] with feature_dims = 2. None if the call is not
-  // for the kernels; else [..., features], recorded by autograd where it should be.
+  // x is [..., features], or [..., heads, head features] with feature_dims = 2. None if the kernels
+  // do not serve the call; else [..., features], recorded by autograd if need be.
   nanobind::object forward(nanobind::handle x, nanobind::handle gain, nanobind::handle gate,
                            double eps, int feature_dims) const;
 
-  // None if the gradients are not for the kernels; else those of x, gain and gate (or None).
+  // None if the kernels do not serve it; else the gradients of x, gain and gate (or None).
   nanobind::object backward(nanobind::handle grad_output, nanobind::handle x, nanobind::handle gain,
                             nanobind::handle gate, nanobind::handle inverse_rms, double eps,
                             int feature_dims) const;

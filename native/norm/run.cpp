@@ -11,7 +11,8 @@ namespace relakit::norm {
 
 namespace {
 
-// Rows whose sums are added up in one go. The same for any number of threads, so that gradients are.
+// Rows that are summed up together: a fixed number, so that gradients do not depend on how many threads
+// there are.
 constexpr std::int64_t kBlockRows = 64;
 // Fewer elements than this are not worth waking a thread for.
 constexpr std::int64_t kElementsPerThread = 32768;
@@ -107,7 +108,7 @@ void run_backward(const std::string& isa, int threads, const Call& call,
   const Floats gain(call.gain, features), gate(call.gate, features);
   p.gain = gain.data();
   p.gate = gate.data();
-  // One more block than there is work for, so that without rows the sums are there, and 0.
+  // One block more than needed, so that there are sums, all 0, even without rows.
   std::vector<float> sums(static_cast<std::size_t>(2 * features * (blocks + 1)), 0.0f);
   for_each_block(p, threads, [&](std::int64_t begin, std::int64_t end, std::int64_t block) {
     thread_local std::vector<float> scratch;

@@ -9,8 +9,8 @@ namespace relakit {
 
 namespace {
 
-// Names that are looked up at every call: made once, as Python compares such by their address. Never
-// freed: when a library is unloaded, Python is already gone.
+// Names that every call looks up: interned, so that Python compares them by address, and made once. Never
+// freed: by the time a library is unloaded, Python is gone.
 PyObject* name(const char* text) { return PyUnicode_InternFromString(text); }
 
 struct Names {
@@ -36,7 +36,7 @@ std::vector<nb::object> items(const nb::handle& sequence) {
   return all;
 }
 
-// The function that reads tensors; null where there is none, or of a version that we do not know.
+// The function that reads tensors; null if there is none, or only for versions that we do not know.
 decltype(dlpack::Exchange::view_of_object) find_reader(const nb::object& capsule) {
   constexpr const char* kName = "dlpack_exchange_api";
   if (!PyCapsule_IsValid(capsule.ptr(), kName)) return nullptr;

@@ -9,29 +9,28 @@
 
 #include "torch/dlpack.h"
 
-// Torch as seen through Python's C interface and DLPack, without its headers: one build serves every
-// version that has DLPack's exchange interface.
+// Torch through Python's C interface and DLPack, without its headers: one build serves every version that
+// has DLPack's exchange interface.
 
 namespace relakit {
 
-// Reads and makes tensors, and tells whether torch does nothing but run operations. Python's lock must
-// be held.
+// Reads and makes tensors, and tells whether torch only runs operations. Python's lock must be held.
 class Torch {
  public:
-  // `parts` come from relakit.ops.native.torch_private; KeyError if one is missing.
+  // `parts` come from relakit.ops.native.connection; KeyError if one is missing.
   explicit Torch(const nanobind::dict& parts);
 
-  // Whether DLPack's interface is one that this build knows.
+  // Whether this build knows torch's version of DLPack's interface.
   bool can_read() const { return view_of_object_ != nullptr; }
 
-  // Whether nothing watches or transforms operations.
+  // Whether torch only runs operations: nothing watches or transforms them.
   bool is_plain() const;
-  // Whether it is a tensor of ordinary type and dispatch keys.
+  // Whether the object is a tensor with nothing special about its type and dispatch keys.
   bool is_ordinary(nanobind::handle object) const;
 
-  // A tensor in this machine's memory; nothing for one elsewhere.
+  // What is in a tensor; nothing if it is on another device.
   std::optional<dlpack::Tensor> view(nanobind::handle tensor) const;
-  // The same for any object; nothing if it is no ordinary tensor.
+  // The same for any object; nothing if it is not an ordinary tensor.
   std::optional<dlpack::Tensor> read(nanobind::handle object) const;
 
   bool is_grad_enabled() const { return is_true(is_grad_enabled_); }
@@ -56,8 +55,8 @@ class Torch {
   static bool is_true(const nanobind::object& function);
 
   nanobind::object tensor_type_, parameter_type_;
-  std::vector<nanobind::object> counters_;  // functions that return 0 where nothing is at work
-  std::vector<nanobind::object> states_;    // and those that return None
+  std::vector<nanobind::object> counters_;  // functions that return 0 if torch only runs operations
+  std::vector<nanobind::object> states_;    // and those that return None then
   nanobind::dict forward_ad_;               // variables of torch.autograd.forward_ad
   nanobind::object dispatch_keys_, number_of_keys_;
   std::vector<std::uint64_t> ordinary_keys_;

@@ -9,7 +9,7 @@
 
 namespace relakit::translate {
 
-// What a step is to find.
+// What a step has to find.
 struct Choice {
   std::int64_t count = 0;  // candidates per sentence
   std::vector<std::int64_t> forbidden;  // tokens that are never chosen

@@ -69,7 +69,7 @@ def test_nested_cross_attention() -> None:
     module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True)
     nested = torch.nested.nested_tensor([torch.randn(3, EMBED), torch.randn(5, EMBED)])
     x = torch.randn(2, 5, EMBED)
-    with pytest.raises(ValueError, match="for self-attention with batch_first=True alone; pad"):
+    with pytest.raises(ValueError, match="only for self-attention with batch_first=True; pad"):
         module(nested, x, x)
     with pytest.raises(ValueError, match="key is a nested tensor; pad it"):
         module(x, nested, nested)
@@ -97,7 +97,7 @@ BAD_SPECS = {
     "activation": ({"activation": "tanh"}, "unknown activation 'tanh'; choose one of softmax"),
     "threshold": ({"threshold": "free"}, "a number or 'learned', got 'free'"),
     "threshold tensor": ({"threshold": torch.zeros(4)}, "a number or 'learned', got tensor"),
-    "eps": ({"norm_eps": -1.0}, "norm_eps must be a number from 0 on, got -1.0"),
+    "eps": ({"norm_eps": -1.0}, "norm_eps must be a finite number of at least 0, got -1.0"),
     "gate": ({"gate": "yes"}, "gate must be True, False or None, got 'yes'"),
     "infinite threshold": (
         {"threshold": float("inf")},

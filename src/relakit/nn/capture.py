@@ -1,4 +1,4 @@
-"""`capture`: collect the attention weights of a model while it runs."""
+"""`capture`: collect the attention weights of a running model."""
 
 import inspect
 import threading
@@ -40,7 +40,7 @@ Records = Mapping[str, list[AttentionRecord]]
 
 @contextmanager
 def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
-    """Collect every attention's weights by module name, while the model runs in the block.
+    """Collect the weights of every attention by module name, while the model runs in the block.
 
     ::
 
@@ -48,10 +48,10 @@ def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
             model(source, target)
         records["decoder.layers.0.multihead_attn"][0].weights  # [batch, heads, queries, keys]
 
-    Covered are `relakit.MultiheadAttention`, PyTorch's own `nn.MultiheadAttention`, and every
-    module that calls `relakit.attention` itself. Not covered are calls from outside of any module
-    of the model, modules that are added inside the block, ``forward`` called directly instead of
-    the module, and subclasses of `nn.MultiheadAttention` with a forward of their own.
+    It covers `relakit.MultiheadAttention`, PyTorch's own `nn.MultiheadAttention`, and every module
+    that calls `relakit.attention` itself. It does not cover calls from outside the model's modules,
+    modules that are added inside the block, ``forward`` called directly instead of the module, and
+    subclasses of `nn.MultiheadAttention` with a forward of their own.
 
     Weights are computed a second time for the record, without dropout, whatever backend ran. A
     compiled model runs uncompiled inside the block, and PyTorch's fused encoder layers are off.
@@ -87,7 +87,7 @@ def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
 
 
 class _Session:
-    """One capture: knows which module is running and keeps the records."""
+    """One capture: which module is running, and the records so far."""
 
     def __init__(self, selected: dict[nn.Module, list[str]]) -> None:
         self.records: dict[str, list[AttentionRecord]] = {}
@@ -120,7 +120,7 @@ class _Session:
         return handles
 
     def on_call(self, call: AttentionCall) -> None:
-        """`relakit.attention` was called."""
+        """Record a call of `relakit.attention`."""
         if not self._running or self._running[-1] not in self._selected:
             return
         name = self._selected[self._running[-1]][0]
@@ -136,7 +136,7 @@ class _Session:
         kwargs: dict[str, Any],
         output: Any,
     ) -> None:
-        """PyTorch's own module ran: it is softmax attention, so its weights can be told."""
+        """Record a run of PyTorch's own module, which is softmax attention."""
         given = _TORCH_FORWARD.bind(module, *args, **kwargs)
         given.apply_defaults()
         arguments = given.arguments

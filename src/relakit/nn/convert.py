@@ -1,4 +1,4 @@
-"""`convert_attention`: swap the attention of a model that exists."""
+"""`convert_attention`: swap the attention of an existing model."""
 
 from torch import nn
 
@@ -22,9 +22,9 @@ def convert_attention(
 
     Those inside `torch.nn.Transformer` and its layers are found too. The projections keep their
     weights, as the same parameter objects; the parameters that the attention adds (its norm's gain
-    and gate, a learned threshold) are new, so an optimizer that exists already must be told of
-    them. A module that has this attention already is left as it is; one that was converted to
-    another is converted again, and keeps its norm where both attentions have the same. A module
+    and gate, a learned threshold) are new, so add them to an optimizer that already exists. A
+    module that already has this attention is left as it is; one that was converted to another is
+    converted again, and keeps its norm if both attentions have the same. A module
     that is shared under several names is converted under all of them.
 
     Args:
@@ -34,7 +34,7 @@ def convert_attention(
             or a function of the name and the module.
 
     Returns:
-        The names of the replaced modules, in the model's order. Empty if there was nothing to do.
+        The names of the replaced modules, in the model's order; none if there was nothing to do.
 
     Raises:
         ValueError: unknown attention, a pattern without a match, a model that is itself an
@@ -100,10 +100,10 @@ def _check_convertible(name: str, module: nn.MultiheadAttention) -> None:
 
 
 def _stop_nested_tensors(model: nn.Module) -> None:
-    """Keep encoders with a converted layer from handing nested tensors to it.
+    """Keep encoders with a converted layer from passing it nested tensors.
 
     In eval mode `nn.TransformerEncoder` packs padded input into a nested tensor, which only its
-    fused softmax layers understand. Whether it does so it asks of its first layer alone.
+    fused softmax layers understand. It decides by its first layer alone.
     """
     for module in model.modules():
         if isinstance(module, nn.TransformerEncoder) and any(

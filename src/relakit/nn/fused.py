@@ -42,15 +42,15 @@ def attend_and_normalise(
 ) -> Mixed:
     """Attention over heads that lie side by side, then the norm.
 
-    The C++ extension does both in one step and moves no head in memory. Where it cannot, or where
-    somebody looks at the parts, they are done one after the other.
+    The C++ extension does both in one step and moves no head in memory. If it cannot, or if
+    something has to see the parts, they run one after the other.
 
     Args:
-        projections: one that holds query, key and value, ``[..., 3 * heads * head dim]``, or the
-            query's and one of key and value, or three. ``[batch, positions, ...]``.
-        heads: how many there are in each.
+        projections: ``[batch, positions, features]``: one that holds query, key and value, of ``3 *
+            heads * head dim`` features; or the query's, and one of key and value; or three.
+        heads: number of heads.
         spec: the kind of attention.
-        threshold: its threshold, which may be a parameter.
+        threshold: its threshold: a number or a parameter.
         norm: its norm, or None.
         attn_mask: broadcasts to ``[batch, heads, queries, keys]``, in the convention of SDPA.
         dropout_p: probability of dropping a weight.
@@ -78,8 +78,8 @@ def attend_and_normalise(
     query, key, value = split_projections(projections, heads, positions)
     dtype = query.dtype
     if norm is not None and dtype == torch.float16:
-        # For a nearly null row the norm's gradient is 1e4 times its input's, and ReLU weights have
-        # no upper bound: neither fits between attention and norm in float16.
+        # ReLU weights have no upper bound, and for a nearly null row the norm multiplies gradients
+        # by up to 1e4: float16 between attention and norm would overflow.
         query, key, value = query.float(), key.float(), value.float()
     result = attention(
         query,
@@ -153,7 +153,7 @@ def _in_extension(
 
 def _normalised(heads: Tensor, norm: nn.Module | None) -> Tensor:
     """``[..., heads, head dim]`` to ``[..., heads * head dim]``."""
-    if isinstance(norm, RMSNorm):  # ours read heads where they are, without a copy in between
+    if isinstance(norm, RMSNorm):  # ours reads heads where they are, without a copy
         normalised: Tensor = norm(heads, heads_apart=True)
         return normalised
     mixed = heads.flatten(-2)

@@ -1,4 +1,4 @@
-"""Masks: from the conventions of `nn.MultiheadAttention` to those of SDPA, here and nowhere else.
+"""Masks: from the convention of `nn.MultiheadAttention` to that of SDPA, here and nowhere else.
 
 In a boolean mask of `nn.MultiheadAttention` True means "do not attend"; for SDPA and
 `relakit.attention` it means "attend". Floating-point masks are added to the scores in both.
@@ -28,11 +28,11 @@ def merge_masks(
         batch: number of sequences.
         heads: number of attention heads.
         dtype: the query's dtype.
-        extra_keys: keys that were appended to the sequence and that every query sees.
+        extra_keys: keys appended to the sequence, which every query sees.
 
     Returns:
         A mask that broadcasts to ``[batch, heads, queries, keys + extra_keys]``; None for no mask.
-        It is boolean where both masks are, otherwise float32, or float64 for a float64 query.
+        It is boolean if both masks are, else float32, or float64 for a float64 query.
     """
     parts = []
     if attn_mask is not None:
@@ -47,7 +47,7 @@ def merge_masks(
     if all(part.dtype == torch.bool for part in parts):
         merged = parts[0] if len(parts) == 1 else parts[0] | parts[1]
         return F.pad(~merged, (0, extra_keys), value=True)
-    # Not in half precision: float32 goes with every query, and with what is computed from it.
+    # Not in half precision: scores of half-precision queries are float32.
     bias_dtype = torch.float64 if dtype == torch.float64 else torch.float32
     biases = [_as_bias(part, bias_dtype) for part in parts]
     merged = biases[0] if len(biases) == 1 else biases[0] + biases[1]

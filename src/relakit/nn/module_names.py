@@ -22,7 +22,7 @@ def names_of_modules(model: nn.Module) -> dict[nn.Module, list[str]]:
 
 
 def plain_name(name: str) -> str:
-    """A module's name as it is without the wrappers of torch.compile."""
+    """A module's name without the wrappers of torch.compile."""
     return name.replace("_orig_mod.", "")
 
 
@@ -36,7 +36,7 @@ def is_selected(where: Where, names: Sequence[str], module: nn.Module) -> bool:
 
 
 def check_patterns(where: Where, names: Iterable[str], shown: Sequence[str]) -> None:
-    """Raise ValueError for a pattern that fits none of the names: it is a typing error.
+    """Raise ValueError for a pattern that matches none of the names: a typing error.
 
     ``shown`` are the names that the error lists.
     """

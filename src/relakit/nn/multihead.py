@@ -88,11 +88,11 @@ class MultiheadAttention(nn.MultiheadAttention):
         *,
         backend: BackendName | None = None,
     ) -> "MultiheadAttention":
-        """A module that takes over everything of a `torch.nn.MultiheadAttention`.
+        """A module with the projections, hooks, mode and settings of an existing one.
 
-        The projections are shared, not copied: the parameters stay the same objects, so that an
-        optimizer that holds them goes on working. Hooks, mode and settings are kept too; so are
-        norm, threshold and backend of a module of ours where the new attention has the same ones.
+        The projections are shared, not copied: the parameters stay the same objects, so an
+        optimizer that holds them keeps working. If the existing module is one of ours, norm,
+        threshold and backend are kept where the new attention has the same.
         """
         if not isinstance(module, nn.MultiheadAttention):
             raise TypeError(
@@ -107,8 +107,8 @@ class MultiheadAttention(nn.MultiheadAttention):
             )
         new = cls.__new__(cls)
         new.__dict__.update(module.__dict__)
-        # What gets new entries must not be the old module's. Hooks stay shared: a handle that was
-        # returned for one removes it from the dictionary that it knows.
+        # Dictionaries that get new entries are copied. Hooks stay shared: a handle removes its hook
+        # from the dictionary it was put into.
         for name in ("_parameters", "_buffers", "_modules"):
             new.__dict__[name] = dict(module.__dict__[name])
         if isinstance(module, MultiheadAttention) and backend is None:
@@ -126,12 +126,12 @@ class MultiheadAttention(nn.MultiheadAttention):
         dtype: torch.dtype | None,
     ) -> None:
         """Add what the attention needs to the projections."""
-        old = self.__dict__.get("attention")  # of a module that is converted a second time
+        old = self.__dict__.get("attention")  # if the module is converted a second time
         self.attention = spec
         self.backend = backend
-        # nn.TransformerEncoderLayer and nn.TransformerEncoder look at this attribute, and where it
-        # is True they replace the module by a fused softmax kernel in eval mode. Which projection
-        # weights there are is read from in_proj_weight instead.
+        # If this is True, nn.TransformerEncoderLayer and nn.TransformerEncoder replace the module
+        # by a fused softmax kernel in eval mode. We ask in_proj_weight instead which projection
+        # weights there are.
         self._qkv_same_embed_dim = False
         if old is None or not old.has_norm_of(spec):
             norm = build_norm(spec, self.embed_dim, self.head_dim, device=device, dtype=dtype)
@@ -147,7 +147,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         self._qkv_same_embed_dim = self.in_proj_weight is not None
         super()._reset_parameters()
         self._qkv_same_embed_dim = False
-        # The parent's constructor calls this before there is either.
+        # The parent's constructor calls this before either exists.
         norm, threshold = getattr(self, "norm", None), getattr(self, "threshold", None)
         if norm is not None:
             norm.reset_parameters()
@@ -170,8 +170,8 @@ class MultiheadAttention(nn.MultiheadAttention):
         Args:
             query: ``[queries, batch, embed_dim]``; ``[batch, queries, embed_dim]`` with
                 ``batch_first``; ``[queries, embed_dim]`` unbatched.
-            key: likewise with ``keys`` and ``kdim``.
-            value: likewise with ``keys`` and ``vdim``.
+            key: the same with ``keys`` and ``kdim``.
+            value: the same with ``keys`` and ``vdim``.
             key_padding_mask: ``[batch, keys]``, unbatched ``[keys]``. Boolean: True = ignore the
                 key. Floating point: added to the key's scores.
             need_weights: return the weights too.
@@ -179,8 +179,8 @@ class MultiheadAttention(nn.MultiheadAttention):
                 not attend. Floating point: added to the scores.
             average_attn_weights: return the mean of the weights over heads.
             is_causal: a hint that ``attn_mask``, which must be given, is the causal mask. As in
-                PyTorch the hint replaces the mask where neither weights are needed nor
-                ``key_padding_mask`` is given.
+                PyTorch, the hint replaces the mask if no weights are needed and there is no
+                ``key_padding_mask``.
 
         Returns:
             The output, shaped like ``query``, and the weights or None: ``[batch, queries, keys]``
@@ -198,7 +198,7 @@ class MultiheadAttention(nn.MultiheadAttention):
             attn_mask=attn_mask,
             is_causal=is_causal,
         )
-        # The projections follow autocast; what is between them has chosen its precision itself.
+        # The projections follow autocast; what lies between them chooses its own precision.
         with without_autocast(query):
             mixed, weights = attend_and_normalise(
                 projections.tensors,
@@ -226,11 +226,11 @@ class MultiheadAttention(nn.MultiheadAttention):
     ) -> tuple[Tensor, Tensor | None]:
         """Self-attention over a nested tensor, by way of a padded one.
 
-        `nn.TransformerEncoder` hands these on in eval mode, unless `convert_attention` has met it.
+        `nn.TransformerEncoder` passes these in eval mode, unless `convert_attention` converted it.
         """
         if not (query is key and key is value and self.batch_first):
             raise ValueError(
-                "nested tensors are supported for self-attention with batch_first=True alone; pad "
+                "nested tensors are supported only for self-attention with batch_first=True; pad "
                 "them and pass key_padding_mask"
             )
         lengths = [sequence.size(0) for sequence in query.unbind()]
@@ -255,7 +255,6 @@ class MultiheadAttention(nn.MultiheadAttention):
         return self.attention.threshold
 
     def extra_repr(self) -> str:
-        """Shown by ``repr``."""
         return f"{self.embed_dim}, num_heads={self.num_heads}, attention={self.attention}"
 
 

@@ -25,8 +25,8 @@ class RMSNorm(nn.Module):
         dim: size of the last dimension; in multi-head attention that of all heads together.
         eps: added to the mean square inside the root.
         init: how the gain starts: at ``"ones"``, or ``"xavier"``, uniform in
-            ``±sqrt(3 / fan)``, which is what makes a ReLA-i of RMSNorm.
-        fan: for ``"xavier"``; ``dim`` if None. Pass the head dimension for the paper's formula to
+            ``±sqrt(3 / fan)``, as in ReLA-i.
+        fan: for ``"xavier"``; ``dim`` if None. The head's dimension gives the paper's formula to
             the letter, which is written for a single head.
     """
 
@@ -61,7 +61,7 @@ class RMSNorm(nn.Module):
         self.reset_parameters()
 
     def _add_parameters(self, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
-        """Parameters besides the gain; for subclasses."""
+        """A place for subclasses to add parameters besides the gain."""
 
     def reset_parameters(self) -> None:
         """Set every parameter to its starting value."""
@@ -71,12 +71,11 @@ class RMSNorm(nn.Module):
             _xavier_uniform_(self.weight, self.fan)
 
     def forward(self, z: Tensor, *, heads_apart: bool = False) -> Tensor:
-        """Normalise ``z``, in one pass over memory where the C++ extension can do so.
+        """Normalise ``z``, in one pass over memory if the C++ extension can do it.
 
         Args:
             z: ``[..., dim]``; with ``heads_apart`` ``[..., heads, dim / heads]``. Heads may be
-                strided: that of ``[batch, heads, positions, dim / heads]``, transposed, needs no
-                copy.
+                strided: a transposed ``[batch, heads, positions, dim / heads]`` is not copied.
             heads_apart: the features of all heads are one vector, to be normalised together.
 
         Returns:
@@ -106,7 +105,6 @@ class RMSNorm(nn.Module):
         return rms_norm(z, self.weight, eps=self.eps)
 
     def extra_repr(self) -> str:
-        """Shown by ``repr``."""
         fan = "" if self.init == "ones" else f", fan={self.fan}"
         return f"{self.dim}, eps={self.eps:g}, init={self.init!r}{fan}"
 

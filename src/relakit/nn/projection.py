@@ -1,6 +1,6 @@
 """From the input of a multi-head attention module to projected queries, keys and values.
 
-Written for any `torch.nn.MultiheadAttention`, so that `relakit.capture` can look into PyTorch's own
+It works for any `torch.nn.MultiheadAttention`, so that `relakit.capture` can record PyTorch's own
 modules too. Sizes: ``batch``, ``queries``, ``keys``, ``heads``, ``head dim``.
 """
 
@@ -16,12 +16,12 @@ from relakit.ops.native.attention import split_projections
 
 
 class Projections(NamedTuple):
-    """What a module attends with, heads still side by side, and where the positions are."""
+    """Queries, keys and values with heads side by side, the mask, and the layout."""
 
     tensors: tuple[Tensor, ...]
     """``[batch, positions, heads * head dim]``, or with positions first: one that holds query, key
-    and value, or the query's and one of key and value, or three. Keys include those that the module
-    appends."""
+    and value; or the query's, and one of key and value; or three. Keys include those that the
+    module appends."""
     attn_mask: Tensor | None
     """In SDPA's convention, broadcasts to ``[batch, heads, queries, keys]``."""
     is_causal: bool
@@ -56,7 +56,7 @@ def project(
             "is_causal=True is a hint about attn_mask and needs it; pass for example "
             "torch.nn.Transformer.generate_square_subsequent_mask(length) as attn_mask"
         )
-    # PyTorch's rule, to the letter: the hint replaces the mask in just this case.
+    # PyTorch's rule, to the letter: only in this case does the hint replace the mask.
     is_causal = is_causal and key_padding_mask is None and not need_weights
 
     tensors = _project(module, query, key, value)
@@ -82,8 +82,8 @@ def project(
 def _project(
     module: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, ...]:
-    """In as few products as possible: one for self-attention, two where keys are the values."""
-    # Declared as always there by PyTorch, but None with kdim, vdim or bias=False.
+    """In as few products as possible: one for self-attention, two if keys are the values."""
+    # PyTorch declares them as always there, but they are None with kdim, vdim or bias=False.
     weight: Tensor | None = module.in_proj_weight
     bias: Tensor | None = module.in_proj_bias
     if weight is not None and key is value:
@@ -128,7 +128,7 @@ def _append_keys(
 
 
 def _clearly_fit(module: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether the usual case is at hand, so that all is well: a fraction of the checks' time."""
+    """Whether this is the usual case, which needs no more checks: a fraction of their time."""
     if not (key is value and type(query) is Tensor and type(key) is Tensor):
         return False
     if query.dim() != 3 or key.dim() != 3 or query.is_nested or key.is_nested:

@@ -1,4 +1,4 @@
-"""What kinds of attention there are: `AttentionSpec`, and a name for each row of Table 1."""
+"""The kinds of attention: `AttentionSpec`, and a name for each row of Table 1."""
 
 import math
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class AttentionSpec:
     norm: Norm = "rms"
     """Normalisation of the concatenated heads: ``"none"``, ``"rms"`` (eq. 4) or ``"layer"``."""
     gate: bool | None = None
-    """Multiply the norm by sigmoid(gate * z) (eq. 5). None: if there is a norm."""
+    """Multiply the norm by sigmoid(gate * z) (eq. 5). None: yes if there is a norm."""
     gain_init: GainStart = "ones"
     """Start of the norm's gain: ``"ones"``, or uniform in ±sqrt(3 / fan) as in ReLA-i, with fan =
     the model's dimension (``"xavier"``) or the head's (``"xavier-head"``)."""
@@ -52,7 +52,7 @@ class AttentionSpec:
     """Weights are divided by (number of valid keys) to this power."""
 
     def has_norm_of(self, other: "AttentionSpec") -> bool:
-        """Whether both describe the same norm, so that one may keep the other's parameters."""
+        """Whether both have the same norm, so that one can keep the other's parameters."""
         return (self.norm, self.gate, self.gain_init, self.norm_eps) == (
             other.norm,
             other.gate,
@@ -72,11 +72,13 @@ class AttentionSpec:
         if self.threshold != "learned" and not isinstance(self.threshold, (int, float)):
             raise ValueError(f"threshold must be a number or 'learned', got {self.threshold!r}")
         if not isinstance(self.norm_eps, (int, float)) or not 0 <= self.norm_eps < math.inf:
-            raise ValueError(f"norm_eps must be a number from 0 on, got {self.norm_eps!r}")
+            raise ValueError(
+                f"norm_eps must be a finite number of at least 0, got {self.norm_eps!r}"
+            )
         if self.gate not in (None, True, False):
             raise ValueError(f"gate must be True, False or None, got {self.gate!r}")
         if self.gate is None:
-            object.__setattr__(self, "gate", self.norm != "none")  # frozen, but not yet finished
+            object.__setattr__(self, "gate", self.norm != "none")  # frozen, but still being made
         if self.norm == "none" and self.gate:
             raise ValueError("gate=True needs a norm to gate: norm='rms' or 'layer', got 'none'")
         if self.norm == "none" and self.gain_init != "ones":

@@ -3,8 +3,8 @@
 Each function takes ``scores`` (after scaling and any additive mask) and ``valid``, a boolean
 tensor that broadcasts to the scores and is False where a key must not be seen (``None``: every key
 may be seen). Both have the shape ``[..., queries, keys]``. A masked key behaves as if it were not
-in the sequence at all: its weight is exactly 0, it takes no part in any normalisation or count,
-and no gradient passes through it. A query without a valid key gets a row of zeros.
+in the sequence: its weight is exactly 0, it takes no part in any normalisation or count, and no
+gradient passes through it. A query without a valid key gets a row of zeros.
 
 The formulas are listed in ``docs/attention.md``.
 """
@@ -46,7 +46,7 @@ def softmax(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Tens
     """exp(s_j) / sum_k exp(s_k); a row without a valid key is 0, as in PyTorch's SDPA."""
     if valid is None:
         return torch.softmax(scores, dim=-1)
-    # A fully masked row would be softmax over -inf alone, NaN in value and gradient. It is computed
+    # Softmax of a fully masked row, all -inf, would be NaN in value and gradient. It is computed
     # from zeros instead, then set to 0: nothing of it reaches the output or a gradient.
     scores = scores.masked_fill(~valid & valid.any(-1, keepdim=True), -math.inf)
     scores = scores.masked_fill(~valid.any(-1, keepdim=True), 0.0)
@@ -56,9 +56,9 @@ def softmax(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Tens
 def sparsemax(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Tensor:
     """Euclidean projection of the scores onto the simplex (Martins and Astudillo, 2016).
 
-    ``relu(s - tau)`` with tau such that the row sums to 1. Only which keys are in the support is
-    found by sorting, without gradient; tau itself is a differentiable function of the scores in
-    the support, so autograd gives the exact Jacobian.
+    ``relu(s - tau)`` with tau such that the row sums to 1. Sorting only finds which keys are in the
+    support, without gradient; tau itself is a differentiable function of the scores in the support,
+    so autograd gives the exact Jacobian.
     """
     if scores.size(-1) == 0:
         return scores
@@ -91,20 +91,20 @@ def entmax15(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Ten
 
 def relu(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Tensor:
     """max(0, s - threshold)^power / n^length_exponent: eq. 3 of the paper for the defaults."""
-    shifted = _shift(scores, options)  # ReLU of a masked score, -inf or not, needs no care
+    shifted = _shift(scores, options)  # masked scores, -inf or not, are safe in a ReLU
     if options.power == 1.0:
         return _finish(F.relu(shifted), valid, options)
-    kept = ~(shifted <= 0)  # and not "> 0": NaN must not vanish
+    kept = ~(shifted <= 0)  # rather than "> 0": NaN must not vanish
     if valid is not None:
-        kept = kept & valid  # a hidden NaN would come back in the gradient, as 0 times NaN
-    # The base is 1 where nothing is to be raised: for powers below 1 the derivative at 0 is
-    # infinite, and infinity times a zero gradient would be NaN.
+        kept = kept & valid  # a masked NaN would come back in the gradient, as 0 times NaN
+    # 1 instead of 0 is raised: for powers below 1 the derivative at 0 is infinite, and infinity
+    # times a zero gradient would be NaN.
     raised = torch.where(kept, shifted, 1.0).pow(options.power)
     return _finish(torch.where(kept, raised, 0.0), valid, options)
 
 
 def gelu(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Tensor:
-    """x * Phi(x) with x = s - threshold (Hendrycks and Gimpel, 2016), exact and not by tanh."""
+    """x * Phi(x) with x = s - threshold (Hendrycks and Gimpel, 2016), exact, not by tanh."""
     scores = _hide_masked(scores, valid)  # gelu(-inf) is NaN
     return _finish(F.gelu(_shift(scores, options)), valid, options)
 
@@ -129,8 +129,8 @@ def softpick(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Ten
     # maximum is taken with 0 because e^-m must not overflow where all scores are very negative.
     maximum = scores.detach().amax(-1, keepdim=True).clamp(min=0.0)
     small = torch.exp(-maximum)
-    # e^(s - m) - e^-m, by expm1 on either side of 0: small scores would cancel to nothing. It is 0
-    # for masked keys, whose score is now 0.
+    # e^(s - m) - e^-m, by expm1 on either side of 0, as small scores would cancel to nothing.
+    # Masked keys, whose score is now 0, get 0.
     above, below = scores.clamp(min=0.0), scores.clamp(max=0.0)
     difference = torch.exp(above - maximum) * -torch.expm1(-above) + small * torch.expm1(below)
     return F.relu(difference) / (difference.abs().sum(-1, keepdim=True) + SOFTPICK_EPS * small)
@@ -138,7 +138,7 @@ def softpick(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Ten
 
 @dataclass(frozen=True)
 class Activation:
-    """An activation, and which of the options in ScoreOptions have a meaning for it."""
+    """An activation, and which options of ScoreOptions have a meaning for it."""
 
     weights: Callable[[Tensor, Tensor | None, ScoreOptions], Tensor]
     options: frozenset[str] = frozenset()
@@ -172,7 +172,7 @@ def check_options(
     for name, number in (("power", power), ("length_exponent", length_exponent)):
         if not isinstance(number, (int, float)):
             raise TypeError(f"{name} must be a number, got {number!r}")
-    if not 0 < power < math.inf:  # and not math.isfinite: torch.compile cannot trace it
+    if not 0 < power < math.inf:  # not math.isfinite, which torch.compile cannot trace
         raise ValueError(f"power must be a finite number above 0, got {power}")
     if not -math.inf < length_exponent < math.inf:
         raise ValueError(f"length_exponent must be a finite number, got {length_exponent}")
@@ -226,7 +226,7 @@ def _centre_and_sort(scores: Tensor, valid: Tensor | None) -> tuple[Tensor, Tens
     if valid is not None:
         scores = scores.masked_fill(~valid, -math.inf)
     maximum = scores.detach().amax(-1, keepdim=True)
-    # A row without a valid key: keep -inf minus 0 instead of -inf minus -inf.
+    # In a row without a valid key, -inf minus -inf would be NaN.
     centred = scores - maximum.masked_fill(maximum == -math.inf, 0.0)
     ordered = centred.detach().sort(-1, descending=True).values
     ranks = torch.arange(1, scores.size(-1) + 1, device=scores.device, dtype=scores.dtype)
@@ -234,11 +234,11 @@ def _centre_and_sort(scores: Tensor, valid: Tensor | None) -> tuple[Tensor, Tens
 
 
 def _support(centred: Tensor, ordered: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
-    """Which keys have one of the ``size`` highest scores of their row, with all ties; how many.
+    """Which keys are among the ``size`` highest of their row, with all ties, and how many.
 
-    The count is at least 1, so that it can be divided by.
+    The count is at least 1, so that one can divide by it.
     """
     smallest = ordered.gather(-1, size.clamp(min=1) - 1)
-    # "not below" and not "at least": a NaN score stays in the support and so in the result.
+    # "not below" rather than "at least": NaN stays in the support, and so in the result.
     support = ~(centred < smallest) & (centred != -math.inf)
     return support, support.sum(-1, keepdim=True).clamp(min=1)

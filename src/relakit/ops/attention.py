@@ -114,13 +114,13 @@ def attention(
         enable_gqa: grouped-query attention: the heads of key and value divide those of query.
         activation: ``relu``, ``softmax``, ``sparsemax``, ``entmax15``, ``gelu``, ``leaky_relu``,
             ``sigmoid`` (bias -log n) or ``softpick``.
-        threshold: subtracted from the scores; a number, or a tensor with one number per head, into
-            which gradients flow. For ``relu``, ``gelu`` and ``leaky_relu``.
-        power: the rectified score is raised to it. For ``relu``.
+        threshold: subtracted from the scores; a number, or a tensor with one number per head, which
+            receives gradients. For ``relu``, ``gelu`` and ``leaky_relu``.
+        power: the rectified score is raised to this power. For ``relu``.
         length_exponent: weights are divided by (number of valid keys) ** length_exponent. For
             ``relu``, ``gelu`` and ``leaky_relu``.
         need_weights: return ``(output, weights)`` instead of the output. The weights are those
-            that met the values, that is after dropout.
+            that the values were multiplied with, that is after dropout.
         backend: ``"sdpa"``, ``"native"`` or ``"reference"``; None takes the one that
             RELAKIT_BACKEND in the environment names, or else the first that can serve the call.
 
@@ -194,18 +194,18 @@ def attention_details(
     statistics: bool = True,
     backend: BackendName | None = None,
 ) -> AttentionResult:
-    """`relakit.attention`, together with facts about its weights, from the same pass over them.
+    """`relakit.attention`, and facts about its weights from the same pass.
 
-    The arguments are those of `relakit.attention`, but for these two:
+    The arguments are those of `relakit.attention`, except for these two:
 
     Args:
         weights: ``"dense"`` for a tensor ``[..., heads, queries, keys]``; ``"csr"`` for PyTorch's
-            compressed sparse rows, which take memory for weights that are not zero, in one matrix
-            ``[... * heads * queries, keys]``.
+            compressed sparse rows, which take memory only for weights that are not zero, in one
+            matrix ``[... * heads * queries, keys]``.
         statistics: for each query and head, how many weights are not zero, and their sum.
 
     Returns:
-        ``AttentionResult(output, weights, statistics)``, with None for what is not wanted.
+        ``AttentionResult(output, weights, statistics)``, with None for what was not asked for.
     """
     if weights not in (None, "dense", "csr"):
         raise ValueError(f"weights must be 'dense', 'csr' or None, got {weights!r}")
@@ -264,9 +264,9 @@ def _in_extension(
     statistics: bool,
     backend: BackendName | None,
 ) -> Any:
-    """What the extension returns; None if the call is not for it, or somebody looks at calls.
+    """What the extension returns; None if it does not serve the call, or calls are being recorded.
 
-    Most calls end here. It makes no object of the call: that would take as long as a short call.
+    Most calls end here. There is no `AttentionCall` yet: making one takes as long as a short call.
     """
     if activation != "relu" or length_exponent != 0 or is_dynamo_compiling() or is_recording():
         return None
@@ -292,7 +292,7 @@ def _in_extension(
 
 
 def run_attention(call: AttentionCall, backend: BackendName | None) -> AttentionResult:
-    """Check a call, run it on a backend, and let `relakit.capture` know of it."""
+    """Check a call, run it on a backend, and report it to `relakit.capture`."""
     for name in ("query", "key", "value"):
         check_tensor(name, getattr(call, name))
     query, key, value = follow_autocast(call.query, call.key, call.value)

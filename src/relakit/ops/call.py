@@ -1,4 +1,4 @@
-"""One attention call: what the user asked for, checked and ready for a backend."""
+"""One attention call: what the user asked for, and whether its arguments fit."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -9,9 +9,9 @@ from torch import Tensor
 from relakit.ops.activations import ActivationName, check_options
 
 
-@dataclass(kw_only=True)  # not frozen: making one would take three times as long
+@dataclass(kw_only=True)  # frozen, it would take three times as long to make
 class AttentionCall:
-    """The arguments of `relakit.attention`, in the conventions of SDPA. Nobody changes them.
+    """The arguments of `relakit.attention`, in the conventions of SDPA. Treat it as frozen.
 
     Shapes: query ``[..., heads, queries, dim]``, key ``[..., key heads, keys, dim]``, value
     ``[..., value heads, keys, value dim]``; the mask broadcasts to ``[..., heads, queries, keys]``.
@@ -28,7 +28,7 @@ class AttentionCall:
     enable_gqa: bool = False
     activation: ActivationName = "relu"
     threshold: float | Tensor = 0.0
-    """A number, or a tensor that holds one number per head: shape ``[heads]``, or no dimension."""
+    """A number; or a tensor with one number per head, ``[heads]``, or one for all, ``[]``."""
     power: float = 1.0
     length_exponent: float = 0.0
     need_weights: bool | Literal["csr"] = False
@@ -66,7 +66,7 @@ class RowStatistics(NamedTuple):
 
 
 class AttentionResult(NamedTuple):
-    """The output, and what else the call wants."""
+    """The output, and what else the call asked for."""
 
     output: Tensor
     """``[..., heads, queries, value dim]``"""
@@ -83,7 +83,7 @@ def statistics_of(weights: Tensor) -> RowStatistics:
 
 
 def check_call(call: AttentionCall) -> None:
-    """Raise ValueError, with both values and the valid choices, where the arguments do not fit."""
+    """Raise ValueError, with both values and the valid choices, if the arguments do not fit."""
     check_options(
         call.activation,
         threshold=call.threshold,
@@ -106,10 +106,10 @@ def check_call(call: AttentionCall) -> None:
 
 
 def _clearly_fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether the usual case is at hand, with equal leading dimensions, so that all is well.
+    """Whether this is the usual case, with equal leading dimensions, which needs no more checks.
 
-    It answers in a fraction of the time that the checks below take. The lengths of query and key
-    are not compared: in an exported program that would tie them to each other.
+    Takes a fraction of the time of the checks below. The lengths of query and key are not compared:
+    in an exported program that would tie them to each other.
     """
     if query.is_nested or key.is_nested or value.is_nested:
         return False
@@ -218,7 +218,7 @@ def _check_mask(mask: Tensor, query: Tensor, weights_shape: tuple[int, ...]) -> 
             f"attn_mask must be of dtype {' or '.join(map(str, choices))} for a query of dtype "
             f"{query.dtype}, got {mask.dtype}"
         )
-    # Compared from the last dimension backwards; a mask may not be larger than the weights.
+    # Compared from the last dimension backwards; a mask must not be larger than the weights.
     last = weights_shape[len(weights_shape) - mask.dim() :]
     if mask.dim() > len(weights_shape) or any(
         m not in (1, w) for m, w in zip(mask.shape, last, strict=True)
@@ -235,17 +235,17 @@ def _broadcast_lead(query: Tensor, other: Tensor, enable_gqa: bool) -> tuple[int
     lead: tuple[int, ...] = other.shape[:-2]
     if enable_gqa:
         lead = (*lead[:-1], query.size(-3))
-    if query_lead == lead:  # nearly always, and the general answer takes PyTorch its time
+    if query_lead == lead:  # nearly always, and broadcast_shapes is slow
         return tuple(query_lead)
     return tuple(torch.broadcast_shapes(query_lead, lead))  # type: ignore[no-untyped-call]
 
 
 def check_tensor(name: str, value: object) -> None:
-    """Raise TypeError for what is not a tensor: a list or an array, for example."""
+    """Raise TypeError for anything but a tensor, such as a list or an array."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
 
 
 def shape_of(tensor: Tensor) -> tuple[int, ...]:
-    """The shape as it is best printed."""
+    """The shape as messages show it."""
     return tuple(tensor.shape)

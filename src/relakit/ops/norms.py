@@ -30,7 +30,7 @@ def gated(z: Tensor, normalised: Tensor, gate: Tensor) -> Tensor:
 def gated_rms_norm(
     z: Tensor, gain: Tensor, gate: Tensor | None, *, eps: float = DEFAULT_EPS
 ) -> Tensor:
-    """Eq. 5 around eq. 4; eq. 4 alone without a gate."""
+    """Eq. 5 around eq. 4; without a gate, eq. 4 alone."""
     if gate is None:
         return rms_norm(z, gain, eps=eps)
     z_wide = wide(z)

@@ -1,7 +1,7 @@
-"""In which precision things are computed: one rule for the function, the norms and the module.
+"""Which precision to compute in: one rule for the function, the norms and the module.
 
-Half-precision input is computed in float32 and the result cast back. ReLU weights have no upper
-bound, as softmax weights have, so float16 would overflow.
+Half-precision input is computed in float32 and the result cast back. Unlike softmax weights, ReLU
+weights have no upper bound, so float16 would overflow.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -20,7 +20,7 @@ def wide(tensor: Tensor) -> Tensor:
 def without_autocast(tensor: Tensor) -> AbstractContextManager[object]:
     """Switch autocast off on the tensor's device; it would cast float32 results back down."""
     device = tensor.device.type
-    if device == "meta" or not torch.is_autocast_enabled(device):  # "meta" knows no autocast
+    if device == "meta" or not torch.is_autocast_enabled(device):  # "meta" has no autocast
         return nullcontext()
     return torch.autocast(device, enabled=False)
 

@@ -17,7 +17,8 @@ from relakit.ops.precision import wide, without_autocast
 def reference_attention(call: AttentionCall) -> tuple[Tensor, Tensor]:
     """Output ``[..., heads, queries, value dim]`` and weights ``[..., heads, queries, keys]``.
 
-    The weights are those that met the values, that is after dropout, as in PyTorch's modules.
+    The weights are those that the values were multiplied with, that is after dropout, as in
+    PyTorch's modules.
     """
     weights, _ = reference_weights(call)
     with without_autocast(call.query):
@@ -32,8 +33,8 @@ def reference_attention(call: AttentionCall) -> tuple[Tensor, Tensor]:
 def reference_weights(call: AttentionCall) -> tuple[Tensor, Tensor | None]:
     """Weights without dropout, and which keys were valid (None: all of them).
 
-    Both have the shape ``[..., heads, queries, keys]``, the second possibly as a broadcast view.
-    For half-precision input the weights are float32.
+    Both have the shape ``[..., heads, queries, keys]``; the second may be a broadcast view. For
+    half-precision input the weights are float32.
     """
     with without_autocast(call.query):
         key = wide(call.key)

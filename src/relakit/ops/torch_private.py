@@ -1,6 +1,6 @@
-"""What relakit uses of torch beyond its public interface; a test of the same name lists it.
+"""Everything that relakit uses of torch beyond its public interface; a test lists it by name.
 
-Functions are imported by name: the way to them through modules would take as long as they do.
+Functions are imported by name: looking them up in modules takes as long as they do.
 """
 
 from typing import Any
@@ -22,24 +22,24 @@ from torch.nn.modules.module import _has_any_global_hook
 
 
 def is_transforming() -> bool:
-    """Whether vmap, grad or another torch.func transform is at work."""
+    """Whether we are inside vmap, grad or another torch.func transform."""
     return not is_compiling() and peek_interpreter_stack() is not None
 
 
 def is_forward_mode() -> bool:
-    """Whether there may be tensors that carry forward-mode derivatives."""
+    """Whether tensors may carry forward-mode derivatives."""
     return not is_compiling() and forward_ad._current_level >= 0
 
 
 def is_batched(tensor: Tensor) -> bool:
-    """Whether it is one of a batch of tensors that vmap hides."""
+    """Whether vmap hides a batch behind this tensor."""
     return not is_compiling() and is_batchedtensor(tensor)
 
 
 def recorder_of(function: type[Function]) -> Any:
-    """The function's ``apply`` without its look for transforms of torch.func.
+    """The function's ``apply`` without its search for torch.func transforms.
 
-    It is for calls of which it is known that there are none: to look takes longer than to record.
+    For calls that are known to have none: the search takes longer than recording.
     """
     return super(Function, function).apply  # type: ignore[misc]
 
@@ -56,7 +56,7 @@ def has_hooks(module: nn.Module) -> bool:
 
 
 def _ordinary_keys() -> frozenset[int]:
-    """The sets of dispatch keys that strided CPU tensors have, as numbers."""
+    """The sets of dispatch keys that plain strided CPU tensors have, as numbers."""
     with torch.inference_mode(False):
         usual = torch.empty(0, device="cpu")
     with torch.inference_mode():
@@ -65,11 +65,12 @@ def _ordinary_keys() -> frozenset[int]:
 
 
 def parts_for_extension() -> dict[str, Any]:
-    """What the C++ extension needs to read tensors, and to know that nothing else looks at them.
+    """What the C++ extension needs to read tensors, and to know that nothing else is watching.
 
-    ``counters`` return 0, and ``states`` None, where nothing is at work: no mode for dispatch or
-    for torch functions, no transform of torch.func, no tracing. Dispatch keys tell apart what is
-    sparse, nested, on another device, batched by vmap, or still to be negated or filled with 0.
+    ``counters`` return 0, and ``states`` None, where torch only runs operations: no mode for
+    dispatch or for torch functions, no torch.func transform, no tracing. Dispatch keys give away a
+    tensor that is sparse, nested, on another device, batched by vmap, or still to be negated or
+    filled with 0.
     """
     return {
         "counters": (_len_torch_dispatch_stack, _len_torch_function_stack),

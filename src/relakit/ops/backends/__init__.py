@@ -1,8 +1,8 @@
 """Backends: the implementations that an attention call can run on.
 
-A backend answers with the reasons why it cannot run (a list of sentences, empty when it can). The
-first backend in BACKENDS without a reason serves the call; one that is asked for by name, in the
-call or by RELAKIT_BACKEND, serves it or raises, and never passes the call on to another.
+A backend answers with the reasons why it cannot run: a list of sentences, empty if it can. The
+first backend in BACKENDS without a reason serves the call. One that is named, in the call or by
+RELAKIT_BACKEND, serves it or raises, and never passes the call on to another.
 """
 
 import logging
@@ -33,13 +33,13 @@ __all__ = [
 _FROM_VARIABLE: Final = f" (from {BACKEND_VARIABLE} in the environment)"
 
 MESSAGES_LOGGED: Final = 100
-"""At most so many in one process: a reason may contain a number that is new in every call."""
+"""At most this many per process: a reason may contain a number that is new in every call."""
 
 _logger = logging.getLogger("relakit.attention")
 _logged: set[str] = set()
 
 
-# torch.compile calls these once, while it compiles, and does not look into them.
+# torch.compile calls these once, while it compiles, and does not trace them.
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
@@ -49,7 +49,7 @@ def _environment(variable: str) -> str | None:
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _log_once(level: int, message: str) -> bool:
-    """Log a message unless this process has logged it before; whether it was logged."""
+    """Log a message unless this process has logged it before; returns whether it did."""
     if message in _logged or len(_logged) == MESSAGES_LOGGED:
         return False
     _logged.add(message)
@@ -64,7 +64,7 @@ BACKENDS: Final[dict[BackendName, Backend]] = {
 
 
 def known_backend(name: str | None, source: str = "") -> BackendName | None:
-    """The name, if it is in BACKENDS or None; else ValueError, with where the name came from."""
+    """The name, which must be None or in BACKENDS; ``source`` tells users where it came from."""
     if name is not None and name not in BACKENDS:
         raise ValueError(
             f"unknown backend {name!r}{source}; choose one of {', '.join(BACKENDS)}, or "
@@ -79,9 +79,9 @@ def backend_from_environment() -> BackendName | None:
 
 
 def choose_backend(call: AttentionCall, name: BackendName | None) -> Backend:
-    """The backend called ``name`` if it can serve the call.
+    """The backend called ``name``, or ValueError if it cannot serve the call.
 
-    For None it is the one that RELAKIT_BACKEND names, or without it the first one that can.
+    None: the one that RELAKIT_BACKEND names, or else the first that can.
     """
     source = ""
     if name is None:
@@ -106,7 +106,7 @@ def _first_that_can(call: AttentionCall) -> Backend:
         reasons = backend.refusals(call) or backend.reservations(call)
         if not reasons:
             reasons = backend.unavailable()
-            if reasons:  # that can be repaired, and calls are slower until it is
+            if reasons:  # users can fix this, and calls are slower until they do
                 level = logging.WARNING
         if not reasons:
             if passed_over:

@@ -1,4 +1,4 @@
-"""What a backend is."""
+"""`Backend`: what an implementation of attention says about itself."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, Literal, TypeAlias
@@ -10,20 +10,18 @@ BackendName: TypeAlias = Literal["sdpa", "native", "reference"]
 
 
 class Backend(ABC):
-    """One implementation of attention."""
-
     name: ClassVar[BackendName]
     description: ClassVar[str]
     activations: ClassVar[tuple[ActivationName, ...]]
-    """What it computes; calls with another activation are not for it."""
+    """Those it computes; it is not asked about others."""
 
     def unavailable(self) -> list[str]:
-        """Reasons why the backend cannot work on this machine at all."""
+        """Reasons why the backend does not work on this machine at all."""
         return []
 
     @abstractmethod
     def refusals(self, call: AttentionCall) -> list[str]:
-        """Reasons why the backend cannot serve this call, its activation aside."""
+        """Reasons why the backend cannot serve this call, apart from its activation."""
 
     def reservations(self, call: AttentionCall) -> list[str]:
         """Reasons why it should serve this call only if asked for by name."""
@@ -31,10 +29,10 @@ class Backend(ABC):
 
     @abstractmethod
     def run(self, call: AttentionCall) -> AttentionResult:
-        """The output, and the weights and statistics if the call needs them."""
+        """The output, and weights and statistics if the call needs them."""
 
     def reasons_against(self, call: AttentionCall) -> list[str]:
-        """All reasons why the backend cannot serve this call, here and now."""
+        """All reasons why the backend cannot serve this call on this machine."""
         reasons = [*self.unavailable()]
         if call.activation not in self.activations:
             reasons.append(f"it computes {', '.join(self.activations)}, not {call.activation!r}")

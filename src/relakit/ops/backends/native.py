@@ -1,8 +1,8 @@
 """ReLU attention by the C++ kernels.
 
-Most calls go to the extension directly (`relakit.ops.attention`). Here are the reasons why one may
-not run there, and the way of those that need more: another number of dimensions, broadcasting,
-division by length, and modes or compilers that want to see an operator.
+Most calls go straight to the extension (`relakit.ops.attention`) and never get here. This file has
+the reasons why a call cannot run there, and serves calls that need more: another number of
+dimensions, broadcasting, division by length, or an operator for modes and compilers.
 """
 
 import math
@@ -56,14 +56,14 @@ class NativeBackend(Backend):
         if call.need_weights == "csr" and needs_gradients(call):
             reasons.append("it returns sparse weights only where no gradients are recorded")
         if (call.need_weights or call.need_statistics) and not _is_plain(query, call.key):
-            reasons.append("it returns the output alone where the call is compiled or watched")
+            reasons.append("it returns only the output where the call is compiled or watched")
         largest = max(query.size(-1), call.value.size(-1))
         if not why_unavailable() and largest > _largest_dim():
             reasons.append(f"it takes at most {_largest_dim()} features per head")
         if mask is not None and mask.requires_grad:
             reasons.append("it has no gradient for the mask")
         if not _has_weights_for_all_values(call):
-            reasons.append("its values have no more leading dimensions than query and key have")
+            reasons.append("value must not have more leading dimensions than query and key")
         if is_transforming():
             reasons.append("it cannot run inside torch.func transforms such as vmap")
         if is_forward_mode():
@@ -89,7 +89,7 @@ class NativeBackend(Backend):
 
 
 def needs_gradients(call: AttentionCall) -> bool:
-    """Whether autograd is to record the call."""
+    """Whether autograd records the call."""
     return torch.is_grad_enabled() and (
         call.query.requires_grad
         or call.key.requires_grad
@@ -99,7 +99,7 @@ def needs_gradients(call: AttentionCall) -> bool:
 
 
 def _is_plain(*tensors: Tensor) -> bool:
-    """Whether torch does nothing but run operations, on ordinary tensors."""
+    """Whether torch only runs operations, on ordinary tensors."""
     if torch.compiler.is_compiling():
         return False
     extension = connected_extension()
@@ -107,7 +107,7 @@ def _is_plain(*tensors: Tensor) -> bool:
 
 
 def _has_weights_for_all_values(call: AttentionCall) -> bool:
-    """Whether the leading dimensions of value broadcast to those of the weights, and not beyond."""
+    """Whether value's leading dimensions broadcast to those of the weights, and not beyond."""
     if call.value.dim() == 4 and call.value.size(0) == call.key.size(0) == call.query.size(0):
         return True
     lead, value_lead = call.weights_shape[:-2], tuple(call.value.shape[:-2])
@@ -117,7 +117,7 @@ def _has_weights_for_all_values(call: AttentionCall) -> bool:
 
 
 def _run(call: AttentionCall) -> AttentionResult:
-    """In four dimensions, and without division by length."""
+    """The call in four dimensions, without division by length."""
     tensors = [x if x.stride(-1) == 1 else x.contiguous() for x in _as_4d(call)]
     mask = None if call.attn_mask is None else _mask_as_4d(call.attn_mask, call)
     threshold = threshold_per_head(call.threshold, tensors[0])
@@ -155,7 +155,7 @@ def _run(call: AttentionCall) -> AttentionResult:
 
 
 def native_result(result: Any, dtype: torch.dtype) -> AttentionResult:
-    """What the extension returned for a call."""
+    """What the extension returned, as an AttentionResult."""
     if isinstance(result, Tensor):
         return AttentionResult(result)
     output, weights, nonzeros, sums = result
@@ -191,13 +191,13 @@ def _as_4d(call: AttentionCall) -> tuple[Tensor, Tensor, Tensor]:
     key, value = (
         reshaped(x, (*lead[:-1], x.size(-3)) if call.enable_gqa else lead) for x in (key, value)
     )
-    if key.size(1) != value.size(1):  # grouped queries with a group size of their own for values
+    if key.size(1) != value.size(1):  # key and value have groups of different sizes
         key, value = (x.repeat_interleave(query.size(1) // x.size(1), 1) for x in (key, value))
     return query, key, value
 
 
 def _mask_as_4d(mask: Tensor, call: AttentionCall) -> Tensor:
-    """Broadcast views stay views where the call has the usual four dimensions."""
+    """``[batch, heads, queries, keys]`` or broadcastable to it; a view in the usual 4-D call."""
     while mask.dim() < 4:
         mask = mask[None]
     lead = call.weights_shape[:-2]
@@ -223,7 +223,7 @@ def _reshaped(call: AttentionCall, result: AttentionResult) -> AttentionResult:
 
 
 def _divided_by_length(call: AttentionCall, result: AttentionResult) -> AttentionResult:
-    """Divide weights, and with them all that follows, by (number of valid keys) to a power."""
+    """Divide the weights, and what depends on them, by (number of valid keys) to a power."""
     queries, keys = call.query.size(-2), call.key.size(-2)
     mask = call.attn_mask
     if call.is_causal:

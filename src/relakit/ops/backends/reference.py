@@ -1,4 +1,4 @@
-"""Every kind of attention by the formula."""
+"""The backend that serves every call: the formula in plain PyTorch."""
 
 from torch import Tensor
 
@@ -9,8 +9,6 @@ from relakit.ops.reference import reference_attention
 
 
 class ReferenceBackend(Backend):
-    """The plain PyTorch formula, for everything."""
-
     name = "reference"
     description = "the formula in plain PyTorch; every activation, device and option"
     activations = tuple(ACTIVATIONS)

@@ -1,4 +1,4 @@
-"""Softmax attention by PyTorch."""
+"""The backend for softmax: PyTorch's fused attention."""
 
 import torch.nn.functional as F
 
@@ -7,8 +7,6 @@ from relakit.ops.call import AttentionCall, AttentionResult
 
 
 class SdpaBackend(Backend):
-    """PyTorch's fused attention, for softmax."""
-
     name = "sdpa"
     description = "PyTorch's scaled_dot_product_attention; softmax without weights"
     activations = ("softmax",)
@@ -24,7 +22,7 @@ class SdpaBackend(Backend):
             call.query,
             call.key,
             call.value,
-            # SDPA itself takes no mask of one dimension, though it would broadcast.
+            # SDPA does not take a mask of one dimension, though it would broadcast.
             attn_mask=mask[None] if mask is not None and mask.dim() == 1 else mask,
             dropout_p=call.dropout_p,
             is_causal=call.is_causal,

@@ -1,8 +1,8 @@
 """Attention in C++ as autograd sees it: one function that records a call, and its gradients.
 
-The extension computes a call, then records it here. Backward goes to the extension again where
-torch does nothing but run operations. Elsewhere the operators serve it, and the reference where
-gradients are differentiated again, where they come in batches, or where one arrives at the weights.
+The extension computes a call, then records it here. Backward goes back to the extension if torch
+only runs operations. Otherwise an operator computes the gradients; and the reference, if they are
+to be differentiated again, come in batches, or arrive at the weights.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ Gradients: TypeAlias = list[Tensor | None]
 
 
 class Options(NamedTuple):
-    """What else there is to know of a call; the extension makes and reads it, in this order."""
+    """The rest of a call; the extension writes and reads these fields by position."""
 
     is_causal: bool
     scale: float
@@ -33,8 +33,8 @@ class Options(NamedTuple):
     seed: int
     heads: int = 0
     """0: the tensors are query, key and value, ``[batch, heads, positions, features]``. Else they
-    are projections ``[batch, positions, heads * features]``: three of them, or the query's and one
-    of key and value, or one of all."""
+    are projections ``[batch, positions, heads * features]``: three; or the query's, and one of key
+    and value; or one for all."""
     positions: int = 1
     """Dimension of the positions in a projection: 0 or 1."""
     eps: float = 0.0
@@ -43,7 +43,7 @@ class Options(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedCall:
-    """A call as its gradients need it."""
+    """What gradients need to know about a call."""
 
     tensors: Sequence[Tensor]
     options: Options
@@ -52,14 +52,14 @@ class RecordedCall:
     gain: Tensor | None = None
     gate: Tensor | None = None
     mixed: Tensor | None = None
-    """What attention gave to the norm; None without a norm."""
+    """The norm's input; None without a norm."""
     weights: Tensor | None = None
     bits: Tensor | None = None
-    """One for each score, kept by forward."""
+    """One per score, kept by forward."""
 
 
 class Attention(torch.autograd.Function):
-    """Records what the extension has computed; it is called by the extension alone."""
+    """Records what the extension has computed. Only the extension calls it."""
 
     @staticmethod
     def forward(
@@ -75,7 +75,7 @@ class Attention(torch.autograd.Function):
     ) -> Any:
         output, weights = computed
         mixed, inverse_rms, bits = kept
-        # Numbers, and what is kept in bytes, are no tensors that hooks may store elsewhere.
+        # Only tensors can be saved; numbers and bytes stay with the context.
         number = None if isinstance(threshold, Tensor) else threshold
         few_rms = inverse_rms if type(inverse_rms) is bytes else None
         few_bits = bits if type(bits) is bytes else None
@@ -149,16 +149,16 @@ record_attention: Any = recorder_of(Attention)
 
 
 def sum_over_rows(grad_rows: Tensor | None) -> Tensor:
-    """The thresholds' gradients ``[heads]`` from those of scores, ``[batch, heads, queries]``."""
+    """Gradients of thresholds ``[heads]`` from those of scores ``[batch, heads, queries]``."""
     assert grad_rows is not None
-    # In float64, as the sum has one term per row.
+    # In float64: there is one term per row.
     return -grad_rows.double().sum((0, 2)).float()
 
 
 def other_gradients(
     call: RecordedCall, grad_output: Tensor | None, grad_weights: Tensor | None = None
 ) -> Gradients:
-    """Of threshold, gain, gate and the tensors, whoever watches or transforms the call."""
+    """Gradients of threshold, gain, gate and the tensors without the extension's backward."""
     if torch.is_grad_enabled() or any(
         grad is not None and is_batched(grad) for grad in (grad_output, grad_weights)
     ):
@@ -172,7 +172,7 @@ def other_gradients(
 
 
 def _operator_gradients(call: RecordedCall, grad_output: Tensor) -> Gradients:
-    """By torch's operators, which modes and compilers can watch."""
+    """By the operators, which modes and compilers can see."""
     options = call.options
     grad_gain, grad_gate = None, None
     if call.gain is not None:
@@ -238,7 +238,7 @@ def _reference_gradients(
 
 
 def _weights_gradients(call: RecordedCall, grad_weights: Tensor) -> Gradients:
-    """What a gradient at the weights adds, by the formula."""
+    """What a gradient of the weights adds, by the formula."""
     with torch.enable_grad():
         inputs = _aliases(call)
         weights, _ = reference_weights(_reference_call(call.options, call.mask, inputs))
@@ -265,21 +265,21 @@ def _differentiated(
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Aliases of what gradients are wanted of."""
+    """Aliases of everything that may need a gradient."""
 
     threshold: Tensor | None
     gain: Tensor | None
     gate: Tensor | None
     tensors: list[Tensor]
     number: float
-    """The threshold where it is no tensor."""
+    """The threshold, if it is not a tensor."""
 
     def in_order(self) -> Gradients:
         return [self.threshold, self.gain, self.gate, *self.tensors]
 
 
 def _aliases(call: RecordedCall) -> _Inputs:
-    # Where one input depends on another, or is the same, its gradient must not go on to it.
+    # Aliases, so that gradients stop here: one input may be, or depend on, another.
     def alias(x: Tensor | None) -> Tensor | None:
         if x is None:
             return None
@@ -296,7 +296,7 @@ def _aliases(call: RecordedCall) -> _Inputs:
 
 
 def _reference_call(options: Options, mask: Tensor | None, inputs: _Inputs) -> AttentionCall:
-    """Without dropout."""
+    """The call for the reference, without dropout."""
     query, key, value = heads_of(inputs.tensors, options)
     return AttentionCall(
         query=query,
@@ -318,7 +318,7 @@ def _added(first: Gradients, second: Gradients) -> Gradients:
 
 
 def threshold_per_head(threshold: float | Tensor, query: Tensor) -> Tensor | None:
-    """One float32 for each head of the query; None if all are 0."""
+    """One float32 per query head; None if the threshold is the number 0."""
     heads = query.size(1)
     if isinstance(threshold, Tensor):
         return threshold.to(torch.float32).expand(heads)
@@ -354,14 +354,15 @@ def _split(projection: Tensor, parts: int, heads: int, positions: int) -> tuple[
 
 
 def _concatenated(heads: Tensor, options: Options) -> Tensor:
-    """``[batch, heads, positions, features]`` in the layout of a projection."""
+    """From ``[batch, heads, positions, features]`` to the layout of a projection."""
     apart = heads.permute((0, 2, 1, 3) if options.positions == 1 else (2, 0, 1, 3))
     first, second, count, features = apart.shape
-    return apart.reshape(first, second, count * features)  # flatten does not know batched gradients
+    # Not flatten, which has no rule for batched gradients.
+    return apart.reshape(first, second, count * features)
 
 
 def _joined(grads: Sequence[Tensor], count: int, options: Options) -> list[Tensor]:
-    """Gradients of query, key and value as gradients of so many tensors."""
+    """Gradients of query, key and value as gradients of ``count`` tensors."""
     if options.heads == 0:
         return list(grads)
     query, key, value = (_concatenated(grad, options) for grad in grads)

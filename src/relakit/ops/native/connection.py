@@ -1,4 +1,4 @@
-"""The C++ extension, connected to torch: the way of every call from Python to the kernels."""
+"""The C++ extension, connected to torch: every call gets it from here."""
 
 import sys
 from functools import lru_cache
@@ -14,11 +14,11 @@ from relakit.ops.native.norm import record_norm
 from relakit.ops.torch_private import parts_for_extension
 
 _connected: Final[set[ModuleType | None]] = set()
-"""One extension, but for tests."""
+"""Just one, except in tests."""
 
 
 def connected_extension() -> Any:
-    """The extension, which can read torch's tensors; None where it is not there, or cannot."""
+    """The extension, ready to read torch's tensors; None if it is missing or cannot read them."""
     extension = sys.modules.get(EXTENSION)
     return extension if extension in _connected else _connect()
 
@@ -40,7 +40,7 @@ def _is_connected(extension: ModuleType) -> bool:
 
 
 def connection_parts() -> dict[str, Any]:
-    """What the extension needs of torch and of us."""
+    """What the extension needs from torch and from relakit."""
     return {
         **parts_for_extension(),
         "is_grad_enabled": torch.is_grad_enabled,
@@ -60,21 +60,21 @@ def connection_parts() -> dict[str, Any]:
 
 
 def draw_seed() -> Tensor:
-    """For dropout. One draw per call, so that torch.manual_seed makes it repeatable."""
+    """A seed for dropout, from torch's generator, so that torch.manual_seed repeats it."""
     return torch.randint(2**62, (1,), device="cpu")
 
 
 def empty_output(query: Tensor, value: Tensor) -> Tensor:
-    """Memory for the output, with heads inside positions where the query has them so."""
+    """Memory for the output, with heads inside positions if the query has them that way."""
     size = value.size(3)
     if query.size(3) == size:
         output = torch.empty_like(query)
-        if output.stride(3) == 1 or size == 1:  # not so where rows of the query overlap
+        if output.stride(3) == 1 or size == 1:  # false if rows of the query overlap
             return output
     batch, heads, queries, _ = query.shape
     _, head_stride, row_stride, _ = query.stride()
     if heads > 1 and head_stride < row_stride:
-        # Not a transposed tensor: autograd would not let the caller change a view in place.
+        # Not a transposed view: autograd would not let the caller change it in place.
         strides = (queries * heads * size, size, heads * size, 1)
         return query.new_empty_strided((batch, heads, queries, size), strides)
     return query.new_empty((batch, heads, queries, size))

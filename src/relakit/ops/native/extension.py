@@ -1,4 +1,4 @@
-"""The C++ extension: whether it is there, and which instruction set it uses."""
+"""Loading the C++ extension: whether it works here, and with which instruction set."""
 
 import sys
 from collections.abc import Callable
@@ -17,8 +17,8 @@ DTYPES: Final = (torch.float32, torch.bfloat16)
 
 
 def load_extension() -> ModuleType:
-    """The C++ extension; ImportError where it was not built."""
-    # Looked up first, as an import that has nothing to do takes a microsecond.
+    """The C++ extension; ImportError if it was not built."""
+    # Looked up first: an import takes a microsecond even if there is nothing left to import.
     return sys.modules.get(EXTENSION) or import_module(EXTENSION)
 
 
@@ -39,7 +39,7 @@ def _why_unavailable() -> list[str]:
     return []
 
 
-# The compiler cannot look into imports and the environment, and need not.
+# torch.compile cannot trace imports and the environment, and need not.
 why_unavailable: Callable[[], list[str]] = torch.compiler.assume_constant_result(  # type: ignore[no-untyped-call]
     _why_unavailable
 )

@@ -1,8 +1,8 @@
-"""RMSNorm in C++, gated or not: what autograd knows of it.
+"""RMSNorm in C++, gated or not, as autograd sees it.
 
-The extension computes a call and records it here. Shapes: the input is ``[..., features]``, or
-``[..., heads, head features]`` where the features are those of all heads (``feature_dims`` is 1 or
-2).
+The extension computes a call, then records it here. The input is ``[..., features]``, and
+``feature_dims`` is 1; or ``[..., heads, head features]``, normalised over all heads together, and
+``feature_dims`` is 2.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from relakit.ops.torch_private import recorder_of
 
 
 class Norm(torch.autograd.Function):
-    """Records what the extension has computed; it is called by the extension alone."""
+    """Records what the extension has computed. Only the extension calls it."""
 
     @staticmethod
     def forward(
@@ -57,7 +57,7 @@ def norm_gradients(
     eps: float,
     feature_dims: int,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The gradients of x, gain and gate as a formula, which PyTorch can differentiate."""
+    """The gradients of x, gain and gate in plain PyTorch, which can differentiate them again."""
     flat = wide(x.flatten(-2) if feature_dims == 2 else x)
     scale = torch.rsqrt(flat.square().mean(-1, keepdim=True) + eps)
     normalised = flat * scale

@@ -1,7 +1,7 @@
 """The C++ kernels as PyTorch operators: ``relakit::rela`` and ``relakit::rela_backward``.
 
-Compilers, tracers, modes and tensor subclasses see attention through them. All tensors are
-``[batch, heads, positions, features]``; thresholds are one float32 per head.
+They are what compilers, tracers, modes and tensor subclasses see of attention. All tensors are
+``[batch, heads, positions, features]``; there is one float32 threshold per head.
 """
 
 from typing import Any
@@ -28,9 +28,9 @@ def rela(
     dropout_p: float,
     keep_bits: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Attention; the mask broadcasts to 4-D, the seed is one integer, for dropout.
+    """Attention. The mask broadcasts to 4-D; the seed, one integer, is for dropout.
 
-    Returns the output, and one bit per score for backward (none if they are not to be kept).
+    Returns the output, and one bit per score for backward (empty without ``keep_bits``).
     """
     dropout = (dropout_p, 0 if seed is None else int(seed))
     tensors = (_with_rows(x) for x in (query, key, value))
@@ -136,7 +136,7 @@ rela.register_autograd(_differentiate, setup_context=_save_for_backward)
 
 
 def can_keep_bits(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether backward is to get one bit per score: the rule of the extension, for compilers."""
+    """Whether to keep one bit per score for backward: the extension's rule, for compilers."""
     rows = query.size(0) * query.size(1) * query.size(2)
     numbers = query.numel() + key.numel() + value.numel() + rows * value.size(3)
     bytes_of_bits = rows * ((key.size(2) + 63) // 64) * 8
