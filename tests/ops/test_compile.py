@@ -1,5 +1,8 @@
 """torch.compile and torch.export, with dynamic shapes and masks."""
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -11,13 +14,26 @@ EMBED, HEADS = 16, 4
 
 
 @pytest.fixture(autouse=True)
-def _fresh_compiler() -> None:
+def _fresh_compiler() -> Iterator[None]:
+    """Each function is compiled once: other sizes have to fit what was compiled for the first."""
     torch._dynamo.reset()
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        yield
 
 
-def compile_strictly(function: object) -> object:
+def compile_strictly(function: Callable[..., Any]) -> Callable[..., Any]:
     """Without a C++ compiler run, so that the test tells about our code alone and is quick."""
-    return torch.compile(function, fullgraph=True, dynamic=True, backend="aot_eager")
+    return torch.compile(function, fullgraph=True, backend="aot_eager")
+
+
+def of_any_size(tensor: Tensor, *dims: int) -> Tensor:
+    """Compilers must not take these dimensions for constants.
+
+    Only those that differ between calls: with `dynamic=True`, for every dimension, compiling takes
+    more than twice as long.
+    """
+    torch._dynamo.mark_dynamic(tensor, dims)
+    return tensor
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -28,9 +44,12 @@ def test_function_compiles(activation: str) -> None:
         return causal, *biased
 
     compiled = compile_strictly(both)
-    for length in (5, 8):
-        inputs = [torch.randn(2, HEADS, length, 8, requires_grad=True) for _ in range(3)]
-        mask = torch.rand(length, length) < 0.5
+    for batch, length in ((2, 5), (3, 8)):
+        inputs = [
+            of_any_size(torch.randn(batch, HEADS, length, 8, requires_grad=True), 0, 2)
+            for _ in range(3)
+        ]
+        mask = of_any_size(torch.rand(length, length) < 0.5, 0, 1)
         results, expected = compiled(*inputs, mask), both(*inputs, mask)
         torch.testing.assert_close(results, expected)
         torch.testing.assert_close(
@@ -47,7 +66,7 @@ def test_function_options_compile() -> None:
 
     compiled = compile_strictly(call)
     for length in (5, 8):
-        q, k, v = (torch.randn(2, HEADS, length, 8) for _ in range(3))
+        q, k, v = (of_any_size(torch.randn(2, HEADS, length, 8), 2) for _ in range(3))
         threshold = torch.randn(HEADS)
         torch.testing.assert_close(compiled(q, k, v, threshold), call(q, k, v, threshold))
 
@@ -57,8 +76,8 @@ def test_module_compiles(name: str) -> None:
     module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True, attention=name)
     compiled = compile_strictly(module)
     for length in (5, 8):
-        x = torch.randn(3, length, EMBED)
-        padding = torch.zeros(3, length, dtype=torch.bool)
+        x = of_any_size(torch.randn(3, length, EMBED), 1)
+        padding = of_any_size(torch.zeros(3, length, dtype=torch.bool), 1)
         padding[1, 3:] = True
         output, weights = compiled(x, x, x, key_padding_mask=padding)
         torch.testing.assert_close((output, weights), module(x, x, x, key_padding_mask=padding))
@@ -73,8 +92,8 @@ def test_module_with_every_addition_compiles() -> None:
     )
     compiled = compile_strictly(module)
     for length in (5, 8):
-        inputs = [torch.randn(length, 3, size) for size in (EMBED, 6, 7)]
-        mask = torch.randn(length, length)
+        inputs = [of_any_size(torch.randn(length, 3, size), 0) for size in (EMBED, 6, 7)]
+        mask = of_any_size(torch.randn(length, length), 0, 1)
         torch.testing.assert_close(
             compiled(*inputs, attn_mask=mask), module(*inputs, attn_mask=mask)
         )
@@ -99,7 +118,8 @@ def test_converted_transformer_compiles() -> None:
     relakit.convert_attention(model)
     compiled = compile_strictly(model)
     for length in (5, 8):
-        source, target = torch.randn(2, length, EMBED), torch.randn(2, length + 1, EMBED)
+        source = of_any_size(torch.randn(2, length, EMBED), 1)
+        target = of_any_size(torch.randn(2, length + 1, EMBED), 1)
         torch.testing.assert_close(compiled(source, target), model(source, target))
 
 

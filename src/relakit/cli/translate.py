@@ -22,6 +22,7 @@ from relakit.cli.translator_options import (
     Threads,
     load_translator,
 )
+from relakit.cli.waiting_input import interruptible
 from relakit.decode.settings import DEVICE, PRECISION, WINDOW, SearchSettings
 
 if TYPE_CHECKING:
@@ -91,9 +92,13 @@ def translate(
     """
     translator = load_translator(model, threads=threads, precision=precision, device=device)
     is_terminal = input_file is None and sys.stdin.isatty()
-    with _opened(output_file) as output, _progress(input_file) as counted:
+    with (
+        _lines(input_file) as lines,
+        _opened(output_file) as output,
+        _progress(input_file) as counted,
+    ):
         found = translator.translate_stream(
-            _read(input_file),
+            lines,
             window=1 if interactive or is_terminal else WINDOW,
             nbest=1 if nbest is None else nbest,
             beam=beam,
@@ -103,8 +108,8 @@ def translate(
         )
         try:
             for index, hypotheses in enumerate(counted(found)):
-                lines = format_lines(index, hypotheses, as_nbest=nbest is not None, scores=scores)
-                output.write("".join(lines).encode())
+                printed = format_lines(index, hypotheses, as_nbest=nbest is not None, scores=scores)
+                output.write("".join(printed).encode())
                 if interactive or is_terminal:
                     output.flush()
             output.flush()
@@ -157,10 +162,15 @@ def _progress(path: Path | None) -> Generator[Counted, None, None]:
         yield lambda found: progress.track(found, total=total)
 
 
-def _read(path: Path | None) -> Iterator[str]:
+@contextmanager
+def _lines(path: Path | None) -> Generator[Iterator[str], None, None]:
     from relakit.data.lines import decode_lines, read_lines
 
-    return decode_lines("standard input", sys.stdin.buffer) if path is None else read_lines(path)
+    if path is not None:
+        yield read_lines(path)
+    else:
+        with interruptible(sys.stdin.buffer) as stream:
+            yield decode_lines("standard input", stream)
 
 
 @contextmanager
