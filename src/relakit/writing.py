@@ -1,7 +1,7 @@
 """Files and folders that appear with all their content, or not at all.
 
-Everything is written under a hidden temporary name beside its place and renamed at the end, so
-that a reader, or a kill at any moment, finds either the old content or the new.
+Everything is written under a hidden temporary name in the same folder and renamed at the end, so
+that readers see either the old content or the new, even if the writer is killed.
 """
 
 import os
@@ -49,15 +49,14 @@ def whole_folder(
 ) -> Generator[Path, None, None]:
     """A folder to write into that becomes ``path`` at the end, replacing what was there.
 
-    If the block raises, nothing of it stays and ``path`` is as before.
+    If the block raises, nothing is left of it and ``path`` is as before.
 
     Args:
         path: missing parents are made.
         sync: have every file on the disk before the folder gets its name, so that it is whole even
             after a power failure.
-        only_writer: nobody else writes this folder at the same time. Then the temporary folder
-            always has the same name, and what an earlier attempt left there when it was killed is
-            removed.
+        only_writer: no one else writes this folder at the same time. Then the temporary folder
+            always has the same name, and leftovers of an attempt that was killed are removed.
     """
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)

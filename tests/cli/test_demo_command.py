@@ -66,7 +66,7 @@ def test_again_removes_nothing_but_a_demo(tmp_path: Path) -> None:
     other = {"data": {"folder": "corpus"}, "training": {"epochs": 1}, "description": "mine"}
     (tmp_path / "recipe.json").write_text(json.dumps(other), encoding="utf-8")
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--again"])
-    assert "holds a run that is no demo" in str(result.exception)
+    assert "holds a run that is not a demo" in str(result.exception)
     assert (tmp_path / "recipe.json").exists()
 
 

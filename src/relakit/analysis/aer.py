@@ -1,4 +1,4 @@
-"""The alignment error rate: links that were found, counted against gold links. No torch here.
+"""The alignment error rate: links found, counted against gold links. No torch here.
 
 A target word that attends to nothing (null) has no link. It adds nothing to the links found, |A|:
 it cannot lower precision, but every sure link of that word is missed, which lowers recall and
@@ -70,10 +70,10 @@ def alignment_error_rate(
     """The score of a corpus: links are counted over all pairs, then divided.
 
     Args:
-        found: the links of each pair that are to be judged, A.
+        found: the links to judge, of each pair: A.
         sure: the sure links of each pair, S.
         possible: the possible links of each pair, P; sure links are possible without being named.
-            None: there are no others than the sure ones.
+            None: only the sure ones are possible.
 
     Raises:
         ValueError: the three do not have the same number of pairs.

@@ -1,4 +1,4 @@
-"""One pass over sentence pairs: the attention of a model that is made to write translations.
+"""One pass over sentence pairs: a model's attention while it is made to write translations.
 
 `attention_batches` gives all attention batch by batch, `capture_cross_attention` the
 cross-attention pair by pair.
@@ -91,11 +91,11 @@ def attention_batches(
         model: on any device; after every batch it is in the same mode (training or not) as before.
         pairs: token ids; read window by window.
         kinds: which attention to record.
-        shuffle_seed: after the batches of a window, give those of its targets with the source of
+        shuffle_seed: after the batches of a window, give its targets again, each with the source of
             another pair of the window, by a random permutation without fixed point. The encoder
-            does not run again. A window of one pair has none. None: leave this out.
-        batch_tokens: padded tokens, of the longer side, that are computed at once; no influence on
-            the result but for rounding.
+            does not run again. A window of one pair is left out. None: do not do this.
+        batch_tokens: padded tokens, of the longer side, that are computed at once; the result
+            depends on it only by rounding.
         window: pairs that are read before they are computed.
     """
     for name, value in (("batch_tokens", batch_tokens), ("window", window)):
@@ -137,7 +137,7 @@ def capture_cross_attention(
     batches = attention_batches(
         model, pairs, kinds=("cross",), batch_tokens=batch_tokens, window=window
     )
-    # A copy, so that keeping one pair does not keep its batch.
+    # Copies, so that keeping one pair does not keep its whole batch.
     return (
         CrossAttention(attention.index, attention.weights.copy())
         for batch in batches
@@ -259,7 +259,7 @@ class _EncodedSources:
         weight = model.embedding.weight
         self.sizes = torch.tensor(sizes, device=weight.device)
         self.starts = self.sizes.cumsum(0) - self.sizes
-        # One more row that stands for padding: what is in it is masked.
+        # One extra row stands for padding, which is masked.
         self.states = weight.new_zeros(sum(sizes) + 1, model.config.dim).detach()
 
     def keep(self, sources: Sequence[int], states: Tensor) -> None:
@@ -282,8 +282,8 @@ class _EncodedSources:
 
 @contextmanager
 def _recording(model: Transformer, positions: int) -> Iterator[None]:
-    """Without dropout and gradients; the model is as before afterwards."""
-    # They grow here: a tensor made in inference mode could not take part in training later.
+    """Without dropout and gradients; afterwards the model is in the same mode as before."""
+    # Grow them now: a tensor made in inference mode could not be used in training later.
     model.embedding.position_vectors(positions)
     was_training = model.training
     model.eval()

@@ -9,7 +9,7 @@ from relakit.analysis.rates import Share, by_head
 def first_sink_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
     """Share of the attention weight that lies on the first key, per head.
 
-    Only queries with other valid keys count. Negative weights count by their amount.
+    Only queries with other valid keys count. Negative weights count by their absolute value.
 
     Args:
         weights: ``[..., heads, queries, keys]``.
@@ -32,7 +32,7 @@ def first_key_share(weights: Tensor, valid: Tensor | None = None) -> Share:
 def end_sink_rate(weights: Tensor, key_sizes: Tensor, valid: Tensor | None = None) -> Tensor:
     """Share of the attention weight that lies on the last key of a sentence, per head.
 
-    Negative weights count by their amount.
+    Negative weights count by their absolute value.
 
     Args:
         weights: ``[batch, heads, queries, keys]``.

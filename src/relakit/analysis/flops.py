@@ -1,4 +1,4 @@
-"""The cost of what differs between softmax attention and ReLA-g, by the formulas of Table 4."""
+"""The cost of the parts in which softmax attention and ReLA-g differ, by the paper's Table 4."""
 
 
 def softmax_flops(length: int, heads: int) -> int:

@@ -1,4 +1,4 @@
-"""Gold alignments: what they are, and files of them in the formats in use. No torch here.
+"""Gold alignments: what they are, and how the usual file formats are read. No torch here.
 
 ``pharaoh``: a line for each sentence pair, ``0-0 1-2 2?3``, words from 0. ``-`` between source and
 target word is a sure link, ``?`` or ``p`` a possible one; the mark may also follow: ``2-3?``.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
 from relakit.analysis.links import Link, Links
-from relakit.data.lines import read_lines
+from relakit.data.lines import bad_line, read_lines
 
 GoldFormat: TypeAlias = Literal["pharaoh", "naacl", "talp"]
 GoldFormatChoice: TypeAlias = Literal["auto", "pharaoh", "naacl", "talp"]
@@ -66,7 +66,8 @@ def read_gold(
             the format, 0 for ``pharaoh`` and 1 for the others. What is returned counts from 0.
 
     Returns:
-        In ``naacl``, up to the last sentence that has a line; the whole file is read before.
+        One per sentence pair; in ``naacl`` up to the last sentence that has a line, after the whole
+        file was read.
 
     Raises:
         ValueError: the file and the line that is no alignment.
@@ -109,7 +110,7 @@ def parse_pharaoh(line: str, *, first: FirstWord = 0) -> GoldAlignment:
     """The links of one sentence pair.
 
     Raises:
-        ValueError: what is no link, or has a word below ``first``.
+        ValueError: an item is not a link, or has a word below ``first``.
     """
     sure: set[Link] = set()
     possible: set[Link] = set()
@@ -150,7 +151,7 @@ def read_pharaoh(path: Path, *, first: FirstWord = 0) -> Iterator[GoldAlignment]
         try:
             yield parse_pharaoh(line, first=first)
         except ValueError as error:
-            raise ValueError(f"{path}, line {number:,}: {error}") from None
+            raise bad_line(path, number, str(error)) from None
 
 
 def _read_naacl(path: Path, first: FirstWord) -> Iterator[GoldAlignment]:
@@ -163,7 +164,7 @@ def _read_naacl(path: Path, first: FirstWord) -> Iterator[GoldAlignment]:
         try:
             sentence, link, is_sure = _parse_naacl(line, first)
         except ValueError as error:
-            raise ValueError(f"{path}, line {number:,}: {error}") from None
+            raise bad_line(path, number, str(error)) from None
         last = max(last, sentence)
         if link is not None:
             (sure if is_sure else possible).setdefault(sentence, set()).add(link)

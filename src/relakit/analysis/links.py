@@ -1,4 +1,4 @@
-"""Links between words, read from attention. No torch here."""
+"""From attention to links between words. No torch here."""
 
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -22,9 +22,9 @@ competes, a target word that attends to it more than to any word has no link at 
 def best_source_words(weights: Floats, end_weights: Floats | None = None) -> npt.NDArray[np.int64]:
     """The source word that each target word attends to most, the first of them; or `NO_WORD`.
 
-    There is none where all weights are 0. The end-of-sentence token is no word: its weight does not
-    count, however large it is, unless ``end_weights`` is given; then there is none where it is
-    larger than every word's.
+    There is none if all weights are 0. The end-of-sentence token is no word: its weight does not
+    count, however large it is, unless ``end_weights`` is given; then there is none if it is larger
+    than every word's.
 
     Args:
         weights: between words, ``[..., target words, source words]``.

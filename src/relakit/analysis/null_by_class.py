@@ -14,11 +14,11 @@ from relakit.analysis.word_map import NO_WORD, Integers
 from relakit.model import ModelConfig
 
 BEGIN_CLASS: Final = "<s>"
-"""The class of the first step, before which no word was written."""
+"""The class of the first step, when no word has been written yet."""
 
 
 def query_classes(token_words: Integers, classes: Sequence[str]) -> list[str | None]:
-    """For each step of the decoder, the class of the word that was finished just before it.
+    """For each step of the decoder, the class of the word that has just been finished.
 
     Args:
         token_words: the word of each target token, as `words_of_tokens` gives it.

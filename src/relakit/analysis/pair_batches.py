@@ -17,7 +17,7 @@ TokenPair: TypeAlias = tuple[Sequence[int], Sequence[int]]
 BATCH_TOKENS: Final = 4096
 """Padded tokens of the longer side that are computed at once, by default."""
 WINDOW: Final = 1000
-"""Pairs that are read before they are computed, so that batches have pairs of one length."""
+"""Pairs that are read before they are computed, so that batches have pairs of similar length."""
 WINDOW_TOKENS: Final = 1 << 16
 """Source tokens that end a window early: the encoder's output for all of them may be kept."""
 
@@ -34,9 +34,9 @@ class EncodedPair:
 
 
 class EncodedPairs:
-    """Encodes pairs as they are asked for, and keeps each until its attention is there.
+    """Encodes pairs on demand, and keeps each until its attention has been computed.
 
-    Batches are sorted by length, so attention comes in another order than the pairs.
+    Batches are sorted by length, so attention does not come in the order of the pairs.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -58,12 +58,12 @@ class EncodedPairs:
             yield source.ids, target.ids
 
     def take(self, index: int) -> EncodedPair:
-        """The pair with this number, from 0, which is then forgotten."""
+        """The pair with this number, from 0; it is then no longer kept."""
         return self._waiting.pop(index)
 
 
 def read_windows(pairs: Iterable[TokenPair], most: int) -> Iterator[list[TokenPair]]:
-    """The pairs in lists of at most ``most``, each read when it is asked for."""
+    """The pairs in lists of at most ``most``, each read on demand."""
     window: list[TokenPair] = []
     tokens = 0
     for pair in pairs:
@@ -104,7 +104,7 @@ def plan_pair_batches(
 
 
 def wrong_sources(count: int, seed: Sequence[int]) -> list[int]:
-    """For each of ``count`` pairs, at least two, another one: no pair is given to itself.
+    """For each of ``count`` pairs, at least two, another one: no pair gets itself.
 
     Each gets the pair that follows it in a random circular order.
     """

@@ -49,7 +49,7 @@ class AnalysisPair:
 
     @classmethod
     def from_texts(cls, source: str, target: str, *, tokenized: bool = False) -> "AnalysisPair":
-        """A pair with nothing known but its texts; its words are those of `split_words`."""
+        """A pair of which only the texts are known; its words are those of `split_words`."""
         return cls(
             source,
             target,
@@ -108,9 +108,9 @@ def tag_pair(pair: AnalysisPair, pipeline: str) -> AnalysisPair:
 
 @dataclass(frozen=True, kw_only=True)
 class PairFiles:
-    """The pairs of files, which are read anew each time: they need not fit into memory.
+    """Pairs in files, which are read again each time, so that they need not fit into memory.
 
-    All files are read once to begin with, so that mistakes are found before any work starts.
+    All files are read once at the start, so that mistakes are found before any work begins.
 
     Raises:
         ValueError: a file, and what is wrong with it; or both ``tags`` and ``tagger``.
@@ -133,7 +133,7 @@ class PairFiles:
     tokenized: bool = False
     """See `split_words`"""
     limit: int | None = None
-    """Only the first so many pairs"""
+    """At most this many pairs, the first ones"""
     empty_sides: int = field(init=False)
     """Pairs without a word on one side; they count like all others."""
     _count: int = field(init=False)
@@ -143,7 +143,7 @@ class PairFiles:
         if self.tags is not None and self.tagger is not None:
             raise ValueError("tags and tagger exclude each other; give one")
         if self.tagger is not None:
-            # Kept, because tagging takes long.
+            # Kept, because tagging is slow.
             tagged = [tag_pair(pair, self.tagger) for pair in self._read()]
             object.__setattr__(self, "_tagged", tagged)
         count = empty = sure = 0
@@ -253,14 +253,14 @@ def _named(place: str) -> Iterator[None]:
 def _with_lines(
     rows: Iterator[Row], source: Path, lines: Iterator[Line], path: Path, what: str
 ) -> Iterator[tuple[Row, Line]]:
-    """Each row with its line of a file."""
+    """Each row together with its line of a file."""
     for number, (row, line) in enumerate(zip_longest(rows, lines), start=1):
         if row is None or line is None:
             sentences = number - (row is None) + sum(1 for _ in rows)
             count = number - (line is None) + sum(1 for _ in lines)
             raise ValueError(
                 f"{source} has {sentences:,} lines, {path} has {count:,}: line n of the {what} "
-                "has to belong to sentence pair n"
+                "must belong to sentence pair n"
             )
         yield row, line
 

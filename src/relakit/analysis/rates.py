@@ -1,4 +1,4 @@
-"""Rates as ratios of sums, so that they can be added up over batches; by layer and head."""
+"""Rates by layer and head, kept as ratios of sums that can be added up over batches."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ class Share(NamedTuple):
     whole: Tensor
 
     def rate(self) -> Tensor:
-        """part / whole; NaN where there is nothing."""
+        """part / whole; NaN where nothing was counted."""
         return self.part / self.whole
 
 
@@ -35,7 +35,7 @@ class ShareTotal:
         """NaN where nothing was counted.
 
         Raises:
-            ValueError: something that was added is no number.
+            ValueError: a share that was added is NaN or infinite.
         """
         if not bool(self.part.isfinite().all() and self.whole.isfinite().all()):
             raise ValueError(
@@ -56,7 +56,7 @@ def layer_values(rates: Tensor) -> LayerValues:
 
 
 def by_head(weights: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Weights as ``[batch, heads, queries, keys]``; valid, too, or with one head for all."""
+    """Weights as ``[batch, heads, queries, keys]``; valid too, perhaps with one head for all."""
     if weights.dim() < 3:
         raise ValueError(
             "weights must have at least 3 dimensions [..., heads, queries, keys], "

@@ -1,4 +1,4 @@
-"""What an analysis found, with its settings: JSON in and out. No torch here."""
+"""The results of an analysis and its settings, written to and read from JSON. No torch here."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -111,7 +111,7 @@ class ClassNullRates(_Result):
     """Cross-attention null rates by the class of the target word that was just written."""
 
     origin: Literal["tags", "token classes"]
-    """Where the classes are from: tags that were given, or what the word looks like"""
+    """Where the classes come from: given tags, or what the word looks like"""
     classes: tuple[str, ...]
     """By falling count"""
     counts: tuple[int, ...]
@@ -208,11 +208,11 @@ class ModelAnalysis(_Result):
     kinds: tuple[KindResult, ...]
     """Encoder, decoder, cross"""
     shuffled: ShuffledResult | None = None
-    """None where there is but one pair"""
+    """None if there is only one pair"""
     classes: ClassNullRates
     flops: tuple[FlopCounts, ...]
     bleu: float | None = None
-    """Of the model's own translations; None where it did not translate"""
+    """Of the model's own translations; None if it did not translate"""
     bleu_signature: str | None = None
     alignment: AlignmentResult | None = None
     """None without gold links"""
@@ -236,7 +236,7 @@ class ModelAnalysis(_Result):
         """Read what `write` wrote.
 
         Raises:
-            ValueError: the file, and why it is no analysis.
+            ValueError: the file, and why it is not an analysis.
         """
         try:
             return cls.model_validate_json(path.read_text(encoding="utf-8"))
@@ -293,7 +293,7 @@ class AnalyzedModel:
 
 
 def spread(count: int, total: int) -> list[int]:
-    """So many of the numbers below ``total``, spread evenly; all if there are not more."""
+    """``count`` of the numbers below ``total``, spread evenly; all if there are no more."""
     if count >= total:
         return list(range(total))
     # The middle of each of ``count`` equal stretches.

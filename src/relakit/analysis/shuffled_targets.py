@@ -1,4 +1,4 @@
-"""Null attention of targets with a wrong source, against that with their own (Figure 6)."""
+"""Null attention of targets with a wrong source, compared with their own (Figure 6)."""
 
 import statistics
 
@@ -17,7 +17,7 @@ _KINDS: tuple[Kind, ...] = ("decoder", "cross")
 class ShuffledTotals:
     """What `ShuffledResult` is made from.
 
-    Between the two batches that a pair is in, its true one first, its null rates are kept.
+    Each pair comes twice, with its own source first; its null rates are kept in between.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -28,7 +28,6 @@ class ShuffledTotals:
         self._true_rates: dict[int, Tensor] = {}
 
     def add(self, batch: AttentionBatch) -> None:
-        """Add a batch, true or shuffled."""
         rates = sentence_null_rates(batch)
         if not batch.is_shuffled:
             self._true_rates.update(zip(batch.indices, rates, strict=True))
@@ -62,7 +61,7 @@ def sentence_null_rates(batch: AttentionBatch) -> Tensor:
 
 
 class MeanTotal:
-    """Mean and variance of numbers that come in one after the other, ``size`` of them at a time."""
+    """Running mean and variance of ``size`` numbers."""
 
     def __init__(self, size: int) -> None:
         self.count = 0
@@ -81,7 +80,7 @@ class MeanTotal:
         self.count = total
 
     def intervals(self, confidence: float) -> tuple[Interval, ...]:
-        """Of the means, by the normal approximation; two numbers at least must have come in."""
+        """Of the means, by the normal approximation; needs at least two rows of numbers."""
         quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
         widths = quantile * (self.squares / (self.count - 1) / self.count).sqrt()
         return tuple(

@@ -1,4 +1,4 @@
-"""Tags and classes of words: from a file, from a tagger, or by what a word looks like.
+"""Tags and classes of words: from a file, from a tagger, or from what a word looks like.
 
 No torch here.
 """
@@ -17,7 +17,7 @@ _FULL_STOPS: Final = frozenset(".。．｡।۔።…")
 
 
 def read_tags(path: Path) -> Iterator[tuple[str, ...]]:
-    """The tags of each sentence, which are separated by spaces.
+    """The tags of each sentence, from a file with a line for each and spaces between tags.
 
     Args:
         path: plain, gzip or zstd.

@@ -36,7 +36,7 @@ FLOP_LENGTHS: Final = (10, 30, 100, 300, 1000)
 
 
 class KindTotals:
-    """What `KindResult` is made from; its size does not depend on what was added."""
+    """What `KindResult` is made from; its size does not grow with what is added."""
 
     def __init__(self, kind: Kind, config: ModelConfig, temperatures: Sequence[float]) -> None:
         self.kind = kind
@@ -115,7 +115,7 @@ class AlignmentTotals:
 
 
 class ModelTotals:
-    """What `ModelAnalysis` is made from, and the pairs that have been read but not run yet."""
+    """What `ModelAnalysis` is made from, and the pairs that were read but have not run yet."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class ModelTotals:
 
 
 def _classes(encoded: EncodedPair) -> list[str | None]:
-    """Of each query: the tag, or else the class, of the word before it."""
+    """For each query, the tag or else the class of the word before it."""
     pair = encoded.pair
     classes = pair.target_tags
     if classes is None:

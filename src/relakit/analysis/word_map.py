@@ -16,7 +16,7 @@ Floats: TypeAlias = npt.NDArray[np.floating]
 Integers: TypeAlias = npt.NDArray[np.integer]
 
 NO_WORD: Final = -1
-"""In place of a word's number where there is none."""
+"""Stands for a word's number where there is no word."""
 
 
 def split_words(text: str, *, tokenized: bool = False) -> tuple[Span, ...]:
@@ -27,8 +27,8 @@ def split_words(text: str, *, tokenized: bool = False) -> tuple[Span, ...]:
 
     Args:
         text: a sentence.
-        tokenized: the text has a space between all words already, as the texts of gold alignments
-            do: leave punctuation where it is.
+        tokenized: all words already have spaces between them, as in the texts of gold alignments:
+            leave punctuation where it is.
     """
     chunks = [match.span() for match in re.finditer(r"\S+", text)]
     if tokenized:
@@ -64,8 +64,8 @@ def words_of_tokens(
 ) -> npt.NDArray[np.int64]:
     """The number of the word that each token belongs to, or `NO_WORD`.
 
-    A token belongs to the word that it overlaps. If there are several, that is the word with which
-    it shares most characters, the first of equals. So a word may have no token.
+    A token belongs to the word that it overlaps; if there are several, to the one it shares most
+    characters with, the first of equals. So a word may have no token.
 
     Args:
         token_spans: of each token, in order; an empty span is in no word.
@@ -104,8 +104,8 @@ def word_weights(
 ) -> npt.NDArray[np.float64]:
     """Attention between words: the sum over a source word's tokens, the mean over a target word's.
 
-    As in Zenkel et al. (2019). The tokens of no word are left out, and a word without tokens has
-    weight 0.
+    As in Zenkel et al. (2019). Tokens of no word are left out, and a word without tokens has weight
+    0.
 
     Args:
         weights: ``[..., target tokens, source tokens]``.

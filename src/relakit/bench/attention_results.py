@@ -97,7 +97,7 @@ class CaseResult:
     measurements: tuple[Measurement, ...]
 
     def of(self, contender: str) -> Measurement | None:
-        """A contender's measurement, if it was to take part."""
+        """A contender's measurement; None if it does not belong to the case."""
         return next((m for m in self.measurements if m.contender == contender), None)
 
     @property
@@ -132,7 +132,7 @@ COLUMNS: Final = (
 def write_results(
     directory: Path, results: Sequence[CaseResult], settings: AttentionSettings, machine: Machine
 ) -> None:
-    """Write results.csv and results.json into a directory, which is made if need be."""
+    """Write results.csv and results.json into a directory, which is made if it is missing."""
     rows = [row for result in results for row in result.rows()]
     write_csv(directory / CSV_NAME, rows, COLUMNS)
     run = Run(benchmark=BENCHMARK, settings=settings, machine=machine)

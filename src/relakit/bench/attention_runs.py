@@ -33,7 +33,7 @@ CHECKED_QUERIES = 8
 
 
 def run_jobs(jobs: Iterable[Job], settings: AttentionSettings) -> Iterator[CaseResult]:
-    """Run one case after the other, and yield each result as soon as it is there."""
+    """Run one case after the other, and yield each result as soon as it is known."""
     with _threads(settings.threads):
         for job in jobs:
             yield run_case(job, settings)
@@ -55,7 +55,7 @@ def run_case(job: Job, settings: AttentionSettings) -> CaseResult:
     zeros = 100 * measure_zeros(inputs)
     backend = serving_backend(inputs, settings.backend)
     rounds = _time([name for name in names if notes[name] is None], case, inputs, settings)
-    del inputs  # the processes that measure memory make their own
+    del inputs  # processes that measure memory make their own
     measurements = []
     for name in names:
         if notes[name] is not None:

@@ -1,4 +1,4 @@
-"""Who computes attention: ReLA, and what it is compared with."""
+"""The contenders: ReLA, and what it is compared with."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -73,8 +73,8 @@ def _sdpa(inputs: Inputs, _: str | None) -> Prepared:
 def _two_products(weights_of: Callable[[Tensor], Tensor]) -> Prepare:
     """Attention with a function from scores to weights between two batched products.
 
-    The leanest way without a kernel of one's own: heads flattened into the batch, scale and mask
-    within the first product.
+    The leanest way without custom kernels: heads flattened into the batch, scale and mask in the
+    first product.
     """
 
     def prepare(inputs: Inputs, _: str | None) -> Prepared:

@@ -144,7 +144,7 @@ def _load_demo_heads() -> dict[str, Tensor]:
 
 def _make_mask(case: Case, generator: torch.Generator) -> Tensor | None:
     if case.mask == "padding":
-        # Between half of the keys and all of them, another number for every sequence.
+        # Between half of the keys and all of them, different for every sequence.
         shape = (case.batch, 1, 1, 1)
         lengths = torch.randint((case.length + 1) // 2, case.length + 1, shape, generator=generator)
         return torch.arange(case.length) < lengths

@@ -1,4 +1,4 @@
-"""What the numbers were measured on. Torch is loaded only when it is asked about."""
+"""What the numbers were measured on. Torch is loaded only when it is needed."""
 
 import platform
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Peak memory of one contender, measured in a process of its own.
 
-The process is forked from a server that has imported torch and done nothing else, so there is no
-memory of an earlier run that could be used again. Linux records the largest size of a process and
+The process is forked from a server that has only imported torch, so there is no memory left from an
+earlier run to reuse. Linux records the largest size of a process and
 can reset it; elsewhere there is no number.
 """
 
@@ -40,7 +40,7 @@ def measure_peak_mib(
     """MiB that one call of a contender takes above its inputs, output and gradients included.
 
     Raises:
-        OSError: the process died, for want of memory most likely.
+        OSError: the process died, most likely for lack of memory.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["relakit.bench.memory"])
@@ -83,7 +83,7 @@ def _measure_here(
 
 
 def _give_back_free_memory() -> None:
-    """Freed memory that the C library keeps would be used again without being noticed."""
+    """Return freed memory to the system: reusing it would not be noticed."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""Plots: how much faster than softmax attention, and the parts that all benchmarks draw with."""
+"""Plots of ReLA's speed against softmax attention, and what all benchmarks draw with."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -42,7 +42,7 @@ def why_no_plot() -> str | None:
 
 
 def check_plot_path(path: Path) -> None:
-    """Raise ValueError if no plot can be written to a path: before anything is measured."""
+    """Raise ValueError, before anything is measured, if no plot can be written to a path."""
     if path.suffix not in FORMATS:
         raise ValueError(f"cannot draw into {path}: its name must end in {', '.join(FORMATS)}")
     problem = why_no_plot()
@@ -92,7 +92,7 @@ def label_ratios(ax: "Axes") -> None:
 
 
 def write_plots(results: Sequence[CaseResult], directory: Path, caption: str = "") -> list[Path]:
-    """Draw the results and write plot.svg and plot.png into a directory; the files' paths."""
+    """Write plot.svg and plot.png into a directory, and return their paths."""
     figure = draw(results, caption)
     written = [directory / name for name in NAMES]
     for path in written:

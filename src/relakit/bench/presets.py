@@ -13,12 +13,12 @@ SOFTMAXES: Final = ("sdpa", "bmm-softmax")
 SPARSE: Final = ("sparsemax", "entmax15")
 """The contenders of the `entmax` package."""
 CONTENDER_NAMES: Final = (RELA, *SOFTMAXES, *SPARSE)
-"""Who computes attention in `relakit.bench.contenders`, known here without loading torch."""
+"""The names in `relakit.bench.contenders`, repeated here because that module loads torch."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A case, and who takes part in it (besides ReLA)."""
+    """A case, and the contenders in it besides ReLA."""
 
     case: Case
     contenders: tuple[str, ...]

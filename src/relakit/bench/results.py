@@ -1,8 +1,8 @@
 """Results of a benchmark as files: one JSON format and one CSV format for all of them.
 
 The JSON file has the machine, the settings, every turn of every round and the table; the CSV file
-the table alone, a line per case and contender. Both are written whole, so that a run that is cut
-short leaves complete files, and an interrupted run goes on from its JSON file.
+only the table, a line per case and contender. Both are written whole or not at all, so an
+interrupted run leaves complete files, and continues from its JSON file.
 """
 
 import csv
@@ -33,7 +33,7 @@ class Run:
     machine: Machine
 
     def described(self) -> dict[str, Any]:
-        """All that must be the same for two results to be mixed, as it comes back from JSON."""
+        """What two results must share to be put together, as JSON gives it back."""
         described = {
             "format": FORMAT,
             "benchmark": self.benchmark,
@@ -50,9 +50,9 @@ class Measured:
 
     rows: Sequence[Row] = ()
     rounds: list[CaseRounds] = field(default_factory=list)
-    """Every turn; empty where cases are so short that nobody goes on in the middle of one."""
+    """Every turn; empty if cases are too short to be resumed in the middle."""
     contenders: Sequence[Mapping[str, Any]] = ()
-    """Who took part or was to, with versions and with reasons for what is missing."""
+    """The contenders, with versions, and with reasons for those that are missing."""
 
 
 def write_json(path: Path, run: Run, measured: Measured) -> None:
@@ -66,7 +66,7 @@ def write_json(path: Path, run: Run, measured: Measured) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Row], columns: Sequence[str] = ("case",)) -> None:
-    """Write a line per row; ``columns`` are the headings where there is none."""
+    """Write a line per row; ``columns`` are the headings if there are no rows."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(rows[0]) if rows else columns, lineterminator="\n")
     writer.writeheader()

@@ -1,7 +1,7 @@
 """Interleaved rounds: every round runs each contender once, in an order that moves on.
 
-Whatever the machine does meanwhile (another clock rate, a neighbour) meets all contenders of a
-round alike, and drops out of the ratio of two turns of one round. A turn may be a block of calls
+Whatever else the machine does (another clock rate, a neighbour) hits all contenders of a round
+alike, and cancels in the ratio of two turns of one round. A turn may be a block of calls
 that take microseconds, or minutes of work in another process.
 """
 
@@ -103,7 +103,7 @@ class CaseRounds:
 
 
 class Contender(Protocol):
-    """Whoever is measured: ready to work, one turn per round."""
+    """Something to measure, one turn per round."""
 
     def warm_up(self, case: str) -> None:
         """Run once, so that first-time costs are not timed."""
@@ -138,11 +138,11 @@ class RepeatedCall:
 
 @dataclass
 class Field:
-    """Who takes part: contenders by label, and why others do not."""
+    """The contenders by label, and why others are missing."""
 
     contenders: dict[str, Contender] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
-    """Why somebody does not run or stopped, by label."""
+    """Why a contender does not run, or has stopped, by label."""
     about: dict[str, str] = field(default_factory=dict)
     """Versions and the like, by label."""
 
@@ -174,12 +174,12 @@ class Limit(Protocol):
         """How many rounds there are to be, if that is known."""
 
     def allows(self, label: str, case: CaseRounds, contenders: int) -> bool:
-        """Whether one of so many contenders takes part in the next round of a case."""
+        """Whether a contender, one of several, takes part in the next round of a case."""
 
 
 @dataclass(frozen=True)
 class FixedRounds:
-    """So many rounds for everyone."""
+    """The same number of rounds for all."""
 
     rounds: int
 
@@ -221,15 +221,15 @@ def take_turns(
     after_round: Callable[[], None] = lambda: None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> None:
-    """Add rounds to a case until the limit is reached or nobody is left to compare with.
+    """Add rounds to a case until the limit is reached or there is no one left to compare with.
 
     Args:
-        field: who takes part; whoever fails is noted there and is out.
+        field: the contenders; one that fails is taken out, and the reason noted there.
         case: with the rounds of an earlier run, if there was one.
         limit: when to stop.
         only: whether a contender, by its label, takes part in this case.
         after_round: called when a round is complete.
-        tell: gets what is being done.
+        tell: called with what is being done.
     """
 
     def entered() -> list[str]:
@@ -274,7 +274,7 @@ def _recorded(
 
 
 class _GarbageCollector:
-    """Collects between rounds, and not more often than is needed: it takes a while."""
+    """Collects garbage between rounds, no more often than needed: it is slow."""
 
     def __init__(self) -> None:
         self._last = -math.inf
@@ -286,7 +286,7 @@ class _GarbageCollector:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """A block in which nothing is collected but by `collect`."""
+        """A block in which only `collect` collects garbage."""
         was_enabled = gc.isenabled()
         gc.disable()
         try:

@@ -15,7 +15,7 @@ from relakit.bench.rounds import Spread
 
 MEMORY_OF: Final = (RELA, "sdpa")
 WIDTH: Final = 160
-"""Columns that the widest table takes; in fewer, numbers would be cut."""
+"""Width of the widest table; in a narrower terminal, numbers would be cut off."""
 
 
 def print_by_mode(
@@ -129,7 +129,7 @@ def make_table(
 ) -> Table:
     """A table of numbers: aligned right, except in the columns ``left``.
 
-    Where it gets too wide, the headings in ``wrapped`` take several lines.
+    If it gets too wide, the headings in ``wrapped`` take several lines.
     """
     table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
     for heading in headings:
@@ -199,7 +199,7 @@ def number_with_noun(number: int, noun: str) -> str:
 
 
 def number_text(value: float | None) -> str:
-    """Three digits that mean something."""
+    """Three significant digits."""
     if value is None:
         return "-"
     if value >= 100:

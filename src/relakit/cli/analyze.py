@@ -99,7 +99,7 @@ def analyze(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Only the first so many pairs.", rich_help_panel=DATA),
+        typer.Option(min=1, help="At most this many pairs, the first ones.", rich_help_panel=DATA),
     ] = None,
     translate: Annotated[
         bool,
@@ -148,7 +148,7 @@ def analyze(
 
     Sparsity, null attention, sinks, head diversity and, with --gold, word alignments of every layer
     and head, on translations that the models are made to write. DIR gets the numbers as JSON and
-    CSV, the paper's figures 3 to 10, and report.html: one page to look at it all, without a
+    CSV, the paper's figures 3 to 10, and report.html: one page with all of it, which needs no
     network. docs/analysis.md explains each number.
     """
     folders = [model, *(compare or ())]
@@ -209,7 +209,7 @@ def analyze(
 
 @contextmanager
 def analysis_bar(console: Console, pairs: int) -> "Iterator[Callable[[str, str, int], None]]":
-    """A bar for each model and stage; gives what `analyze_models` tells its progress to."""
+    """A bar for each model and stage; gives the function to pass as ``progress``."""
     tasks: dict[tuple[str, str], TaskID] = {}
     with Progress(
         TextColumn("{task.description}", markup=False),
@@ -248,7 +248,7 @@ def _check_names(names: Sequence[str], models: int) -> None:
 def _settings(
     temperatures: str | None, seed: int | None, confidence: float | None
 ) -> "AnalysisSettings":
-    """Those that were given; the others keep their defaults."""
+    """The settings that were given; the others keep their defaults."""
     from relakit.analysis import AnalysisSettings
 
     given: dict[str, object] = {}
@@ -319,7 +319,7 @@ def _mean_percent(values: Sequence[Sequence[float | None]]) -> str:
 
 
 def print_written(written: "WrittenReport", pairs: int, console: Console) -> None:
-    """Where everything is."""
+    """Say where everything is."""
     figures = f", figures in {written.figures}." if written.no_figures is None else "."
     lines = [
         f"{_counted(pairs, 'pair')}. Numbers in {written.folder}/*.json and {written.tables}"

@@ -146,7 +146,7 @@ def attention(
         bool,
         typer.Option(
             "--resume",
-            help="Go on with an interrupted run: skip the cases that --out holds already.",
+            help="Continue an interrupted run: skip the cases that --out already holds.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -154,7 +154,7 @@ def attention(
     """Time ReLA against softmax, sparsemax and 1.5-entmax attention.
 
     The contenders take turns, round after round, on the same tensors. Without --quick, --full or
-    --preset a middle-sized grid is measured, in some minutes. --mode, --length and --zeros replace
+    --preset a medium grid is measured, in some minutes. --mode, --length and --zeros replace
     that part of a grid. docs/benchmark.md says how to read the numbers.
     """
     if quick + full + (preset is not None) > 1:
@@ -215,7 +215,7 @@ def plot(
 def run(
     jobs: Sequence[Job], settings: AttentionSettings, *, chosen: str, out: Path | None, resume: bool
 ) -> None:
-    """Measure all jobs, print the tables, and keep the results if there is a place for them."""
+    """Measure all jobs, print the tables, and write the results if --out is given."""
     from relakit.bench.attention_results import read_finished, write_results
     from relakit.bench.attention_runs import run_jobs
     from relakit.bench.machine import describe_machine
@@ -306,7 +306,7 @@ def _warn_without_native(settings: AttentionSettings, messages: Console) -> None
 def _warn_about_reference(
     results: "Sequence[CaseResult]", settings: AttentionSettings, messages: Console
 ) -> None:
-    """Numbers of the reference say little about ReLA's speed; nobody should think otherwise."""
+    """Warn if numbers are the reference's: they say little about ReLA's speed."""
     from relakit.bench.contenders import why_not_native
 
     measured = [m for r in results if (m := r.of(RELA)) is not None and m.backend is not None]

@@ -50,9 +50,8 @@ def demo(
 ) -> None:
     """Generate an English-German corpus, train a small model on it, and show what it can do.
 
-    It takes a few minutes. A demo that was stopped goes on where it left off. The model directory
-    that it leaves works with every other command, and DIR/report/report.html shows what its
-    attention does.
+    It takes a few minutes. A demo that was stopped continues where it left off. Its model directory
+    works with every other command, and DIR/report/report.html shows what its attention does.
     """
     from relakit.train.recipe_file import load_recipe
 
@@ -94,7 +93,7 @@ def demo(
 
 
 def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
-    """Train; None if that was done already."""
+    """Train; None if the demo was already trained."""
     from relakit.cli.stage_bar import stage_bar
     from relakit.model.directory import CONFIG_FILE
     from relakit.train.run import read_recipe, remove_run, run_training
@@ -102,7 +101,7 @@ def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
     before = read_recipe(out)
     if again and before is not None:
         if before.description != recipe.description:
-            raise ValueError(f"{out} holds a run that is no demo; choose another --out")
+            raise ValueError(f"{out} holds a run that is not a demo; choose another --out")
         remove_run(out)
         before = None
     if before is not None and (out / MODEL / CONFIG_FILE).is_file():
@@ -169,7 +168,7 @@ def _analyze(
 
 
 def _choose_head(translator: "Translator", pairs: Iterable["GeneratedPair"]) -> Head:
-    """The head that aligns best on the validation set; the test set has no say in it."""
+    """The head that aligns best on the validation set, so that the test set stays untouched."""
     from relakit.analysis import evaluate_alignment, generated_gold_pair
 
     gold = map(generated_gold_pair, pairs)

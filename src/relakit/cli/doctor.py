@@ -23,7 +23,7 @@ def doctor(
     Every backend that can run here is tried and compared with the reference. The exit code is 0 if
     attention works with the default settings, else 1.
     """
-    logging.disable(logging.WARNING)  # the tables say what the library would log
+    logging.disable(logging.WARNING)  # the tables say what would be logged
     try:
         diagnosis = examine()
     finally:

@@ -1,7 +1,7 @@
 """What `relakit doctor` checks: this machine, and which attention backends work on it.
 
-Torch is imported only when the checks run: the command line has to start fast, and to say so if it
-is torch that is broken.
+Torch is imported only when the checks run: the command line must start fast, and must be able to
+report that torch itself is broken.
 """
 
 import os
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class NativeExtension:
-    """The C++ extension `relakit._native`, or why it is not there."""
+    """The C++ extension `relakit._native`, or why it is missing."""
 
     compiler: str | None
     """The compiler that built it."""
@@ -100,7 +100,7 @@ class Diagnosis:
 
 
 def examine() -> Diagnosis:
-    """Run all checks. What is missing or broken becomes part of the diagnosis."""
+    """Run all checks. Whatever is missing or broken becomes part of the diagnosis."""
     torch = None
     environment: list[Setting] = []
     backends: list[BackendStatus] = []

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WHAT, OUTPUT = "What to score", "Output"
 WIDTH = 110
-"""Columns that a signature needs; it could not be copied if it were folded."""
+"""Columns that a signature needs: wrapped, it could not be copied."""
 
 Translate = Callable[[Path, Sequence[str]], list[str]]
 

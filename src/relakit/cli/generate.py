@@ -1,4 +1,4 @@
-"""`relakit generate`: an English-German corpus of which everything is known."""
+"""`relakit generate`: an English-German corpus about which everything is known."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -29,7 +29,7 @@ app = typer.Typer(
 
 
 def _help(command: Callable[..., None]) -> str:
-    """The docstring without the line ends inside of paragraphs, which typer would keep."""
+    """The docstring without line ends inside paragraphs, which typer would keep."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
@@ -58,7 +58,7 @@ def options(
 
 
 def main() -> None:
-    """Run the command line. The user's mistakes end in one line, not in a traceback."""
+    """Run the command line. Users see their mistakes as one line, not as a traceback."""
     try:
         app()
     except (OSError, ValueError) as error:

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def stage_bar(console: Console) -> Iterator["StageBar"]:
-    """A bar on a terminal, nothing elsewhere; gone when everything is done."""
+    """A bar on a terminal, nothing elsewhere; it disappears at the end."""
     parts = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -22,7 +22,7 @@ def stage_bar(console: Console) -> Iterator["StageBar"]:
 
 
 class StageBar:
-    """One bar, which starts anew with every stage of the work."""
+    """One bar, which starts again with every stage."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -37,7 +37,7 @@ def train(
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on from the last checkpoint in the run's folder."),
+        typer.Option("--resume", help="Continue from the last checkpoint in the run's folder."),
     ] = False,
     show_list: Annotated[
         bool, typer.Option("--list", help="List the recipes that come with relakit, and exit.")
@@ -47,7 +47,7 @@ def train(
 
     When training is finished, the run's folder holds the model directory (model/), the last
     checkpoints, a log, and result.json with the verdict and the scores. However a run was stopped,
-    --resume takes it up and it ends with the same weights. Under torchrun the same command trains
+    --resume continues it to the same weights. Under torchrun the same command trains
     on several processes.
 
     Exit status: 0 finished, 3 training failed (see result.json), 130 or 143 stopped by a signal.

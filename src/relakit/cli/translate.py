@@ -85,7 +85,7 @@ def translate(
     precision: PrecisionName = PRECISION,
     device: Device = DEVICE,
 ) -> None:
-    """Translate text line by line, in its order.
+    """Translate text line by line, in order.
 
     One sentence per line, UTF-8. A line that is empty or blank gives an empty line. A score is the
     log-probability of a translation divided by the length penalty.
@@ -114,7 +114,7 @@ def translate(
                     output.flush()
             output.flush()
         except BrokenPipeError:
-            # The reader has had enough; Python would complain when it flushes on exit.
+            # The reader has closed the pipe; Python would complain when it flushes on exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -132,7 +132,7 @@ def format_lines(
 
 
 def count_lines(path: Path | None) -> int | None:
-    """How many lines there will be; None if they would have to be waited for."""
+    """How many lines there will be; None if we would have to wait for them."""
     if path is not None:
         from relakit.data.lines import read_lines
 

@@ -1,4 +1,4 @@
-"""What can be asked of the corpus generator, and the defaults; apart from its word lists."""
+"""Settings of the corpus generator and their defaults, without loading its word lists."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -18,14 +18,14 @@ SIZES: Final[Mapping[Split, int]] = MappingProxyType({"train": 30_000, "valid": 
 
 
 def known_split(name: str) -> Split:
-    """The name, if there is such a split."""
+    """The name, as a split; ValueError if there is none."""
     if name not in SPLITS:
         raise ValueError(f"unknown split {name!r}; choose one of {', '.join(SPLITS)}")
     return name
 
 
 def known_noise(name: str) -> NoiseKind:
-    """The name, if there is such a kind of noise."""
+    """The name, as a kind of noise; ValueError if there is none."""
     if name not in NOISE_KINDS:
         raise ValueError(f"unknown noise {name!r}; choose from {', '.join(NOISE_KINDS)}")
     return name

@@ -22,7 +22,7 @@ def read_lines(path: Path) -> Generator[str, None, None]:
     start is left out.
 
     Raises:
-        ValueError: the file that cannot be read, the line if it is known, and why.
+        ValueError: names the file, the line if it is known, and the problem.
     """
     with open_uncompressed(path) as stream:
         yield from decode_lines(path, stream)

@@ -9,7 +9,7 @@ from relakit.data.lines import bad_line, read_lines
 
 @dataclass(frozen=True)
 class ParallelFiles:
-    """Where sentence pairs are: line by line in two files, or in the first two columns of one."""
+    """Where to find sentence pairs: in two files, or in the first two columns of one."""
 
     source: Path
     target: Path | None = None
@@ -24,7 +24,7 @@ def read_pairs(files: ParallelFiles) -> Iterator[tuple[str, str]]:
     """The pairs, one after the other.
 
     Raises:
-        ValueError: the file, and the line or both numbers of lines, where the corpus is broken.
+        ValueError: names the file, and the bad line or both numbers of lines.
     """
     if files.target is None:
         return _columns(files.source)

@@ -29,7 +29,7 @@ class PrepareSettings:
     vocab_size: int = 8000
     """Size of the joint vocabulary, if a tokenizer is learned."""
     min_frequency: int = 2
-    """How often two tokens must meet to become one."""
+    """How often two tokens must follow each other to become one."""
     sample_lines: int = 1_000_000
     """The tokenizer learns from at most this many lines, spread evenly over both sides of train."""
     max_tokens: int = 256
@@ -47,7 +47,7 @@ class PrepareSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitCounts:
-    """What became of the pairs of a split."""
+    """How many pairs of a split were read, kept and dropped."""
 
     read: int
     kept: int
@@ -98,7 +98,7 @@ def read_document(folder: Path) -> CorpusDocument:
     """Read `corpus.json`, and check the sizes of all files against it.
 
     Raises:
-        ValueError: the folder is no prepared corpus, or parts are missing or truncated.
+        ValueError: the folder is not a prepared corpus, or parts are missing or truncated.
     """
     path = folder / DOCUMENT_NAME
     if not path.is_file():

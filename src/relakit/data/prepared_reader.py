@@ -93,7 +93,7 @@ class PreparedCorpus:
         """Open a prepared corpus.
 
         Raises:
-            ValueError: what the folder lacks, or which file is truncated or from another corpus.
+            ValueError: names what is missing, truncated or from another corpus.
         """
         document = read_document(folder)
         path = folder / TOKENIZER_NAME
@@ -111,7 +111,7 @@ class PreparedCorpus:
 
     @property
     def fingerprint(self) -> str:
-        """A checksum: other corpora have others."""
+        """A checksum that tells corpora apart."""
         return hashlib.sha256((self.folder / DOCUMENT_NAME).read_bytes()).hexdigest()
 
     @property
@@ -139,10 +139,10 @@ class PreparedCorpus:
         return self.split("test")
 
     def split(self, name: str) -> EncodedSplit:
-        """A split by its name.
+        """Open a split.
 
         Raises:
-            ValueError: there is no such split, or its files contradict each other.
+            ValueError: there is no such split, or its files do not fit together.
         """
         if name not in self._document.splits:
             raise ValueError(

@@ -64,7 +64,7 @@ def prepare(
     The tokenizer is learned from the split "train" unless one is given.
 
     Raises:
-        ValueError: what is wrong with the corpus, where, and what to do.
+        ValueError: says what is wrong with the corpus, where, and what to do.
         FileExistsError: the folder exists, and ``replace`` is False or it holds something else.
     """
     settings = settings or PrepareSettings()
@@ -144,12 +144,12 @@ def _count_pairs(name: str, files: ParallelFiles, on_stage: OnStage) -> int:
 def _sample_lines(
     files: ParallelFiles, total: int, settings: PrepareSettings, on_stage: OnStage
 ) -> Iterator[str]:
-    """Both sides of evenly spread pairs, without lines that are too long to be kept."""
+    """Both sides of pairs spread evenly over the split, except lines too long to keep."""
     stage, wanted = "reading words", min(total, settings.sample_lines // 2)
     longest = settings.max_tokens * LONGEST_TOKEN
     taken = 0
     for number, pair in enumerate(read_pairs(files)):
-        # Take this pair if the share taken has fallen behind the share read.
+        # Take this pair if we have taken a smaller share than we have read.
         if taken * total <= number * wanted and taken < wanted:
             taken += 1
             yield from (line for line in pair if len(line) <= longest)
@@ -190,7 +190,7 @@ def _encode_split(
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Lists of pairs, short in pairs and (unless it is a single pair) in characters."""
+    """Lists of pairs, with few pairs and (unless it is a single one) few characters each."""
     chunk: list[tuple[str, str]] = []
     characters = 0
     for pair in pairs:
@@ -263,7 +263,7 @@ class _SplitWriter:
         return True
 
     def _is_surely_overlong(self, text: str) -> bool:
-        """Whether even the longest tokens would be too many, without encoding megabytes."""
+        """Whether there are too many tokens however long they are; avoids encoding megabytes."""
         longest = self._max_tokens * self._tokenizer.longest_token
         return len(text) > longest and len(self._tokenizer.normalize(text).encode()) > longest
 

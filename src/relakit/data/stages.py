@@ -1,4 +1,4 @@
-"""How long work tells its caller how far it is."""
+"""How slow work reports its progress to its caller."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -8,4 +8,4 @@ OnStage: TypeAlias = Callable[[str, int, int | None], None]
 
 
 def ignore_stage(stage: str, done: int, total: int | None) -> None:
-    """For callers who do not want to know."""
+    """Report nothing: the default."""

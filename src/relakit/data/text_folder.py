@@ -16,7 +16,7 @@ def find_splits(
 
     File names end in the language and, if compressed, .gz or .zst. The validation set may also be
     called val, validation or dev. Whatever starts with "test" is a test set; if there are several
-    (test_2016.en, test_2017.en), each split has the name of its files.
+    (test_2016.en, test_2017.en), each split is named after its files.
 
     Raises:
         ValueError: there is no train, a language is missing, or a file is there twice.

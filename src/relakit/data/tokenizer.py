@@ -1,7 +1,7 @@
 """One BPE for both languages, on the bytes of words and of punctuation marks.
 
-Every text can be encoded and comes back from its tokens as it was, in Unicode's composed form
-(NFC) with single spaces between words. No token holds both letters and punctuation, or parts of two
+Every text can be encoded, and decodes to itself, in Unicode's composed form (NFC) with single
+spaces between words. No token holds both letters and punctuation, or parts of two
 words. Text that looks like a special token is text.
 """
 
@@ -19,7 +19,7 @@ from relakit.writing import write_whole
 
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
-"""By id. With bytes nothing is unknown; that id is there because other tools expect it."""
+"""By id. On bytes nothing is unknown; that id exists because other tools expect it."""
 
 LONGEST_TOKEN: Final = 64
 """Bytes; longer strings that recur (rows of dots, addresses) are not worth a token."""
@@ -67,7 +67,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        """Read a tokenizer that was saved.
+        """Read a saved tokenizer.
 
         Raises:
             ValueError: the file is damaged, or is some other tokenizer.
@@ -110,7 +110,7 @@ class Tokenizer:
     def decode_batch(self, sentences: Iterable[Iterable[int]]) -> list[str]:
         ordinary = [[int(id) for id in ids if id >= len(SPECIAL_TOKENS)] for ids in sentences]
         texts = self._tokenizer.decode_batch(ordinary, skip_special_tokens=False)
-        # A model may write any bytes, even line ends; a translation has to stay on one line.
+        # A model may write any bytes, even line ends; a translation must stay on one line.
         return [" ".join(text.split()) for text in texts]
 
 
@@ -165,7 +165,7 @@ def learn_tokenizer(
 
 
 class _WithText:
-    """Lines, and whether any of them had text."""
+    """Passes lines on, and remembers whether any had text."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = iter(lines)
@@ -181,7 +181,7 @@ class _WithText:
 
 
 def _without_added_tokens(tokenizer: BytePairTokenizer) -> BytePairTokenizer:
-    """The special tokens stay in the vocabulary, but are no longer looked for in texts."""
+    """Keep the special tokens in the vocabulary, but stop looking for them in texts."""
     document = json.loads(tokenizer.to_str())
     document["added_tokens"] = []
     return BytePairTokenizer.from_str(json.dumps(document))
@@ -205,8 +205,8 @@ def _check(tokenizer: BytePairTokenizer) -> None:
 def _spans(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The library's offsets, without spaces, and with the marks that were composed into letters.
 
-    Of a letter and its combining marks, the library may name the letter alone; so a token reaches
-    to the start of the next one.
+    Of a letter and its combining marks, the library may give only the letter; so a token reaches to
+    the start of the next one.
     """
     spans: list[tuple[int, int]] = []
     later_start = next_start = len(text)

@@ -27,7 +27,7 @@ class CorpusScore:
 
 def bleu_metric() -> Metric:
     """sacreBLEU with its default settings: mixed case, tokenizer 13a, exponential smoothing."""
-    # force: text that happens to look tokenised is no reason for a warning here.
+    # force: do not warn about text that happens to look tokenised.
     return BLEU(force=True)
 
 
@@ -55,14 +55,13 @@ METRICS: Final[dict[MetricName, Callable[[], Metric]]] = {
 
 
 def bleu_score(hypotheses: Sequence[str], references: Sequence[str]) -> CorpusScore:
-    """BLEU with sacreBLEU's default settings."""
     return corpus_score("BLEU", hypotheses, references)
 
 
 def corpus_score(
     name: MetricName, hypotheses: Sequence[str], references: Sequence[str]
 ) -> CorpusScore:
-    """The score by a metric, with one reference for each hypothesis."""
+    """The score of a corpus with one reference for each hypothesis."""
     check_counts(hypotheses, references)
     metric = METRICS[name]()
     score = metric.corpus_score(hypotheses, [references])
@@ -70,7 +69,7 @@ def corpus_score(
 
 
 def check_counts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    """Raise ValueError if they cannot belong together."""
+    """Raise ValueError unless there is one hypothesis for each reference, and at least one."""
     if len(hypotheses) != len(references):
         raise ValueError(
             f"there are {len(hypotheses):,} translations and {len(references):,} references; "

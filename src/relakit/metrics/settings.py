@@ -1,4 +1,4 @@
-"""The names of the metrics, and how outputs are compared; without sacreBLEU, which takes long."""
+"""Names of the metrics, and defaults of comparisons; without sacreBLEU, which is slow to load."""
 
 from typing import Final, Literal, TypeAlias
 

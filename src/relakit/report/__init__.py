@@ -1,4 +1,4 @@
-"""From results to figures, tables and one HTML file. Needs no torch of its own."""
+"""From results to figures, tables and one HTML file. No torch here."""
 
 from relakit.report.figure_files import why_no_figures
 from relakit.report.figures import write_figures

@@ -9,7 +9,7 @@ from relakit.report.packing import cross_null_rate
 
 SHOWN_HEADS: Final = 4
 TELLING_WORDS: Final = 12
-"""A sentence of about this length says something and can still be read in print."""
+"""A sentence of about this length is interesting and still legible in print."""
 MOST_WORDS: Final = 45
 """A longer sentence would not fit on a printed page."""
 MOST_TOKENS: Final = 200
@@ -28,8 +28,8 @@ def telling_heads(analysis: ModelAnalysis, layer: int) -> list[int]:
     """The head with the lowest null rate, two that are specialised, and the one with the highest.
 
     A specialised head is null after words of one class and not after those of another. Heads that
-    are nearly always null come in only where there are not enough others. Heads are numbered from
-    0, in the order of their null rates.
+    are nearly always null are chosen only if there are not enough others. Heads are numbered from 0
+    and given in the order of their null rates.
     """
     rates = _null_rates(analysis, layer)
     by_rate = sorted(range(len(rates)), key=lambda head: (rates[head], head))
@@ -80,7 +80,7 @@ def usual_sentences(views: Sequence[SentenceView], count: int) -> list[SentenceV
 
 
 def clause_sentences(views: Sequence[SentenceView], count: int) -> list[SentenceView]:
-    """Sentences of several clauses: the longest with a comma, as far as they can be printed."""
+    """Sentences of several clauses: the longest printable ones with a comma."""
     return sorted(_printable(views), key=lambda view: (not _has_comma(view), -_words(view)))[:count]
 
 
@@ -89,8 +89,8 @@ def by_null_rate(
 ) -> tuple[list[SentenceView], list[SentenceView]]:
     """The pairs with the lowest and with the highest cross-attention null rate.
 
-    Of pairs that can be printed, and have some words if there are such; none is in both lists,
-    which have the same length.
+    Only printable pairs, preferably with some words; no pair is in both lists, which have the same
+    length.
     """
     printable = _printable(views)
     telling = [view for view in printable if _words(view) >= TELLING_WORDS / 3]

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 _NO_XML: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""Control characters, halves of surrogate pairs, and what is no character"""
+"""Control characters, halves of surrogate pairs, and non-characters"""
 
 
 def why_no_figures(what: str = "figures", extra: str = "report") -> str | None:
     """The reason why nothing can be drawn here, if there is one.
 
     Args:
-        what: what cannot be drawn then.
-        extra: the extra of relakit that brings matplotlib.
+        what: what could not be drawn.
+        extra: the extra of relakit that installs matplotlib.
     """
     try:
         import matplotlib.figure  # noqa: F401
@@ -34,13 +34,13 @@ def why_no_figures(what: str = "figures", extra: str = "report") -> str | None:
 
 
 def _broken(what: str, error: Exception) -> str:
-    """On one line, whatever the error's text is."""
+    """The reason on one line, whatever the error says."""
     text = " ".join(str(error).split())
     return f"{what} need matplotlib, which cannot be imported: {type(error).__name__}: {text}"
 
 
 def drawable(text: str) -> str:
-    """The text with a replacement character for each that no SVG file may hold."""
+    """The text, with every character that SVG does not allow replaced."""
     return _NO_XML.sub("\ufffd", text)
 
 

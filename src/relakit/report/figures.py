@@ -41,7 +41,7 @@ FIGURES_OF_ONE_MODEL: Final[dict[int, SentencesFigure]] = {
     9: draw_clauses,
     10: draw_quality,
 }
-"""By the number in the paper: what draws a figure, or returns None where it has nothing to show."""
+"""By the number in the paper: draws the figure, or returns None if there is nothing to show."""
 
 
 def write_figures(
@@ -52,11 +52,11 @@ def write_figures(
     """Draw all figures, each as SVG and PNG.
 
     Figures 3 to 6 hold all models, figure 4 those with gold links. Figures 7 to 10 are of one
-    model; with several models the file's name ends with the model's. Those that no sentence is
-    right for are left out: it may be too long, or have no words.
+    model; with several models the file's name ends with the model's. Those without a suitable
+    sentence are left out: sentences may be too long, or have no words.
 
     Args:
-        analyses: of each model.
+        analyses: one per model.
         views: sentences to choose from, by the model's name.
         folder: is made if it is missing.
 

@@ -1,6 +1,6 @@
 """Figures 7 to 10: cross-attention of some heads on some sentences, words on the axes.
 
-A figure is None where there is no sentence that it could show.
+A figure is None if there is no sentence to show.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ FONTS: Final[tuple[str, ...]] = (
     "Noto Sans CJK JP",
     "WenQuanYi Micro Hei",
 )
-"""Those that are installed are used, each for the characters that the ones before do not have."""
+"""Of those installed, each is used for the characters that the ones before it lack."""
 LONGEST_LABEL: Final = 30
 """Characters"""
 CELL: Final = 0.17
@@ -153,7 +153,7 @@ def _draw(rows: Sequence[Sequence[_Panel]], title: str) -> "Figure | None":
 
 
 def _label(word: str) -> str:
-    """A word that leaves room for the picture."""
+    """The word, shortened so that there is room for the picture."""
     return drawable(word if len(word) <= LONGEST_LABEL else f"{word[: LONGEST_LABEL - 1]}…")
 
 
@@ -165,7 +165,7 @@ def _fonts() -> list[str]:
 
 
 def _draw_panel(ax: "Axes", panel: _Panel, *, name_rows: bool) -> None:
-    """Rows need no names where the panel to the left has the same."""
+    """Leave out the names of rows if the panel to the left has the same."""
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
 

@@ -36,14 +36,14 @@ class PackedView:
 def pack_view(view: SentenceView, end: EndWeight = "ignored") -> PackedView:
     """Quantise and compress a view.
 
-    Links between words are found before, from the exact weights.
+    Links between words come from the exact weights.
 
     Args:
         view: a sentence pair.
         end: what weight on the source's end-of-sentence token does to links.
 
     Raises:
-        ValueError: a weight is no finite number, or the shapes do not fit the tokens.
+        ValueError: a weight is not finite, or the shapes do not fit the tokens.
     """
     _check(view)
     scales, cells, signed = [], [], {}
@@ -98,7 +98,7 @@ def quantise(
     steps = SIGNED_LEVELS if signed else LEVELS
     magnitudes = np.abs(weights.astype(np.float64))
     scales = magnitudes.max((-1, -2), initial=0.0)
-    # In float64, so that dividing by the smallest of float32's numbers stays finite.
+    # In float64: dividing by the smallest float32 numbers must stay finite.
     shares = magnitudes / np.where(scales > 0, scales, 1.0)[..., None, None]
     levels = np.maximum(np.rint(shares * steps), magnitudes > 0)
     if signed:
@@ -107,7 +107,7 @@ def quantise(
 
 
 def _header(view: SentenceView) -> dict[str, Any]:
-    """All but the weights. Texts instead of spans: JavaScript counts characters differently."""
+    """Everything but the weights. Texts, not spans: JavaScript counts characters differently."""
     gold = view.gold
     return {
         "sourceWords": _texts(view.source, view.source_words),

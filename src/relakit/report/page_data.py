@@ -1,4 +1,4 @@
-"""What the page knows about the models: numbers and names, no weights of sentences."""
+"""What the page knows about the models: numbers and names, without any sentence's weights."""
 
 import json
 import math
@@ -24,7 +24,7 @@ def page_data(
 
 
 def json_for_script(document: object) -> str:
-    """JSON that may stand inside a <script> element: nothing in it can end the element."""
+    """JSON that is safe inside a <script> element: nothing in it can end the element."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -92,5 +92,5 @@ def _rate(score: AlignmentScore) -> float | None:
 
 
 def finite(value: float) -> float | None:
-    """JSON and CSV have no NaN: None, where nothing was counted."""
+    """None for NaN, where nothing was counted: JSON and CSV have no NaN."""
     return None if math.isnan(value) else value

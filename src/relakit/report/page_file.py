@@ -17,7 +17,7 @@ TITLE: Final = "Attention report"
 MAX_BYTES: Final = 16_000_000
 MOST_TOKENS: Final = 400
 MOST_VIEW_BYTES: Final = 2_000_000
-"""A larger sentence would take the place of too many others."""
+"""A larger one would crowd out too many others."""
 STYLES: Final = ("theme.css", "layout.css", "controls.css", "pictures.css", "print.css")
 SCRIPTS: Final = (
     "elements.js",
@@ -60,15 +60,15 @@ def write_page(
             model may have none.
         path: the file; missing folders are made.
         title: at the top of the page.
-        max_bytes: size of the file that the sentences may fill. If they do not fit, as many are
-            kept as do, spread evenly. A view of more than `MOST_TOKENS` tokens, or of more than
-            `MOST_VIEW_BYTES`, is left out in any case.
+        max_bytes: largest size of the file. If not all sentences fit, as many as do are kept,
+            spread evenly. A view of more than `MOST_TOKENS` tokens, or of more than
+            `MOST_VIEW_BYTES`, is always left out.
 
     Returns:
         How many sentences the page has.
 
     Raises:
-        ValueError: no model, two of one name, views of a model that is not there, or models whose
+        ValueError: no model, two with one name, views of an unknown model, or models whose
             sentences differ.
     """
     _check_names(analyses, views)
@@ -99,12 +99,12 @@ def write_page(
 def _packed(
     analysis: ModelAnalysis, views: Iterable[SentenceView], given: set[int]
 ) -> dict[int, PackedView]:
-    """Those of a model's views that can be shown, by index; the indices of all go to ``given``."""
+    """A model's views that can be shown, by index; adds the indices of all to ``given``."""
     end = "ignored" if analysis.alignment is None else analysis.alignment.settings.end
     packed = {}
     for view in views:
         given.add(view.index)
-        # Before packing, which would need a multiple of the weights' memory.
+        # Checked before packing, which needs several times the memory of the weights.
         if max(len(view.source_token_spans), len(view.target_token_spans)) <= MOST_TOKENS:
             of_view = pack_view(view, end)
             if len(of_view.text) <= MOST_VIEW_BYTES:
@@ -133,7 +133,7 @@ def _page(
     given: int = 0,
 ) -> str:
     style = "\n".join(_part(name) for name in STYLES)
-    # One module, so that the scripts share their names and nothing of them is global.
+    # One module, so that the scripts share their names and none is global.
     script = "\n".join(_part(name) for name in SCRIPTS)
     document = page_data(analyses, title=title, sentences=sentences)
     document["givenSentences"] = given
@@ -145,7 +145,7 @@ def _page(
         "{{data}}": json_for_script(document),
         "{{views}}": blocks,
     }
-    # Cut once at the places to fill: what is filled in is never searched for further places.
+    # Split once at the placeholders: what is filled in is never searched for more.
     page = _part("page.html")
     pieces = []
     for place, content in replacements.items():
@@ -157,7 +157,7 @@ def _page(
 
 
 def _policy(style: str, script: str) -> str:
-    """The page may run its own script and nothing else, and may not load anything."""
+    """The page may run only its own script, and must not load anything."""
     return (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
         f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
@@ -208,7 +208,7 @@ def _check_names(
 def _check_texts(
     analyses: Sequence[ModelAnalysis], packed: Sequence[Mapping[int, PackedView]]
 ) -> None:
-    """Models are compared on the same sentences."""
+    """Raise ValueError unless all models have the same sentences."""
     first: dict[int, tuple[PackedView, str]] = {}
     for analysis, of_model in zip(analyses, packed, strict=True):
         for index, view in of_model.items():

@@ -28,7 +28,7 @@ class WrittenReport:
     explored: int
     """Sentences that the page shows"""
     no_figures: str | None
-    """Why there are no figures, if so"""
+    """Why there are no figures, if there are none"""
 
     @property
     def tables(self) -> Path:
@@ -46,9 +46,9 @@ class WrittenReport:
 def write_report(
     models: Sequence[AnalyzedModel], folder: Path, *, title: str = TITLE, figures: bool = True
 ) -> WrittenReport:
-    """Write all about models that were analyzed on the same pairs.
+    """Write a report about models that were analyzed on the same pairs.
 
-    The folder appears when all of it is written, in place of an earlier report.
+    The folder appears when it is complete, in place of an earlier report.
 
     Args:
         models: with names that differ, as `relakit.analysis.analyze_models` returns them; the first
@@ -58,7 +58,7 @@ def write_report(
         figures: draw them, if matplotlib is installed.
 
     Raises:
-        ValueError: the folder cannot be written or holds anything but a report
+        ValueError: the folder cannot be written, or holds anything but a report
             (`check_report_folder`), or the models do not go together (`write_page`).
     """
     analyses = [model.analysis for model in models]
@@ -82,9 +82,9 @@ def _file_names(models: int) -> list[str]:
 
 
 def check_report_folder(folder: Path) -> None:
-    """Raise ValueError where no report can be written: to find out before anything is computed.
+    """Raise ValueError if no report can be written there, before anything is computed.
 
-    Also for a folder with files that are no report's: they would be replaced.
+    This includes a folder with files that are not part of a report: they would be replaced.
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; a report needs a folder")

@@ -25,7 +25,7 @@ LAYER_COLUMNS = ("model", "kind", "layer", "value")
 
 
 def write_tables(analyses: Sequence[ModelAnalysis], folder: Path) -> list[Path]:
-    """Write the tables; the files' paths. Values that were not counted are empty.
+    """Write the tables, and return the files' paths. Values that were not counted are empty.
 
     Tables without rows, such as those of alignment without gold links, are left out.
     """
@@ -145,7 +145,7 @@ def _alignment_means(analyses: Sequence[ModelAnalysis]) -> Table:
 
 
 def _alignment(analyses: Sequence[ModelAnalysis]) -> Table:
-    """The head of a layer's mean attention is called "mean"."""
+    """The mean attention of a layer is a head called "mean"."""
     rows: list[Row] = []
     for analysis in analyses:
         if analysis.alignment is None:

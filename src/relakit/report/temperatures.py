@@ -6,12 +6,12 @@ from relakit.analysis.results import KindResult, ModelAnalysis
 
 
 def shown_temperature(result: KindResult) -> str:
-    """The first one, as the results name it; attention that sums to 1 has "1" and no other."""
+    """The first one, as the results name it; attention that sums to 1 has only "1"."""
     return next(iter(result.diversity), "")
 
 
 def temperature_note(analyses: Sequence[ModelAnalysis]) -> str:
-    """In words: one temperature for all, or each model's own."""
+    """For captions: one temperature for all models, or each model's own."""
     by_model = {
         analysis.name: list(dict.fromkeys(filter(None, map(shown_temperature, analysis.kinds))))
         for analysis in analyses

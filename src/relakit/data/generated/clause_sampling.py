@@ -75,7 +75,7 @@ _WITH: Final = (tokens("with", "ADP"), ("mit", "ADP"))
 _STATES: Final = frozenset(
     {"love", "like", "have", "know", "need", "understand", "trust", "believe"}
 )
-"""Verbs without adverbs: one does not like something on Monday."""
+"""Verbs that take no adverbs: nobody likes something on Monday."""
 _WITH_MANNER: Final = frozenset(
     {"open", "close", "eat", "drink", "write", "carry", "repair", "wash", "cook", "clean", "draw"}
     | {"paint", "tidy", "feed", "prepare", "build", "take", "hide", "sell", "sing", "work", "dance"}
@@ -116,8 +116,8 @@ class ClauseSampler(CopulaSampler):
     ) -> Clause:
         """A clause with its complements and adverbs.
 
-        At depth 0 its noun phrases may contain relative clauses. Where it is not the last of its
-        sentence, or stands inside another clause, its object has none and no time comes first.
+        At depth 0 its noun phrases may contain relative clauses. If it is not the last of its
+        sentence, or is inside another clause, its object has none and no time comes first.
         """
         frame = self.frame()
         if frame == "copula":
@@ -203,8 +203,8 @@ class ClauseSampler(CopulaSampler):
         )
 
     def _clear_subject(self) -> Phrase:
-        """One whose nominative shows: otherwise "die Frau, die die Katze sieht" would have two
-        English sources."""
+        """One whose nominative is visible: "die Frau, die die Katze sieht" would have two English
+        sources."""
         while True:
             subject = self.person_subject()
             if subject.agreement == MASCULINE and subject.target[0][1] == "DET":
@@ -239,7 +239,7 @@ class ClauseSampler(CopulaSampler):
         return True
 
     def _add_noun_phrase(self, clause: Clause, noun: Noun, case: int, rank: int) -> None:
-        """Under negation an indefinite noun phrase has "kein"; with others "nicht" stands."""
+        """Under negation an indefinite noun phrase has "kein"; others go with "nicht"."""
         if not clause.is_negated:
             phrase = self.noun_phrase(noun, case)
         elif self.draw() < 0.5:

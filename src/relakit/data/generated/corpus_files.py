@@ -6,7 +6,7 @@
     SPLIT.links                     gold word alignments: "0-0 1-2", words counted from 0
     SPLIT.en.tags, SPLIT.de.tags    a part-of-speech tag per word
     train.noise                     with noise: "clean", or the kind, a tab and what was done
-    generated.json                  what was asked for, and the counts
+    generated.json                  the settings and the counts
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ def write_corpus(
     replace: bool = False,
     on_stage: OnStage = ignore_stage,
 ) -> dict[Split, GeneratedCounts]:
-    """Generate the splits named in ``sizes`` into a folder, which appears when all is written.
+    """Generate the splits named in ``sizes`` into a folder, which appears when it is complete.
 
     Args:
         folder: where to write.
         sizes: the number of sentence pairs of each split.
         seed: other seeds give other sentences.
         noise: the share of training pairs to make noisy in each way. Other splits stay clean, so
-            that what is measured on them means something.
+            that scores on them mean something.
         replace: replace a corpus that was generated earlier.
         on_stage: told how far the work is.
 
@@ -160,7 +160,7 @@ def _write_split(
             for ending in endings
         ]
         for number, pair in enumerate(pairs, start=1):
-            # Without noise there is no file for the label, the last of the fields.
+            # Without noise there is no file for the last field, the label.
             for file, field in zip(files, _fields(pair), strict=False):
                 file.write(field + "\n")
             source_words += len(pair.source)

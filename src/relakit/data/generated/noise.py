@@ -1,4 +1,4 @@
-"""Noise planted into generated pairs, each labelled with what was done to it."""
+"""Noise in generated pairs, each labelled with what was done to it."""
 
 from __future__ import annotations
 
@@ -58,10 +58,9 @@ def plant_noise(
 ) -> Iterator[GeneratedPair]:
     """The pairs in their order, about the given share of them made noisy in each way, and labelled.
 
-    Links are kept as far as they still hold: none where the target translates nothing of the
-    source. Memory does not grow with the corpus. A shuffled pair takes the target of an earlier
-    clean pair; while there is none to take, one of the other kinds is planted instead, and nothing
-    if no other kind is asked for.
+    Links that still hold are kept: none if the target translates nothing of the source. Memory does
+    not grow with the corpus. A shuffled pair takes the target of an earlier clean pair; as long as
+    there is none, one of the other kinds is planted instead, or nothing if there is no other kind.
     """
     check_shares(shares)
     return _plant(pairs, {kind: share for kind, share in shares.items() if share}, seed)
@@ -77,8 +76,8 @@ def _plant(
         kind: share for kind, share in shares.items() if kind != "shuffled"
     }
     for line, pair in enumerate(pairs, start=1):
-        # Four draws for every pair, whatever becomes of it: with twice the shares, the pairs that
-        # were noisy before are so again.
+        # Four draws for every pair, whatever is done to it: with larger shares, pairs that were
+        # noisy before stay noisy.
         is_noisy, kind_draw, first, second = (random.random() for _ in range(4))
         kind = _choose(shares, kind_draw) if is_noisy < total else None
         if kind == "shuffled" and not any(donor.pair.target != pair.target for donor in donors):

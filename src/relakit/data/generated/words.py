@@ -1,4 +1,4 @@
-"""The lexicon as tokens: every form that a sentence can need is made once, here.
+"""The lexicon as tokens: every form that a sentence may need is made once, here.
 
 A token is a word and its universal part-of-speech tag.
 """
