@@ -27,7 +27,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def whole_file(path: Path) -> Generator[BinaryIO, None, None]:
     """A file to write into that becomes ``path`` at the end; if the block raises, nothing stays.
 
-    Where ``path`` exists but is no regular file, such as a device or a pipe, it is written to
+    If ``path`` exists but is not a regular file, such as a device or a pipe, it is written to
     directly.
     """
     if path.exists() and not path.is_file():

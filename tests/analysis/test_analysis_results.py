@@ -98,16 +98,16 @@ def test_damaged_files(
     path.write_text(json.dumps({**document, **change}))
     with pytest.raises(ValueError, match=message) as caught:
         ModelAnalysis.read(path)
-    assert str(caught.value).startswith(f"{path} is no analysis: ")
+    assert str(caught.value).startswith(f"{path} is not an analysis: ")
 
 
 def test_files_of_something_else(analysis: ModelAnalysis, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"format": "relakit analysis"}')
-    with pytest.raises(ValueError, match=r"a\.json is no analysis: name: Field required"):
+    with pytest.raises(ValueError, match=r"a\.json is not an analysis: name: Field required"):
         ModelAnalysis.read(path)
     path.write_text(analysis.model_dump_json()[:100])
-    with pytest.raises(ValueError, match=r"a\.json is no analysis: the document: Invalid JSON"):
+    with pytest.raises(ValueError, match=r"a\.json is not an analysis: the document: Invalid JSON"):
         ModelAnalysis.read(path)
 
 

@@ -83,7 +83,7 @@ def test_naacl_from_zero(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["1 2", "1 2 3 X", "1 2 3 S 0.5 more", "1-2", "a 1 1"])
 def test_what_is_no_naacl_link(line: str, tmp_path: Path) -> None:
     path = write(tmp_path, "a.naacl", f"1 1 1\n{line}\n")
-    with pytest.raises(ValueError, match=rf"a\.naacl, line 2: '{line}' is no link"):
+    with pytest.raises(ValueError, match=rf"a\.naacl, line 2: '{line}' is not a link"):
         list(read_gold(path))
 
 
@@ -119,7 +119,7 @@ def test_lines(line: str, first: int, expected: GoldAlignment) -> None:
 def test_what_is_no_link(item: str, tmp_path: Path) -> None:
     path = tmp_path / "gold"
     path.write_text(f"0-0\n1-1 {item}\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="is no link; write SOURCE-TARGET") as caught:
+    with pytest.raises(ValueError, match="is not a link; write SOURCE-TARGET") as caught:
         list(read_pharaoh(path))
     assert str(caught.value).startswith(f"{path}, line 2: {item!r}")
 

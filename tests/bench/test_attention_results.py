@@ -94,7 +94,9 @@ class TestFiles:
 
     def test_another_csv_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "other.csv").write_text("mode,length\nforward,64\n")
-        with pytest.raises(ValueError, match="no benchmark result: it lacks the columns backend"):
+        with pytest.raises(
+            ValueError, match="not a benchmark result: it lacks the columns backend"
+        ):
             read_csv(tmp_path / "other.csv")
 
     def test_a_damaged_line_is_named(self, tmp_path: Path) -> None:
@@ -127,7 +129,7 @@ class TestResume:
     @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"format": 1}'])
     def test_another_json_is_refused(self, text: str, tmp_path: Path) -> None:
         (tmp_path / "results.json").write_text(text)
-        with pytest.raises(ValueError, match="no benchmark result"):
+        with pytest.raises(ValueError, match="not a benchmark result"):
             read_finished(tmp_path, SETTINGS, MACHINE)
 
 

@@ -89,7 +89,7 @@ def test_other_runs_are_refused(tmp_path: Path, run: Run, message: str) -> None:
 def test_foreign_files_are_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(content)
-    with pytest.raises(ValueError, match=r"other\.json is no benchmark result"):
+    with pytest.raises(ValueError, match=r"other\.json is not a benchmark result"):
         read_earlier(path, RUN)
 
 

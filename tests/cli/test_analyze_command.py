@@ -161,7 +161,7 @@ def test_options_that_cannot_be(
     [
         ("target", "", "source.txt has 4 lines, {path} has 3"),
         ("gold", "0-0 9-1\n", "{path}, line 4: the link of source word 9 and target word 1"),
-        ("gold", "x\n", "{path}, line 4: 'x' is no link"),
+        ("gold", "x\n", "{path}, line 4: 'x' is not a link"),
         ("gold", "", "source.txt has 4 lines, {path} has 3: line n of the links"),
         ("tags", "NOUN\n", "{path}, line 4: there are 1 tags, the target has 4 words"),
     ],
@@ -257,7 +257,7 @@ class TestFolder:
         arguments = [*options(files, "source", "target"), "--out", tmp_path]
         outcome = analyze(model, *arguments)
         assert outcome.status == 1
-        assert "which is no part of an analysis, and would be lost" in outcome.err
+        assert "which is not part of an analysis, and would be lost" in outcome.err
         assert files["source"].exists()
 
     def test_one_that_cannot_be_written(

@@ -135,7 +135,7 @@ def test_a_folder_with_something_else(
 ) -> None:
     (tmp_path / "train.en").write_text("mine\n")
     assert run("generate", tmp_path, "--pairs", 3, "--force") == 1
-    assert "holds 'train.en', which is no part of a generated corpus" in capsys.readouterr().err
+    assert "holds 'train.en', which is not part of a generated corpus" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["train.en"]
 
 

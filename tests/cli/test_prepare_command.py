@@ -109,11 +109,11 @@ def test_an_earlier_corpus_is_replaced_by_force_only(
         (["--valid-tsv", "val.tsv"], "the tokenizer is learned from train: give a split train"),
         (
             ["--train-tsv", "train.tsv", "--tokenizer", "train.tsv"],
-            "train.tsv is no tokenizer, or is truncated",
+            "train.tsv is not a tokenizer, or is truncated",
         ),
         (
             ["--train", "train.en.gz", "short.de"],
-            "train.en.gz has 12 lines, short.de has 2: line n of one has to be the translation",
+            "train.en.gz has 12 lines, short.de has 2: line n of one must be the translation",
         ),
     ],
 )

@@ -106,7 +106,7 @@ class TestFolder:
         write_corpus(tmp_path, sizes={"train": 5}, seed=1)
         (tmp_path / foreign).touch()
         before = contents(tmp_path)
-        with pytest.raises(FileExistsError, match=f"holds '{foreign}', which is no part of a"):
+        with pytest.raises(FileExistsError, match=f"holds '{foreign}', which is not part of a"):
             write_corpus(tmp_path, sizes={"train": 5}, seed=2, replace=True)
         assert contents(tmp_path) == before
 
@@ -119,7 +119,7 @@ class TestFolder:
         if document is not None:
             (tmp_path / "generated.json").write_text(document)
         before = contents(tmp_path)
-        with pytest.raises(FileExistsError, match="which is no part of a generated corpus"):
+        with pytest.raises(FileExistsError, match="which is not part of a generated corpus"):
             write_corpus(tmp_path, sizes={"train": 5}, replace=True)
         assert contents(tmp_path) == before
 

@@ -33,7 +33,7 @@ def test_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("sources", "targets"), [(1014, 1013), (3, 5000), (5000, 3)])
 def test_different_numbers_of_lines(files: ParallelFiles, sources: int, targets: int) -> None:
     write(files, "x\n" * sources, "y\n" * targets)
-    with pytest.raises(ValueError, match="has to be the translation") as caught:
+    with pytest.raises(ValueError, match="must be the translation") as caught:
         list(read_pairs(files))
     assert str(caught.value).startswith(
         f"{files.source} has {sources:,} lines, {files.target} has {targets:,}: line n of one"

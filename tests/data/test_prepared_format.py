@@ -52,7 +52,7 @@ def test_a_folder_without_a_corpus(there: bool, tmp_path: Path) -> None:
     if there:
         folder.mkdir()
     with pytest.raises(
-        ValueError, match=f"^{re.escape(str(folder))} is no prepared corpus: it has"
+        ValueError, match=f"^{re.escape(str(folder))} is not a prepared corpus: it has"
     ):
         read_document(folder)
 

@@ -215,7 +215,9 @@ class TestFolder:
     ) -> None:
         out.mkdir(parents=True)
         (out / "thesis.tex").touch()
-        with pytest.raises(FileExistsError, match="is no prepared corpus; choose another folder"):
+        with pytest.raises(
+            FileExistsError, match="is not a prepared corpus; choose another folder"
+        ):
             prepare({"train": train}, out, replace=replace)
         assert [path.name for path in out.iterdir()] == ["thesis.tex"]
 

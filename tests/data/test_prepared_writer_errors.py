@@ -28,8 +28,8 @@ def out(tmp_path: Path) -> Path:
 
 GOOD = b"a b\nc d\ne f\n"
 BROKEN: dict[str, tuple[bytes, bytes, str]] = {
-    "target shorter": (GOOD, b"A\nB\n", "{source} has 3 lines, {target} has 2: line n of one has"),
-    "source shorter": (b"a\n", GOOD, "{source} has 1 lines, {target} has 3: line n of one has"),
+    "target shorter": (GOOD, b"A\nB\n", "{source} has 3 lines, {target} has 2: line n of one must"),
+    "source shorter": (b"a\n", GOOD, "{source} has 1 lines, {target} has 3: line n of one must"),
     "source empty": (b"", GOOD, "{source} is empty"),
     "target empty": (GOOD, b"", "{target} is empty"),
     "Latin-1": (GOOD, b"A\nM\xe4r\nC\n", "{target}, line 2: not UTF-8 (byte 0xe4 at position 2 "),
@@ -105,7 +105,9 @@ class TestBrokenCorpora:
             prepare({"train": files}, out)
 
     def test_a_folder_or_a_pipe(self, train: ParallelFiles, tmp_path: Path, out: Path) -> None:
-        with pytest.raises(ValueError, match=r"\(train\) is not a file; it has to be read several"):
+        with pytest.raises(
+            ValueError, match=r"\(train\) is not a file; it must be readable several"
+        ):
             prepare({"train": ParallelFiles(train.source, tmp_path)}, out)
 
     def test_a_file_that_grows_meanwhile(self, train: ParallelFiles, out: Path) -> None:

@@ -246,7 +246,7 @@ class TestFiles:
         path = tmp_path / "tokenizer.json"
         path.write_bytes(content)
         with pytest.raises(
-            ValueError, match=f"^{re.escape(str(path))} is no tokenizer, or is trun"
+            ValueError, match=f"^{re.escape(str(path))} is not a tokenizer, or is trun"
         ):
             Tokenizer.load(path)
 
@@ -254,7 +254,7 @@ class TestFiles:
         path = tmp_path / "tokenizer.json"
         path.write_text(tokenizer.to_json()[:-100])
         with pytest.raises(
-            ValueError, match=f"^{re.escape(str(path))} is no tokenizer, or is trun"
+            ValueError, match=f"^{re.escape(str(path))} is not a tokenizer, or is trun"
         ):
             Tokenizer.load(path)
 
@@ -267,7 +267,7 @@ class TestFiles:
             (
                 "model",
                 {"type": "BPE", "vocab": {"a": 0}, "merges": []},
-                "token 0 has to be '<pad>'",
+                "token 0 must be '<pad>'",
             ),
             (
                 "model",

@@ -53,7 +53,7 @@ def test_a_report_that_fails_leaves_nothing(models: list[AnalyzedModel], tmp_pat
 
 def test_folders_that_will_not_do(models: list[AnalyzedModel], tmp_path: Path) -> None:
     (tmp_path / "mine.txt").touch()
-    with pytest.raises(ValueError, match=r"holds 'mine\.txt', which is no part of an analysis"):
+    with pytest.raises(ValueError, match=r"holds 'mine\.txt', which is not part of an analysis"):
         write_report(models, tmp_path)
     with pytest.raises(ValueError, match=r"mine\.txt is a file; a report needs a folder"):
         check_report_folder(tmp_path / "mine.txt")

@@ -131,7 +131,7 @@ def analyze_model(
         name: what the model is called in tables and figures.
         settings: what the numbers depend on; None for the defaults.
         end: what weight on the source's end-of-sentence token does to alignments.
-        keep: the pairs, from 0, of which to return all attention.
+        keep: the pairs, from 0, whose attention to return.
         batch_tokens: padded tokens that are computed at once; it has no influence on the result
             but for rounding.
         progress: called now and then with the number of pairs done.

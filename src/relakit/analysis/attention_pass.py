@@ -61,7 +61,7 @@ class AttentionBatch:
         return self.target_sizes if kind == "decoder" else self.source_sizes
 
     def valid(self, kind: AttentionKind) -> Tensor:
-        """``[pairs, 1, queries, keys]``: True where a query that is no padding may see a key."""
+        """``[pairs, 1, queries, keys]``: True where a query, not of padding, may see a key."""
         queries = _positions(self.query_sizes(kind))
         valid = queries[:, None, :, None] & _positions(self.key_sizes(kind))[:, None, None, :]
         return valid.tril() if kind == "decoder" else valid

@@ -24,7 +24,7 @@ def head_diversity(
         weights: ``[..., heads, queries, keys]``.
         valid: True where a key was not masked; broadcasts to the weights. None: nowhere masked.
             Queries without a valid key do not count.
-        temperature: None takes the weights of a head as its distribution: they have to sum to 1. A
+        temperature: None takes the weights of a head as its distribution: they must sum to 1. A
             number τ takes softmax(weights^τ) over the valid keys, those of weight 0 included, and
             for a query whose weights are all 0 a distribution that has everything on one extra
             key, which all heads share. A negative weight keeps its sign.

@@ -70,7 +70,7 @@ def read_gold(
         file was read.
 
     Raises:
-        ValueError: the file and the line that is no alignment.
+        ValueError: names the file and the bad line.
     """
     known = resolve_format(path, format)
     first = _FIRST[known] if first is None else first
@@ -124,7 +124,7 @@ def _parse_link(item: str, first: FirstWord) -> tuple[Link, bool]:
     match = _PHARAOH.fullmatch(item)
     if match is None:
         raise ValueError(
-            f"{item!r} is no link; write SOURCE-TARGET for a sure one (3-4), SOURCE?TARGET or "
+            f"{item!r} is not a link; write SOURCE-TARGET for a sure one (3-4), SOURCE?TARGET or "
             "SOURCEpTARGET for a possible one"
         )
     left, sure_right, suffix, possible_right = match.groups()
@@ -145,7 +145,7 @@ def read_pharaoh(path: Path, *, first: FirstWord = 0) -> Iterator[GoldAlignment]
         first: the number of the first word in the file; what is returned counts from 0.
 
     Raises:
-        ValueError: the file and the line that is no alignment.
+        ValueError: names the file and the bad line.
     """
     for number, line in enumerate(read_lines(path), start=1):
         try:
@@ -178,8 +178,8 @@ def _parse_naacl(line: str, first: FirstWord) -> tuple[int, Link | None, bool]:
     match = _NAACL.fullmatch(line.strip())
     if match is None:
         raise ValueError(
-            f"{line.strip()!r} is no link; write SENTENCE SOURCE TARGET, then S or P for sure or "
-            "possible"
+            f"{line.strip()!r} is not a link; write SENTENCE SOURCE TARGET, then S or P for sure "
+            "or possible"
         )
     sentence, source, target = (int(number) - first for number in match.groups()[:3])
     if sentence < 0:

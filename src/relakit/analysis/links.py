@@ -11,11 +11,11 @@ Link: TypeAlias = tuple[int, int]
 """Source word and target word, both from 0."""
 Links: TypeAlias = frozenset[Link]
 Reading: TypeAlias = Literal["normal", "shifted"]
-"""When the attention of a target token is read: ``normal`` in the step that predicts it, and
-``shifted`` in the next one, of which it is the input."""
+"""When the attention of a target token is read: ``normal`` in the step that predicts it,
+``shifted`` in the next step, which has it as input."""
 READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
 EndWeight: TypeAlias = Literal["ignored", "competes"]
-"""What weight on the source's end-of-sentence token does. It is no link in either case; if it
+"""What weight on the source's end-of-sentence token does. It is never a link; if it
 competes, a target word that attends to it more than to any word has no link at all."""
 
 

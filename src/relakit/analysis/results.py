@@ -243,7 +243,7 @@ class ModelAnalysis(_Result):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the document"
-            raise ValueError(f"{path} is no analysis: {where}: {first['msg']}") from None
+            raise ValueError(f"{path} is not an analysis: {where}: {first['msg']}") from None
 
 
 @dataclass(frozen=True)

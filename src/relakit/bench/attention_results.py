@@ -146,7 +146,8 @@ def read_csv(path: Path) -> list[CaseResult]:
         missing = set(COLUMNS) - set(reader.fieldnames or ())
         if missing:
             raise ValueError(
-                f"{path} is no benchmark result: it lacks the columns {', '.join(sorted(missing))}"
+                f"{path} is not a benchmark result: it lacks the columns "
+                f"{', '.join(sorted(missing))}"
             )
         return _results(reader, path)
 

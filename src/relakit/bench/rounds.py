@@ -109,7 +109,7 @@ class Contender(Protocol):
         """Run once, so that first-time costs are not timed."""
 
     def run(self, case: str, number: int) -> Turn:
-        """Round ``number`` (from 0) of a case. Raises ContenderError if it cannot go on."""
+        """Round ``number`` (from 0) of a case. Raises ContenderError if it cannot continue."""
 
 
 class RepeatedCall:
@@ -171,7 +171,7 @@ class Limit(Protocol):
 
     @property
     def rounds(self) -> int | None:
-        """How many rounds there are to be, if that is known."""
+        """How many rounds to run, if that is known."""
 
     def allows(self, label: str, case: CaseRounds, contenders: int) -> bool:
         """Whether a contender, one of several, takes part in the next round of a case."""

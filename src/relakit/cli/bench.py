@@ -227,11 +227,11 @@ def run(
     results: list[CaseResult] = []
     if resume:
         if out is None:
-            raise ValueError("--resume needs --out, the directory of the run to go on with")
+            raise ValueError("--resume needs --out, the directory of the run to continue")
         results = read_finished(out, settings, machine)
     elif out is not None and (out / CSV_NAME).exists():
         raise ValueError(
-            f"{out} holds results already: --resume goes on with them; else choose another --out"
+            f"{out} already holds results: --resume continues them; else choose another --out"
         )
     remaining = [job for job in jobs if not _is_finished(job, results)]
     rerun = {job.case for job in remaining}

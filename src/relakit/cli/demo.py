@@ -39,7 +39,7 @@ def demo(
         ),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Train anew, even if DIR holds a finished demo.")
+        bool, typer.Option("--again", help="Train again, even if DIR holds a finished demo.")
     ] = False,
     settings: Annotated[
         list[str] | None,
@@ -63,7 +63,7 @@ def demo(
     console = Console(highlight=False)
     result = _train(recipe, out, again)
     if result is None:
-        console.print(f"{out} holds a finished demo; --again trains anew.", soft_wrap=True)
+        console.print(f"{out} holds a finished demo; --again trains it again.", soft_wrap=True)
 
     from relakit.data.generated import generate_pairs
     from relakit.decode.translator import Translator

@@ -247,7 +247,7 @@ def try_out(activation: "ActivationName", backend: "BackendName | None") -> list
     try:
         expected = attention(query, key, value, activation=activation, backend="reference")
         output = attention(query, key, value, activation=activation, backend=backend)
-    except Exception as error:  # whatever goes wrong is what doctor has to tell
+    except Exception as error:  # doctor reports whatever goes wrong
         return [f"a trial call failed: {type(error).__name__}: {error}"]
     if not torch.allclose(output, expected, rtol=1e-4, atol=1e-5):
         difference = (output - expected).abs().max().item()

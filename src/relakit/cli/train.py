@@ -98,7 +98,7 @@ def _train(recipe: "Recipe | None", folder: Path, resume: bool) -> None:
         raise typer.Exit(3)
     else:
         command = f"relakit train --resume --out {folder}"
-        console.print(f"go on with: {command}", highlight=False, soft_wrap=True)
+        console.print(f"continue with: {command}", highlight=False, soft_wrap=True)
         raise typer.Exit(128 + (ending.signal or signal.SIGTERM))
 
 

@@ -24,7 +24,7 @@ class Batch:
     target_in: npt.NDArray[np.int64]
     """[n, T + 1], BEGIN before each sentence: what the decoder reads."""
     target_out: npt.NDArray[np.int64]
-    """[n, T + 1], END after each sentence: what the decoder has to predict."""
+    """[n, T + 1], END after each sentence: what the decoder must predict."""
     target_tokens: int
     """Entries of ``target_out`` that are not PAD."""
     indices: npt.NDArray[np.int64]
@@ -90,7 +90,7 @@ def _by_length(
 ) -> npt.NDArray[np.int64]:
     """Sort by target length, then by source length: rising and falling in turn.
 
-    At each new target length the source lengths go on where the last ones stopped, so a batch with
+    At each new target length the source lengths continue where the last ones ended, so a batch with
     both has little padding.
     """
     longest = int(source_lengths.max())

@@ -46,7 +46,7 @@ def _line_by_line(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     _check_not_empty(target, targets)
     if sources != targets:
         raise ValueError(
-            f"{source} has {sources:,} lines, {target} has {targets:,}: line n of one has to be "
+            f"{source} has {sources:,} lines, {target} has {targets:,}: line n of one must be "
             "the translation of line n of the other"
         )
 

@@ -103,7 +103,7 @@ def read_document(folder: Path) -> CorpusDocument:
     path = folder / DOCUMENT_NAME
     if not path.is_file():
         raise ValueError(
-            f"{folder} is no prepared corpus: it has no {DOCUMENT_NAME}; make one with `relakit "
+            f"{folder} is not a prepared corpus: it has no {DOCUMENT_NAME}; make one with `relakit "
             "prepare`"
         )
     try:

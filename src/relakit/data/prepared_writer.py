@@ -110,7 +110,9 @@ def _check_inputs(splits: Mapping[str, ParallelFiles], *, learn: bool) -> None:
             if not path.exists():
                 raise FileNotFoundError(f"{path} ({name}): no such file")
             if not path.is_file():
-                raise ValueError(f"{path} ({name}) is not a file; it has to be read several times")
+                raise ValueError(
+                    f"{path} ({name}) is not a file; it must be readable several times"
+                )
 
 
 def _check_folder(folder: Path, replace: bool) -> None:
@@ -122,7 +124,7 @@ def _check_folder(folder: Path, replace: bool) -> None:
     is_corpus = (folder / DOCUMENT_NAME).is_file()
     if not is_corpus and any(folder.iterdir()):
         raise FileExistsError(
-            f"{folder} exists already, and is no prepared corpus; choose another folder"
+            f"{folder} exists already, and is not a prepared corpus; choose another folder"
         )
     if is_corpus and not replace:
         raise FileExistsError(

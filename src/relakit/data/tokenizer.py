@@ -76,7 +76,7 @@ class Tokenizer:
         try:
             tokenizer = BytePairTokenizer.from_str(content.decode("utf-8"))
         except Exception as error:  # the library raises nothing more specific
-            raise ValueError(f"{path} is no tokenizer, or is truncated: {error}") from None
+            raise ValueError(f"{path} is not a tokenizer, or is truncated: {error}") from None
         try:
             return cls(tokenizer)
         except ValueError as error:
@@ -191,7 +191,7 @@ def _check(tokenizer: BytePairTokenizer) -> None:
     vocabulary = tokenizer.get_vocab()
     for number, token in enumerate(SPECIAL_TOKENS):
         if vocabulary.get(token) != number:
-            raise ValueError(f"token {number} has to be {token!r}")
+            raise ValueError(f"token {number} must be {token!r}")
     if sorted(vocabulary.values()) != list(range(len(vocabulary))):
         raise ValueError("its token ids have gaps")
     if tokenizer.get_added_tokens_decoder():

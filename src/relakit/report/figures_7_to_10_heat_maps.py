@@ -165,7 +165,7 @@ def _fonts() -> list[str]:
 
 
 def _draw_panel(ax: "Axes", panel: _Panel, *, name_rows: bool) -> None:
-    """Leave out the names of rows if the panel to the left has the same."""
+    """``name_rows`` is False if the panel to the left has the same rows."""
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
 

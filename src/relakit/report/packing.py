@@ -151,6 +151,6 @@ def _check(view: SentenceView) -> None:
             )
         if not np.isfinite(weights).all():
             raise ValueError(
-                f"pair {view.index + 1:,}: the {kind} attention has weights that are no finite "
-                "numbers: the model is broken"
+                f"pair {view.index + 1:,}: the {kind} attention has weights that are not finite: "
+                "the model is broken"
             )

@@ -92,7 +92,7 @@ def check_report_folder(folder: Path) -> None:
     foreign = [name for name in foreign if not _PARTS.fullmatch(name)]
     if foreign:
         raise ValueError(
-            f"{folder} holds {foreign[0]!r}, which is no part of an analysis, and would be lost; "
+            f"{folder} holds {foreign[0]!r}, which is not part of an analysis, and would be lost; "
             "choose another folder"
         )
     try:

@@ -114,7 +114,7 @@ def check_folder(folder: Path, *, replace: bool) -> None:
     foreign = sorted(names - _own_names(folder))
     if foreign:
         raise FileExistsError(
-            f"{folder} holds {foreign[0]!r}, which is no part of a generated corpus; choose "
+            f"{folder} holds {foreign[0]!r}, which is not part of a generated corpus; choose "
             "another folder"
         )
     if not replace:
@@ -126,7 +126,7 @@ def check_folder(folder: Path, *, replace: bool) -> None:
 def _own_names(folder: Path) -> set[str]:
     """The files that belong to the generated corpus in a folder; none if there is no such corpus.
 
-    Text files of the same names may be somebody's own corpus.
+    Text files with the same names may be the user's own corpus.
     """
     try:
         document = json.loads((folder / DOCUMENT_NAME).read_bytes())

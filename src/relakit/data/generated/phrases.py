@@ -132,7 +132,7 @@ NOT_ANY: Final = Determiner("", "", "kein", MIXED, is_definite=False)
 THIS: Final = Determiner("this", "these", "dies", WEAK)
 EVERY: Final = Determiner("every", "", "jed", WEAK)
 BARE: Final = _no_determiner()
-# "Their" would be "ihr" as well, so it is left out: two English texts, one German.
+# "Their" is left out: it would be "ihr" too, two English texts with one German.
 POSSESSIVES: Final = tuple(
     Determiner(english, english, german, MIXED)
     for english, german in (
