@@ -72,10 +72,7 @@ $(PEERS)/.installed: benchmarks/peers/requirements.txt
 # the sanitizers' libraries are loaded before it; what it leaves allocated at exit is not our concern.
 # Without pytest's capture of stderr: the report comes with the end of the process.
 SANITIZED := build/sanitize
-SANITIZED_TESTS := tests/ops/test_native.py tests/ops/test_native_results.py \
-	tests/ops/test_direct.py tests/ops/test_usual.py \
-	tests/ops/test_native_norm.py tests/ops/test_native_norm_operators.py \
-	tests/decode/test_native_steps.py
+SANITIZED_TESTS := $(wildcard tests/ops/test_native_*.py) tests/decode/test_native_steps.py
 SANITIZERS = $(foreach name,asan ubsan,$(shell $(CXX) -print-file-name=lib$(name).so))
 CMAKE := $(if $(shell command -v cmake),cmake,$(BIN)/cmake)
 
