@@ -2,8 +2,8 @@
 
 import re
 import runpy
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,14 +56,24 @@ def test_architecture_says_where_to_look() -> None:
             assert name in text, f"{question.strip()}: no {name} in {files.strip()}"
 
 
-def test_sequence_task_prints_its_table() -> None:
-    arguments = ("--steps", "20", "--batch-size", "16", "--held-out", "50")
-    command = [sys.executable, str(EXAMPLE), *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert result.returncode == 0, result.stderr
+@pytest.fixture
+def run_sequence_task(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """As a program, but in this process: another one takes seconds to import torch."""
+
+    def run(*arguments: str) -> None:
+        monkeypatch.setattr(sys, "argv", ["sequence_task.py", *arguments])
+        runpy.run_path(str(EXAMPLE), run_name="__main__")
+
+    return run
+
+
+def test_sequence_task_prints_its_table(
+    run_sequence_task: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_sequence_task("--steps", "10", "--batch-size", "16", "--held-out", "20")
     rows = {
         cells[1].strip(): [cell.strip() for cell in cells[2:4]]
-        for cells in (line.split("│") for line in result.stdout.splitlines())
+        for cells in (line.split("│") for line in capsys.readouterr().out.splitlines())
         if len(cells) == 5
     }
     for row in ("accuracy", "encoder sparsity", "decoder null rate", "cross null rate"):
@@ -83,12 +93,10 @@ def test_sequence_task_prints_its_table() -> None:
 def test_sequence_task_rejects_bad_arguments(
     arguments: list[str],
     message: str,
-    monkeypatch: pytest.MonkeyPatch,
+    run_sequence_task: Callable[..., None],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In this process: another one takes seconds to import torch."""
-    monkeypatch.setattr(sys, "argv", ["sequence_task.py", *arguments])
     with pytest.raises(SystemExit) as caught:
-        runpy.run_path(str(EXAMPLE), run_name="__main__")
+        run_sequence_task(*arguments)
     assert caught.value.code == 2
     assert message in capsys.readouterr().err

@@ -13,7 +13,7 @@ from relakit.analysis import AlignmentResult, AnalysisSettings
 from relakit.analysis.analyze import EXPLORED
 from relakit.analysis.results import ModelAnalysis
 from relakit.cli import main as cli
-from relakit.report import report_folder
+from relakit.report import figures, report_folder
 from relakit.report.page_file import TITLE
 
 SOURCES = ["A small dog runs.", "The old bridge", "A dog runs across.", "It is old."]
@@ -85,7 +85,9 @@ def test_everything_is_written(
     files: dict[str, Path],
     tmp_path: Path,
     analyze: Analyze,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(figures, "FORMATS", ("svg",))  # each takes a second or two
     out = tmp_path / "out"
     arguments = options(files, "source", "target", "gold", "tags")
     printed = analyze(model, *arguments, "--compare", model, "--out", out)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from model_folders import write_model
 
-from relakit import report
 from relakit.cli import main as cli
 from relakit.data.generated import generate_pairs
 from relakit.data.prepared_reader import PreparedCorpus
+from relakit.report import report_folder
 
 Run = Callable[..., int]
 
@@ -159,7 +159,7 @@ def test_prepare_and_analyze_read_it(
     corpus = PreparedCorpus.load(prepared)
     assert [len(corpus.split(name)) for name in ("train", "valid", "test")] == [60, 5, 5]
 
-    monkeypatch.setattr(report, "why_no_figures", lambda: "they take seconds")
+    monkeypatch.setattr(report_folder, "why_no_figures", lambda: "they take seconds")
     model = write_model(tmp_path / "model")
     for split, pairs in (("test", 5), ("train", 60)):  # clean, and with noise
         files = (

@@ -59,10 +59,12 @@ EVERY = [
 ]
 
 
-def _module(attention: str | AttentionSpec, **options: Any) -> relakit.MultiheadAttention:
+def _module(
+    attention: str | AttentionSpec, dim: int = DIM, **options: Any
+) -> relakit.MultiheadAttention:
     """In float64, no parameter at a value, such as 0 or 1, that hides it."""
     module = relakit.MultiheadAttention(
-        DIM, HEADS, batch_first=True, dtype=torch.float64, attention=attention, **options
+        dim, HEADS, batch_first=True, dtype=torch.float64, attention=attention, **options
     )
     with torch.no_grad():
         for parameter in module.parameters():
@@ -74,8 +76,8 @@ def _parameters(module: torch.nn.Module) -> dict[str, np.ndarray]:
     return {name: value.numpy() for name, value in module.state_dict().items()}
 
 
-def _input(length: int) -> Tensor:
-    return torch.randn(BATCH, length, DIM, dtype=torch.float64)
+def _input(length: int, dim: int = DIM) -> Tensor:
+    return torch.randn(BATCH, length, dim, dtype=torch.float64)
 
 
 def _masks(kind: str, queries: int, keys: int) -> dict[str, Tensor]:
@@ -310,7 +312,7 @@ def test_dropout_is_off_in_evaluation() -> None:
 @pytest.mark.parametrize(("attention", "row"), EVERY)
 def test_gradients_of_the_whole_module(attention: str | AttentionSpec, row: dict[str, Any]) -> None:
     """Of the input and of every parameter, by finite differences; a query sees no key at all."""
-    module = _module(attention)
+    module = _module(attention, dim=2 * HEADS)  # small: each weight takes two runs
     names = [name for name, _ in module.named_parameters()]
     mask = torch.tensor([[False, True, False], [True, True, True], [False, False, True]])
 
@@ -318,7 +320,7 @@ def test_gradients_of_the_whole_module(attention: str | AttentionSpec, row: dict
         values = dict(zip(names, parameters, strict=True))
         return torch.func.functional_call(module, values, (x, x, x), {"attn_mask": mask})
 
-    x = _input(3)
+    x = _input(3, dim=2 * HEADS)
     _check_distance_to_kinks(module, x)
     inputs = [tensor.detach().clone().requires_grad_() for tensor in (x, *module.parameters())]
     assert torch.autograd.gradcheck(forward, inputs, atol=1e-6)
@@ -326,10 +328,9 @@ def test_gradients_of_the_whole_module(attention: str | AttentionSpec, row: dict
 
 def _check_distance_to_kinks(module: relakit.MultiheadAttention, x: Tensor) -> None:
     """No score may be so near its threshold that a finite difference crosses it."""
-    size = DIM // HEADS
-    query, key, _ = torch.nn.functional.linear(x, module.in_proj_weight, module.in_proj_bias).split(
-        DIM, dim=-1
-    )
+    size = module.head_dim
+    projected = torch.nn.functional.linear(x, module.in_proj_weight, module.in_proj_bias)
+    query, key, _ = projected.chunk(3, dim=-1)
     query, key = (t.unflatten(-1, (HEADS, size)).transpose(1, 2) for t in (query, key))
     scores = query @ key.mT / math.sqrt(size)
     threshold = module.threshold

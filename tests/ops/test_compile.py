@@ -102,7 +102,7 @@ def test_module_with_every_addition_compiles() -> None:
 @pytest.mark.slow
 def test_rela_g_compiles_to_native_code() -> None:
     module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True)
-    compiled = torch.compile(module, fullgraph=True, dynamic=True)
+    compiled = torch.compile(module, fullgraph=True, dynamic=True)  # every dimension
     for length in (5, 8):
         x = torch.randn(3, length, EMBED, requires_grad=True)
         output, expected = compiled(x, x, x)[0], module(x, x, x)[0]

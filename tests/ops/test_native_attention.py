@@ -1,4 +1,7 @@
-"""Calls that the extension serves by itself, and what autograd makes of them."""
+"""`relakit.attention` on the native backend: the calls it serves, and what autograd makes of them.
+
+The numbers of the kernels themselves are in test_native_kernels.py and test_native_paths.py.
+"""
 
 from collections.abc import Callable
 from typing import Any

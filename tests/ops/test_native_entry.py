@@ -1,4 +1,7 @@
-"""The extension's entry: what it refuses, and what it makes."""
+"""The function through which every call enters C++: what it refuses, and the tensors it makes.
+
+It is called directly here, without `relakit.attention` around it.
+"""
 
 import ctypes
 import gc

@@ -1,4 +1,7 @@
-"""The norm's C++ kernels as parts of PyTorch: transforms, switches, and the module."""
+"""Norm kernels inside PyTorch: autograd, transforms, switches, and the modules that call them.
+
+Their numbers are in test_native_norm_kernels.py.
+"""
 
 import pytest
 import torch

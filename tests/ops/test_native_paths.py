@@ -1,4 +1,7 @@
-"""What the C++ kernels give besides the output, and the special ways they take."""
+"""Attention kernels: weights and statistics, and the paths for few queries and long sequences.
+
+Each path is taken on purpose, and must give what the reference gives.
+"""
 
 from functools import cache
 from typing import Any

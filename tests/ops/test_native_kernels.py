@@ -1,4 +1,4 @@
-"""The C++ kernels against the reference, for every instruction set that this machine has.
+"""Attention kernels: output and gradients equal the reference, with each instruction set here.
 
 Inputs lie on a coarse grid, so that scores are exact in float32 and bfloat16: whether a score is
 above its threshold does not depend on the order of a sum, and gradients can be compared.

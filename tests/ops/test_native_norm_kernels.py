@@ -1,4 +1,7 @@
-"""The C++ kernels of RMSNorm against the formula in PyTorch, for every instruction set there is."""
+"""Norm kernels: RMSNorm and gated RMSNorm equal the formula, with each instruction set here.
+
+How the modules call them is in test_native_norm_calls.py.
+"""
 
 import itertools
 from collections.abc import Callable, Iterator
