@@ -1,4 +1,4 @@
-// The way of a call's gradients through the extension.
+// A backward call, from Python's arguments to the gradients.
 
 #include <cstddef>
 #include <memory>

@@ -32,7 +32,7 @@ nanobind::object new_kept(const Torch& torch, nanobind::handle like, Torch::Shap
 // The same, as a tensor in any case.
 nanobind::object new_tensor(const Torch& torch, nanobind::handle like, Torch::Shape shape,
                             Torch::Content content, void*& data);
-// Such memory again: false if it has another number of bytes. None gives a null pointer.
+// Reads such memory back: false if it has another number of bytes. None gives a null pointer.
 bool read_kept(const Torch& torch, nanobind::handle kept, std::int64_t bytes, const void*& data);
 
 }  // namespace relakit::attention

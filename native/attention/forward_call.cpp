@@ -1,4 +1,4 @@
-// The way of a call through the extension, forward.
+// A forward call, from Python's arguments to the result.
 
 #include <memory>
 #include <optional>

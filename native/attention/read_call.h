@@ -15,7 +15,7 @@
 
 namespace relakit::attention {
 
-// At most so many features per head.
+// The most features per head.
 constexpr std::int64_t kLargestDim = 256;
 
 // How heads lie in the tensors of a call.
@@ -49,7 +49,7 @@ struct CallArguments {
   nanobind::handle is_causal, scale, power;
   nanobind::handle dropout;  // a probability; or that and a seed
   bool is_grouped = false;   // several query heads may share a key head
-  bool is_trusted = false;   // torch has made the tensors ordinary; nobody else looks at them
+  bool is_trusted = false;   // torch has made the tensors ordinary; nothing else watches them
 };
 
 // A call that the kernels can serve.
