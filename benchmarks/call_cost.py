@@ -45,7 +45,7 @@ from workers import Worker, number_of
 SCRIPT: Final = Path(__file__).with_name("call_cost_worker.py")
 WHAT: Final = ("function", "module", "module with weights")
 PASSES: Final = ("forward", "both")
-SHAPES: Final = ((1, 8), (8, 32), (32, 32))
+SHAPES: Final = ((1, 8), (1, 32), (8, 32), (32, 32))
 """Batch and positions."""
 DROPOUTS: Final = (0.0, 0.1)
 AFTER, BEFORE = "after", "before"

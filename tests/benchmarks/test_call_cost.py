@@ -151,5 +151,5 @@ def test_the_worker_refuses_a_wrong_result(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_settings() -> None:
-    assert len(CallSettings().cases()) == 36
+    assert len(CallSettings().cases()) == 48
     assert list(CallSettings().pythons()) == ["after"]
