@@ -61,12 +61,12 @@ def test_two_checkouts_in_one_run(
     result = run("--against", checkout, "--json", path)
     assert result.exit_code == 0, result.output
     document = json.loads(path.read_text())
-    assert len(document["results"]) == 3 * 2, "shapes, dropout"
+    assert len(document["results"]) == 4 * 2, "shapes, dropout"
     for row in document["results"]:
         assert row["seconds"] == 2.0
         assert (row["before / after"], row["torch / after"]) == (1.5, 3.0)
         assert (row["torch / before"], row["torch before / after"]) == (2.0, 1.0)
-    assert [len(case["rounds"]) for case in document["rounds"]] == [3] * 6
+    assert [len(case["rounds"]) for case in document["rounds"]] == [3] * 8
     assert {contender["label"] for contender in document["contenders"]} == {
         "after relakit", "after torch", "before relakit", "before torch",
     }  # fmt: skip
