@@ -30,7 +30,10 @@ def test_one_model(sample: Sample, tmp_path: Path) -> None:
             assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_there_is_nothing_for_is_left_out(sample: Sample, tmp_path: Path) -> None:
+def test_what_there_is_nothing_for_is_left_out(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "FORMATS", ("svg",))
     plain = sample.analyses[0].model_copy(update={"alignment": None})
     written = write_figures([plain], {}, tmp_path)
     assert {path.stem for path in written} == {"figure-3", "figure-5", "figure-6"}
