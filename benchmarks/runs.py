@@ -167,11 +167,11 @@ def _open(report: Report, output: Output) -> None:
         check_plot_path(output.plot)
     if output.resume:
         if output.json is None:
-            raise ValueError("--resume needs --json, the file of the run to go on with")
+            raise ValueError("--resume needs --json, the file of the run to continue")
         report.cases[:] = _with_earlier(report.cases, read_earlier(output.json, report.run).rounds)
     elif output.json is not None and output.json.exists():
         raise ValueError(
-            f"{output.json} is there already: --resume goes on with it; else choose another --json"
+            f"{output.json} exists already: --resume continues it; else choose another --json"
         )
 
 

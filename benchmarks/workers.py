@@ -1,4 +1,4 @@
-"""Processes that take part in a benchmark: lines of JSON to and fro, idle in between."""
+"""Processes that take part in a benchmark: they exchange lines of JSON, and idle in between."""
 
 import contextlib
 import json

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from relakit.data.prepared_format import PrepareSettings
+from relakit.decode.settings import SearchSettings
 from toolkits.peers import DECODING_PEERS, TRAINING_PEERS, check_peers
 
 ATTENTION_NAMES: Final = ("softmax", "rela-g", "sparsemax", "entmax15")
@@ -53,7 +55,7 @@ class SpeedSettings:
     precisions: tuple[str, ...] = PRECISIONS
     size: str = "small"
     """A named size of the model."""
-    vocabulary: int = 8000
+    vocabulary: int = PrepareSettings.vocab_size
     threads: int = 1
     rounds: int = 10
     seed: int = 1
@@ -132,8 +134,8 @@ class DecodingSettings(SpeedSettings):
     """Model directories; without any, models with random weights."""
     batch_sizes: tuple[int, ...] = (64, 1)
     """Sentences that are translated together."""
-    beam: int = 4
-    length_penalty: float = 0.6
+    beam: int = SearchSettings.beam
+    length_penalty: float = SearchSettings.length_penalty
     sentences: int | None = None
     """For each batch size; None: four batches, but 32 sentences at least."""
     groups: int = 10

@@ -55,7 +55,7 @@ def test_files_and_peers_that_are_missing(
 
     again = bench(*command, *options)
     assert isinstance(again.exception, ValueError)
-    assert "is there already: --resume goes on with it" in str(again.exception)
+    assert "exists already: --resume continues it" in str(again.exception)
     resumed = bench(*command, *options, "--resume")
     assert resumed.exit_code == 0, resumed.output
     assert json.loads(json_file.read_text())["rounds"] == document["rounds"], "measured again"

@@ -93,32 +93,40 @@ def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None
     """The same global batch, dealt out to two processes by torchrun: the same bits.
 
     An update has one or two batches here, so that no gradients are added in another order.
+    Validation, by one process alone, meets a sentence longer than all that both have seen.
     """
     tokens = {"batch_tokens": 150, "update_tokens": 220}
     plan = plan_updates(corpus.split("train"), seed=1, **tokens)
     assert {len(update.batches) for update in islice(plan, 24)} == {1, 2}
-    run_training(recipe_of(corpus, training=tokens), tmp_path / "one")
-    run_on_two_processes(recipe_of(corpus, training=tokens), tmp_path)
+    recipe = recipe_of(
+        _with_a_long_validation_sentence(corpus, tmp_path),
+        training=tokens,
+        validation={"every": 12, "bleu": True, "final_beam": 1},
+    )
+    run_training(recipe, tmp_path / "one")
+    run_on_two_processes(recipe, tmp_path)
     assert_same(weights(tmp_path / "run"), weights(tmp_path / "one"))
 
 
-@pytest.mark.slow
-def test_two_processes_with_long_sentences(corpus: PreparedCorpus, tmp_path: Path) -> None:
-    """Validation, by one process alone, meets a sentence longer than all that both have seen."""
+def _with_a_long_validation_sentence(corpus: PreparedCorpus, folder: Path) -> PreparedCorpus:
+    """The same training sentences; valid is one sentence, longer than all of them."""
+    train = corpus.split("train")
+    decode = corpus.tokenizer.decode_batch
+    texts = {
+        "train": (
+            decode([train.source(i).tolist() for i in range(len(train))]),
+            decode([train.target(i).tolist() for i in range(len(train))]),
+        ),
+        "valid": ([" ".join(["one"] * 150)], [" ".join(["eins"] * 150)]),
+    }
     files = {}
-    for name in ("train", "valid"):
-        for side, word in (("en", "one"), ("de", "eins")):
-            path = tmp_path / f"{name}.{side}"
-            lines = [word] * 20 + ([" ".join([word] * 150)] if name == "valid" else [])
+    for name, sides in texts.items():
+        paths = folder / f"{name}.en", folder / f"{name}.de"
+        for path, lines in zip(paths, sides, strict=True):
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        files[name] = ParallelFiles(tmp_path / f"{name}.en", tmp_path / f"{name}.de")
-    prepare(files, tmp_path / "long", tokenizer=corpus.tokenizer)
-    recipe = recipe_of(
-        PreparedCorpus.load(tmp_path / "long"),
-        training={"updates": 3, "batch_tokens": 10, "update_tokens": 10},
-        validation={"every": 1, "bleu": True, "final_beam": 1},
-    )
-    run_on_two_processes(recipe, tmp_path)
+        files[name] = ParallelFiles(*paths)
+    prepare(files, folder / "long", tokenizer=corpus.tokenizer)
+    return PreparedCorpus.load(folder / "long")
 
 
 def run_on_two_processes(recipe: Recipe, folder: Path) -> None:

@@ -141,7 +141,7 @@ class Attention(torch.autograd.Function):
             if grad_weights is not None:
                 found = _added(found, _weights_gradients(call, grad_weights))
         else:
-            found = other_gradients(call, grad_output, grad_weights)
+            found = _other_gradients(call, grad_output, grad_weights)
         return None, None, None, None, *found
 
 
@@ -155,14 +155,14 @@ def sum_over_rows(grad_rows: Tensor | None) -> Tensor:
     return -grad_rows.double().sum((0, 2)).float()
 
 
-def other_gradients(
+def _other_gradients(
     call: RecordedCall, grad_output: Tensor | None, grad_weights: Tensor | None = None
 ) -> Gradients:
     """Gradients of threshold, gain, gate and the tensors without the extension's backward."""
     if torch.is_grad_enabled() or any(
         grad is not None and is_batched(grad) for grad in (grad_output, grad_weights)
     ):
-        return _reference_gradients(call, grad_output, grad_weights)
+        return reference_gradients(call, grad_output, grad_weights)
     found: Gradients = [None] * (3 + len(call.tensors))
     if grad_output is not None:
         found = _operator_gradients(call, grad_output)
@@ -212,7 +212,7 @@ def _operator_gradients(call: RecordedCall, grad_output: Tensor) -> Gradients:
     ]
 
 
-def _reference_gradients(
+def reference_gradients(
     call: RecordedCall, grad_output: Tensor | None, grad_weights: Tensor | None
 ) -> Gradients:
     """By the reference, which autograd can differentiate."""

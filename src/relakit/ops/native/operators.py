@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from relakit.ops.native.attention import Options, RecordedCall, other_gradients, sum_over_rows
+from relakit.ops.native.attention import Options, RecordedCall, reference_gradients, sum_over_rows
 from relakit.ops.native.connection import connected_extension, empty_output
 from relakit.ops.torch_private import is_batched
 
@@ -120,7 +120,7 @@ def _differentiate(ctx: Any, grad_output: Tensor, _: Any) -> tuple[Tensor | None
             grad_output, bits, query, key, value, mask, threshold, seed, *ctx.options
         )
     else:
-        dt, _, _, dq, dk, dv = other_gradients(
+        dt, _, _, dq, dk, dv = reference_gradients(
             RecordedCall(
                 tensors=(query, key, value),
                 options=Options(is_causal, scale, power, dropout_p, 0),
@@ -128,6 +128,7 @@ def _differentiate(ctx: Any, grad_output: Tensor, _: Any) -> tuple[Tensor | None
                 threshold=0.0 if threshold is None else threshold,
             ),
             grad_output,
+            None,
         )
     return dq, dk, dv, None, None if threshold is None else dt, *[None] * 6
 
