@@ -16,6 +16,7 @@ from relakit.cli.doctor import doctor
 from relakit.cli.evaluate import evaluate
 from relakit.cli.generate import generate
 from relakit.cli.prepare import prepare
+from relakit.cli.reproduce import reproduce
 from relakit.cli.train import train
 from relakit.cli.translate import translate
 
@@ -34,7 +35,7 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-for command in (demo, doctor, generate, prepare, train, translate, evaluate, analyze):
+for command in (demo, doctor, generate, prepare, train, translate, evaluate, analyze, reproduce):
     app.command(help=_help(command))(command)
 app.add_typer(bench.app, name="bench")
 

@@ -43,6 +43,8 @@ StageBar = Callable[[], AbstractContextManager[OnStage]]
 
 MAY_CHANGE: Final = (
     "description",
+    "data.folder",
+    "data.prepared",
     "training.epochs",
     "training.updates",
     "training.threads",
@@ -50,7 +52,8 @@ MAY_CHANGE: Final = (
     "training.give_up_after",
     "validation",
 )
-"""What a resumed run may do differently: none of it changes the updates that are made."""
+"""What a resumed run may do differently: none of it changes the updates that are made. The corpus
+may move, but not change: the trainer compares."""
 
 
 def run_training(

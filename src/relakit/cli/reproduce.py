@@ -1,0 +1,230 @@
+"""`relakit reproduce`: the paper's tables and figures, run again."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from relakit.train.run_folder import RUNS
+
+if TYPE_CHECKING:
+    from relakit.reproduce.jobs import Job
+    from relakit.reproduce.places import Places
+    from relakit.reproduce.plan import Plan, Step
+
+WHAT, WHERE, HOW = "What", "Where", "How"
+JOBS = 2
+SHOWN_RUNS = 60
+
+
+def reproduce(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...",
+            help="table1 to table6, figure2 to figure10, claims or all.",
+            show_default=False,
+        ),
+    ],
+    scale: Annotated[
+        str,
+        typer.Option(
+            metavar="tiny|deep|paper",
+            help="tiny: 3+3 layers on Multi30k, minutes for each run. deep: 6+6 narrow layers, "
+            "hours for each run. paper: the paper's size and data, for GPUs.",
+            rich_help_panel=WHAT,
+        ),
+    ] = "tiny",
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Runs of each model, with the seeds 1, 2 and so on. \\[default: 3 where a claim "
+            "rests on them, else 1]",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
+    data: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="The folder with the corpora, each in its own folder; docs/reproduction.md lists "
+            "them.",
+            file_okay=False,
+            rich_help_panel=WHERE,
+        ),
+    ] = Path("data"),
+    runs: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", help="Where models are trained and kept.", rich_help_panel=WHERE
+        ),
+    ] = Path(RUNS) / "reproduction",
+    results: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="Result files, one for each run, and README.md, the page made from them.",
+            rich_help_panel=WHERE,
+        ),
+    ] = Path("results"),
+    jobs: Annotated[
+        int,
+        typer.Option(min=1, help="Runs side by side, each on one core.", rich_help_panel=HOW),
+    ] = JOBS,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only show what would be done.", rich_help_panel=HOW),
+    ] = False,
+) -> None:
+    """Run the experiments of the paper again, and write what came out beside what it says.
+
+    Shows which training runs the tables and figures need, trains those that are missing (two at a
+    time), analyzes them, and writes a page with every table and a verdict for each claim. Tables
+    share their runs. Stopped by Ctrl-C or killed, the same command continues where it was; when all
+    is there, it does nothing.
+
+    Exit status: 0 done, 1 something is missing or went wrong, 130 or 143 stopped by a signal.
+    """
+    from relakit.reproduce.corpora import known_scale
+    from relakit.reproduce.places import Places
+    from relakit.reproduce.plan import make_plan
+    from relakit.reproduce.studies import chosen_studies, runs_of, scales_of
+
+    chosen_scale = known_scale(scale)
+    studies = chosen_studies(names)
+    console = Console(highlight=False)
+    for study in studies:
+        if len(studies) == 1 and study.needs and chosen_scale not in study.needs:
+            raise ValueError(
+                f"{study.name} is not made at the scale {scale}; choose "
+                f"{' or '.join(scales_of(study))}"
+            )
+    places = Places(data=data, runs=runs, results=results)
+    plan = make_plan(runs_of(studies, chosen_scale, seeds), places)
+    _print_plan(plan, jobs, console)
+    if dry_run:
+        return
+    problems = {step.run.name: step.note for step in plan.steps if step.state == "impossible"}
+    if problems and not plan.open and all(step.state == "impossible" for step in plan.steps):
+        raise ValueError(next(iter(problems.values())))
+    if plan.open:
+        problems |= _run(plan.open, places, jobs, console)
+    _write_page(places, console)
+    if problems:
+        for name, problem in problems.items():
+            console.print(f"{name}: {problem}", markup=False, soft_wrap=True)
+        raise typer.Exit(1)
+
+
+def _print_plan(plan: "Plan", jobs: int, console: Console) -> None:
+    if not plan.steps:
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("run")
+    table.add_column("state")
+    table.add_column("minutes left", justify="right")
+    table.add_column("", overflow="fold")
+    shown = [step for step in plan.steps if step.state != "done" or step.note]
+    for step in shown[:SHOWN_RUNS]:
+        minutes = f"{step.minutes:.0f}" if step.is_open else ""
+        table.add_row(step.run.name, step.state, minutes, step.note)
+    if shown:
+        console.print(table)
+    if len(shown) > SHOWN_RUNS:
+        console.print(f"... and {len(shown) - SHOWN_RUNS} more")
+    done = sum(step.state == "done" for step in plan.steps)
+    text = f"{len(plan.steps)} runs: {done} done, {len(plan.open)} to do"
+    if plan.open:
+        hours = plan.core_minutes / 60
+        side_by_side = min(jobs, len(plan.open))
+        text += f", about {hours:.1f} core-hours, {hours / side_by_side:.1f} hours here"
+    console.print(f"{text}.")
+
+
+def _run(steps: "Sequence[Step]", places: "Places", jobs: int, console: Console) -> dict[str, str]:
+    """Run what is open; returns what went wrong."""
+    from relakit.reproduce.jobs import run_steps
+
+    _prepare(steps, places)
+    with _job_view(console) as view:
+        outcome = run_steps(steps, places, jobs=jobs, view=view)
+    if outcome.signal is not None:
+        console.print("Stopped. The same command continues where it was.")
+        raise typer.Exit(128 + outcome.signal)
+    return outcome.problems
+
+
+def _prepare(steps: "Sequence[Step]", places: "Places") -> None:
+    """Prepare the corpora, each once, before several runs want them at the same time."""
+    from relakit.cli.stage_bar import stage_bar
+
+    with stage_bar(Console(stderr=True)) as on_stage:
+        for step in steps:
+            assert step.recipe is not None
+            places.prepare(step.run, step.recipe, on_stage=on_stage)
+
+
+@contextmanager
+def _job_view(console: Console) -> Iterator["_JobView"]:
+    parts = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[about]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *parts, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        yield _JobView(progress, console)
+
+
+class _JobView:
+    """A bar for each run that is at work, a line for each that has ended."""
+
+    def __init__(self, progress: Progress, console: Console) -> None:
+        self._progress = progress
+        self._console = console
+        self._tasks: dict[str, TaskID] = {}
+
+    def started(self, job: "Job") -> None:
+        name = job.step.run.name
+        self._tasks[name] = self._progress.add_task(name, total=1.0, about="")
+        if not self._console.is_terminal:
+            self._console.print(f"started {name}", soft_wrap=True)
+
+    def finished(self, job: "Job", problem: str | None) -> None:
+        name = job.step.run.name
+        self._progress.remove_task(self._tasks.pop(name))
+        text = "done" if problem is None else f"went wrong, {problem}"
+        minutes = job.seconds / 60
+        self._console.print(f"{name}: {text} ({minutes:.0f} min)", markup=False, soft_wrap=True)
+
+    def tick(self, running: "Sequence[Job]") -> None:
+        from relakit.reproduce.plan import latest_update, share_done
+
+        if not self._console.is_terminal:
+            return
+        for job in running:
+            step = job.step
+            assert step.folder is not None
+            assert step.recipe is not None
+            entry = latest_update(step.folder)
+            about = "" if entry is None else f"update {entry['update']:,}, loss {entry['loss']:.2f}"
+            self._progress.update(
+                self._tasks[step.run.name],
+                completed=share_done(step.folder, step.recipe),
+                about=about,
+            )
+
+
+def _write_page(places: "Places", console: Console) -> None:
+    from relakit.reproduce.page import write_page
+
+    path = write_page(places.results)
+    console.print(f"The page: {path}", soft_wrap=True)

@@ -1,0 +1,126 @@
+"""What is trained on at each scale, and with which recipe."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias, get_args
+
+Scale: TypeAlias = Literal["tiny", "deep", "paper"]
+SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
+
+SCALE_TEXTS: Final = MappingProxyType(
+    {
+        "tiny": "3+3 layers on Multi30k, minutes for each run",
+        "deep": "6+6 narrow layers, as deep as the paper's, hours for each run",
+        "paper": "the paper's own size and data, for GPUs",
+    }
+)
+
+
+def known_scale(name: str) -> Scale:
+    """The name, if there is such a scale."""
+    if name not in SCALES:
+        raise ValueError(f"unknown scale {name!r}; choose one of {', '.join(SCALES)}")
+    return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """A corpus in one direction."""
+
+    name: str
+    """As result files have it: ``multi30k-en-de``."""
+    folder: str | None
+    """Its folder under ``--data``; None: it is generated."""
+    source: str
+    target: str
+    recipes: MappingProxyType[Scale, str]
+    """The recipe for each scale that it is used at."""
+    minutes: MappingProxyType[Scale, float]
+    """Of one softmax run on one core, about; for estimates before there are measurements."""
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        title = {"multi30k": "Multi30k", "europarl": "Europarl", "generated": "generated"}
+        family, *rest = self.name.split("-", 1)
+        direction = rest[0] if rest else f"{self.source}-{self.target}"
+        return f"{title.get(family, family.upper())} {direction}"
+
+    def settings(self, data: Path) -> list[str]:
+        """What a recipe's ``[data]`` gets, as ``--set`` takes it."""
+        languages = [f"data.source={self.source}", f"data.target={self.target}"]
+        if self.folder is None:
+            return languages
+        # Quoted, as a path may look like a number.
+        folder = str(data / self.folder).replace("\\", "\\\\").replace('"', '\\"')
+        return [f'data.folder="{folder}"', *languages]
+
+    def why_missing(self, data: Path) -> str | None:
+        """Why it cannot be used, if it cannot."""
+        if self.folder is None or (data / self.folder).is_dir():
+            return None
+        return (
+            f"there is no folder {data / self.folder} with the files of {self.label}; "
+            "docs/reproduction.md says where to get them, --data names the folder they are in"
+        )
+
+
+def _corpus(
+    name: str,
+    source: str,
+    target: str,
+    recipes: dict[Scale, str],
+    minutes: dict[Scale, float],
+    folder: str | None,
+) -> Corpus:
+    return Corpus(
+        name=name,
+        folder=folder,
+        source=source,
+        target=target,
+        recipes=MappingProxyType(recipes),
+        minutes=MappingProxyType(minutes),
+    )
+
+
+def _multi30k(source: str, target: str, *, deep: bool = False) -> Corpus:
+    recipes: dict[Scale, str] = {"tiny": "multi30k-tiny"}
+    minutes: dict[Scale, float] = {"tiny": 12}
+    if deep:
+        recipes["deep"] = "multi30k-deep"
+        minutes["deep"] = 70
+    name = f"multi30k-{source}-{target}"
+    return _corpus(name, source, target, recipes, minutes, "multi30k")
+
+
+def _wmt(name: str, source: str, target: str) -> Corpus:
+    return _corpus(name, source, target, {"paper": name}, {"paper": 60 * 24 * 30}, name)
+
+
+CORPORA: Final = MappingProxyType(
+    {
+        corpus.name: corpus
+        for corpus in (
+            _multi30k("en", "de", deep=True),
+            _multi30k("en", "fr"),
+            _multi30k("de", "en"),
+            _multi30k("fr", "en"),
+            _corpus("generated", "en", "de", {"deep": "generated-deep"}, {"deep": 40}, None),
+            _corpus(
+                "europarl-en-de",
+                "en",
+                "de",
+                {"deep": "europarl-deep"},
+                {"deep": 480},
+                "europarl-en-de",
+            ),
+            _wmt("wmt14-en-de", "en", "de"),
+            _wmt("wmt14-en-fr", "en", "fr"),
+            _wmt("wmt18-en-fi", "en", "fi"),
+            _wmt("wmt18-zh-en", "zh", "en"),
+            _wmt("wmt16-ro-en", "ro", "en"),
+        )
+    }
+)
+"""By name."""

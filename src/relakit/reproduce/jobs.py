@@ -1,0 +1,118 @@
+"""Several runs side by side, each in a process of its own."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from relakit.reproduce.one_run import STOPPED, Order
+from relakit.reproduce.places import Places
+from relakit.reproduce.plan import Step
+from relakit.train.interrupts import caught_interrupts
+
+OUTPUT: Final = "output.log"
+"""What a run's process prints, in the run's folder."""
+SECONDS_BETWEEN_LOOKS: Final = 0.5
+
+
+@dataclass
+class Job:
+    """A run whose process is at work."""
+
+    step: Step
+    process: "subprocess.Popen[bytes]"
+    started: float = field(default_factory=time.monotonic)
+    is_asked_to_stop: bool = False
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+
+class JobsView(Protocol):
+    """Who is told how it goes."""
+
+    def started(self, job: Job) -> None:
+        """A run's process has begun."""
+
+    def finished(self, job: Job, problem: str | None) -> None:
+        """It has ended: with a result file, or with a problem."""
+
+    def tick(self, running: Sequence[Job]) -> None:
+        """Half a second has passed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How all of it ended."""
+
+    made: int
+    problems: dict[str, str]
+    """What went wrong, by the run's name"""
+    signal: int | None = None
+    """What asked to stop, if anything did"""
+
+
+def run_steps(steps: Sequence[Step], places: Places, *, jobs: int, view: JobsView) -> Outcome:
+    """Run what is open, ``jobs`` at a time. SIGINT and SIGTERM let all of them write checkpoints.
+
+    A run that goes wrong does not stop the others.
+    """
+    waiting = list(steps)
+    running: list[Job] = []
+    problems: dict[str, str] = {}
+    made = 0
+    with caught_interrupts() as interrupts:
+        while running or (waiting and interrupts.signal is None):
+            while waiting and len(running) < jobs and interrupts.signal is None:
+                job = _start(waiting.pop(0), places)
+                running.append(job)
+                view.started(job)
+            if interrupts.signal is not None:
+                _stop(running)
+            for job in [job for job in running if job.process.poll() is not None]:
+                running.remove(job)
+                problem = _problem(job)
+                if job.process.returncode != STOPPED:
+                    view.finished(job, problem)
+                    made += problem is None
+                if problem is not None:
+                    problems[job.step.run.name] = problem
+            view.tick(running)
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+    return Outcome(made, problems, interrupts.signal)
+
+
+def _start(step: Step, places: Places) -> Job:
+    assert step.folder is not None
+    step.folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "relakit.reproduce.one_run", Order(step.run, places).write()]
+    with (step.folder / OUTPUT).open("ab") as output:
+        # A group of its own: Ctrl-C is for us, and we pass it on, once.
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+    return Job(step, process)
+
+
+def _stop(running: Sequence[Job]) -> None:
+    """Ask each process to stop, once: a second signal would end it without a checkpoint."""
+    for job in running:
+        if not job.is_asked_to_stop and job.process.poll() is None:
+            job.is_asked_to_stop = True
+            job.process.send_signal(signal.SIGTERM)
+
+
+def _problem(job: Job) -> str | None:
+    """Why a run has no result, if it has none; the last line that it printed says it best."""
+    status = job.process.returncode
+    if status in (0, STOPPED):
+        return None
+    assert job.step.folder is not None
+    log = job.step.folder / OUTPUT
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+    return f"{how}: {lines[-1] if lines else 'nothing was printed'} (see {log})"

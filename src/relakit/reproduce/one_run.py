@@ -1,0 +1,169 @@
+"""One run in a process of its own: train it, or finish it, analyze it, write its result file.
+
+``python -m relakit.reproduce.one_run JSON`` is what `jobs` starts.
+"""
+
+import fcntl
+import json
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from relakit.bench.machine import describe_machine
+from relakit.reproduce.analyses import analyze_run
+from relakit.reproduce.places import Places
+from relakit.reproduce.plan import is_current, missing_analyses
+from relakit.reproduce.records import (
+    CurvePoint,
+    RunRecord,
+    RunScores,
+    TrainingRecord,
+    read_record,
+    record_path,
+)
+from relakit.reproduce.runs import Run, portable_recipe
+from relakit.train.checkpoint import find_checkpoints
+from relakit.train.recipe import Recipe
+from relakit.train.result import Result
+from relakit.train.run import run_training
+from relakit.train.run_folder import CHECKPOINTS, LOG
+
+STOPPED: Final = 143
+"""Exit status of a run that was asked to stop; it goes on when it is started again."""
+LOCK: Final = ".lock"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a process is started with."""
+
+    run: Run
+    places: Places
+
+    def write(self) -> str:
+        """As the one argument of a command."""
+        return json.dumps({"run": asdict(self.run), "places": asdict(self.places)}, default=str)
+
+    @classmethod
+    def read(cls, text: str) -> "Order":
+        content: dict[str, Any] = json.loads(text)
+        places = {name: Path(path) for name, path in content["places"].items()}
+        return cls(Run(**content["run"]), Places(**places))
+
+
+def make_run(run: Run, places: Places, console: Console | None = None) -> RunRecord | None:
+    """Do what is left of a run, and write its result file.
+
+    Returns:
+        What was written; None if training was asked to stop.
+
+    Raises:
+        ValueError: another process is at it.
+    """
+    recipe = run.recipe(places.data)
+    folder = places.folder(run, recipe)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        path = record_path(places.results, run)
+        record = read_record(path) if path.exists() else None
+        if record is None or not is_current(record, recipe):
+            record = _train(run, recipe, folder, places, console)
+            if record is None:
+                return None
+            # Before it is analyzed: hours of training must not depend on that.
+            record.write(places.results)
+        if missing_analyses(record):
+            record = analyze_run(record, recipe, folder, places)
+            record.write(places.results)
+    return record
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other processes out of a run's folder. The lock ends with the process."""
+    with (folder / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"another process is training in {folder}; wait for it") from None
+        yield
+
+
+def _train(
+    run: Run, recipe: Recipe, folder: Path, places: Places, console: Console | None
+) -> RunRecord | None:
+    places.prepare(run, recipe)
+    begun = bool(find_checkpoints(folder / CHECKPOINTS, interrupted=True))
+    result, _ = run_training(
+        places.training_recipe(run, recipe), folder, resume=begun, console=console
+    )
+    if result.verdict == "stopped":
+        return None
+    return RunRecord(
+        scale=run.scale,
+        corpus=run.corpus,
+        row=run.row,
+        seed=run.seed,
+        recipe=portable_recipe(recipe),
+        machine=asdict(describe_machine()),
+        training=_training_record(result),
+        scores={
+            split: RunScores(
+                loss=_finite(scores.loss), bleu=scores.bleu, bleu_signature=scores.bleu_signature
+            )
+            for split, scores in result.scores.items()
+        },
+        curve=tuple(read_curve(folder / LOG)),
+    )
+
+
+def _training_record(result: Result) -> TrainingRecord:
+    assert result.verdict != "stopped"
+    return TrainingRecord(
+        verdict=result.verdict,
+        reason=result.reason,
+        updates=result.updates,
+        epochs=result.epochs,
+        seconds=result.seconds,
+        target_tokens=result.target_tokens,
+        parameters=result.parameters,
+        averaged_checkpoints=result.settings["averaged_checkpoints"],
+        precision=result.settings["precision"],
+    )
+
+
+def read_curve(log: Path) -> Iterator[CurvePoint]:
+    """The validations in a run's log."""
+    for line in log.read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        if entry["kind"] == "validation":
+            yield CurvePoint(
+                update=entry["update"],
+                training_loss=_finite(entry["training_loss"]),
+                loss=_finite(entry["scores"]["loss"]),
+                bleu=entry["scores"]["bleu"],
+            )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def main() -> None:
+    """Exit status: 0 done, 143 stopped, 1 with a message."""
+    order = Order.read(sys.argv[1])
+    try:
+        record = make_run(order.run, order.places, Console(stderr=True, width=100))
+    except (OSError, ValueError) as error:
+        sys.exit(f"{order.run.name}: {error}")
+    sys.exit(STOPPED if record is None else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""Result files: one for each finished run, small enough for a repository. No torch here."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from relakit.analysis.results import ModelAnalysis
+from relakit.reproduce.corpora import Scale
+from relakit.reproduce.runs import Run
+from relakit.writing import write_whole
+
+RECORDS: Final = "reproduction"
+"""The folder of all result files, in the folder of results."""
+SIGNIFICANT_DIGITS: Final = 6
+
+
+class _Part(BaseModel):
+    """Frozen, and strict about what it reads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RunScores(_Part):
+    """What was measured on one split, with the final model."""
+
+    loss: float | None
+    """Negative log-likelihood per target token, in nats; None if it is not finite"""
+    bleu: float | None = None
+    bleu_signature: str | None = None
+
+
+class CurvePoint(_Part):
+    """A validation on the way."""
+
+    update: int
+    training_loss: float | None
+    loss: float | None
+    bleu: float | None = None
+
+
+class TrainingRecord(_Part):
+    """How training went."""
+
+    verdict: Literal["finished", "failed"]
+    reason: str
+    """Why it ended, in words"""
+    updates: int
+    epochs: float
+    seconds: float
+    """Of training alone, on the machine of `RunRecord.machine`, beside other runs"""
+    target_tokens: int
+    parameters: int
+    averaged_checkpoints: int
+    precision: str
+
+
+class RunRecord(_Part):
+    """Everything that is kept of a run. The page is made from these."""
+
+    format: Literal["relakit run"] = "relakit run"
+    version: Literal[1] = 1
+    scale: Scale
+    corpus: str
+    row: str
+    seed: int
+    recipe: dict[str, Any]
+    machine: dict[str, str | None]
+    """Processor, system, versions"""
+    training: TrainingRecord
+    scores: dict[str, RunScores] = Field(default_factory=dict)
+    """By split"""
+    curve: tuple[CurvePoint, ...] = ()
+    attention: ModelAnalysis | None = None
+    """Of the test set: sparsity, null rates, diversity"""
+
+    @property
+    def run(self) -> Run:
+        return Run(scale=self.scale, corpus=self.corpus, row=self.row, seed=self.seed)
+
+    @property
+    def test(self) -> RunScores | None:
+        """The scores of the test set, if the run got that far."""
+        return self.scores.get("test")
+
+    @property
+    def bleu(self) -> float | None:
+        """Of the test set; None for a run that failed."""
+        return None if self.test is None else self.test.bleu
+
+    def write(self, results: Path) -> Path:
+        """Write the run's file, whole or not at all; returns its path."""
+        path = record_path(results, self.run)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rounded = _rounded(self.model_dump(mode="json"))
+        text = type(self).model_validate(rounded).model_dump_json()
+        write_whole(path, f"{text}\n".encode())
+        return path
+
+
+def _rounded(value: Any) -> Any:
+    """Six digits of every number are more than any of them is good for."""
+    if isinstance(value, float):
+        return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return value
+
+
+def record_path(results: Path, run: Run) -> Path:
+    """Where a run's result file is."""
+    return results / RECORDS / f"{run.name}.json"
+
+
+def read_record(path: Path) -> RunRecord:
+    """Read a result file.
+
+    Raises:
+        ValueError: the file, and why it is not one.
+    """
+    try:
+        return RunRecord.model_validate_json(path.read_text(encoding="utf-8"))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        raise ValueError(
+            f"{path} is not a result of relakit reproduce: {where}: {first['msg']}; remove it to "
+            "have the run made again"
+        ) from None
+
+
+def read_records(results: Path) -> "Records":
+    """All result files in a folder of results."""
+    paths = sorted((results / RECORDS).glob("*/*/*.json"))
+    return Records(read_record(path) for path in paths)
+
+
+class Records(Mapping[Run, RunRecord]):
+    """Result files by run."""
+
+    def __init__(self, records: Iterable[RunRecord]) -> None:
+        self._by_run = {record.run: record for record in records}
+
+    def __getitem__(self, run: Run) -> RunRecord:
+        return self._by_run[run]
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._by_run)
+
+    def __len__(self) -> int:
+        return len(self._by_run)
+
+    def of(self, scale: Scale, corpus: str, row: str) -> list[RunRecord]:
+        """All seeds of a row, by seed."""
+        runs = sorted(r for r in self if (r.scale, r.corpus, r.row) == (scale, corpus, row))
+        return [self[run] for run in runs]

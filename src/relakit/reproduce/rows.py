@@ -1,0 +1,58 @@
+"""The models of Table 1, by row."""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+BASELINE: Final = "softmax"
+OURS: Final = "rela-g"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A model of the paper's Table 1."""
+
+    number: int
+    """Its ID in the table."""
+    label: str
+    """What the paper calls it."""
+    attention: str
+    """A name in `relakit.ATTENTIONS`."""
+    only: str | None = None
+    """The one kind of attention that it is used for; the others are softmax. None: all three."""
+    minutes_factor: float = 1.0
+    """How much longer it trains than softmax, about; for estimates."""
+
+    def settings(self) -> list[str]:
+        """What a recipe's ``[model]`` gets, as ``--set`` takes it."""
+        if self.only is None:
+            return [f"model.attention={self.attention}"]
+        return [f"model.attention={BASELINE}", f"model.{self.only}_attention={self.attention}"]
+
+
+ROWS: Final = MappingProxyType(
+    {
+        "softmax": Row(number=1, label="Baseline (softmax)", attention="softmax"),
+        "sparsemax": Row(
+            number=2, label="1 + sparsemax", attention="sparsemax", minutes_factor=1.5
+        ),
+        "entmax15": Row(number=3, label="1 + 1.5-entmax", attention="entmax15", minutes_factor=1.5),
+        "relu": Row(number=4, label="1 + ReLU alone", attention="relu"),
+        "relu-rms": Row(number=5, label="4 + RMSNorm", attention="relu-rms"),
+        "rela-i": Row(number=6, label="1 + ReLA-i", attention="rela-i"),
+        "rela-g": Row(number=7, label="1 + ReLA-g", attention="rela-g"),
+        "rela-g-layernorm": Row(number=8, label="7 + LayerNorm", attention="rela-g-layernorm"),
+        "rela-g-gelu": Row(number=9, label="7 + GeLU", attention="rela-g-gelu"),
+        "rela-g-leaky": Row(number=10, label="7 + Leaky ReLU", attention="rela-g-leaky"),
+        "rela-g-encoder": Row(
+            number=11, label="7 + Encoder Attention Only", attention="rela-g", only="encoder"
+        ),
+        "rela-g-decoder": Row(
+            number=12, label="7 + Decoder Attention Only", attention="rela-g", only="decoder"
+        ),
+        "rela-g-cross": Row(
+            number=13, label="7 + Cross Attention Only", attention="rela-g", only="cross"
+        ),
+    }
+)
+"""By the name that result files have."""

@@ -1,0 +1,153 @@
+"""The paper's tables and figures: what each of them needs, at each scale."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from relakit.reproduce.corpora import SCALES, Scale
+from relakit.reproduce.rows import BASELINE, OURS, ROWS
+from relakit.reproduce.runs import Run
+
+SEEDS: Final = 3
+"""Of the rows that a claim rests on."""
+COMPARED: Final = ("softmax", "sparsemax", "entmax15", "rela-g")
+"""The rows of Tables 2, 3, 5 and 6, and of most figures."""
+MAIN_CORPUS: Final[MappingProxyType[Scale, str]] = MappingProxyType(
+    {"tiny": "multi30k-en-de", "deep": "multi30k-en-de", "paper": "wmt14-en-de"}
+)
+"""The corpus of Table 1."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """Rows that are trained on a corpus, each with as many seeds."""
+
+    corpus: str
+    rows: tuple[str, ...]
+    seeds: int = 1
+
+    def runs(self, scale: Scale, seeds: int | None) -> list[Run]:
+        """One run for each row and seed; ``seeds`` replaces the number of this need."""
+        return [
+            Run(scale=scale, corpus=self.corpus, row=row, seed=seed)
+            for row in self.rows
+            for seed in range(1, (self.seeds if seeds is None else seeds) + 1)
+        ]
+
+
+_DEEP_ABLATION: Final = (
+    Need("multi30k-en-de", (BASELINE, OURS), SEEDS),
+    Need("multi30k-en-de", ("sparsemax", "entmax15", "rela-i")),
+    Need("generated", (BASELINE, OURS), SEEDS),
+    Need("generated", ("sparsemax", "entmax15", "rela-i")),
+)
+_DEEP_EUROPARL: Final = (Need("europarl-en-de", (BASELINE, "entmax15", OURS)),)
+
+_ABLATION: Final[dict[Scale, tuple[Need, ...]]] = {
+    "tiny": (Need("multi30k-en-de", tuple(ROWS), SEEDS),),
+    "deep": _DEEP_ABLATION,
+    "paper": (Need("wmt14-en-de", tuple(ROWS)),),
+}
+_LANGUAGES: Final[dict[Scale, tuple[Need, ...]]] = {
+    "tiny": (
+        Need("multi30k-en-de", COMPARED, SEEDS),
+        *(Need(f"multi30k-{pair}", COMPARED) for pair in ("en-fr", "de-en", "fr-en")),
+    ),
+    "paper": tuple(
+        Need(name, COMPARED)
+        for name in ("wmt14-en-fr", "wmt18-en-fi", "wmt18-zh-en", "wmt16-ro-en")
+    ),
+}
+_ANALYSIS: Final[dict[Scale, tuple[Need, ...]]] = {
+    "tiny": (Need("multi30k-en-de", COMPARED, SEEDS),),
+    "deep": (*_DEEP_ABLATION, *_DEEP_EUROPARL),
+    "paper": (Need("wmt14-en-de", COMPARED, SEEDS),),
+}
+_OURS: Final[dict[Scale, tuple[Need, ...]]] = {
+    "tiny": (Need("multi30k-en-de", (OURS,), SEEDS),),
+    "deep": (
+        Need("multi30k-en-de", (OURS,), SEEDS),
+        Need("generated", (OURS,), SEEDS),
+        Need("europarl-en-de", (OURS,)),
+    ),
+    "paper": (Need("wmt14-en-de", (OURS,), SEEDS),),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A table or a figure."""
+
+    name: str
+    title: str
+    needs: MappingProxyType[Scale, tuple[Need, ...]]
+    """By scale; at other scales it is not made."""
+    benchmark: bool = False
+    """It is about speed, and made from the benchmarks' results."""
+
+    def runs(self, scale: Scale, seeds: int | None = None) -> list[Run]:
+        """The runs it needs."""
+        return [run for need in self.needs.get(scale, ()) for run in need.runs(scale, seeds)]
+
+
+def _study(
+    name: str,
+    title: str,
+    needs: dict[Scale, tuple[Need, ...]] | None = None,
+    *,
+    benchmark: bool = False,
+) -> Study:
+    return Study(name=name, title=title, needs=MappingProxyType(needs or {}), benchmark=benchmark)
+
+
+STUDIES: Final = MappingProxyType(
+    {
+        study.name: study
+        for study in (
+            _study("table1", "Ablation of ReLA", _ABLATION),
+            _study("table2", "Parameters, training and decoding speed", benchmark=True),
+            _study("table3", "More language pairs", _LANGUAGES),
+            _study("table4", "FLOPs by formula"),
+            _study("table5", "Alignment error rates", _ANALYSIS),
+            _study("table6", "Head diversity", _ANALYSIS),
+            _study("figure2", "Decoding speed by source length", benchmark=True),
+            _study("figure3", "Sparsity by layer", _ANALYSIS),
+            _study("figure4", "Alignment error rate by layer", _ANALYSIS),
+            _study("figure5", "Head diversity by layer", _ANALYSIS),
+            _study("figure6", "Null rate by layer, with shuffled targets", _OURS),
+            _study("figure7", "Heads that specialise", _OURS),
+            _study("figure8", "Null attention, examples", _OURS),
+            _study("figure9", "Null attention in sentences of several clauses", _OURS),
+            _study("figure10", "Null attention of good and bad pairs", _OURS),
+        )
+    }
+)
+"""By name; "claims" and "all" stand for all of them."""
+GROUPS: Final = ("claims", "all")
+NAMES: Final = (*STUDIES, *GROUPS)
+
+
+def chosen_studies(names: Sequence[str]) -> list[Study]:
+    """The studies of these names, each once.
+
+    Raises:
+        ValueError: a name that does not exist.
+    """
+    for name in names:
+        if name not in NAMES:
+            raise ValueError(f"there is no {name!r} to reproduce; choose from {', '.join(NAMES)}")
+    if any(name in GROUPS for name in names):
+        return list(STUDIES.values())
+    return [STUDIES[name] for name in STUDIES if name in names]
+
+
+def runs_of(studies: Iterable[Study], scale: Scale, seeds: int | None = None) -> list[Run]:
+    """All runs that studies need, each once: first seeds first, so that every table fills soon."""
+    runs = {run: None for study in studies for run in study.runs(scale, seeds)}
+    return sorted(runs, key=lambda run: run.seed)
+
+
+def scales_of(study: Study) -> tuple[Scale, ...]:
+    """The scales that a study is made at."""
+    return tuple(scale for scale in SCALES if scale in study.needs)
