@@ -1,0 +1,114 @@
+"""What a claim of the paper is, and how a verdict comes about.
+
+A verdict follows from an interval, never from a mean alone: over seeds by Welch's t test, or over
+sentences where a claim is about one model. An interval on the claim's side says "holds", one on the
+other side "does not hold"; anything else is "not decidable".
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from relakit.reproduce.evidence import Evidence, Measure, Setting
+from relakit.reproduce.statistics import Difference, difference
+
+Verdict: TypeAlias = Literal["holds", "does not hold", "not decidable"]
+Judge: TypeAlias = Callable[[Difference], Verdict]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was measured about a claim in one setting."""
+
+    setting: str
+    measured: str
+    n: int
+    """Runs of the model that the claim is about"""
+    verdict: Verdict
+
+
+Find: TypeAlias = Callable[[Evidence], list[Finding]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper that can be wrong."""
+
+    text: str
+    paper: str
+    """The numbers it rests on there"""
+    find: Find
+    """One finding for each setting in which it was measured"""
+
+
+def higher(found: Difference) -> Verdict:
+    """The first number should be above the second."""
+    if found.low > 0:
+        return "holds"
+    return "does not hold" if found.high <= 0 else "not decidable"
+
+
+def lower(found: Difference) -> Verdict:
+    """The first number should be below the second."""
+    return higher(found.negated())
+
+
+def at_most_below(margin: float) -> Judge:
+    """The first number may be below the second, but not by more than that."""
+
+    def judge(found: Difference) -> Verdict:
+        if found.low >= -margin:
+            return "holds"
+        return "does not hold" if found.high < -margin else "not decidable"
+
+    return judge
+
+
+def within(margin: float) -> Judge:
+    """The two numbers should not differ by more than that."""
+
+    def judge(found: Difference) -> Verdict:
+        if -margin <= found.low and found.high <= margin:
+            return "holds"
+        outside = found.low > margin or found.high < -margin
+        return "does not hold" if outside else "not decidable"
+
+    return judge
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two rows, compared by one number in every setting that has both."""
+
+    first: str
+    second: str
+    measure: Measure
+    judge: Judge
+    unit: str
+    digits: int = 1
+    factor: float = 1.0
+    """On the numbers that are shown: 100 for percent"""
+
+    def __call__(self, evidence: Evidence) -> list[Finding]:
+        found = [self._finding(evidence, setting) for setting in evidence.settings()]
+        return [finding for finding in found if finding is not None]
+
+    def _finding(self, evidence: Evidence, setting: Setting) -> Finding | None:
+        first = evidence.seeds(setting, self.first, self.measure)
+        second = evidence.seeds(setting, self.second, self.measure)
+        if first is None or second is None:
+            return None
+        gap = difference(first.values, second.values)
+        show = [number.times(self.factor).text(self.digits) for number in (first, second, gap)]
+        measured = f"{show[0]} against {show[1]}: {show[2]} {self.unit}"
+        return Finding(setting.label, measured, first.n, self.judge(gap))
+
+
+NOT_DECIDABLE: Final[Verdict] = "not decidable"
+
+
+def all_of(verdicts: list[Verdict]) -> Verdict:
+    """The verdict of a claim that has several parts."""
+    if "does not hold" in verdicts:
+        return "does not hold"
+    return "holds" if verdicts and all(v == "holds" for v in verdicts) else NOT_DECIDABLE

@@ -1,0 +1,101 @@
+"""Numbers of all seeds of a row, as tables and claims read them from the result files."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from relakit.analysis.results import Kind, LayerValues
+from relakit.reproduce.corpora import CORPORA, SCALES, Scale
+from relakit.reproduce.records import Records, RunRecord
+from relakit.reproduce.statistics import Seeds
+
+Measure: TypeAlias = Callable[[RunRecord], float | None]
+"""A number of a run; None where it has none."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where something was measured: a corpus at a scale."""
+
+    scale: Scale
+    corpus: str
+
+    @property
+    def label(self) -> str:
+        """``Multi30k en-de, tiny``"""
+        return f"{CORPORA[self.corpus].label}, {self.scale}"
+
+
+class Evidence:
+    """The result files, asked by setting and row."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+
+    def settings(self) -> list[Setting]:
+        """Where anything was measured, small before large."""
+        found = {(run.scale, run.corpus) for run in self.records}
+        return [
+            Setting(scale, corpus)
+            for scale in SCALES
+            for corpus in CORPORA
+            if (scale, corpus) in found
+        ]
+
+    def runs(self, setting: Setting, row: str) -> list[RunRecord]:
+        return self.records.of(setting.scale, setting.corpus, row)
+
+    def seeds(self, setting: Setting, row: str, measure: Measure) -> Seeds | None:
+        """The number of each seed; None if no run has it."""
+        values = [measure(record) for record in self.runs(setting, row)]
+        known = tuple(value for value in values if value is not None)
+        return Seeds(known) if known else None
+
+    def failed(self, setting: Setting, row: str) -> int:
+        """How many runs of a row failed."""
+        return sum(r.training.verdict == "failed" for r in self.runs(setting, row))
+
+
+def bleu(record: RunRecord) -> float | None:
+    """Of the test set."""
+    return record.bleu
+
+
+def mean_sparsity(kind: Kind) -> Measure:
+    """Over layers and heads."""
+
+    def measure(record: RunRecord) -> float | None:
+        return None if record.attention is None else _mean(record.attention.kind(kind).sparsity)
+
+    return measure
+
+
+def mean_null_rate(kind: Kind) -> Measure:
+    """Over layers and heads."""
+
+    def measure(record: RunRecord) -> float | None:
+        return None if record.attention is None else _mean(record.attention.kind(kind).null_rate)
+
+    return measure
+
+
+def mean_diversity(kind: Kind, temperature: str) -> Measure:
+    """Over layers."""
+
+    def measure(record: RunRecord) -> float | None:
+        if record.attention is None:
+            return None
+        layers = record.attention.kind(kind).diversity.get(temperature)
+        return None if layers is None else _mean([layers])
+
+    return measure
+
+
+def layer_means(values: Sequence[LayerValues]) -> list[float | None]:
+    """Of each layer: the mean over its heads."""
+    return [_mean([layer]) for layer in values]
+
+
+def _mean(values: Sequence[LayerValues]) -> float | None:
+    known = [value for layer in values for value in layer if value is not None]
+    return sum(known) / len(known) if known else None
