@@ -42,6 +42,7 @@ from relakit.analysis.links import (
 )
 from relakit.analysis.null_by_class import query_classes
 from relakit.analysis.pair_links import PairLinks
+from relakit.analysis.pair_scores import PairScores
 from relakit.analysis.pairs import (
     AnalysisPair,
     PairFiles,
@@ -49,6 +50,7 @@ from relakit.analysis.pairs import (
     read_analysis_pairs,
     tag_pair,
 )
+from relakit.analysis.ranking import ChosenHead, QualityRanking, RankingAreas, rank_quality
 from relakit.analysis.results import (
     AlignmentResult,
     AlignmentSettings,
@@ -57,6 +59,8 @@ from relakit.analysis.results import (
     ModelAnalysis,
     SentenceView,
 )
+from relakit.analysis.roc import auc, auc_estimate
+from relakit.analysis.scoring_pass import score_pairs
 from relakit.analysis.sparsity import layer_null_rate, null_rate, sparsity_rate
 from relakit.analysis.tags import read_tags, tag_words, token_class
 from relakit.analysis.word_map import NO_WORD, split_words, word_weights, words_of_tokens
@@ -75,6 +79,7 @@ __all__ = [
     "AttentionBatch",
     "AttentionScores",
     "BootstrapSettings",
+    "ChosenHead",
     "CrossAttention",
     "EndWeight",
     "Estimate",
@@ -83,6 +88,9 @@ __all__ = [
     "ModelAnalysis",
     "PairFiles",
     "PairLinks",
+    "PairScores",
+    "QualityRanking",
+    "RankingAreas",
     "Reading",
     "ReadingEstimates",
     "SentenceView",
@@ -90,6 +98,8 @@ __all__ = [
     "analyze_model",
     "analyze_models",
     "attention_batches",
+    "auc",
+    "auc_estimate",
     "best_source_words",
     "bootstrap_alignment",
     "capture_cross_attention",
@@ -106,11 +116,13 @@ __all__ = [
     "null_rate",
     "parse_pharaoh",
     "query_classes",
+    "rank_quality",
     "read_analysis_pairs",
     "read_gold",
     "read_pharaoh",
     "read_tags",
     "rela_g_flops",
+    "score_pairs",
     "softmax_flops",
     "sparsity_rate",
     "split_words",
