@@ -75,6 +75,35 @@ def test_against_single_pairs(make_model: ModelMaker, attention: str, batch_toke
     assert sorted(true) == sorted(shuffled) == list(range(11))
 
 
+def test_losses_of_true_and_wrong_sources(make_model: ModelMaker) -> None:
+    model, pairs = make_model("rela-g"), random_pairs(6)
+    others = wrong_sources(6, (3, 0))
+    seen = []
+    for batch in attention_batches(model, pairs, kinds=("cross",), shuffle_seed=3, losses=True):
+        for index, loss in zip(batch.indices, batch.losses.tolist(), strict=True):
+            source, target = (
+                pairs[others[index] if batch.is_shuffled else index][0],
+                pairs[index][1],
+            )
+            with torch.no_grad():
+                states = model(torch.tensor([[*source, END]]), torch.tensor([[BEGIN, *target]]))
+                log_probabilities = model.logits(states)[0].double().log_softmax(-1)
+            steps = enumerate([*target, END])
+            expected = -sum(float(log_probabilities[step, token]) for step, token in steps)
+            assert loss == pytest.approx(expected, rel=1e-4)
+            seen.append((batch.is_shuffled, index))
+    assert len(set(seen)) == 12
+
+
+def test_without_losses_there_are_no_logits(
+    make_model: ModelMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make_model("rela-g")
+    monkeypatch.delattr(Transformer, "logits")
+    (batch,) = attention_batches(model, random_pairs(5))
+    assert batch.losses is None
+
+
 def test_the_encoder_runs_once(make_model: ModelMaker) -> None:
     model = make_model("rela-g")
     runs = []

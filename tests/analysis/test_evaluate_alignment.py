@@ -17,6 +17,7 @@ from relakit.analysis import (
     alignment_error_rate,
     analyze,
     capture_cross_attention,
+    count_pair_links,
     evaluate_alignment,
     generated_gold_pair,
     split_words,
@@ -113,6 +114,27 @@ def test_against_links_made_pair_by_pair(
             for head in range(3):
                 one = [w[layer, head] for w in weights]
                 assert scores.heads[layer][head] == slow_score(tokenizer, pairs, one, reading, end)
+
+
+def test_both_treatments_of_the_end_and_each_pair_in_one_pass(
+    make_model: ModelMaker, tokenizer: Tokenizer
+) -> None:
+    model, pairs = make_model("softmax"), gold_pairs(9)
+    pairs[4] = AnalysisPair.from_texts(pairs[4].source, pairs[4].target)  # no gold links
+    runs: list[str] = []
+    hook = model.encoder.register_forward_hook(lambda *_: runs.append("encoder"))
+    links = count_pair_links(model, tokenizer, iter(pairs))
+    hook.remove()
+    assert runs == ["encoder"]
+    assert list(links) == ["ignored", "competes"]
+    for end, counted in links.items():
+        assert counted.result == evaluate_alignment(model, tokenizer, pairs, end=end)
+        assert counted.indices.tolist() == [0, 1, 2, 3, 5, 6, 7, 8]
+        for place, index in enumerate(counted.indices):
+            (alone,) = count_pair_links(model, tokenizer, [pairs[index]], ends=[end]).values()
+            assert np.array_equal(counted.links[place], alone.links[0])
+            assert counted.sure[place] == len(pairs[index].gold.sure)
+    assert not np.array_equal(links["ignored"].links, links["competes"].links)
 
 
 def test_the_end_of_the_sentence_takes_links_away(

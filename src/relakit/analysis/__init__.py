@@ -1,9 +1,17 @@
 """Numbers about attention: from a model and sentence pairs, or from weights, to results."""
 
 from relakit.analysis.aer import AlignmentScore, AttentionScores, alignment_error_rate
+from relakit.analysis.alignment_bootstrap import (
+    AlignmentEstimates,
+    BootstrapSettings,
+    ReadingEstimates,
+    bootstrap_alignment,
+    compare_alignments,
+)
 from relakit.analysis.analyze import (
     analyze_model,
     analyze_models,
+    count_pair_links,
     evaluate_alignment,
     name_models,
 )
@@ -15,6 +23,7 @@ from relakit.analysis.attention_pass import (
 )
 from relakit.analysis.attention_sinks import end_sink_rate, first_sink_rate
 from relakit.analysis.diversity import head_diversity
+from relakit.analysis.estimate import Estimate
 from relakit.analysis.flops import rela_g_flops, softmax_flops
 from relakit.analysis.gold import (
     GoldAlignment,
@@ -23,8 +32,17 @@ from relakit.analysis.gold import (
     read_gold,
     read_pharaoh,
 )
-from relakit.analysis.links import READINGS, EndWeight, Reading, best_source_words, links_of
+from relakit.analysis.links import (
+    END_WEIGHTS,
+    READINGS,
+    EndWeight,
+    Reading,
+    best_source_words,
+    links_of,
+)
 from relakit.analysis.null_by_class import query_classes
+from relakit.analysis.pair_links import PairLinks
+from relakit.analysis.pair_scores import PairScores
 from relakit.analysis.pairs import (
     AnalysisPair,
     PairFiles,
@@ -32,6 +50,7 @@ from relakit.analysis.pairs import (
     read_analysis_pairs,
     tag_pair,
 )
+from relakit.analysis.ranking import ChosenHead, QualityRanking, RankingAreas, rank_quality
 from relakit.analysis.results import (
     AlignmentResult,
     AlignmentSettings,
@@ -40,13 +59,17 @@ from relakit.analysis.results import (
     ModelAnalysis,
     SentenceView,
 )
+from relakit.analysis.roc import auc, auc_estimate
+from relakit.analysis.scoring_pass import score_pairs
 from relakit.analysis.sparsity import layer_null_rate, null_rate, sparsity_rate
 from relakit.analysis.tags import read_tags, tag_words, token_class
 from relakit.analysis.word_map import NO_WORD, split_words, word_weights, words_of_tokens
 
 __all__ = [
+    "END_WEIGHTS",
     "NO_WORD",
     "READINGS",
+    "AlignmentEstimates",
     "AlignmentResult",
     "AlignmentScore",
     "AlignmentSettings",
@@ -55,20 +78,33 @@ __all__ = [
     "AnalyzedModel",
     "AttentionBatch",
     "AttentionScores",
+    "BootstrapSettings",
+    "ChosenHead",
     "CrossAttention",
     "EndWeight",
+    "Estimate",
     "GoldAlignment",
     "GoldFormatChoice",
     "ModelAnalysis",
     "PairFiles",
+    "PairLinks",
+    "PairScores",
+    "QualityRanking",
+    "RankingAreas",
     "Reading",
+    "ReadingEstimates",
     "SentenceView",
     "alignment_error_rate",
     "analyze_model",
     "analyze_models",
     "attention_batches",
+    "auc",
+    "auc_estimate",
     "best_source_words",
+    "bootstrap_alignment",
     "capture_cross_attention",
+    "compare_alignments",
+    "count_pair_links",
     "end_sink_rate",
     "evaluate_alignment",
     "first_sink_rate",
@@ -80,11 +116,13 @@ __all__ = [
     "null_rate",
     "parse_pharaoh",
     "query_classes",
+    "rank_quality",
     "read_analysis_pairs",
     "read_gold",
     "read_pharaoh",
     "read_tags",
     "rela_g_flops",
+    "score_pairs",
     "softmax_flops",
     "sparsity_rate",
     "split_words",

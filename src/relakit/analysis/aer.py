@@ -147,19 +147,19 @@ def _lowest(scores: Sequence[AlignmentScore]) -> int:
 class LinkCounts:
     """Links of all layers and heads, counted against gold links pair by pair.
 
-    Counts have the shape ``[readings, layers, heads + 1]``; the last head is the layer's average.
+    `links` has the shape ``[3, readings, layers, heads + 1]``: links found, those of them that are
+    sure, and those that are possible. The last head is the layer's average.
     """
 
     def __init__(self, layers: int, heads: int) -> None:
-        shape = (len(READINGS), layers, heads + 1)
-        self.found = np.zeros(shape, dtype=np.int64)
-        self.found_sure = np.zeros(shape, dtype=np.int64)
-        self.found_possible = np.zeros(shape, dtype=np.int64)
+        self.links = np.zeros((3, len(READINGS), layers, heads + 1), dtype=np.int64)
         self.sure = 0
         self.pairs = 0
 
-    def add(self, links: npt.NDArray[np.int64], gold: GoldAlignment, source_words: int) -> None:
-        """Count the links of one pair.
+    def add(
+        self, links: npt.NDArray[np.int64], gold: GoldAlignment, source_words: int
+    ) -> npt.NDArray[np.int64]:
+        """Count the links of one pair, and return what it adds to `links`.
 
         Args:
             links: the source word of each target word, as `links_of_heads` gives it.
@@ -170,25 +170,21 @@ class LinkCounts:
         sure = _matrix(gold.sure, target_words, source_words)
         possible = _matrix(gold.possible, target_words, source_words)
         rows = np.arange(target_words)
-        self.found += (links != NO_WORD).sum(-1)
-        self.found_sure += sure[rows, links].sum(-1)
-        self.found_possible += possible[rows, links].sum(-1)
+        counted: npt.NDArray[np.int64] = np.stack(
+            [links != NO_WORD, sure[rows, links], possible[rows, links]]
+        ).sum(-1)
+        self.links += counted
         self.sure += len(gold.sure)
         self.pairs += 1
+        return counted
 
     def scores(self, reading: Reading) -> AttentionScores:
-        number = READINGS.index(reading)
         layers = [
             [
                 AlignmentScore(found, self.sure, found_sure, found_possible)
                 for found, found_sure, found_possible in zip(*heads, strict=True)
             ]
-            for heads in zip(
-                self.found[number].tolist(),
-                self.found_sure[number].tolist(),
-                self.found_possible[number].tolist(),
-                strict=True,
-            )
+            for heads in zip(*self.links[:, READINGS.index(reading)].tolist(), strict=True)
         ]
         return AttentionScores(
             heads=tuple(tuple(scores[:-1]) for scores in layers),

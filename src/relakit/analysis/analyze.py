@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from relakit.analysis.attention_pass import attention_batches, capture_cross_attention
-from relakit.analysis.links import EndWeight
+from relakit.analysis.links import END_WEIGHTS, EndWeight
 from relakit.analysis.pair_batches import BATCH_TOKENS, EncodedPairs
+from relakit.analysis.pair_links import PairLinks
 from relakit.analysis.pairs import AnalysisPair, Pairs
 from relakit.analysis.results import (
     AlignmentResult,
@@ -186,10 +187,51 @@ def evaluate_alignment(
     Raises:
         ValueError: model and tokenizer do not belong together, or there are no sure links.
     """
-    model.config.check_tokenizer(tokenizer.size)
     totals = AlignmentTotals(model.config, end)
+    _align(model, tokenizer, pairs, [totals], batch_tokens)
+    return totals.result()
+
+
+def count_pair_links(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    pairs: Iterable[AnalysisPair],
+    *,
+    ends: Sequence[EndWeight] = END_WEIGHTS,
+    batch_tokens: int = BATCH_TOKENS,
+) -> dict[EndWeight, PairLinks]:
+    """What `evaluate_alignment` counts, kept for each pair, so that pairs can be drawn anew.
+
+    All of ``ends`` come from one pass. `bootstrap_alignment` and `compare_alignments` take the
+    counts from here. A pair takes some hundred bytes for each layer.
+
+    Args:
+        model: reads the given target while its attention is recorded.
+        tokenizer: the model's.
+        pairs: those with gold links are aligned.
+        ends: what weight on the source's end-of-sentence token does: one result for each.
+        batch_tokens: as in `evaluate_alignment`.
+
+    Raises:
+        ValueError: model and tokenizer do not belong together, or there are no sure links.
+    """
+    totals = {end: AlignmentTotals(model.config, end, keep_pairs=True) for end in ends}
+    _align(model, tokenizer, pairs, list(totals.values()), batch_tokens)
+    return {end: one.pair_links() for end, one in totals.items()}
+
+
+def _align(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    pairs: Iterable[AnalysisPair],
+    totals: Sequence[AlignmentTotals],
+    batch_tokens: int,
+) -> None:
+    """Add the links of all pairs to each of the totals."""
+    model.config.check_tokenizer(tokenizer.size)
     encoded = EncodedPairs(tokenizer)
     tokens = encoded.read(pairs)
     for attention in capture_cross_attention(model, tokens, batch_tokens=batch_tokens):
-        totals.add(attention.weights, encoded.take(attention.index))
-    return totals.result()
+        pair = encoded.take(attention.index)
+        for one in totals:
+            one.add(attention, pair)

@@ -22,6 +22,7 @@ from relakit.analysis.pair_batches import (
     read_windows,
     wrong_sources,
 )
+from relakit.analysis.sentence_losses import sentence_losses
 from relakit.data.batches import pad_batch
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import ATTENTION_KINDS, AttentionKind, Memory, Transformer
@@ -53,6 +54,9 @@ class AttentionBatch:
     is_shuffled: bool = False
     """Each target has the source of another pair, whose size is in `source_sizes`. There is no
     encoder attention then."""
+    losses: Tensor | None = None
+    """``[pairs]``: the cross-entropy of each target in nats, the sum over its tokens and the end of
+    the sentence, float64; None unless asked for"""
 
     def query_sizes(self, kind: AttentionKind) -> Tensor:
         return self.source_sizes if kind == "encoder" else self.target_sizes
@@ -78,6 +82,7 @@ def attention_batches(
     *,
     kinds: Sequence[AttentionKind] = ATTENTION_KINDS,
     shuffle_seed: int | None = None,
+    losses: bool = False,
     batch_tokens: int = BATCH_TOKENS,
     window: int = WINDOW,
 ) -> Iterator[AttentionBatch]:
@@ -85,7 +90,7 @@ def attention_batches(
 
     Pairs are sorted by length within a window, so that a batch has little padding. Memory depends
     on the window and on the longest pair, not on how many there are. The output projection is
-    left out.
+    left out unless ``losses`` needs it.
 
     Args:
         model: on any device; after every batch it is in the same mode (training or not) as before.
@@ -94,6 +99,7 @@ def attention_batches(
         shuffle_seed: after the batches of a window, give its targets again, each with the source of
             another pair of the window, by a random permutation without fixed point. The encoder
             does not run again. A window of one pair is left out. None: do not do this.
+        losses: give the cross-entropy of each target, too.
         batch_tokens: padded tokens, of the longer side, that are computed at once; the result
             depends on it only by rounding.
         window: pairs that are read before they are computed.
@@ -101,7 +107,7 @@ def attention_batches(
     for name, value in (("batch_tokens", batch_tokens), ("window", window)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
-    return _windows(model, pairs, tuple(kinds), shuffle_seed, batch_tokens, window)
+    return _windows(model, pairs, tuple(kinds), shuffle_seed, losses, batch_tokens, window)
 
 
 @dataclass(frozen=True)
@@ -158,13 +164,14 @@ def _windows(
     pairs: Iterable[TokenPair],
     kinds: tuple[AttentionKind, ...],
     shuffle_seed: int | None,
+    losses: bool,
     batch_tokens: int,
     window: int,
 ) -> Iterator[AttentionBatch]:
     start = 0
     for number, read in enumerate(read_windows(pairs, window)):
         shuffled = shuffle_seed is not None and len(read) > 1
-        runner = _Window(model, read, start, kinds, keep_encoded=shuffled)
+        runner = _Window(model, read, start, kinds, keep_encoded=shuffled, losses=losses)
         for batch in runner.plan(range(len(read)), batch_tokens):
             yield runner.run(batch)
         if shuffle_seed is not None and shuffled:
@@ -185,11 +192,13 @@ class _Window:
         kinds: tuple[AttentionKind, ...],
         *,
         keep_encoded: bool,
+        losses: bool,
     ) -> None:
         self.model = model
         self.pairs = pairs
         self.start = start
         self.kinds = kinds
+        self.losses = losses
         self.sources = [len(source) + 1 for source, _ in pairs]
         self.targets = [len(target) + 1 for _, target in pairs]
         self.device = model.embedding.weight.device
@@ -208,11 +217,12 @@ class _Window:
             patterns = [_MODULES[kind].format("*") for kind in self.kinds]
             with capture(self.model, patterns) as records:
                 memory = self.model.encode(source)
-                self.model.decode(target, memory)
+                states = self.model.decode(target, memory)
             if self.encoded is not None:
                 self.encoded.keep(batch, memory.states)
             layers = {kind: self._recorded(records, kind) for kind in self.kinds}
-        return self._batch(batch, batch, layers)
+            losses = self._losses(batch, states)
+        return self._batch(batch, batch, layers, losses)
 
     def run_shuffled(self, batch: Sequence[int], sources: Sequence[int]) -> AttentionBatch:
         assert self.encoded is not None
@@ -221,15 +231,17 @@ class _Window:
         with _recording(self.model, target.size(1)):
             memory = self.encoded.memory(sources)
             with capture(self.model, [_MODULES[kind].format("*") for kind in kinds]) as records:
-                self.model.decode(target, memory)
+                states = self.model.decode(target, memory)
             layers = {kind: self._recorded(records, kind) for kind in kinds}
-        return self._batch(batch, sources, layers, is_shuffled=True)
+            losses = self._losses(batch, states)
+        return self._batch(batch, sources, layers, losses, is_shuffled=True)
 
     def _batch(
         self,
         batch: Sequence[int],
         sources: Sequence[int],
         layers: Mapping[AttentionKind, Sequence[Tensor]],
+        losses: Tensor | None,
         is_shuffled: bool = False,
     ) -> AttentionBatch:
         return AttentionBatch(
@@ -238,7 +250,13 @@ class _Window:
             target_sizes=torch.tensor([self.targets[index] for index in batch]),
             layers=layers,
             is_shuffled=is_shuffled,
+            losses=losses,
         )
+
+    def _losses(self, batch: Sequence[int], states: Tensor) -> Tensor | None:
+        if not self.losses:
+            return None
+        return sentence_losses(self.model, states, [self.pairs[i][1] for i in batch])
 
     def _tensor(self, sentences: Sequence[Sequence[int]], **ends: int) -> Tensor:
         return torch.from_numpy(pad_batch(sentences, **ends)).to(self.device)

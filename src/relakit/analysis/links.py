@@ -17,6 +17,7 @@ READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
 EndWeight: TypeAlias = Literal["ignored", "competes"]
 """What weight on the source's end-of-sentence token does. It is never a link; if it
 competes, a target word that attends to it more than to any word has no link at all."""
+END_WEIGHTS: Final[tuple[EndWeight, ...]] = get_args(EndWeight)
 
 
 def best_source_words(weights: Floats, end_weights: Floats | None = None) -> npt.NDArray[np.int64]:

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from relakit.analysis.aer import AlignmentScore, AttentionScores, LinkCounts
+from relakit.analysis.estimate import CONFIDENCE
 from relakit.analysis.gold import GoldAlignment
-from relakit.analysis.links import READINGS, EndWeight, Reading
+from relakit.analysis.links import END_WEIGHTS, READINGS, EndWeight, Reading
 from relakit.analysis.word_map import Span
 from relakit.writing import write_whole
 
@@ -53,7 +54,7 @@ class AnalysisSettings(_Result):
     """For the diversity of attention that does not sum to 1"""
     shuffle_seed: int = 1
     """Of the permutation that gives each target another pair's source"""
-    confidence: float = Field(default=0.95, gt=0, lt=1)
+    confidence: float = Field(default=CONFIDENCE, gt=0, lt=1)
     """Level of the confidence intervals"""
 
 
@@ -135,10 +136,8 @@ class AlignmentSettings:
     end: EndWeight = "ignored"
 
     def __post_init__(self) -> None:
-        if self.end not in get_args(EndWeight):
-            raise ValueError(
-                f"end must be one of {', '.join(get_args(EndWeight))}, got {self.end!r}"
-            )
+        if self.end not in END_WEIGHTS:
+            raise ValueError(f"end must be one of {', '.join(END_WEIGHTS)}, got {self.end!r}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from torch import Tensor
 from relakit.analysis.attention_pass import AttentionBatch
 from relakit.analysis.rates import ShareTotal, head_values
 from relakit.analysis.results import Interval, Kind, ShuffledResult
-from relakit.analysis.sparsity import null_queries, null_share
+from relakit.analysis.sparsity import null_counts, null_share
 from relakit.model import ModelConfig
 
 _KINDS: tuple[Kind, ...] = ("decoder", "cross")
@@ -53,11 +53,8 @@ class ShuffledTotals:
 
 def sentence_null_rates(batch: AttentionBatch) -> Tensor:
     """Of each pair's cross-attention, the mean over heads: ``[pairs, layers]``, float64."""
-    valid = batch.valid("cross")
-    layers = [null_queries(weights, valid) for weights in batch.layers["cross"]]
-    null = torch.stack([layer.sum((1, 2)) for layer in layers], dim=1)
-    heads = layers[0].size(1)
-    return null.double() / (heads * batch.target_sizes[:, None])
+    null = null_counts(batch.layers["cross"], batch.valid("cross"))
+    return null.sum(-1).double() / (null.size(-1) * batch.target_sizes[:, None])
 
 
 class MeanTotal:

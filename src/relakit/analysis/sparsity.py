@@ -1,5 +1,8 @@
 """How much of the attention is exactly zero: sparsity and null rates."""
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
 
 from relakit.analysis.rates import Share, by_head
@@ -73,3 +76,13 @@ def null_queries(weights: Tensor, valid: Tensor) -> Tensor:
     Both arguments have the shape ``[..., heads, queries, keys]``, or broadcast to it.
     """
     return valid.any(-1) & ~((weights != 0) & valid).any(-1)
+
+
+def null_counts(layers: Sequence[Tensor], valid: Tensor) -> Tensor:
+    """How many queries of each sentence are null: ``[sentences, layers, heads]``.
+
+    Args:
+        layers: weights ``[sentences, heads, queries, keys]`` of each layer.
+        valid: broadcasts to these.
+    """
+    return torch.stack([null_queries(weights, valid).sum(-1) for weights in layers], dim=1)

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from relakit.analysis.aer import LinkCounts
-from relakit.analysis.attention_pass import AttentionBatch, cross_attention_of
+from relakit.analysis.attention_pass import AttentionBatch, CrossAttention, cross_attention_of
 from relakit.analysis.attention_sinks import end_key_share, first_key_share
 from relakit.analysis.diversity import SUM_TO_ONE, diversity_share
 from relakit.analysis.flops import rela_g_flops, softmax_flops
 from relakit.analysis.links import EndWeight, links_of_heads
 from relakit.analysis.null_by_class import ClassTotals, query_classes
 from relakit.analysis.pair_batches import EncodedPair, EncodedPairs, TokenPair
+from relakit.analysis.pair_links import PairCount, PairLinks
 from relakit.analysis.pairs import AnalysisPair
 from relakit.analysis.rates import ShareTotal, head_values, layer_values
 from relakit.analysis.results import (
@@ -83,35 +83,39 @@ class KindTotals:
 
 
 class AlignmentTotals:
-    """What `AlignmentResult` is made from."""
+    """What `AlignmentResult` is made from; with ``keep_pairs`` also `PairLinks`."""
 
-    def __init__(self, config: ModelConfig, end: EndWeight) -> None:
+    def __init__(self, config: ModelConfig, end: EndWeight, *, keep_pairs: bool = False) -> None:
         self.settings = AlignmentSettings(end=end)
         self.attention = config.attention("cross")
         self.counts = LinkCounts(config.decoder_layers, config.heads)
+        self._keep_pairs = keep_pairs
+        self._kept: list[PairCount] = []
 
-    def add(self, weights: npt.NDArray[np.float32], encoded: EncodedPair) -> None:
-        """Count the links of one pair, of all layers and heads at once, if it has gold links.
-
-        The weights are those of `CrossAttention`.
-        """
+    def add(self, attention: CrossAttention, encoded: EncodedPair) -> None:
+        """Count the links of one pair, of all layers and heads at once, if it has gold links."""
         pair = encoded.pair
         if pair.gold is None:
             return
         links = links_of_heads(
-            weights,
+            attention.weights,
             encoded.source_words,
             encoded.target_words,
             source_count=len(pair.source_words),
             target_count=len(pair.target_words),
             end=self.settings.end,
         )
-        self.counts.add(links, pair.gold, len(pair.source_words))
+        counted = self.counts.add(links, pair.gold, len(pair.source_words))
+        if self._keep_pairs:
+            self._kept.append(PairCount(attention.index, counted, len(pair.gold.sure)))
 
     def result(self) -> AlignmentResult:
         return AlignmentResult.from_counts(
             self.counts, settings=self.settings, attention=self.attention
         )
+
+    def pair_links(self) -> PairLinks:
+        return PairLinks.from_counts(self._kept, result=self.result())
 
 
 class ModelTotals:
@@ -166,7 +170,7 @@ class ModelTotals:
         self.classes.add(batch, [_classes(encoded[index]) for index in batch.indices])
         if any(one.pair.gold is not None for one in encoded.values()):
             for attention in cross_attention_of(batch):
-                self.alignment.add(attention.weights, encoded[attention.index])
+                self.alignment.add(attention, encoded[attention.index])
         for place, index in enumerate(batch.indices):
             if index in self.keep:
                 self.views.append(_view(batch, place, encoded[index]))

@@ -9,16 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from relakit.cli.stage_bar import stage_bar
-from relakit.data.generator_settings import (
-    NOISE_KINDS,
-    SEED,
-    SIZES,
-    NoiseKind,
-    Split,
-    check_shares,
-    known_noise,
-    known_split,
-)
+from relakit.data.generator_settings import SEED, SIZES, Split, known_split
+from relakit.data.noise_draw import NOISE_KINDS, NoiseKind, check_shares, known_noise
 
 if TYPE_CHECKING:
     from relakit.data.generated import GeneratedCounts

@@ -12,7 +12,8 @@ from relakit.data.generated.pairs import (
     join_words,
     word_spans,
 )
-from relakit.data.generator_settings import NOISE_KINDS, SPLITS, NoiseKind, Split
+from relakit.data.generator_settings import SPLITS, Split
+from relakit.data.noise_draw import NOISE_KINDS, NoiseKind
 
 __all__ = [
     "NOISE_KINDS",

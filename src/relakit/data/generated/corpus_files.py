@@ -23,15 +23,14 @@ from typing import Final
 
 from relakit.data.generated.noise import plant_noise
 from relakit.data.generated.pairs import GeneratedPair, generate_pairs
-from relakit.data.generator_settings import SEED, NoiseKind, Split, check_shares, known_split
+from relakit.data.generator_settings import SEED, Split, known_split
+from relakit.data.noise_draw import CLEAN, NoiseKind, check_shares
 from relakit.data.stages import OnStage, ignore_stage
 from relakit.writing import whole_folder
 
 DOCUMENT_NAME: Final = "generated.json"
 FORMAT: Final = "relakit generated corpus"
 VERSION: Final = 1
-CLEAN: Final = "clean"
-"""The label of a pair without noise."""
 _ENDINGS: Final = ("en", "de", "links", "en.tags", "de.tags")
 _STEP: Final = 1000
 """Pairs between two calls of ``on_stage``."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from relakit.data.generated.pairs import PUNCTUATION, GeneratedPair, PlantedNoise
-from relakit.data.generator_settings import NoiseKind, check_shares
-
-# How many of the last clean pairs are kept for shuffled pairs to take their targets from.
-_DONORS: Final = 64
+from relakit.data.noise_draw import (
+    Donor,
+    NoiseKind,
+    Planter,
+    draw_below,
+    draw_kept_words,
+    draw_noise,
+)
 
 # German phrases with their tags; no source has a counterpart for them.
 _INSERTIONS: Final = tuple(
@@ -48,9 +52,7 @@ _FRENCH_ENDINGS: Final = (
 )
 
 
-class _Donor(NamedTuple):
-    line: int
-    pair: GeneratedPair
+_Donors: TypeAlias = Sequence[Donor[GeneratedPair]]
 
 
 def plant_noise(
@@ -62,60 +64,21 @@ def plant_noise(
     not grow with the corpus. A shuffled pair takes the target of an earlier clean pair; as long as
     there is none, one of the other kinds is planted instead, or nothing if there is no other kind.
     """
-    check_shares(shares)
-    return _plant(pairs, {kind: share for kind, share in shares.items() if share}, seed)
+    return draw_noise(pairs, _PLANTERS, shares=shares, seed=seed)
 
 
-def _plant(
-    pairs: Iterable[GeneratedPair], shares: Mapping[NoiseKind, float], seed: int
-) -> Iterator[GeneratedPair]:
-    random = Random(f"relakit noise {seed}")
-    donors: deque[_Donor] = deque(maxlen=_DONORS)
-    total = sum(shares.values())
-    others: dict[NoiseKind, float] = {
-        kind: share for kind, share in shares.items() if kind != "shuffled"
-    }
-    for line, pair in enumerate(pairs, start=1):
-        # Four draws for every pair, whatever is done to it: with larger shares, pairs that were
-        # noisy before stay noisy.
-        is_noisy, kind_draw, first, second = (random.random() for _ in range(4))
-        kind = _choose(shares, kind_draw) if is_noisy < total else None
-        if kind == "shuffled" and not any(donor.pair.target != pair.target for donor in donors):
-            kind = _choose(others, kind_draw) if others else None
-        if kind is None:
-            donors.append(_Donor(line, pair))
-            yield pair
-        else:
-            yield _make_noisy(pair, kind, first, second, donors)
+def _shuffled(pair: GeneratedPair, random: Random, donors: _Donors) -> GeneratedPair | None:
+    others = [donor for donor in donors if donor.pair.target != pair.target]
+    if not others:
+        return None
+    donor = others[draw_below(len(others), random)]
+    label = PlantedNoise("shuffled", f"target of line {donor.line}")
+    return _with_target(pair, label, donor.pair.target, donor.pair.target_tags)
 
 
-def _choose(shares: Mapping[NoiseKind, float], draw: float) -> NoiseKind:
-    """A kind with a probability in proportion to its share; ``draw`` is from 0 to 1."""
-    kinds = list(shares)
-    rest = draw * sum(shares.values())
-    for kind in kinds:
-        rest -= shares[kind]
-        if rest < 0:
-            return kind
-    return kinds[-1]  # where rounding left a little of the rest
-
-
-def _make_noisy(
-    pair: GeneratedPair, kind: NoiseKind, first: float, second: float, donors: deque[_Donor]
-) -> GeneratedPair:
-    if kind == "shuffled":
-        others = [donor for donor in donors if donor.pair.target != pair.target]
-        line, donor = others[int(first * len(others))]
-        label = PlantedNoise(kind, f"target of line {line}")
-        return _with_target(pair, label, donor.target, donor.target_tags)
-    if kind == "copied":
-        label = PlantedNoise(kind, "target is the source")
-        return _with_target(pair, label, pair.source, pair.source_tags)
-    if kind == "language":
-        return _in_french(pair, first, second)
-    if kind == "truncated":
-        return _truncated(pair, first)
-    return _with_insertion(pair, first, second)
+def _copied(pair: GeneratedPair, random: Random, donors: _Donors) -> GeneratedPair:
+    label = PlantedNoise("copied", "target is the source")
+    return _with_target(pair, label, pair.source, pair.source_tags)
 
 
 def _with_target(
@@ -124,9 +87,8 @@ def _with_target(
     return replace(pair, target=target, target_tags=tags, links=(), noise=label)
 
 
-def _truncated(pair: GeneratedPair, first: float) -> GeneratedPair:
-    """Keeps between a fifth and seven tenths of the target, at least one word."""
-    kept = max(1, int(len(pair.target) * (0.2 + 0.5 * first)))
+def _truncated(pair: GeneratedPair, random: Random, donors: _Donors) -> GeneratedPair:
+    kept = draw_kept_words(len(pair.target), random)
     return replace(
         pair,
         target=pair.target[:kept],
@@ -136,10 +98,10 @@ def _truncated(pair: GeneratedPair, first: float) -> GeneratedPair:
     )
 
 
-def _with_insertion(pair: GeneratedPair, first: float, second: float) -> GeneratedPair:
+def _inserted(pair: GeneratedPair, random: Random, donors: _Donors) -> GeneratedPair:
     """A phrase after any word but the last, which is the final mark."""
-    words, tags = _INSERTIONS[int(first * len(_INSERTIONS))]
-    place = 1 + int(second * (len(pair.target) - 1))
+    words, tags = _INSERTIONS[draw_below(len(_INSERTIONS), random)]
+    place = 1 + draw_below(len(pair.target) - 1, random)
     size = len(words)
     return replace(
         pair,
@@ -150,18 +112,21 @@ def _with_insertion(pair: GeneratedPair, first: float, second: float) -> Generat
     )
 
 
-def _in_french(pair: GeneratedPair, first: float, second: float) -> GeneratedPair:
-    subjects, predicates = len(_FRENCH_SUBJECTS), len(_FRENCH_PREDICATES)
-    subject, predicate = divmod(int(first * subjects * predicates), predicates)
-    text = " ".join(
-        (
-            _FRENCH_SUBJECTS[subject],
-            _FRENCH_PREDICATES[predicate],
-            _FRENCH_ENDINGS[int(second * len(_FRENCH_ENDINGS))],
-            ".",
-        )
-    )
+def _in_french(pair: GeneratedPair, random: Random, donors: _Donors) -> GeneratedPair:
+    parts = (_FRENCH_SUBJECTS, _FRENCH_PREDICATES, _FRENCH_ENDINGS)
+    text = " ".join((*(part[draw_below(len(part), random)] for part in parts), "."))
     words = tuple(text.split())
     # X is the universal tag of foreign words.
     tags = tuple("PUNCT" if word in PUNCTUATION else "X" for word in words)
     return _with_target(pair, PlantedNoise("language", "target is French"), words, tags)
+
+
+_PLANTERS: Final[Mapping[NoiseKind, Planter[GeneratedPair]]] = MappingProxyType(
+    {
+        "shuffled": _shuffled,
+        "inserted": _inserted,
+        "truncated": _truncated,
+        "language": _in_french,
+        "copied": _copied,
+    }
+)

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 from relakit.data.generated.phrases import Phrase
 from relakit.data.generated.sentences import SentenceSampler
 from relakit.data.generated.words import Token
-from relakit.data.generator_settings import SEED, NoiseKind, Split, known_split
+from relakit.data.generator_settings import SEED, Split, known_split
+from relakit.data.noise_draw import NoiseKind
 
 PUNCTUATION: Final = frozenset(".,?!")
 

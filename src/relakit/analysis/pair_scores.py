@@ -1,0 +1,45 @@
+"""Scores of sentence pairs that may tell good ones from bad ones. No torch here."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairScores:
+    """What a model says about each sentence pair, in the order of the pairs."""
+
+    null_queries: npt.NDArray[np.int32]
+    """``[pairs, layers, heads]``: queries whose cross-attention weights are all 0"""
+    queries: npt.NDArray[np.int64]
+    """``[pairs]``: the target's tokens and the begin token"""
+    cross_entropy: npt.NDArray[np.float64]
+    """``[pairs]``: nats per target token, the end of the sentence included"""
+    mass: npt.NDArray[np.float64] | None
+    """``[pairs, layers]``: cross-attention weight of a query, the mean over heads and queries; None
+    if weights always sum to 1"""
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def null_rate(self) -> npt.NDArray[np.float64]:
+        """``[pairs, layers, heads]``: share of queries that attend to nothing."""
+        return self.null_queries / self.queries[:, None, None]
+
+    @property
+    def layer_null_rate(self) -> npt.NDArray[np.float64]:
+        """``[pairs, layers]``: the mean over heads."""
+        # Counts are added before they are divided, so that equal rates stay equal.
+        null: npt.NDArray[np.int64] = self.null_queries.sum(2)
+        rate: npt.NDArray[np.float64] = null / (self.null_queries.shape[2] * self.queries[:, None])
+        return rate
+
+    @property
+    def mean_null_rate(self) -> npt.NDArray[np.float64]:
+        """``[pairs]``: the mean over layers and heads."""
+        _, layers, heads = self.null_queries.shape
+        null: npt.NDArray[np.int64] = self.null_queries.sum((1, 2))
+        rate: npt.NDArray[np.float64] = null / (layers * heads * self.queries)
+        return rate

@@ -1,0 +1,162 @@
+"""Do null rates tell good sentence pairs from bad ones? Rankings against labels. No torch here.
+
+The direction is fixed beforehand: a bad pair should have the higher null rate, the higher
+cross-entropy and the lower attention mass. An area below 0.5 says that it is the other way round.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from relakit.analysis.estimate import CONFIDENCE, Estimate
+from relakit.analysis.pair_scores import PairScores
+from relakit.analysis.roc import auc, auc_estimate
+from relakit.data.noise_draw import CLEAN
+
+_Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenHead:
+    """The head that ranks best on some pairs, and how it ranks others. Numbered from 0."""
+
+    layer: int
+    head: int
+    auc_when_chosen: float
+    """On the pairs that it was chosen on"""
+    auc: Estimate
+    """On the others"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingAreas:
+    """Areas under the ROC curve: the chance that a bad pair ranks below a good one."""
+
+    good: int
+    """Pairs"""
+    bad: int
+    null_rate: Estimate
+    """By the null rate, the mean over layers and heads"""
+    layer_null_rate: tuple[Estimate, ...]
+    """By that of each layer, the mean over heads"""
+    best_head: ChosenHead
+    """By that of the one head which ranks other pairs best"""
+    low_mass: tuple[Estimate, ...] | None
+    """By the attention mass of each layer, where low is bad; None if it is always 1"""
+    cross_entropy: Estimate
+    """By the cross-entropy per target token"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualityRanking:
+    """How well a model's scores rank sentence pairs by quality."""
+
+    good_labels: tuple[str, ...]
+    confidence: float
+    chosen_on: int
+    """Good and bad pairs that heads were chosen on; all areas are of the others"""
+    overall: RankingAreas
+    """Good pairs against all bad ones"""
+    by_label: dict[str, RankingAreas]
+    """Good pairs against those of each bad label"""
+
+
+def rank_quality(
+    scores: PairScores,
+    labels: Sequence[str],
+    *,
+    choosing: npt.ArrayLike,
+    good: Collection[str] = (CLEAN,),
+    bad: Collection[str] | None = None,
+    confidence: float = CONFIDENCE,
+) -> QualityRanking:
+    """Rank pairs by what a model says about them, and compare with their labels.
+
+    Args:
+        scores: of `score_pairs`.
+        labels: one for each pair.
+        choosing: for each pair, whether it is for choosing the best head. The areas are computed on
+            the pairs for which it is False.
+        good: labels of good pairs.
+        bad: labels of bad pairs; pairs with still other labels are left out. None: all labels that
+            are not good.
+        confidence: level of the intervals.
+
+    Raises:
+        ValueError: labels that do not fit the scores or each other, or too few pairs of a label.
+    """
+    is_choosing = np.asarray(choosing, dtype=np.bool_)
+    if not len(scores) == len(labels) == len(is_choosing):
+        raise ValueError(
+            f"there must be a label and a choice for each pair, got scores of {len(scores):,} "
+            f"pairs, {len(labels):,} labels and {len(is_choosing):,} choices"
+        )
+    bad_labels = sorted(set(labels) - set(good) if bad is None else bad)
+    both = sorted(set(good) & set(bad_labels))
+    if both:
+        raise ValueError(f"a label must be good or bad, {both[0]!r} is both")
+    named = np.asarray(labels, dtype=np.str_)
+    is_good = np.isin(named, sorted(good))
+    is_bad = {label: named == label for label in bad_labels}
+    _check_counts({"good": is_good, **is_bad}, is_choosing)
+    any_bad = np.logical_or.reduce(list(is_bad.values()))
+
+    def areas(bad_ones: _Mask) -> RankingAreas:
+        return _areas(scores, is_good, bad_ones, is_choosing, confidence)
+
+    return QualityRanking(
+        good_labels=tuple(sorted(good)),
+        confidence=confidence,
+        chosen_on=int(((is_good | any_bad) & is_choosing).sum()),
+        overall=areas(any_bad),
+        by_label={label: areas(mask) for label, mask in is_bad.items()},
+    )
+
+
+def _check_counts(groups: dict[str, _Mask], is_choosing: _Mask) -> None:
+    if len(groups) < 2:
+        raise ValueError("there are no bad pairs: every label is a good one")
+    for name, mask in groups.items():
+        chosen, ranked = int((mask & is_choosing).sum()), int((mask & ~is_choosing).sum())
+        if chosen < 1 or ranked < 2:
+            kind = "good pairs" if name == "good" else f"pairs labelled {name!r}"
+            raise ValueError(
+                f"one of the {kind} at least must be for choosing a head, and two for ranking, got "
+                f"{chosen} and {ranked}"
+            )
+
+
+def _areas(
+    scores: PairScores, good: _Mask, bad: _Mask, is_choosing: _Mask, confidence: float
+) -> RankingAreas:
+    ranked = (good | bad) & ~is_choosing
+    chosen_on = (good | bad) & is_choosing
+
+    def estimate(numbers: npt.NDArray[np.float64]) -> Estimate:
+        return auc_estimate(numbers[ranked], bad[ranked], confidence)
+
+    def estimates(numbers: npt.NDArray[np.float64]) -> tuple[Estimate, ...]:
+        return tuple(estimate(layer) for layer in numbers.T)
+
+    null_rate = scores.null_rate
+    by_head = {
+        (layer, head): auc(null_rate[chosen_on, layer, head], bad[chosen_on])
+        for layer, head in np.ndindex(null_rate.shape[1:])
+    }
+    layer, head = max(by_head, key=by_head.__getitem__)
+    return RankingAreas(
+        good=int((good & ranked).sum()),
+        bad=int((bad & ranked).sum()),
+        null_rate=estimate(scores.mean_null_rate),
+        layer_null_rate=estimates(scores.layer_null_rate),
+        best_head=ChosenHead(
+            layer=layer,
+            head=head,
+            auc_when_chosen=by_head[layer, head],
+            auc=estimate(null_rate[:, layer, head]),
+        ),
+        low_mass=None if scores.mass is None else estimates(-scores.mass),
+        cross_entropy=estimate(scores.cross_entropy),
+    )

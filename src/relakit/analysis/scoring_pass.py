@@ -1,0 +1,111 @@
+"""One pass over sentence pairs: a model's scores of each."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from relakit.analysis.attention_pass import AttentionBatch, attention_batches
+from relakit.analysis.diversity import SUM_TO_ONE
+from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
+from relakit.analysis.pair_scores import PairScores
+from relakit.analysis.sparsity import null_counts
+from relakit.data.tokenizer import Tokenizer
+from relakit.model import Transformer
+
+
+def score_pairs(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    batch_tokens: int = BATCH_TOKENS,
+    window: int = WINDOW,
+    progress: Callable[[int], None] | None = None,
+) -> PairScores:
+    """Force-decode sentence pairs and score each by itself.
+
+    The pairs are read as they are needed, and only the scores are kept. A pair's scores do not
+    depend on the other pairs, but for rounding.
+
+    Args:
+        model: reads the given target while its attention is recorded, without dropout.
+        tokenizer: the model's.
+        pairs: source and target.
+        batch_tokens: padded tokens that are computed at once.
+        window: pairs that are read before they are computed.
+        progress: called now and then with the number of pairs done.
+
+    Raises:
+        ValueError: model and tokenizer do not belong together, there are no pairs, or the model is
+            broken.
+    """
+    model.config.check_tokenizer(tokenizer.size)
+    batches = attention_batches(
+        model,
+        _encoded(tokenizer, pairs),
+        kinds=("cross",),
+        losses=True,
+        batch_tokens=batch_tokens,
+        window=window,
+    )
+    has_mass = model.config.attention_spec("cross").activation not in SUM_TO_ONE
+    parts: list[_Part] = []
+    done = 0
+    for batch in batches:
+        parts.append(_Part.of(batch))
+        done += len(batch.indices)
+        if progress is not None:
+            progress(done)
+    if not parts:
+        raise ValueError("there are no pairs to score")
+    return _in_order(parts, has_mass)
+
+
+def _encoded(tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]]) -> Iterator[TokenPair]:
+    for source, target in pairs:
+        yield tokenizer.encode(source).ids, tokenizer.encode(target).ids
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The scores of one batch."""
+
+    indices: Tensor
+    null: Tensor
+    queries: Tensor
+    cross_entropy: Tensor
+    mass: Tensor
+
+    @classmethod
+    def of(cls, batch: AttentionBatch) -> "_Part":
+        layers, valid = batch.layers["cross"], batch.valid("cross")
+        sizes = batch.target_sizes
+        assert batch.losses is not None
+        weight = [layer.abs().mul(valid).sum((2, 3), dtype=torch.float64) for layer in layers]
+        return cls(
+            indices=torch.tensor(batch.indices),
+            null=null_counts(layers, valid).int(),
+            queries=sizes,
+            cross_entropy=batch.losses / sizes,
+            mass=torch.stack(weight, dim=1).mean(-1) / sizes[:, None],
+        )
+
+
+def _in_order(parts: list[_Part], has_mass: bool) -> PairScores:
+    order = torch.cat([part.indices for part in parts]).argsort()
+    cross_entropy = torch.cat([part.cross_entropy for part in parts])[order]
+    mass = torch.cat([part.mass for part in parts])[order]
+    broken = (~(cross_entropy.isfinite() & mass.isfinite().all(1))).nonzero()
+    if len(broken):
+        raise ValueError(
+            f"attention and cross-entropy must be numbers, got NaN or infinity in pair "
+            f"{int(broken[0]) + 1:,}: the model is broken"
+        )
+    return PairScores(
+        null_queries=torch.cat([part.null for part in parts])[order].numpy(),
+        queries=torch.cat([part.queries for part in parts])[order].numpy(),
+        cross_entropy=cross_entropy.numpy(),
+        mass=mass.numpy() if has_mass else None,
+    )
