@@ -17,6 +17,10 @@ Integers: TypeAlias = npt.NDArray[np.integer]
 
 NO_WORD: Final = -1
 """Stands for a word's number where there is no word."""
+_CLOSING: Final = re.compile(r"[.,;:!?)\]}%»”…]+|'s|n't")
+"""Words that follow the one before them without a space"""
+_OPENING: Final = ("(", "[", "{", "«", "„", "“")
+"""Words that the next one follows without a space"""
 
 
 def split_words(text: str, *, tokenized: bool = False) -> tuple[Span, ...]:
@@ -34,6 +38,23 @@ def split_words(text: str, *, tokenized: bool = False) -> tuple[Span, ...]:
     if tokenized:
         return tuple(chunks)
     return tuple(word for start, end in chunks for word in _detached(text, start, end))
+
+
+def join_words(words: Sequence[str]) -> tuple[str, tuple[Span, ...]]:
+    """A sentence of these words as one would write it, and where the words are in it.
+
+    For texts whose words all have spaces around them, and models that were trained on ordinary
+    text: marks that close go with the word before them, marks that open with the one after.
+    """
+    text, spans = "", []
+    is_after_opening = True
+    for word in words:
+        if not (is_after_opening or _CLOSING.fullmatch(word)):
+            text += " "
+        spans.append((len(text), len(text) + len(word)))
+        text += word
+        is_after_opening = word in _OPENING
+    return text, tuple(spans)
 
 
 def _detached(text: str, start: int, end: int) -> Iterator[Span]:

@@ -1,33 +1,141 @@
 """What is measured of a trained model, besides its translations."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-from relakit.analysis import AnalysisPair, analyze_model, generated_gold_pair
-from relakit.data.generated import Split, generate_pairs
-from relakit.data.parallel_files import read_pairs
-from relakit.data.text_folder import find_splits
+import numpy as np
+import numpy.typing as npt
+
+from relakit.analysis import (
+    AnalysisPair,
+    QualityRanking,
+    analyze_model,
+    bootstrap_alignment,
+    count_pair_links,
+    rank_quality,
+    score_pairs,
+)
+from relakit.data.generated import Split
+from relakit.data.labelled_pairs import LabelledPair, read_labelled_pairs
+from relakit.data.noise_draw import CLEAN
+from relakit.data.planted_noise import plant_text_noise
 from relakit.decode.translator import Translator
+from relakit.reproduce.gold_sets import RWTH, rwth_pairs, silver_pairs, why_no_silver
 from relakit.reproduce.places import Places
-from relakit.reproduce.records import RunRecord
+from relakit.reproduce.records import AlignmentStudy, RunRecord
+from relakit.reproduce.runs import Run
+from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe import Recipe
 from relakit.train.run_folder import MODEL
 
+NOISE_SEED: Final = 1
+PARACRAWL: Final = Path("paracrawl-labels") / "v3.en-de.tsv.gz"
+"""Pairs with labels by people, under the data."""
+GOOD, BAD = ("V",), ("A", "L")
+"""Their labels for valid pairs, and for misaligned ones and those in a wrong language."""
+GENERATED_GOLD, SILVER, RWTH_GOLD = "generated", "eflomal", "RWTH"
+PLANTED, PEOPLE = "planted noise", "ParaCrawl labels"
+
+
+def wanted_analyses(run: Run, data: Path) -> list[str]:
+    """What is analyzed of a finished run, as far as this machine has what it takes."""
+    wanted = ["attention", PLANTED]
+    if run.corpus == "generated":
+        wanted.append(GENERATED_GOLD)
+    if run.corpus.startswith("multi30k") and why_no_silver() is None:
+        wanted.append(SILVER)
+    if run.corpus == "europarl-en-de":
+        wanted += [RWTH_GOLD] if (data / RWTH).is_dir() else []
+        wanted += [PEOPLE] if (data / PARACRAWL).is_file() else []
+    return wanted
+
+
+def missing_analyses(record: RunRecord, data: Path) -> list[str]:
+    """What of it is not there yet."""
+    if record.training.verdict != "finished":
+        return []
+    there = {*record.alignments, *record.rankings}
+    if record.attention is not None:
+        there.add("attention")
+    return [name for name in wanted_analyses(record.run, data) if name not in there]
+
 
 def analyze_run(record: RunRecord, recipe: Recipe, folder: Path, places: Places) -> RunRecord:
-    """The record with all numbers of the model in the run's folder."""
-    translator = Translator.load(folder / MODEL)
-    pairs = split_pairs(recipe, "test")
-    analysis, _ = analyze_model(translator.model, translator.tokenizer, pairs, name=record.run.name)
-    return record.model_copy(update={"attention": analysis})
+    """The record with all numbers of the model in the run's folder that it did not have yet."""
+    return _Analyst(record, recipe, folder, places).run()
 
 
-def split_pairs(recipe: Recipe, split: Split) -> list[AnalysisPair]:
-    """The pairs of a split, as text; those of the generated corpus with gold links and tags."""
-    data = recipe.data
-    if data.generated is not None:
-        count: int = getattr(data.generated, split)
-        pairs = generate_pairs(count, seed=data.generated.seed, split=split)
-        return [generated_gold_pair(pair) for pair in pairs]
-    assert data.folder is not None
-    files = find_splits(data.folder, data.source, data.target)[split]
-    return [AnalysisPair.from_texts(*texts) for texts in read_pairs(files)]
+class _Analyst:
+    """Measures one model."""
+
+    def __init__(self, record: RunRecord, recipe: Recipe, folder: Path, places: Places) -> None:
+        self._record = record
+        self._recipe = recipe
+        self._places = places
+        self._translator = Translator.load(folder / MODEL)
+
+    def run(self) -> RunRecord:
+        record = self._record
+        wanted = missing_analyses(record, self._places.data)
+        attention = record.attention
+        alignments, rankings = dict(record.alignments), dict(record.rankings)
+        if "attention" in wanted:
+            model, tokenizer = self._translator.model, self._translator.tokenizer
+            pairs = split_pairs(self._recipe, "test")
+            attention, _ = analyze_model(model, tokenizer, pairs, name=record.run.name)
+        for name in (GENERATED_GOLD, SILVER, RWTH_GOLD):
+            if name in wanted:
+                alignments[name] = self._align(self._gold_pairs(name))
+        if PLANTED in wanted:
+            rankings[PLANTED] = self._rank_planted()
+        if PEOPLE in wanted:
+            rankings[PEOPLE] = self._rank_labelled()
+        return record.model_copy(
+            update={"attention": attention, "alignments": alignments, "rankings": rankings}
+        )
+
+    def _gold_pairs(self, name: str) -> list[AnalysisPair]:
+        corpus = self._record.run.about_corpus
+        if name == RWTH_GOLD:
+            return rwth_pairs(self._places.data, corpus)
+        if name == SILVER:
+            cache = self._places.runs / "silver" / corpus.name
+            return silver_pairs(self._recipe, cache)
+        return split_pairs(self._recipe, "test")
+
+    def _align(self, pairs: Sequence[AnalysisPair]) -> AlignmentStudy:
+        links = count_pair_links(self._translator.model, self._translator.tokenizer, pairs)
+        return AlignmentStudy(
+            result=links["ignored"].result,
+            estimates={end: bootstrap_alignment(one) for end, one in links.items()},
+        )
+
+    def _rank_planted(self) -> QualityRanking:
+        """The test set with planted noise; heads are chosen on the validation set with noise."""
+        parts = []
+        splits: tuple[Split, ...] = ("valid", "test")
+        for split in splits:
+            texts = [(pair.source, pair.target) for pair in split_pairs(self._recipe, split)]
+            parts.append(list(plant_text_noise(texts, seed=NOISE_SEED)))
+        choosing = np.arange(sum(map(len, parts))) < len(parts[0])
+        return self._rank([*parts[0], *parts[1]], choosing)
+
+    def _rank_labelled(self) -> QualityRanking:
+        """Pairs with labels by people; heads are chosen on every other pair."""
+        pairs = list(read_labelled_pairs(self._places.data / PARACRAWL))
+        choosing = np.arange(len(pairs)) % 2 == 0
+        return self._rank(pairs, choosing, good=GOOD, bad=BAD)
+
+    def _rank(
+        self,
+        pairs: Sequence[LabelledPair],
+        choosing: npt.NDArray[np.bool_],
+        *,
+        good: Sequence[str] = (CLEAN,),
+        bad: Sequence[str] | None = None,
+    ) -> QualityRanking:
+        model, tokenizer = self._translator.model, self._translator.tokenizer
+        scores = score_pairs(model, tokenizer, [pair.texts for pair in pairs])
+        labels = [pair.label for pair in pairs]
+        return rank_quality(scores, labels, choosing=choosing, good=good, bad=bad)

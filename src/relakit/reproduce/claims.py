@@ -7,7 +7,7 @@ other side "does not hold"; anything else is "not decidable".
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from relakit.reproduce.evidence import Evidence, Measure, Setting
 from relakit.reproduce.statistics import Difference, difference
@@ -104,11 +104,15 @@ class Comparison:
         return Finding(setting.label, measured, first.n, self.judge(gap))
 
 
-NOT_DECIDABLE: Final[Verdict] = "not decidable"
-
-
 def all_of(verdicts: list[Verdict]) -> Verdict:
     """The verdict of a claim that has several parts."""
     if "does not hold" in verdicts:
         return "does not hold"
-    return "holds" if verdicts and all(v == "holds" for v in verdicts) else NOT_DECIDABLE
+    return "holds" if verdicts and all(v == "holds" for v in verdicts) else "not decidable"
+
+
+def by_count(having: int, runs: int) -> Verdict:
+    """Of a claim that each run bears out or not."""
+    if having == runs:
+        return "holds"
+    return "not decidable" if having else "does not hold"

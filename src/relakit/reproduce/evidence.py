@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from relakit.analysis.results import Kind, LayerValues
@@ -29,8 +30,10 @@ class Setting:
 class Evidence:
     """The result files, asked by setting and row."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, results: Path) -> None:
         self.records = records
+        self.results = results
+        """The folder that they are in, with those of benchmarks"""
 
     def settings(self) -> list[Setting]:
         """Where anything was measured, small before large."""

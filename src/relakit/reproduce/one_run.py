@@ -16,9 +16,9 @@ from typing import Any, Final
 from rich.console import Console
 
 from relakit.bench.machine import describe_machine
-from relakit.reproduce.analyses import analyze_run
+from relakit.reproduce.analyses import analyze_run, missing_analyses
 from relakit.reproduce.places import Places
-from relakit.reproduce.plan import is_current, missing_analyses
+from relakit.reproduce.plan import is_current
 from relakit.reproduce.records import (
     CurvePoint,
     RunRecord,
@@ -78,7 +78,7 @@ def make_run(run: Run, places: Places, console: Console | None = None) -> RunRec
                 return None
             # Before it is analyzed: hours of training must not depend on that.
             record.write(places.results)
-        if missing_analyses(record):
+        if missing_analyses(record, places.data):
             record = analyze_run(record, recipe, folder, places)
             record.write(places.results)
     return record

@@ -1,8 +1,171 @@
 """`results/README.md`: every table beside the paper's, made from the result files alone."""
 
 from pathlib import Path
+from typing import Final
+
+from relakit.analysis.results import KINDS
+from relakit.reproduce import tables
+from relakit.reproduce.analyses import PEOPLE, PLANTED
+from relakit.reproduce.attention_claims import ATTENTION_CLAIMS
+from relakit.reproduce.claims import Claim, Finding
+from relakit.reproduce.evidence import Evidence, layer_means
+from relakit.reproduce.markdown import table
+from relakit.reproduce.ranking_claims import RANKING_CLAIMS
+from relakit.reproduce.records import RECORDS, Records, read_records
+from relakit.reproduce.rows import OURS
+from relakit.reproduce.speed import SPEED_CLAIMS
+from relakit.reproduce.statistics import Seeds
+from relakit.reproduce.translation_claims import TRANSLATION_CLAIMS
+from relakit.writing import write_whole
+
+PAGE: Final = "README.md"
+CLAIMS: Final = (*TRANSLATION_CLAIMS, *SPEED_CLAIMS, *ATTENTION_CLAIMS, *RANKING_CLAIMS)
+
+_INTRODUCTION: Final = """\
+# Results
+
+This page is made by `relakit reproduce` from the files in this folder; do not edit it. The files in
+[`reproduction/`]({records}) hold one training run each: settings, seed, versions, processor, scores
+with their signatures, the training curve, and all numbers about its attention. What is trained at
+each scale, what differs from the paper, and how to run it again:
+[docs/reproduction.md](../docs/reproduction.md).
+
+Numbers after ± are standard deviations over seeds, n is the number of seeds, intervals are at 95%.
+BLEU is detokenised, cased, by sacreBLEU.
+"""
 
 
 def write_page(results: Path) -> Path:
     """Write the page of a folder of results; returns its path."""
-    return results / "README.md"
+    path = results / PAGE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, make_page(read_records(results), results).encode())
+    return path
+
+
+def make_page(records: Records, results: Path) -> str:
+    """The page about these records and the benchmarks in the folder of results."""
+    evidence = Evidence(records, results)
+    parts = [
+        _INTRODUCTION.format(records=f"{RECORDS}/"),
+        _claims_part(evidence),
+        _part("Table 1: ablation (BLEU)", tables.table_1(evidence)),
+        _part("Table 2: speed relative to softmax", tables.table_2(evidence), _SPEED_NOTE),
+        _part("Figure 2: decoding speed by source length", tables.figure_2(evidence), _SPEED_NOTE),
+        _part("Table 3: more language pairs (BLEU)", tables.table_3(evidence)),
+        _part("Table 4: FLOPs by formula", tables.table_4()),
+        _alignment_part(evidence),
+        _part("Table 6: head diversity, encoder / decoder / cross", tables.table_6(evidence)),
+        _layers_part(evidence),
+        _ranking_part(evidence),
+        _runs_part(evidence),
+    ]
+    return "\n".join(part for part in parts if part).rstrip() + "\n"
+
+
+_SPEED_NOTE: Final = (
+    "relakit in float32 on a CPU, medians of ratios within rounds, with quartiles. From "
+    "[benchmarks/](benchmarks/); [docs/benchmarks.md](../docs/benchmarks.md) has the commands."
+)
+
+
+def _part(title: str, content: str | None, note: str = "") -> str:
+    if content is None:
+        return f"## {title}\n\nNot measured yet.\n"
+    return f"## {title}\n\n" + (f"{note}\n\n" if note else "") + f"{content}\n"
+
+
+def _claims_part(evidence: Evidence) -> str:
+    counted: dict[str, int] = {"holds": 0, "does not hold": 0, "not decidable": 0}
+    rows = []
+    for claim in CLAIMS:
+        findings = claim.find(evidence)
+        for number, finding in enumerate(findings):
+            counted[finding.verdict] += 1
+            rows.append(_claim_row(claim, finding, is_first=number == 0))
+        if not findings:
+            rows.append([claim.text, claim.paper, "", "not measured yet", "", ""])
+    headings = ["claim", "paper", "where", "measured here", "n", "verdict"]
+    counts = ", ".join(f"{count} times “{verdict}”" for verdict, count in counted.items())
+    note = (
+        "A verdict follows from an interval, not from a mean: over seeds by Welch's t test, or "
+        "over sentences of one model. If the interval reaches to both sides, it is not decidable. "
+        f"Over all settings: {counts}."
+    )
+    return f"## Claims\n\n{note}\n\n{table(headings, rows, left=len(headings))}\n"
+
+
+def _claim_row(claim: Claim, finding: Finding, *, is_first: bool) -> list[str]:
+    return [
+        claim.text if is_first else "",
+        claim.paper if is_first else "",
+        finding.setting,
+        finding.measured,
+        str(finding.n),
+        f"**{finding.verdict}**",
+    ]
+
+
+def _alignment_part(evidence: Evidence) -> str:
+    notes = {
+        "ignored": "Weight on the source's end of sentence is ignored:",
+        "competes": "Weight on the source's end of sentence competes, and where it wins a word has "
+        "no link:",
+    }
+    parts = [f"The paper, WMT14 en-de, RWTH links:\n\n{tables.table_5_paper()}"]
+    for end, note in notes.items():
+        found = tables.table_5(evidence, end)
+        if found:
+            parts += [note, *found]
+    return _part("Table 5 and Figure 4: alignment error rates in percent", "\n\n".join(parts))
+
+
+def _layers_part(evidence: Evidence) -> str:
+    """Figures 3 and 6 of ReLA-g as numbers."""
+    rows = []
+    for setting in evidence.settings():
+        analyses = [run.attention for run in evidence.runs(setting, OURS) if run.attention]
+        for kind in KINDS:
+            for number, name in (("sparsity", "sparsity"), ("null_rate", "null rate")):
+                layers = [layer_means(getattr(a.kind(kind), number)) for a in analyses]
+                if layers:
+                    means = [
+                        Seeds(tuple(x for x in seeds if x is not None)).mean
+                        for seeds in zip(*layers, strict=True)
+                    ]
+                    cells = " ".join(f"{100 * mean:.0f}" for mean in means)
+                    rows.append([setting.label, kind, name, cells, str(len(layers))])
+    headings = ["where", "attention", "number", "by layer, percent", "n"]
+    content = table(headings, rows, left=4) if rows else None
+    return _part("Figures 3 and 6: sparsity and null rate of ReLA-g", content)
+
+
+def _ranking_part(evidence: Evidence) -> str:
+    note = (
+        "Areas under the ROC curve, where 0.5 is chance and less means that bad pairs have the "
+        "lower score. The best head was chosen on other pairs."
+    )
+    parts = []
+    for labels in (PLANTED, PEOPLE):
+        found = tables.areas_table(evidence, labels)
+        if found:
+            parts += [f"### {labels}", *found]
+    return _part("Ranking pairs by their null rate", "\n\n".join(parts) or None, note)
+
+
+def _runs_part(evidence: Evidence) -> str:
+    rows = []
+    for run in sorted(evidence.records):
+        record = evidence.records[run]
+        score = "failed" if record.bleu is None else f"{record.bleu:.2f}"
+        rows.append(
+            [
+                f"[{run.name}]({RECORDS}/{run.name}.json)",
+                score,
+                f"{record.training.updates:,}",
+                f"{record.training.seconds / 60:.0f}",
+                record.machine.get("cpu") or "",
+            ]
+        )
+    headings = ["run", "BLEU", "updates", "minutes", "processor"]
+    return _part("All runs", table(headings, rows) if rows else None)

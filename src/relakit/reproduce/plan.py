@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from relakit.reproduce.analyses import missing_analyses
 from relakit.reproduce.places import Places
 from relakit.reproduce.records import RunRecord
 from relakit.reproduce.runs import Run, portable_recipe
@@ -69,7 +70,7 @@ def _step(run: Run, record: RunRecord | None, times: "TrainingTimes", places: Pl
     recipe = run.recipe(places.data)
     where = places.folder(run, recipe)
     if record is not None and is_current(record, recipe):
-        return _analysis_step(run, record, recipe, where)
+        return _analysis_step(run, record, recipe, where, places)
     note = "" if record is None else "its settings have changed since it was made"
     share = share_done(where, recipe)
     return Step(
@@ -96,8 +97,10 @@ def _with_place(content: dict[str, object], recipe: Recipe) -> dict[str, object]
     return {**content, "data": {**data, "folder": folder}}
 
 
-def _analysis_step(run: Run, record: RunRecord, recipe: Recipe, folder: Path) -> Step:
-    wanted = missing_analyses(record)
+def _analysis_step(
+    run: Run, record: RunRecord, recipe: Recipe, folder: Path, places: Places
+) -> Step:
+    wanted = missing_analyses(record, places.data)
     if not wanted:
         return Step(run=run, state="done")
     if not (folder / MODEL).is_dir():
@@ -105,13 +108,6 @@ def _analysis_step(run: Run, record: RunRecord, recipe: Recipe, folder: Path) ->
         return Step(run=run, state="done", note=note)
     note = f"missing: {', '.join(wanted)}"
     return Step(run=run, state="to analyze", minutes=2.0, note=note, recipe=recipe, folder=folder)
-
-
-def missing_analyses(record: RunRecord) -> list[str]:
-    """What is analyzed of every finished run, and is not there yet."""
-    if record.training.verdict != "finished":
-        return []
-    return [] if record.attention is not None else ["attention"]
 
 
 def share_done(folder: Path, recipe: Recipe) -> float:

@@ -6,7 +6,10 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from relakit.analysis.results import ModelAnalysis
+from relakit.analysis.alignment_bootstrap import AlignmentEstimates
+from relakit.analysis.links import EndWeight
+from relakit.analysis.ranking import QualityRanking
+from relakit.analysis.results import AlignmentResult, ModelAnalysis
 from relakit.reproduce.corpora import Scale
 from relakit.reproduce.runs import Run
 from relakit.writing import write_whole
@@ -56,6 +59,15 @@ class TrainingRecord(_Part):
     precision: str
 
 
+class AlignmentStudy(_Part):
+    """How well the cross-attention aligns the pairs of one gold set."""
+
+    result: AlignmentResult
+    """Of every layer and head; weight on the end of the sentence is ignored"""
+    estimates: dict[EndWeight, AlignmentEstimates]
+    """AoL, AoH and the best head with intervals, for each treatment of that weight"""
+
+
 class RunRecord(_Part):
     """Everything that is kept of a run. The page is made from these."""
 
@@ -74,6 +86,10 @@ class RunRecord(_Part):
     curve: tuple[CurvePoint, ...] = ()
     attention: ModelAnalysis | None = None
     """Of the test set: sparsity, null rates, diversity"""
+    alignments: dict[str, AlignmentStudy] = Field(default_factory=dict)
+    """By gold set"""
+    rankings: dict[str, QualityRanking] = Field(default_factory=dict)
+    """By the set of labelled pairs"""
 
     @property
     def run(self) -> Run:

@@ -7,8 +7,8 @@ from relakit.reproduce.claims import (
     Comparison,
     Finding,
     Judge,
-    Verdict,
     at_most_below,
+    by_count,
     lower,
     within,
 )
@@ -43,10 +43,7 @@ def _relu_alone_in(evidence: Evidence, setting: Setting) -> Finding | None:
     measured = f"{failed} of {len(runs)} runs failed"
     if scores is not None:
         measured += f"; the others reach {scores.text()} BLEU"
-    verdict: Verdict = "not decidable"
-    if failed in (0, len(runs)):
-        verdict = "holds" if failed else "does not hold"
-    return Finding(setting.label, measured, len(runs), verdict)
+    return Finding(setting.label, measured, len(runs), by_count(failed, len(runs)))
 
 
 def _further_languages(evidence: Evidence) -> list[Finding]:

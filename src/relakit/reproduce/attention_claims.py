@@ -1,0 +1,346 @@
+"""Claims about attention: section 5.2 of the paper."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from relakit.analysis.links import READINGS, Reading
+from relakit.analysis.results import Kind, ModelAnalysis
+from relakit.reproduce.claims import (
+    Claim,
+    Find,
+    Finding,
+    Verdict,
+    all_of,
+    by_count,
+    higher,
+    lower,
+)
+from relakit.reproduce.evidence import (
+    Evidence,
+    Measure,
+    Setting,
+    layer_means,
+    mean_diversity,
+    mean_sparsity,
+)
+from relakit.reproduce.records import RunRecord
+from relakit.reproduce.rows import BASELINE, OURS
+from relakit.reproduce.statistics import Difference, Seeds, difference, mean_interval
+
+SPECIALISED, AWAKE = 0.8, 0.25
+"""A head has specialised in a class of words if it is null that often in all, and at most that
+often after them: the paper's examples."""
+
+
+def in_each_setting(
+    find: Callable[[Evidence, Setting], Finding | None],
+) -> Find:
+    """Ask for a finding in every setting."""
+
+    def all_findings(evidence: Evidence) -> list[Finding]:
+        found = (find(evidence, setting) for setting in evidence.settings())
+        return [finding for finding in found if finding is not None]
+
+    return all_findings
+
+
+def _analyses(evidence: Evidence, setting: Setting) -> list[ModelAnalysis]:
+    """Of all seeds of ReLA-g."""
+    runs = evidence.runs(setting, OURS)
+    return [run.attention for run in runs if run.attention is not None]
+
+
+def _cross_is_sparsest(evidence: Evidence, setting: Setting) -> Finding | None:
+    kinds: tuple[Kind, ...] = ("cross", "encoder", "decoder")
+    found = [evidence.seeds(setting, OURS, mean_sparsity(kind)) for kind in kinds]
+    rates = [seeds for seeds in found if seeds is not None]
+    if len(rates) < len(kinds):
+        return None
+    others = [max(pair) for pair in zip(rates[1].values, rates[2].values, strict=True)]
+    texts = [f"{kind} {rate.times(100).text()}%" for kind, rate in zip(kinds, rates, strict=True)]
+    gap = mean_interval([c - o for c, o in zip(rates[0].values, others, strict=True)])
+    return Finding(setting.label, ", ".join(texts), rates[0].n, higher(gap))
+
+
+def _rises_with_depth(kind: Kind, number: str) -> Find:
+    """The last layer's mean over heads minus the first one's."""
+
+    def find(evidence: Evidence, setting: Setting) -> Finding | None:
+        layers = [
+            layer_means(getattr(analysis.kind(kind), number))
+            for analysis in _analyses(evidence, setting)
+        ]
+        if not layers:
+            return None
+        steps = [
+            last - first for first, *_, last in layers if first is not None and last is not None
+        ]
+        gap = mean_interval(steps)
+        return Finding(
+            setting.label, f"{_profile(layers)}; last minus first {gap.times(100).text()} points",
+            len(steps), higher(gap),
+        )  # fmt: skip
+
+    return in_each_setting(find)
+
+
+def _profile(layers: Sequence[Sequence[float | None]]) -> str:
+    """The mean over seeds of each layer, in percent."""
+    means = [
+        Seeds(tuple(value for value in seeds if value is not None)).mean
+        for seeds in zip(*layers, strict=True)
+    ]
+    return "by layer " + ", ".join(f"{100 * mean:.0f}%" for mean in means)
+
+
+def _peak_in_the_middle(evidence: Evidence, setting: Setting) -> Finding | None:
+    layers = [
+        layer_means(analysis.kind("cross").null_rate) for analysis in _analyses(evidence, setting)
+    ]
+    if not layers:
+        return None
+    peaks = [max(range(len(one)), key=lambda i: one[i] or 0.0) for one in layers]
+    inside = [0 < peak < len(one) - 1 for peak, one in zip(peaks, layers, strict=True)]
+    where = ", ".join(str(peak + 1) for peak in peaks)
+    measured = f"{_profile(layers)}; peak at layer {where}"
+    return Finding(setting.label, measured, len(peaks), by_count(sum(inside), len(inside)))
+
+
+def _encoder_has_few_nulls(evidence: Evidence, setting: Setting) -> Finding | None:
+    analyses = _analyses(evidence, setting)
+    if not analyses:
+        return None
+    kinds: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+    layers = {
+        kind: [layer_means(analysis.kind(kind).null_rate) for analysis in analyses]
+        for kind in kinds
+    }
+    means = {kind: Seeds(tuple(_mean(one) for one in several)) for kind, several in layers.items()}
+    texts = [f"{kind} {mean.times(100).text()}%" for kind, mean in means.items()]
+    least = [min(pair) for pair in zip(means["decoder"].values, means["cross"].values, strict=True)]
+    gap = mean_interval(
+        [other - own for other, own in zip(least, means["encoder"].values, strict=True)]
+    )
+    return Finding(setting.label, ", ".join(texts), len(analyses), higher(gap))
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known)
+
+
+def _shuffled_gap(evidence: Evidence, setting: Setting) -> Finding | None:
+    """Every cross layer from the second, by intervals over sentences."""
+    gaps = [a.shuffled.cross_gap for a in _analyses(evidence, setting) if a.shuffled is not None]
+    if not gaps:
+        return None
+    verdicts: list[Verdict] = []
+    texts = []
+    for number, layer in enumerate(zip(*gaps, strict=True), start=1):
+        means = Seeds(tuple(one.mean for one in layer))
+        low, high = min(one.low for one in layer), max(one.high for one in layer)
+        texts.append(f"{100 * means.mean:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})")
+        if number > 1:
+            verdicts.append(higher(Difference(means.mean, low, high, (len(gaps), len(gaps)))))
+    measured = f"points by layer: {'; '.join(texts)}"
+    return Finding(setting.label, measured, len(gaps), all_of(verdicts))
+
+
+def _most_diverse(kind: Kind) -> Find:
+    """At the temperature where ReLA-g is least diverse, against the most diverse of the others."""
+
+    def find(evidence: Evidence, setting: Setting) -> Finding | None:
+        ours = _lowest_diversity(evidence, setting, kind)
+        others = {
+            row: evidence.seeds(setting, row, mean_diversity(kind, "1"))
+            for row in (BASELINE, "entmax15")
+        }
+        known = {row: seeds for row, seeds in others.items() if seeds is not None}
+        if ours is None or not known:
+            return None
+        best = max(known, key=lambda row: known[row].mean)
+        gap = difference(ours.values, known[best].values)
+        measured = f"{ours.text(2)} against {known[best].text(2)} ({best}): {gap.text(2)} nats"
+        return Finding(setting.label, measured, ours.n, higher(gap))
+
+    return in_each_setting(find)
+
+
+def _lowest_diversity(evidence: Evidence, setting: Setting, kind: Kind) -> Seeds | None:
+    temperatures = {t for a in _analyses(evidence, setting) for t in a.kind(kind).diversity}
+    found = [
+        evidence.seeds(setting, OURS, mean_diversity(kind, temperature))
+        for temperature in sorted(temperatures)
+    ]
+    return min((seeds for seeds in found if seeds is not None), key=lambda s: s.mean, default=None)
+
+
+def alignment_measure(gold: str, reading: Reading, number: str, end: str = "ignored") -> Measure:
+    """AoL, AoH or the best head's error rate on a gold set."""
+
+    def measure(record: RunRecord) -> float | None:
+        study = record.alignments.get(gold)
+        if study is None:
+            return None
+        estimates = getattr(study.estimates[end], reading)  # type: ignore[index]
+        value: float = getattr(estimates, number).value
+        return value
+
+    return measure
+
+
+def _aligns_better(reading: Reading, number: str) -> Find:
+    """ReLA-g's error rate should be below softmax's."""
+
+    def find(evidence: Evidence) -> list[Finding]:
+        return [
+            finding
+            for setting in evidence.settings()
+            for gold in _gold_sets(evidence, setting)
+            if (finding := _alignment_finding(evidence, setting, gold, reading, number)) is not None
+        ]
+
+    return find
+
+
+def _gold_sets(evidence: Evidence, setting: Setting) -> list[str]:
+    return sorted({gold for run in evidence.runs(setting, OURS) for gold in run.alignments})
+
+
+def _alignment_finding(
+    evidence: Evidence, setting: Setting, gold: str, reading: Reading, number: str
+) -> Finding | None:
+    measure = alignment_measure(gold, reading, number)
+    ours = evidence.seeds(setting, OURS, measure)
+    others = evidence.seeds(setting, BASELINE, measure)
+    if ours is None or others is None:
+        return None
+    gap = difference(ours.values, others.values)
+    if ours.n == others.n == 1:
+        gap = _over_sentences(evidence, setting, gold, reading, number)
+    texts = [ours.times(100).text(), others.times(100).text(), gap.times(100).text()]
+    measured = f"{texts[0]} against {texts[1]}: {texts[2]} points of AER"
+    return Finding(f"{setting.label}, {gold} links", measured, ours.n, lower(gap))
+
+
+def _over_sentences(
+    evidence: Evidence, setting: Setting, gold: str, reading: Reading, number: str
+) -> Difference:
+    """Of single runs: by their intervals over sentences, as if the two were independent."""
+    first, second = (
+        getattr(
+            getattr(evidence.runs(setting, row)[0].alignments[gold].estimates["ignored"], reading),
+            number,
+        )
+        for row in (OURS, BASELINE)
+    )
+    value = first.value - second.value
+    half = (((first.high - first.low) / 2) ** 2 + ((second.high - second.low) / 2) ** 2) ** 0.5
+    return Difference(value, value - half, value + half, (1, 1))
+
+
+def _specialised_heads(evidence: Evidence, setting: Setting) -> Finding | None:
+    analyses = _analyses(evidence, setting)
+    if not analyses:
+        return None
+    found = [_specialists(analysis) for analysis in analyses]
+    best = max((one for several in found for one in several), default=None, key=lambda s: s[1])
+    with_one = sum(bool(several) for several in found)
+    measured = f"{with_one} of {len(found)} models have such a head"
+    if best is not None:
+        name, overall, after = best
+        measured += (
+            f"; one is null {100 * overall:.0f}% of the time, {100 * after:.0f}% after {name}"
+        )
+    verdict: Verdict = "holds" if with_one == len(found) else "not decidable"
+    if not with_one:
+        verdict = "does not hold"
+    return Finding(setting.label, measured, len(found), verdict)
+
+
+def _specialists(analysis: ModelAnalysis) -> list[tuple[str, float, float]]:
+    """Class, null rate and null rate after the class, of every head that has specialised."""
+    rates, classes = analysis.kind("cross").null_rate, analysis.classes
+    return [
+        (name, overall, after)
+        for layer, heads in enumerate(rates)
+        for head, overall in enumerate(heads)
+        for name, after in zip(classes.classes, classes.null_rate[layer][head], strict=True)
+        if overall is not None and after is not None
+        if overall >= SPECIALISED and after <= AWAKE
+    ]
+
+
+_NUMBER_TEXTS: Final = {"aol": "the mean of heads (AoL)", "aoh": "the best head of a layer (AoH)"}
+_TABLE_5: Final = {
+    ("normal", "aol"): "64.5 against 76.0",
+    ("normal", "aoh"): "61.6 against 67.5",
+    ("shifted", "aol"): "59.2 against 79.4",
+    ("shifted", "aoh"): "52.4 against 54.3",
+}
+_DIVERSITY: Final[dict[Kind, str]] = {
+    "encoder": "0.92 against 0.84 nats",
+    "decoder": "0.65 against 0.39 nats",
+    "cross": "0.69 against 0.52 nats",
+}
+
+ATTENTION_CLAIMS: Final = (
+    Claim(
+        "Cross-attention is the sparsest of the three",
+        "Figure 3",
+        in_each_setting(_cross_is_sparsest),
+    ),
+    Claim(
+        "Decoder self-attention gets sparser with depth",
+        "Figure 3",
+        _rises_with_depth("decoder", "sparsity"),
+    ),
+    Claim(
+        "Cross-attention gets sparser with depth",
+        "Figure 3",
+        _rises_with_depth("cross", "sparsity"),
+    ),
+    *(
+        Claim(
+            f"Aligns better than softmax: {reading} attention, {_NUMBER_TEXTS[number]}",
+            f"AER {_TABLE_5[reading, number]}",
+            _aligns_better(reading, number),
+        )
+        for reading in READINGS
+        for number in ("aol", "aoh")
+    ),
+    *(
+        Claim(
+            f"Heads differ more than those of softmax and 1.5-entmax, at every temperature: {kind}",
+            paper,
+            _most_diverse(kind),
+        )
+        for kind, paper in _DIVERSITY.items()
+    ),
+    Claim(
+        "The encoder has the fewest null queries",
+        "Figure 6",
+        in_each_setting(_encoder_has_few_nulls),
+    ),
+    Claim(
+        "Decoder self-attention is null more often in deeper layers",
+        "Figure 6",
+        _rises_with_depth("decoder", "null_rate"),
+    ),
+    Claim(
+        "Cross-attention is null most often at a layer in the middle",
+        "Figure 6: layer 3 of 6",
+        in_each_setting(_peak_in_the_middle),
+    ),
+    Claim(
+        "Targets with a wrong source are null more often, in every cross layer from the second",
+        "Figure 6",
+        in_each_setting(_shuffled_gap),
+    ),
+    Claim(
+        f"Heads specialise: null {SPECIALISED:.0%} of the time or more, but at most {AWAKE:.0%} "
+        "after one class of words",
+        "95% in all, 0.03% after a comma; 83% in all, 0% after auxiliaries",
+        in_each_setting(_specialised_heads),
+    ),
+)

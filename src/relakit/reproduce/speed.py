@@ -1,0 +1,97 @@
+"""Speed of the attentions, read from the benchmarks' results, and the claim about it."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from relakit.reproduce.claims import Claim, Finding, Verdict
+from relakit.reproduce.evidence import Evidence
+from relakit.reproduce.rows import OURS
+
+TRAINING: Final = Path("benchmarks") / "train.csv"
+"""Of `benchmarks/training.py`, in the folder of results."""
+DECODING: Final = Path("benchmarks") / "decode.csv"
+"""Of `benchmarks/decoding.py`."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Tokens per second relative to softmax, both in one run: median and quartiles."""
+
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def short(self) -> str:
+        return f"{self.ratio:.2f}"
+
+    @property
+    def text(self) -> str:
+        return f"{self.ratio:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def training_speed(evidence: Evidence) -> dict[str, Speed]:
+    """By attention; empty without a benchmark."""
+    rows = _own_rows(evidence.results / TRAINING)
+    return {row["attention"]: _speed(row) for row in rows if row["case"] == "training"}
+
+
+def decoding_speed(evidence: Evidence) -> dict[str, Speed]:
+    """One sentence at a time, by attention; empty without a benchmark."""
+    rows = _own_rows(evidence.results / DECODING)
+    return {row["attention"]: _speed(row) for row in rows if row["case"] == "batch 1"}
+
+
+def decoding_speed_by_length(evidence: Evidence) -> dict[float, dict[str, Speed]]:
+    """By mean source length, then by attention."""
+    found: dict[float, dict[str, Speed]] = {}
+    for row in _own_rows(evidence.results / DECODING):
+        if row["source_length"]:
+            found.setdefault(float(row["source_length"]), {})[row["attention"]] = _speed(row)
+    return found
+
+
+def _own_rows(path: Path) -> Iterator[dict[str, str]]:
+    """Those of relakit in float32 that have a ratio."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["system"] == "relakit" and row["precision"] == "fp32" and row["ratio"]:
+                yield row
+
+
+def _speed(row: dict[str, str]) -> Speed:
+    return Speed(float(row["ratio"]), float(row["ratio_lower"]), float(row["ratio_upper"]))
+
+
+def _faster_than_sparse_softmax(evidence: Evidence) -> list[Finding]:
+    findings = []
+    for what, speeds in (
+        ("training", training_speed(evidence)),
+        ("decoding one by one", decoding_speed(evidence)),
+    ):
+        ours = speeds.get(OURS)
+        for other in ("sparsemax", "entmax15"):
+            if ours is not None and other in speeds:
+                verdict: Verdict = "not decidable"
+                if ours.low > speeds[other].high:
+                    verdict = "holds"
+                elif ours.high <= speeds[other].low:
+                    verdict = "does not hold"
+                measured = f"{ours.text} against {speeds[other].text} of {other}"
+                findings.append(Finding(what, measured, 1, verdict))
+    return findings
+
+
+SPEED_CLAIMS: Final = (
+    Claim(
+        "ReLA-g trains and decodes faster than sparsemax and 1.5-entmax (relative to softmax; "
+        "quartiles must not overlap)",
+        "training 0.93 against 0.26 and 0.27, decoding 0.98 against 0.54 and 0.49",
+        _faster_than_sparse_softmax,
+    ),
+)

@@ -1,0 +1,217 @@
+"""The paper's tables, with what was measured beside what it reports, in Markdown."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from relakit.analysis.flops import rela_g_flops, softmax_flops
+from relakit.analysis.links import READINGS
+from relakit.analysis.results import KINDS
+from relakit.reproduce import paper
+from relakit.reproduce.attention_claims import alignment_measure
+from relakit.reproduce.corpora import CORPORA
+from relakit.reproduce.evidence import Evidence, Setting, bleu, mean_diversity
+from relakit.reproduce.markdown import table
+from relakit.reproduce.rows import BASELINE, OURS, ROWS
+from relakit.reproduce.speed import decoding_speed, decoding_speed_by_length, training_speed
+from relakit.reproduce.statistics import Seeds
+from relakit.reproduce.studies import COMPARED, STUDIES
+
+NONE: Final = "–"
+
+
+def table_1(evidence: Evidence) -> str:
+    """BLEU of all rows."""
+    settings = [
+        setting
+        for setting in evidence.settings()
+        if setting.corpus in {need.corpus for need in STUDIES["table1"].needs[setting.scale]}
+    ]
+    headings = ["ID", "model", "paper, WMT14 en-de", *(setting.label for setting in settings)]
+    rows = []
+    for name, row in ROWS.items():
+        reported = paper.TABLE_1[name]
+        cells = [str(row.number), row.label, "failed" if reported is None else f"{reported:.1f}"]
+        cells += [_bleu_cell(evidence, setting, name) for setting in settings]
+        rows.append(cells)
+    return table(headings, rows, left=2)
+
+
+def _bleu_cell(evidence: Evidence, setting: Setting, row: str) -> str:
+    runs = evidence.runs(setting, row)
+    if not runs:
+        return NONE
+    scores = evidence.seeds(setting, row, bleu)
+    failed = evidence.failed(setting, row)
+    parts = [] if scores is None else [f"{scores.text()} (n={scores.n})"]
+    parts += [f"{failed} of {len(runs)} failed"] if failed else []
+    return ", ".join(parts)
+
+
+def table_2(evidence: Evidence) -> str | None:
+    """Speed, from the benchmarks; None if they have not been run."""
+    training, decoding = training_speed(evidence), decoding_speed(evidence)
+    if not training and not decoding:
+        return None
+    headings = ["model", "training, paper", "here", "decoding one by one, paper", "here"]
+    rows = [
+        [
+            row,
+            f"{paper.TABLE_2[row].training:.2f}",
+            training[row].text if row in training else NONE,
+            f"{paper.TABLE_2[row].decoding:.2f}",
+            decoding[row].text if row in decoding else NONE,
+        ]
+        for row in COMPARED
+    ]
+    return table(headings, rows)
+
+
+def figure_2(evidence: Evidence) -> str | None:
+    """Decoding speed by source length, from the benchmark; None if it has not been run."""
+    by_length = decoding_speed_by_length(evidence)
+    if not by_length:
+        return None
+    models = [model for model in COMPARED if any(model in speeds for speeds in by_length.values())]
+    rows = [
+        [model, *(s[model].short if model in s else NONE for s in by_length.values())]
+        for model in models
+    ]
+    return table(["source tokens, mean", *(f"{length:.0f}" for length in by_length)], rows)
+
+
+def table_3(evidence: Evidence) -> str:
+    """BLEU on further language pairs."""
+    settings = [
+        setting
+        for setting in evidence.settings()
+        if setting.corpus in {n.corpus for n in STUDIES["table3"].needs.get(setting.scale, ())}
+    ]
+    reported = [f"paper, {CORPORA[name].label}" for name in paper.TABLE_3_LANGUAGES]
+    headings = ["model", *reported, *(setting.label for setting in settings)]
+    rows = [
+        [
+            row,
+            *(f"{score:.1f}" for score in paper.TABLE_3[row]),
+            *(_bleu_cell(evidence, setting, row) for setting in settings),
+        ]
+        for row in COMPARED
+    ]
+    return table(headings, rows)
+
+
+def table_4() -> str:
+    """The formulas, at the lengths of the paper's text."""
+    rows = [
+        [str(length), f"{softmax_flops(length, 8):,}", f"{rela_g_flops(length, 8, 512):,}"]
+        for length in (100, 1000)
+    ]
+    return table(["T (8 heads, d = 512)", "softmax, 3HT² - HT", "ReLA-g, HT² + 10Td + T"], rows)
+
+
+def table_5(evidence: Evidence, end: str) -> list[str]:
+    """Alignment error rates in percent, for each gold set of each setting."""
+    columns = [(reading, number) for reading in READINGS for number in ("aol", "aoh")]
+    names = {"aol": "AoL", "aoh": "AoH"}
+    headings = ["model", *(f"{reading} {names[number]}" for reading, number in columns), "n"]
+    tables = []
+    for setting in evidence.settings():
+        golds = {
+            g for row in COMPARED for run in evidence.runs(setting, row) for g in run.alignments
+        }
+        for gold in sorted(golds):
+            rows = [
+                [row, *cells]
+                for row in (*COMPARED, "rela-i")
+                if (cells := _alignment_cells(evidence, setting, row, gold, columns, end))
+            ]
+            tables.append(f"**{setting.label}, {gold} links**\n\n{table(headings, rows)}")
+    return tables
+
+
+def _alignment_cells(
+    evidence: Evidence,
+    setting: Setting,
+    row: str,
+    gold: str,
+    columns: Iterable[tuple[str, str]],
+    end: str,
+) -> list[str]:
+    """Empty if there are none. One run has its interval over sentences, several their deviation."""
+    runs = [run for run in evidence.runs(setting, row) if gold in run.alignments]
+    if not runs:
+        return []
+    cells = []
+    for reading, number in columns:
+        seeds = evidence.seeds(setting, row, alignment_measure(gold, reading, number, end))  # type: ignore[arg-type]
+        assert seeds is not None
+        text = seeds.times(100).text()
+        if len(runs) == 1:
+            estimates = getattr(runs[0].alignments[gold].estimates[end], reading)  # type: ignore[index]
+            estimate = getattr(estimates, number)
+            text += f" ({100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
+        cells.append(text)
+    return [*cells, str(len(runs))]
+
+
+def table_5_paper() -> str:
+    """What the paper reports."""
+    headings = ["model", "normal AoL", "normal AoH", "shifted AoL", "shifted AoH"]
+    rows = [[row, *(f"{value:.1f}" for value in paper.TABLE_5[row])] for row in COMPARED]
+    return table(headings, rows)
+
+
+def table_6(evidence: Evidence) -> str:
+    """Head diversity in nats: encoder / decoder / cross."""
+    settings = [s for s in evidence.settings() if _diversity(evidence, s, OURS, "1") is not None]
+    headings = ["model", "paper", *(setting.label for setting in settings)]
+    rows = []
+    for (row, temperature), reported in paper.TABLE_6.items():
+        name = f"{row}, τ = {temperature}" if row == OURS else row
+        cells = [name, " / ".join(f"{value:.2f}" for value in reported)]
+        cells += [_diversity(evidence, s, row, temperature) or NONE for s in settings]
+        rows.append(cells)
+    return table(headings, rows)
+
+
+def _diversity(evidence: Evidence, setting: Setting, row: str, temperature: str) -> str | None:
+    found = [evidence.seeds(setting, row, mean_diversity(kind, temperature)) for kind in KINDS]
+    known = [seeds for seeds in found if seeds is not None]
+    if len(known) < len(KINDS):
+        return None
+    return " / ".join(f"{seeds.mean:.2f}" for seeds in known) + f" (n={known[0].n})"
+
+
+def areas_table(evidence: Evidence, labels: str) -> list[str]:
+    """Areas under the ROC curve, by kind of bad pair."""
+    headings = ["bad pairs", "null rate", "by layer", "best head", "cross-entropy"]
+    tables = []
+    for setting in evidence.settings():
+        for row in (OURS, BASELINE):
+            rankings = [
+                run.rankings[labels]
+                for run in evidence.runs(setting, row)
+                if labels in run.rankings
+            ]
+            if not rankings:
+                continue
+            names = ["all", *rankings[0].by_label]
+            rows = []
+            for name in names:
+                areas = [r.overall if name == "all" else r.by_label[name] for r in rankings]
+                layers = zip(*(area.layer_null_rate for area in areas), strict=True)
+                rows.append(
+                    [
+                        name,
+                        _mean_text([area.null_rate.value for area in areas]),
+                        " ".join(_mean_text([one.value for one in layer]) for layer in layers),
+                        _mean_text([area.best_head.auc.value for area in areas]),
+                        _mean_text([area.cross_entropy.value for area in areas]),
+                    ]
+                )
+            title = f"**{setting.label}, {row}** (n={len(rankings)})"
+            tables.append(f"{title}\n\n{table(headings, rows)}")
+    return tables
+
+
+def _mean_text(values: Sequence[float]) -> str:
+    return f"{Seeds(tuple(values)).mean:.2f}"
