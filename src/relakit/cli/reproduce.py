@@ -27,7 +27,7 @@ def reproduce(
         list[str],
         typer.Argument(
             metavar="NAME...",
-            help="table1 to table6, figure2 to figure10, claims or all.",
+            help="table1 to table6, figure2 to figure10, stability, claims or all.",
             show_default=False,
         ),
     ],

@@ -41,7 +41,7 @@ PLANTED, PEOPLE = "planted noise", "ParaCrawl labels"
 def wanted_analyses(run: Run, data: Path) -> list[str]:
     """What is analyzed of a finished run, as far as this machine has what it takes."""
     wanted = ["attention", PLANTED]
-    if run.corpus == "generated":
+    if run.about_corpus.folder is None:
         wanted.append(GENERATED_GOLD)
     if run.corpus.startswith("multi30k") and why_no_silver() is None:
         wanted.append(SILVER)

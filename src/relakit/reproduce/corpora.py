@@ -42,10 +42,10 @@ class Corpus:
     @property
     def label(self) -> str:
         """For people."""
-        title = {"multi30k": "Multi30k", "europarl": "Europarl", "generated": "generated"}
-        family, *rest = self.name.split("-", 1)
-        direction = rest[0] if rest else f"{self.source}-{self.target}"
-        return f"{title.get(family, family.upper())} {direction}"
+        family = self.name.split("-")[0]
+        titles = {"multi30k": "Multi30k", "europarl": "Europarl"}
+        title = family if self.folder is None else titles.get(family, family.upper())
+        return f"{title} {self.source}-{self.target}"
 
     def settings(self, data: Path) -> list[str]:
         """What a recipe's ``[data]`` gets, as ``--set`` takes it."""
@@ -106,6 +106,7 @@ CORPORA: Final = MappingProxyType(
             _multi30k("en", "fr"),
             _multi30k("de", "en"),
             _multi30k("fr", "en"),
+            _corpus("demo", "en", "de", {"tiny": "demo"}, {"tiny": 8}, None),
             _corpus("generated", "en", "de", {"deep": "generated-deep"}, {"deep": 40}, None),
             _corpus(
                 "europarl-en-de",

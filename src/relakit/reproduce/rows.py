@@ -10,24 +10,27 @@ OURS: Final = "rela-g"
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A model of the paper's Table 1."""
+    """A model of the paper's Table 1, or a variant of one."""
 
     number: int
-    """Its ID in the table."""
+    """Its ID in the table; variants have that of the row they change."""
     label: str
-    """What the paper calls it."""
+    """What the paper calls it, or what is changed."""
     attention: str
     """A name in `relakit.ATTENTIONS`."""
     only: str | None = None
     """The one kind of attention that it is used for; the others are softmax. None: all three."""
     minutes_factor: float = 1.0
     """How much longer it trains than softmax, about; for estimates."""
+    others: tuple[str, ...] = ()
+    """Further settings of a recipe, as ``--set`` takes them."""
 
     def settings(self) -> list[str]:
-        """What a recipe's ``[model]`` gets, as ``--set`` takes it."""
+        """What a recipe gets, as ``--set`` takes it."""
         if self.only is None:
-            return [f"model.attention={self.attention}"]
-        return [f"model.attention={BASELINE}", f"model.{self.only}_attention={self.attention}"]
+            return [f"model.attention={self.attention}", *self.others]
+        own = f"model.{self.only}_attention={self.attention}"
+        return [f"model.attention={BASELINE}", own, *self.others]
 
 
 ROWS: Final = MappingProxyType(
@@ -56,3 +59,29 @@ ROWS: Final = MappingProxyType(
     }
 )
 """By the name that result files have."""
+
+
+def _variant(label: str, *others: str, attention: str = OURS, only: str | None = None) -> Row:
+    number = next(row.number for row in ROWS.values() if row.attention == attention)
+    return Row(number=number, label=label, attention=attention, only=only, others=others)
+
+
+VARIANTS: Final = MappingProxyType(
+    {
+        "half-rate": _variant("half the learning rate", "training.learning_rate_factor=0.5"),
+        "third-rate": _variant(
+            "a third of the learning rate", "training.learning_rate_factor=0.33"
+        ),
+        "softmax-half-rate": _variant(
+            "softmax, half the learning rate",
+            "training.learning_rate_factor=0.5",
+            attention="softmax",
+        ),
+        "long-warmup": _variant("twice the warm-up", "training.warmup=1200"),
+        "attention-dropout": _variant("attention dropout 0.1", "model.attention_dropout=0.1"),
+        "clipping": _variant("gradients clipped at norm 1", "training.clip_norm=1.0"),
+        "encoder-softmax": _variant("softmax in the encoder", "model.encoder_attention=softmax"),
+    }
+)
+"""What may keep training stable: ReLA-g with one thing changed, by the name of result files."""
+ALL_ROWS: Final = MappingProxyType({**ROWS, **VARIANTS})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from relakit.reproduce.corpora import CORPORA, Corpus, Scale
-from relakit.reproduce.rows import ROWS, Row
+from relakit.reproduce.rows import ALL_ROWS, Row
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import load_recipe
 
@@ -20,7 +20,7 @@ class Run:
     corpus: str
     """A name in `CORPORA`."""
     row: str
-    """A name in `ROWS`."""
+    """A name in `ALL_ROWS`."""
     seed: int
 
     @property
@@ -34,7 +34,7 @@ class Run:
 
     @property
     def about_row(self) -> Row:
-        return ROWS[self.row]
+        return ALL_ROWS[self.row]
 
     def recipe(self, data: Path) -> Recipe:
         """What is trained. Two runs on two cores: each has one thread, whatever the recipe says."""

@@ -1,4 +1,4 @@
-"""The paper's tables and figures: what each of them needs, at each scale."""
+"""The paper's tables and figures, and one study more: what each needs, at each scale."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from relakit.reproduce.corpora import SCALES, Scale
-from relakit.reproduce.rows import BASELINE, OURS, ROWS
+from relakit.reproduce.rows import BASELINE, OURS, ROWS, VARIANTS
 from relakit.reproduce.runs import Run
 
 SEEDS: Final = 3
@@ -73,11 +73,14 @@ _OURS: Final[dict[Scale, tuple[Need, ...]]] = {
     ),
     "paper": (Need("wmt14-en-de", (OURS,), SEEDS),),
 }
+_STABILITY: Final[dict[Scale, tuple[Need, ...]]] = {
+    "tiny": (Need("demo", (BASELINE, "rela-i", OURS, *VARIANTS), 2),),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A table or a figure."""
+    """A table, a figure, or a study of our own."""
 
     name: str
     title: str
@@ -120,6 +123,7 @@ STUDIES: Final = MappingProxyType(
             _study("figure8", "Null attention, examples", _OURS),
             _study("figure9", "Null attention in sentences of several clauses", _OURS),
             _study("figure10", "Null attention of good and bad pairs", _OURS),
+            _study("stability", "What keeps ReLA-g's training stable", _STABILITY),
         )
     }
 )
