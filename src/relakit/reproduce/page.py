@@ -4,14 +4,16 @@ from pathlib import Path
 from typing import Final
 
 from relakit.analysis.results import KINDS
+from relakit.report.figure_files import why_no_figures
 from relakit.reproduce import tables
 from relakit.reproduce.analyses import PEOPLE, PLANTED
 from relakit.reproduce.attention_claims import ATTENTION_CLAIMS
 from relakit.reproduce.claims import Claim, Finding
 from relakit.reproduce.evidence import Evidence, layer_means
+from relakit.reproduce.figures import figure_paths, write_figures
 from relakit.reproduce.markdown import table
 from relakit.reproduce.ranking_claims import RANKING_CLAIMS
-from relakit.reproduce.records import RECORDS, Records, read_records
+from relakit.reproduce.records import RECORDS, read_records
 from relakit.reproduce.rows import OURS
 from relakit.reproduce.speed import SPEED_CLAIMS
 from relakit.reproduce.statistics import Seeds
@@ -36,16 +38,21 @@ BLEU is detokenised, cased, by sacreBLEU.
 
 
 def write_page(results: Path) -> Path:
-    """Write the page of a folder of results; returns its path."""
+    """Write the page of a folder of results, and its figures; returns its path.
+
+    Without matplotlib the figures stay as they are.
+    """
     path = results / PAGE
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, make_page(read_records(results), results).encode())
+    evidence = Evidence(read_records(results), results)
+    write_whole(path, make_page(evidence).encode())
+    if why_no_figures() is None:
+        write_figures(evidence)
     return path
 
 
-def make_page(records: Records, results: Path) -> str:
-    """The page about these records and the benchmarks in the folder of results."""
-    evidence = Evidence(records, results)
+def make_page(evidence: Evidence) -> str:
+    """The page about these result files."""
     parts = [
         _INTRODUCTION.format(records=f"{RECORDS}/"),
         _claims_part(evidence),
@@ -57,12 +64,19 @@ def make_page(records: Records, results: Path) -> str:
         _alignment_part(evidence),
         _part("Table 6: head diversity, encoder / decoder / cross", tables.table_6(evidence)),
         _layers_part(evidence),
+        *(_figure_part(evidence, number, title) for number, title in _FIGURES.items()),
         _ranking_part(evidence),
         _runs_part(evidence),
     ]
     return "\n".join(part for part in parts if part).rstrip() + "\n"
 
 
+_FIGURES: Final = {
+    3: "sparsity by layer",
+    4: "alignment error rate by layer",
+    5: "head diversity by layer",
+    6: "null rate by layer, dashed with shuffled targets",
+}
 _SPEED_NOTE: Final = (
     "relakit in float32 on a CPU, medians of ratios within rounds, with quartiles. From "
     "[benchmarks/](benchmarks/); [docs/benchmarks.md](../docs/benchmarks.md) has the commands."
@@ -117,7 +131,7 @@ def _alignment_part(evidence: Evidence) -> str:
         found = tables.table_5(evidence, end)
         if found:
             parts += [note, *found]
-    return _part("Table 5 and Figure 4: alignment error rates in percent", "\n\n".join(parts))
+    return _part("Table 5: alignment error rates in percent", "\n\n".join(parts))
 
 
 def _layers_part(evidence: Evidence) -> str:
@@ -137,7 +151,15 @@ def _layers_part(evidence: Evidence) -> str:
                     rows.append([setting.label, kind, name, cells, str(len(layers))])
     headings = ["where", "attention", "number", "by layer, percent", "n"]
     content = table(headings, rows, left=4) if rows else None
-    return _part("Figures 3 and 6: sparsity and null rate of ReLA-g", content)
+    return _part("Sparsity and null rate of ReLA-g, in numbers", content)
+
+
+def _figure_part(evidence: Evidence, number: int, title: str) -> str:
+    drawings = [
+        f"{shown} (first seed):\n\n![Figure {number}, {shown}]({path})"
+        for shown, path in figure_paths(evidence, number)
+    ]
+    return _part(f"Figure {number}: {title}", "\n\n".join(drawings) or None)
 
 
 def _ranking_part(evidence: Evidence) -> str:
