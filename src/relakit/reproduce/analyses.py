@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from relakit.analysis import (
     AnalysisPair,
+    ModelAnalysis,
     QualityRanking,
     analyze_model,
     bootstrap_alignment,
@@ -16,11 +17,15 @@ from relakit.analysis import (
     rank_quality,
     score_pairs,
 )
+from relakit.analysis.analyze import EXPLORED
+from relakit.analysis.results import spread
 from relakit.data.generated import Split
 from relakit.data.labelled_pairs import LabelledPair, read_labelled_pairs
 from relakit.data.noise_draw import CLEAN
 from relakit.data.planted_noise import plant_text_noise
 from relakit.decode.translator import Translator
+from relakit.report.figure_files import why_no_figures
+from relakit.reproduce.figures import shows_examples, write_examples
 from relakit.reproduce.gold_sets import RWTH, rwth_pairs, silver_pairs, why_no_silver
 from relakit.reproduce.places import Places
 from relakit.reproduce.records import AlignmentStudy, RunRecord
@@ -81,9 +86,7 @@ class _Analyst:
         attention = record.attention
         alignments, rankings = dict(record.alignments), dict(record.rankings)
         if "attention" in wanted:
-            model, tokenizer = self._translator.model, self._translator.tokenizer
-            pairs = split_pairs(self._recipe, "test")
-            attention, _ = analyze_model(model, tokenizer, pairs, name=record.run.name)
+            attention = self._attention()
         for name in (GENERATED_GOLD, SILVER, RWTH_GOLD):
             if name in wanted:
                 alignments[name] = self._align(self._gold_pairs(name))
@@ -94,6 +97,21 @@ class _Analyst:
         return record.model_copy(
             update={"attention": attention, "alignments": alignments, "rankings": rankings}
         )
+
+    def _attention(self) -> ModelAnalysis:
+        run = self._record.run
+        pairs = split_pairs(self._recipe, "test")
+        has_figures = shows_examples(run) and why_no_figures() is None
+        analysis, views = analyze_model(
+            self._translator.model,
+            self._translator.tokenizer,
+            pairs,
+            name=run.name,
+            keep=spread(EXPLORED, len(pairs)) if has_figures else (),
+        )
+        if has_figures:
+            write_examples(run, analysis, views, self._places.results)
+        return analysis
 
     def _gold_pairs(self, name: str) -> list[AnalysisPair]:
         corpus = self._record.run.about_corpus

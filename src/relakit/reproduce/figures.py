@@ -1,14 +1,16 @@
-"""Figures 3 to 6 of every setting, drawn from the result files."""
+"""Figures 3 to 6 of every setting, drawn from the result files; 7 to 10 as a model is analyzed."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
-from relakit.analysis.results import ModelAnalysis
+from relakit.analysis.results import ModelAnalysis, SentenceView
 from relakit.report.figure_files import save_figure
-from relakit.report.figures import FIGURES_OF_ALL_MODELS, ModelsFigure
+from relakit.report.figures import FIGURES_OF_ALL_MODELS, FIGURES_OF_ONE_MODEL, ModelsFigure
 from relakit.reproduce.evidence import Evidence, Setting
 from relakit.reproduce.records import RunRecord
 from relakit.reproduce.rows import OURS
+from relakit.reproduce.runs import Run
 from relakit.reproduce.studies import COMPARED
 
 FIGURES: Final = "figures"
@@ -27,6 +29,32 @@ def write_figures(evidence: Evidence) -> None:
             figure = draw(analyses)
             assert figure is not None, "alignments have been analyzed"
             save_figure(figure, evidence.results / path)
+
+
+def shows_examples(run: Run) -> bool:
+    """Whether figures 7 to 10 show sentences of a run: those of our own generated text only."""
+    return run.about_corpus.folder is None and run.row == OURS and run.seed == 1
+
+
+def write_examples(
+    run: Run, analysis: ModelAnalysis, views: Sequence[SentenceView], results: Path
+) -> None:
+    """Draw figures 7 to 10; needs matplotlib."""
+    named = analysis.model_copy(update={"name": run.row})
+    for number, draw in FIGURES_OF_ONE_MODEL.items():
+        figure = draw(named, views)
+        if figure is not None:
+            save_figure(figure, results / _example_path(Setting(run.scale, run.corpus), number))
+
+
+def example_paths(evidence: Evidence, number: int) -> list[tuple[str, str]]:
+    """The drawings of figures 7 to 10 that are in the folder of results, as `figure_paths`."""
+    paths = [(setting.label, _example_path(setting, number)) for setting in evidence.settings()]
+    return [(title, path) for title, path in paths if (evidence.results / path).is_file()]
+
+
+def _example_path(setting: Setting, number: int) -> str:
+    return f"{FIGURES}/{setting.scale}-{setting.corpus}-figure{number}.svg"
 
 
 def _drawings(

@@ -5,12 +5,13 @@ from typing import Final
 
 from relakit.analysis.results import KINDS
 from relakit.report.figure_files import why_no_figures
+from relakit.report.figures import FIGURES_OF_ALL_MODELS
 from relakit.reproduce import tables
 from relakit.reproduce.analyses import PEOPLE, PLANTED
 from relakit.reproduce.attention_claims import ATTENTION_CLAIMS
 from relakit.reproduce.claims import Claim, Finding
 from relakit.reproduce.evidence import Evidence, layer_means
-from relakit.reproduce.figures import figure_paths, write_figures
+from relakit.reproduce.figures import example_paths, figure_paths, write_figures
 from relakit.reproduce.markdown import table
 from relakit.reproduce.ranking_claims import RANKING_CLAIMS
 from relakit.reproduce.records import RECORDS, read_records
@@ -76,6 +77,10 @@ _FIGURES: Final = {
     4: "alignment error rate by layer",
     5: "head diversity by layer",
     6: "null rate by layer, dashed with shuffled targets",
+    7: "heads that specialise",
+    8: "null attention, examples",
+    9: "null attention in sentences of several clauses",
+    10: "pairs with the lowest and the highest null rates",
 }
 _SPEED_NOTE: Final = (
     "relakit in float32 on a CPU, medians of ratios within rounds, with quartiles. From "
@@ -157,9 +162,14 @@ def _layers_part(evidence: Evidence) -> str:
 def _figure_part(evidence: Evidence, number: int, title: str) -> str:
     drawings = [
         f"{shown} (first seed):\n\n![Figure {number}, {shown}]({path})"
-        for shown, path in figure_paths(evidence, number)
+        for shown, path in _paths(evidence, number)
     ]
     return _part(f"Figure {number}: {title}", "\n\n".join(drawings) or None)
+
+
+def _paths(evidence: Evidence, number: int) -> list[tuple[str, str]]:
+    is_drawn_now = number in FIGURES_OF_ALL_MODELS
+    return (figure_paths if is_drawn_now else example_paths)(evidence, number)
 
 
 def _ranking_part(evidence: Evidence) -> str:
