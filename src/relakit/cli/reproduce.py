@@ -91,6 +91,7 @@ def reproduce(
 
     Exit status: 0 done, 1 something is missing or went wrong, 130 or 143 stopped by a signal.
     """
+    from relakit.reproduce.benchmarks import missing_benchmarks, run_benchmark
     from relakit.reproduce.corpora import known_scale
     from relakit.reproduce.places import Places
     from relakit.reproduce.plan import make_plan
@@ -108,6 +109,9 @@ def reproduce(
     places = Places(data=data, runs=runs, results=results)
     plan = make_plan(runs_of(studies, chosen_scale, seeds), places)
     _print_plan(plan, jobs, console)
+    benchmarks = missing_benchmarks(studies, results)
+    for benchmark in benchmarks:
+        console.print(f"to measure: {results / benchmark.result}, a few minutes", soft_wrap=True)
     if dry_run:
         return
     problems = {step.run.name: step.note for step in plan.steps if step.state == "impossible"}
@@ -115,6 +119,10 @@ def reproduce(
         raise ValueError(next(iter(problems.values())))
     if plan.open:
         problems |= _run(plan.open, places, jobs, console)
+    for benchmark in benchmarks:  # last, as nothing else may run while something is timed
+        problem = run_benchmark(benchmark, results)
+        if problem is not None:
+            problems[str(benchmark.result)] = problem
     _write_page(places, console)
     if problems:
         for name, problem in problems.items():

@@ -1,0 +1,51 @@
+"""The benchmarks behind Table 2 and Figure 2; they need a checkout of relakit."""
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from relakit.reproduce.speed import DECODING, TRAINING
+from relakit.reproduce.studies import Study
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A script, and the result file that it writes."""
+
+    script: Path
+    result: Path
+    """In the folder of results"""
+
+    def command(self, results: Path) -> list[str]:
+        """All attentions, without the other toolkits."""
+        target = str(results / self.result)
+        return [sys.executable, str(self.script), "--peers", "none", "--csv", target]
+
+
+BENCHMARKS: Final = (
+    Benchmark(Path("benchmarks") / "training.py", TRAINING),
+    Benchmark(Path("benchmarks") / "decoding.py", DECODING),
+)
+
+
+def missing_benchmarks(studies: Iterable[Study], results: Path) -> list[Benchmark]:
+    """Those that a study needs and that have no result file."""
+    if not any(study.benchmark for study in studies):
+        return []
+    return [one for one in BENCHMARKS if not (results / one.result).is_file()]
+
+
+def run_benchmark(benchmark: Benchmark, results: Path) -> str | None:
+    """Run a benchmark; nothing else should be running. Returns what went wrong, if anything did."""
+    command = benchmark.command(results)
+    if not benchmark.script.is_file():
+        return (
+            f"needs a checkout of relakit: there is no {benchmark.script} here; there, run "
+            f"`{' '.join(command[1:])}`"
+        )
+    (results / benchmark.result).parent.mkdir(parents=True, exist_ok=True)
+    status = subprocess.run(command, check=False).returncode
+    return f"exit status {status} of `{' '.join(command[1:])}`" if status else None
