@@ -26,6 +26,7 @@ from relakit.analysis.sentence_losses import sentence_losses
 from relakit.data.batches import pad_batch
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import ATTENTION_KINDS, AttentionKind, Memory, Transformer
+from relakit.model.attention_outputs import OutputMeter, OutputSums
 from relakit.nn.capture import Records, capture
 
 BATCH_WEIGHTS: Final = 1 << 24
@@ -51,6 +52,8 @@ class AttentionBatch:
     layers: Mapping[AttentionKind, Sequence[Tensor]]
     """By layer, ``[pairs, heads, queries, keys]``, float32, without dropout. Sentences begin at the
     first query and key; masked keys have the weight 0, and queries of padding any weight."""
+    outputs: Mapping[AttentionKind, Sequence[OutputSums]]
+    """By layer; of the given pairs alone, so none if `is_shuffled`"""
     is_shuffled: bool = False
     """Each target has the source of another pair, whose size is in `source_sizes`. There is no
     encoder attention then."""
@@ -215,14 +218,15 @@ class _Window:
         target = self._tensor([self.pairs[i][1] for i in batch], begin=BEGIN)
         with _recording(self.model, max(source.size(1), target.size(1))):
             patterns = [_MODULES[kind].format("*") for kind in self.kinds]
-            with capture(self.model, patterns) as records:
+            meter = OutputMeter(self.model, self.kinds)
+            with meter.watch(source, target), capture(self.model, patterns) as records:
                 memory = self.model.encode(source)
                 states = self.model.decode(target, memory)
             if self.encoded is not None:
                 self.encoded.keep(batch, memory.states)
             layers = {kind: self._recorded(records, kind) for kind in self.kinds}
             losses = self._losses(batch, states)
-        return self._batch(batch, batch, layers, losses)
+        return self._batch(batch, batch, layers, losses, meter.sums)
 
     def run_shuffled(self, batch: Sequence[int], sources: Sequence[int]) -> AttentionBatch:
         assert self.encoded is not None
@@ -234,7 +238,7 @@ class _Window:
                 states = self.model.decode(target, memory)
             layers = {kind: self._recorded(records, kind) for kind in kinds}
             losses = self._losses(batch, states)
-        return self._batch(batch, sources, layers, losses, is_shuffled=True)
+        return self._batch(batch, sources, layers, losses, {}, is_shuffled=True)
 
     def _batch(
         self,
@@ -242,6 +246,7 @@ class _Window:
         sources: Sequence[int],
         layers: Mapping[AttentionKind, Sequence[Tensor]],
         losses: Tensor | None,
+        outputs: Mapping[AttentionKind, Sequence[OutputSums]],
         is_shuffled: bool = False,
     ) -> AttentionBatch:
         return AttentionBatch(
@@ -249,6 +254,7 @@ class _Window:
             source_sizes=torch.tensor([self.sources[index] for index in sources]),
             target_sizes=torch.tensor([self.targets[index] for index in batch]),
             layers=layers,
+            outputs=outputs,
             is_shuffled=is_shuffled,
             losses=losses,
         )

@@ -1,5 +1,7 @@
 """Rates by layer and head, kept as ratios of sums that can be added up over batches."""
 
+import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -37,11 +39,18 @@ class ShareTotal:
         Raises:
             ValueError: a share that was added is NaN or infinite.
         """
-        if not bool(self.part.isfinite().all() and self.whole.isfinite().all()):
-            raise ValueError(
-                "attention weights must be numbers, got NaN or infinity: the model is broken"
-            )
+        check_numbers(self.part.flatten().tolist())
+        check_numbers(self.whole.flatten().tolist())
         return self.part / self.whole
+
+
+def check_numbers(sums: Iterable[float]) -> None:
+    """Raise ValueError if one of them is NaN or infinite."""
+    if not all(map(math.isfinite, sums)):
+        raise ValueError(
+            "attention weights and outputs must be numbers, got NaN or infinity: the model is "
+            "broken"
+        )
 
 
 def head_values(rates: Tensor) -> HeadValues:

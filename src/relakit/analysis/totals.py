@@ -15,7 +15,7 @@ from relakit.analysis.null_by_class import ClassTotals, query_classes
 from relakit.analysis.pair_batches import EncodedPair, EncodedPairs, TokenPair
 from relakit.analysis.pair_links import PairCount, PairLinks
 from relakit.analysis.pairs import AnalysisPair
-from relakit.analysis.rates import ShareTotal, head_values, layer_values
+from relakit.analysis.rates import ShareTotal, check_numbers, head_values, layer_values
 from relakit.analysis.results import (
     AlignmentResult,
     AlignmentSettings,
@@ -31,6 +31,7 @@ from relakit.analysis.sparsity import layer_null_share, null_share, zero_share
 from relakit.analysis.tags import token_class
 from relakit.data.tokenizer import Tokenizer
 from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer
+from relakit.model.attention_outputs import LayerOutputs, OutputSums
 
 FLOP_LENGTHS: Final = (10, 30, 100, 300, 1000)
 
@@ -53,6 +54,7 @@ class KindTotals:
             {"1": None} if sums_to_one else {f"{number:g}": number for number in temperatures}
         )
         self.diversity = {name: ShareTotal(layers) for name in self.temperatures}
+        self.outputs = [OutputSums()] * layers
 
     def add(self, batch: AttentionBatch) -> None:
         valid = batch.valid(self.kind)
@@ -67,8 +69,12 @@ class KindTotals:
                 self.end.add(end_key_share(weights, key_sizes, valid), layer)
             for name, temperature in self.temperatures.items():
                 self.diversity[name].add(diversity_share(weights, valid, temperature), layer)
+        for layer, sums in enumerate(batch.outputs[self.kind]):
+            self.outputs[layer] += sums
 
     def result(self) -> KindResult:
+        outputs = LayerOutputs.from_sums(self.outputs)
+        check_numbers(outputs.rms)
         return KindResult(
             kind=self.kind,
             attention=self.attention,
@@ -79,6 +85,8 @@ class KindTotals:
             first_sink=head_values(self.first.rates()),
             end_sink=None if self.end is None else head_values(self.end.rates()),
             diversity={name: layer_values(x.rates()) for name, x in self.diversity.items()},
+            output_rms=outputs.rms,
+            closed_gates=outputs.closed_gates,
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from relakit.model.attention_outputs import ModelOutputs
 from relakit.writing import write_whole
 
 Verdict = Literal["finished", "stopped", "failed"]
@@ -19,6 +20,9 @@ class Scores:
     """Negative log-likelihood per target token, in nats, without label smoothing"""
     bleu: float | None = None
     bleu_signature: str | None = None
+    outputs: ModelOutputs | None = None
+    """Of all attentions before their norm, by kind and layer; None in all processes but the main
+    one"""
 
     @property
     def perplexity(self) -> float:

@@ -147,6 +147,11 @@ class TensorBoard:
         points = {"valid/loss": entry.scores.loss, "valid/perplexity": entry.scores.perplexity}
         if entry.scores.bleu is not None:
             points["valid/bleu"] = entry.scores.bleu
+        for kind, outputs in (entry.scores.outputs or {}).items():
+            for layer, rms in enumerate(outputs.rms, 1):
+                points[f"rms_z/{kind}_{layer}"] = rms
+            for layer, share in enumerate(outputs.closed_gates or (), 1):
+                points[f"closed_gates/{kind}_{layer}"] = share
         for name, value in points.items():
             self._writer.add_scalar(name, value, entry.update)
 

@@ -1,6 +1,8 @@
 """The log of a run for people: a live bar on a terminal, a line now and then elsewhere."""
 
+import math
 import time
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.progress import (
@@ -12,6 +14,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from relakit.model import AttentionKind
+from relakit.model.attention_outputs import MANY_CLOSED, ModelOutputs
 from relakit.train.run_log import UpdateEntry, ValidationEntry
 
 SECONDS_BETWEEN_LINES = 30.0
@@ -94,8 +98,34 @@ class Terminal:
             highlight=False,
             soft_wrap=True,
         )
+        if scores.outputs:
+            self._show_outputs(scores.outputs)
+
+    def _show_outputs(self, outputs: ModelOutputs) -> None:
+        """A line with the largest RMS(z) and share of closed gates; yellow if that is large."""
+        rms, place = _largest({kind: layers.rms for kind, layers in outputs.items()})
+        line = f"  RMS(z) up to {rms:.3g} ({place})"
+        shares = {kind: layers.closed_gates or () for kind, layers in outputs.items()}
+        style = None
+        if any(shares.values()):
+            share, place = _largest(shares)
+            line += f", gates closed up to {share:.1%} ({place})"
+            if share > MANY_CLOSED:
+                line += ": see \"When training goes wrong\" in docs/translation.md"
+                style = "yellow"
+        self._console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
 
     def close(self) -> None:
         """Leave the bar as it is, and let others write below it."""
         if self._bar is not None:
             self._bar.stop()
+
+
+def _largest(values: Mapping[AttentionKind, Sequence[float]]) -> tuple[float, str]:
+    """The largest of all kinds and layers, and where it is; NaN counts as larger than all."""
+    places = [
+        (value, f"{kind} layer {layer}")
+        for kind, layers in values.items()
+        for layer, value in enumerate(layers, 1)
+    ]
+    return max(places, key=lambda place: (math.isnan(place[0]), place[0]))

@@ -210,7 +210,7 @@ class Trainer:
     def scores(self, split: str, *, beam: int, sentences: int = 0) -> Scores:
         """Loss and BLEU of the model as it is, computed by the main process for all."""
         validation = self.recipe.validation
-        loss, bleu, signature = 0.0, math.nan, None
+        loss, bleu, signature, outputs = 0.0, math.nan, None, None
         if self.world.is_main:
             scores = split_scores(
                 self.model,
@@ -222,10 +222,10 @@ class Trainer:
                 length_penalty=validation.length_penalty,
                 sentences=sentences,
             )
-            loss, signature = scores.loss, scores.bleu_signature
+            loss, signature, outputs = scores.loss, scores.bleu_signature, scores.outputs
             bleu = math.nan if scores.bleu is None else scores.bleu
         loss, bleu = self.world.sum([loss, bleu if self.world.is_main else 0.0])
-        return Scores(loss, None if math.isnan(bleu) else bleu, signature)
+        return Scores(loss, None if math.isnan(bleu) else bleu, signature, outputs)
 
     def _why_give_up(self, update: Update, scores: Scores) -> str | None:
         limit = self.recipe.training.give_up_after

@@ -1,6 +1,7 @@
-"""How good a model is on a split: its loss, and the BLEU of its translations."""
+"""How good a model is on a split: its loss, its attention, and the BLEU of its translations."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from relakit.data.tokenizer import END, PAD, Tokenizer
 from relakit.decode.translator import Translator
 from relakit.metrics.bleu import bleu_score
 from relakit.model import Transformer
+from relakit.model.attention_outputs import ModelOutputs, OutputMeter
 from relakit.train.loss import smoothed_loss
 from relakit.train.result import Scores
 from relakit.train.step import autocast
@@ -20,13 +22,22 @@ BATCH_TOKENS = 4096
 """Padded tokens at a time; the result does not depend on it."""
 
 
-def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) -> float:
-    """The negative log-likelihood per target token."""
+class SplitLoss(NamedTuple):
+    """What a model computes on a split when it is made to write the references."""
+
+    negative_log_likelihood: float
+    """Per target token"""
+    outputs: ModelOutputs
+
+
+def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) -> SplitLoss:
+    """The loss without dropout, and from the same pass the outputs of attention."""
     device = model.embedding.weight.device
     batches = make_batches(
         split.source_lengths, split.target_lengths, batch_tokens=BATCH_TOKENS, seed=0, epoch=0
     )
     total, tokens = 0.0, 0
+    meter = OutputMeter(model)
     was_training = model.training
     model.eval()
     with torch.inference_mode():
@@ -36,7 +47,7 @@ def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) 
                 torch.from_numpy(array).to(device)
                 for array in (batch.source, batch.target_in, batch.target_out)
             )
-            with autocast(device, precision):
+            with autocast(device, precision), meter.watch(source, target):
                 loss = smoothed_loss(
                     model(source, target),
                     model.embedding.weight,
@@ -47,7 +58,7 @@ def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) 
             total += float(loss.negative_log_likelihood)
             tokens += loss.tokens
     model.train(was_training)
-    return total / tokens
+    return SplitLoss(total / tokens, meter.outputs())
 
 
 def split_scores(
@@ -62,9 +73,9 @@ def split_scores(
     sentences: int = 0,
 ) -> Scores:
     """Loss, and BLEU if wanted, of the first ``sentences`` translations (0: of all)."""
-    loss = split_loss(model, split, precision)
+    loss, outputs = split_loss(model, split, precision)
     if not bleu or not math.isfinite(loss):
-        return Scores(loss)
+        return Scores(loss, outputs=outputs)
     count = min(sentences or len(split), len(split))
     translator = Translator(model, tokenizer)
     found = translator.translate_ids(
@@ -73,7 +84,7 @@ def split_scores(
     outputs = tokenizer.decode_batch([hypotheses[0].tokens for hypotheses in found])
     references = tokenizer.decode_batch([split.target(i).tolist() for i in range(count)])
     score = bleu_score(outputs, references)
-    return Scores(loss, score.score, score.signature)
+    return Scores(loss, score.score, score.signature, outputs)
 
 
 def frequency_loss(train: EncodedSplit, measured: EncodedSplit, vocabulary: int) -> float:
