@@ -20,8 +20,8 @@ class Scores:
     """Negative log-likelihood per target token, in nats, without label smoothing"""
     bleu: float | None = None
     bleu_signature: str | None = None
-    outputs: ModelOutputs | None = None
-    """Of all attentions before their norm, by kind and layer; None in all processes but the main
+    attention_outputs: ModelOutputs | None = None
+    """How large they are before the norm, by kind and layer; None in all processes but the main
     one"""
 
     @property

@@ -147,7 +147,7 @@ class TensorBoard:
         points = {"valid/loss": entry.scores.loss, "valid/perplexity": entry.scores.perplexity}
         if entry.scores.bleu is not None:
             points["valid/bleu"] = entry.scores.bleu
-        for kind, outputs in (entry.scores.outputs or {}).items():
+        for kind, outputs in (entry.scores.attention_outputs or {}).items():
             for layer, rms in enumerate(outputs.rms, 1):
                 points[f"rms_z/{kind}_{layer}"] = rms
             for layer, share in enumerate(outputs.closed_gates or (), 1):

@@ -98,8 +98,8 @@ class Terminal:
             highlight=False,
             soft_wrap=True,
         )
-        if scores.outputs:
-            self._show_outputs(scores.outputs)
+        if scores.attention_outputs:
+            self._show_outputs(scores.attention_outputs)
 
     def _show_outputs(self, outputs: ModelOutputs) -> None:
         """A line with the largest RMS(z) and share of closed gates; yellow if that is large."""

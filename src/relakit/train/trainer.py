@@ -222,7 +222,8 @@ class Trainer:
                 length_penalty=validation.length_penalty,
                 sentences=sentences,
             )
-            loss, signature, outputs = scores.loss, scores.bleu_signature, scores.outputs
+            loss, signature = scores.loss, scores.bleu_signature
+            outputs = scores.attention_outputs
             bleu = math.nan if scores.bleu is None else scores.bleu
         loss, bleu = self.world.sum([loss, bleu if self.world.is_main else 0.0])
         return Scores(loss, None if math.isnan(bleu) else bleu, signature, outputs)

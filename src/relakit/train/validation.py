@@ -27,7 +27,7 @@ class SplitLoss(NamedTuple):
 
     negative_log_likelihood: float
     """Per target token"""
-    outputs: ModelOutputs
+    attention_outputs: ModelOutputs
 
 
 def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) -> SplitLoss:
@@ -73,9 +73,9 @@ def split_scores(
     sentences: int = 0,
 ) -> Scores:
     """Loss, and BLEU if wanted, of the first ``sentences`` translations (0: of all)."""
-    loss, outputs = split_loss(model, split, precision)
+    loss, attention_outputs = split_loss(model, split, precision)
     if not bleu or not math.isfinite(loss):
-        return Scores(loss, outputs=outputs)
+        return Scores(loss, attention_outputs=attention_outputs)
     count = min(sentences or len(split), len(split))
     translator = Translator(model, tokenizer)
     found = translator.translate_ids(
@@ -84,7 +84,7 @@ def split_scores(
     outputs = tokenizer.decode_batch([hypotheses[0].tokens for hypotheses in found])
     references = tokenizer.decode_batch([split.target(i).tolist() for i in range(count)])
     score = bleu_score(outputs, references)
-    return Scores(loss, score.score, score.signature, outputs)
+    return Scores(loss, score.score, score.signature, attention_outputs)
 
 
 def frequency_loss(train: EncodedSplit, measured: EncodedSplit, vocabulary: int) -> float:
