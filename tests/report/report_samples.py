@@ -214,6 +214,8 @@ def _kind_result(kind: Kind, views: Sequence[SentenceView], sparse: bool) -> Kin
             )
             for n, temperature in enumerate(temperatures)
         },
+        output_rms=tuple(2.0 + 300 * sparse / (1 + layer) for layer in range(layers)),
+        closed_gates=tuple(0.3 / (1 + layer) for layer in range(layers)) if sparse else None,
     )
 
 

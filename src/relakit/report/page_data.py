@@ -64,6 +64,8 @@ def _kind(result: KindResult) -> dict[str, Any]:
         "endSink": result.end_sink,
         "diversity": result.diversity,
         "temperature": shown_temperature(result),
+        "outputRms": result.output_rms,
+        "closedGates": result.closed_gates,
     }
 
 

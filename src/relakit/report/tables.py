@@ -5,13 +5,13 @@ Layers and heads are numbered from 1, as people do.
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from relakit.analysis.aer import AlignmentScore
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import HeadValues, LayerValues, ModelAnalysis
+from relakit.analysis.results import HeadValues, KindResult, LayerValues, ModelAnalysis
 from relakit.report.page_data import finite
 from relakit.writing import write_whole
 
@@ -86,20 +86,21 @@ def _head_rows(values: HeadValues | None) -> Iterator[Row]:
 
 
 def _by_layer(analyses: Sequence[ModelAnalysis]) -> dict[str, Table]:
-    nulls: list[Row] = []
-    variances: list[Row] = []
-    for analysis in analyses:
-        for kind in analysis.kinds:
-            nulls += _layer_rows(analysis.name, kind.kind, kind.layer_null_rate)
-            variances += _layer_rows(analysis.name, kind.kind, kind.null_variance())
-    return {
-        "layer_null_rate": (LAYER_COLUMNS, nulls),
-        "null_rate_variance": (LAYER_COLUMNS, variances),
+    def rows(values: Callable[[KindResult], LayerValues | None]) -> list[Row]:
+        return [
+            (analysis.name, kind.kind, layer, value)
+            for analysis in analyses
+            for kind in analysis.kinds
+            for layer, value in enumerate(values(kind) or (), 1)
+        ]
+
+    numbers: dict[str, Callable[[KindResult], LayerValues | None]] = {
+        "layer_null_rate": lambda kind: kind.layer_null_rate,
+        "null_rate_variance": lambda kind: kind.null_variance(),
+        "output_rms": lambda kind: kind.output_rms,
+        "closed_gates": lambda kind: kind.closed_gates,
     }
-
-
-def _layer_rows(model: str, kind: str, values: LayerValues) -> list[Row]:
-    return [(model, kind, layer, value) for layer, value in enumerate(values, 1)]
+    return {name: (LAYER_COLUMNS, rows(values)) for name, values in numbers.items()}
 
 
 def _diversity(analyses: Sequence[ModelAnalysis]) -> Table:

@@ -1,4 +1,4 @@
-// Figures 3 to 6: a number by layer, a panel for each kind of attention, a line for each model.
+// Figures 3 to 6 and what stands before the norm: a number by layer, a panel for each kind of attention, a line for each model.
 
 const CHART = { width: 240, height: 190, left: 36, right: 10, top: 24, bottom: 30 };
 
@@ -21,9 +21,10 @@ function showFigures() {
     const panels = READINGS.map((reading) => ({ title: reading === "normal" ? "Normal" : "Shifted", lines: alignmentLines(reading) }));
     figures.push(figure("Alignment", "Figure 4. Alignment error rate, lower is better; solid: the layer's best head, dashed: the mean of its heads.", panels));
   }
+  figures.push(...outputFigures());
   byId("figures").replaceChildren(
     el("h2", { text: "By layer" }),
-    el("p", { class: "lead", text: "The paper's figures 3 to 6 for these models. Point at a dot for its number." }),
+    el("p", { class: "lead", text: "The paper's figures 3 to 6 for these models, and whether their gates are open. Point at a dot for its number." }),
     el("div", { class: "chart-grid" }, ...figures),
   );
 }
@@ -91,6 +92,24 @@ function alignmentLines(reading) {
     lines.push({ model, name: `${name}, mean of heads`, values: layers, dashed: true });
   });
   return lines;
+}
+
+/** Not in the paper: how large the heads' output z is before the norm, and what that does to the gates. */
+function outputFigures() {
+  const numbers = [
+    ["RMS(z)", "outputRms", "Root mean square of the heads' output z before its norm. A layer in which it is many times that of others is unstable."],
+    ["Closed gates", "closedGates", "Share of the norm's gates, sigmoid(w ⊙ z), below 0.01: these features pass nothing on and hardly learn."],
+  ];
+  return numbers
+    .map(([name, key, caption]) => [name, caption, kindPanels((kind) => layerLines(kind, key)).filter(({ lines }) => lines.length)])
+    .filter(([, , panels]) => panels.length)
+    .map(([name, caption, panels]) => figure(name, caption, panels));
+}
+
+function layerLines(kind, key) {
+  return models
+    .map(({ name, kinds }, model) => ({ model, name, values: kinds[kind][key] }))
+    .filter(({ values }) => values !== null);
 }
 
 /** @param {Line[]} lines @param {boolean} zero draw a line at 0 */
