@@ -86,6 +86,22 @@ def diversity(heads: Sequence[Matrix], valid: Mask, temperature: float | None) -
     return total, queries
 
 
+def mean_square(outputs: Matrix) -> Ratio:
+    """Of one sentence's outputs ``[query][feature]`` before the norm."""
+    values = [value for row in outputs for value in row]
+    return sum(value * value for value in values), len(values)
+
+
+def closed_gates(outputs: Matrix, gate: Sequence[float]) -> Ratio:
+    closed = total = 0
+    for row in outputs:
+        for value, weight in zip(row, gate, strict=True):
+            total += 1
+            if 1 / (1 + math.exp(-value * weight)) < 0.01:
+                closed += 1
+    return closed, total
+
+
 def added(ratios: Sequence[Ratio]) -> float | None:
     """The ratio of the sums."""
     part, whole = (sum(column) for column in zip(*ratios, strict=True))

@@ -70,6 +70,19 @@ def test_json_there_and_back(analysis: ModelAnalysis, tmp_path: Path) -> None:
     assert document["normal"]["heads"][0][1] == counts
 
 
+def test_files_of_earlier_versions(analysis: ModelAnalysis, tmp_path: Path) -> None:
+    """They say nothing of the outputs before the norm."""
+    document = json.loads(analysis.model_dump_json())
+    for kind in document["kinds"]:
+        del kind["output_rms"], kind["closed_gates"]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(document))
+    found = ModelAnalysis.read(path)
+    assert found.kind("cross").output_rms is None
+    assert found.kind("cross").closed_gates is None
+    assert found.kind("cross").sparsity == analysis.kind("cross").sparsity
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

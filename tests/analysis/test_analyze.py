@@ -116,6 +116,59 @@ def test_every_number_against_loops(
     ]
 
 
+def values_alone(
+    model: Transformer, tokenizer: Tokenizer, pair: AnalysisPair
+) -> dict[str, list[np.ndarray]]:
+    """The values ``[keys, features]`` of all layers, by kind: half of what projects the keys."""
+    sources = torch.tensor([[*tokenizer.encode(pair.source).ids, END]])
+    targets = torch.tensor([[BEGIN, *tokenizer.encode(pair.target).ids]])
+    seen: dict[str, list[np.ndarray]] = {kind: [] for kind in NAMES}
+    handles = []
+    for kind, name in NAMES.items():
+        for layer in range(1 if kind == "encoder" else 2):
+            module = model.get_submodule(name.format(layer)).key_value
+            keep = lambda _, __, rows, kind=kind: seen[kind].append(  # noqa: E731
+                rows[0, :, rows.size(-1) // 2 :].double().numpy()
+            )
+            handles.append(module.register_forward_hook(keep))
+    with torch.no_grad():
+        model(sources, targets)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@pytest.mark.parametrize("attention", ["rela-g", "softmax", "relu-rms"])
+def test_outputs_before_the_norm_against_loops(
+    make_model: ModelMaker, tokenizer: Tokenizer, attention: str
+) -> None:
+    """Weights times values of each pair alone."""
+    model = make_model(attention)
+    analysis, _ = analyze_model(model, tokenizer, PAIRS, name="m", batch_tokens=60)
+    outputs: dict[tuple[str, int], list[list[list[float]]]] = {}
+    for pair in PAIRS:
+        weights = run_alone(model, tokenizer, pair.source, pair.target)
+        for kind, layers in values_alone(model, tokenizer, pair).items():
+            for layer, values in enumerate(layers):
+                heads = zip(weights[kind][layer][0], np.split(values, 3, axis=1), strict=True)
+                z = np.concatenate([np.array(w) @ v for w, v in heads], axis=1)
+                outputs.setdefault((kind, layer), []).append(z.tolist())
+    shares = []
+    for (kind, layer), sentences in outputs.items():
+        found = analysis.kind(kind)
+        square = slow_numbers.added([slow_numbers.mean_square(z) for z in sentences])
+        assert len(found.output_rms) == found.layers
+        assert found.output_rms[layer] == pytest.approx(square**0.5, rel=1e-5)
+        if attention == "rela-g":
+            gate = model.get_submodule(NAMES[kind].format(layer)).norm.gate.tolist()
+            slow = slow_numbers.added([slow_numbers.closed_gates(z, gate) for z in sentences])
+            assert found.closed_gates[layer] == pytest.approx(slow)
+            shares.append(slow)
+        else:
+            assert found.closed_gates is None
+    assert not shares or 0 < max(shares) < 1
+
+
 def test_shuffled_against_loops(make_model: ModelMaker, tokenizer: Tokenizer) -> None:
     model = make_model("rela-g")
     settings = AnalysisSettings(shuffle_seed=5, confidence=0.9)
@@ -280,6 +333,10 @@ def test_what_cannot_be_analyzed(make_model: ModelMaker, tokenizer: Tokenizer) -
     broken = make_model("rela-g")
     broken.decoder.layers[0].cross_attention.query.weight.data[0] = torch.nan
     with pytest.raises(ValueError, match="got NaN or infinity: the model is broken"):
+        analyze_model(broken, tokenizer, [AnalysisPair.from_texts("a", "b")], name="m")
+    broken = make_model("rela-g")
+    broken.decoder.layers[1].cross_attention.key_value.bias.data[-1] = torch.nan  # of a value
+    with pytest.raises(ValueError, match="weights and outputs must be numbers"):
         analyze_model(broken, tokenizer, [AnalysisPair.from_texts("a", "b")], name="m")
 
 

@@ -37,6 +37,23 @@ def test_numbers_of_heads(name: str, folder: Path, sample: Sample) -> None:
     assert len(rows) == len(expected)
 
 
+@pytest.mark.parametrize(
+    "name", ["layer_null_rate", "null_rate_variance", "output_rms", "closed_gates"]
+)
+def test_numbers_of_layers(name: str, folder: Path, sample: Sample) -> None:
+    """Softmax has no gates, and so no rows."""
+    expected = []
+    for analysis in sample.analyses:
+        for kind in analysis.kinds:
+            values = kind.null_variance() if "variance" in name else getattr(kind, name)
+            for layer, value in enumerate(values or ()):
+                expected.append([analysis.name, kind.kind, str(layer + 1), repr(value)])
+    rows = read(folder / f"{name}.csv")
+    assert [list(row.values()) for row in rows] == expected
+    models = {row["model"] for row in rows}
+    assert len(models) == (1 if name == "closed_gates" else 2)
+
+
 def test_tables_of_the_paper(folder: Path, sample: Sample) -> None:
     rela = sample.analyses[0]
     assert rela.alignment is not None

@@ -20,7 +20,7 @@ from relakit.ops.precision import wide
 
 CLOSED_BELOW: Final = 0.01
 """A gate is closed if its sigmoid is below this."""
-MANY_CLOSED: Final = 0.1
+MANY_CLOSED: Final = 0.2
 """A layer with a larger share of closed gates deserves a warning."""
 
 
