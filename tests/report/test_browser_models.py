@@ -9,6 +9,7 @@ import pytest
 from report_page import Page, Sample
 from report_samples import make_view, sample_analysis, sample_views, with_first_temperature
 
+from relakit.analysis import ModelAnalysis
 from relakit.report import write_page
 
 # In the group of the other tests that share the browser.
@@ -82,6 +83,33 @@ def test_the_temperatures_that_are_shown(new_page: Page, sample: Sample) -> None
         *(["mixed", t] for t in ("1", "0.5", "0.25", "0.1")),
     ]
     assert [row[-1] == "–" for row in rows[3:]] == [False, True, True, True]
+    assert new_page.errors() == []
+
+
+def test_outputs_before_the_norm(new_page: Page, sample: Sample) -> None:
+    """Lines of the models that have the number; no figure if none has."""
+    rela, softmax = sample.analyses
+    kinds = tuple(
+        kind.model_copy(update={"output_rms": None, "closed_gates": None}) for kind in rela.kinds
+    )
+    older = rela.model_copy(update={"name": "older", "kinds": kinds})
+
+    def lines(*analyses: ModelAnalysis) -> dict[str, list[int]]:
+        write_page(analyses, {}, new_page.path)
+        new_page.driver.get("about:blank")  # an address that differs in its fragment alone does not load
+        new_page.driver.get(new_page.path.as_uri())
+        return {
+            figure.find_element("css selector", "h3").text: [
+                len(chart.find_elements("css selector", "path.line"))
+                for chart in figure.find_elements("css selector", ".chart")
+            ]
+            for figure in new_page.find_all(".figure")
+            if "Figure" not in figure.text
+        }
+
+    assert lines(rela, softmax) == {"RMS(z)": [2, 2, 2], "Closed gates": [1, 1, 1]}
+    assert lines(softmax, older) == {"RMS(z)": [1, 1, 1]}
+    assert lines(older) == {}
     assert new_page.errors() == []
 
 

@@ -23,6 +23,9 @@ def test_numbers_of_the_models(sample: Sample) -> None:
     cross = analysis.kind("cross")
     assert model["kinds"]["cross"]["nullRate"] == [list(layer) for layer in cross.null_rate]
     assert model["kinds"]["cross"]["nullVariance"] == list(cross.null_variance())
+    assert model["kinds"]["cross"]["outputRms"] == list(cross.output_rms or ())
+    assert model["kinds"]["cross"]["closedGates"] == list(cross.closed_gates or ())
+    assert data["models"][1]["kinds"]["cross"]["closedGates"] is None
     assert analysis.alignment is not None
     scores = analysis.alignment.shifted
     assert model["alignment"]["shifted"]["aol"] == scores.aol

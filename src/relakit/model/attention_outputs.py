@@ -77,7 +77,7 @@ def output_sums(z: Tensor, gate: Tensor | None, is_word: Tensor) -> OutputSums:
     """Measure the outputs of one attention.
 
     Args:
-        z: ``[batch, positions, features]``, or with heads apart ``[batch, positions, heads, head]``.
+        z: ``[batch, positions, features]``; features may be two dimensions, heads and their own.
         gate: the gate's weights ``[features]``, or None.
         is_word: ``[batch, positions]``: False for padding, which does not count.
     """
