@@ -27,6 +27,7 @@ from relakit.analysis.pair_batches import wrong_sources
 from relakit.data.generated import generate_pairs
 from relakit.data.tokenizer import BEGIN, END, Tokenizer
 from relakit.model import ATTENTION_KINDS, Transformer
+from relakit.model.transformer import Attention
 from relakit.nn.capture import capture
 
 ModelMaker = Callable[[str], Transformer]
@@ -123,14 +124,17 @@ def values_alone(
     sources = torch.tensor([[*tokenizer.encode(pair.source).ids, END]])
     targets = torch.tensor([[BEGIN, *tokenizer.encode(pair.target).ids]])
     seen: dict[str, list[np.ndarray]] = {kind: [] for kind in NAMES}
-    handles = []
-    for kind, name in NAMES.items():
-        for layer in range(1 if kind == "encoder" else 2):
-            module = model.get_submodule(name.format(layer)).key_value
-            keep = lambda _, __, rows, kind=kind: seen[kind].append(  # noqa: E731
-                rows[0, :, rows.size(-1) // 2 :].double().numpy()
-            )
-            handles.append(module.register_forward_hook(keep))
+
+    def keep(kind: str, rows: torch.Tensor) -> None:
+        seen[kind].append(rows[0].chunk(2, dim=-1)[1].double().numpy())
+
+    handles = [
+        module.key_value.register_forward_hook(
+            lambda _, __, rows, kind=module.kind: keep(kind, rows)
+        )
+        for module in model.modules()
+        if isinstance(module, Attention)
+    ]
     with torch.no_grad():
         model(sources, targets)
     for handle in handles:

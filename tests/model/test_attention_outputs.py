@@ -52,12 +52,11 @@ def slow_z(model: Transformer, attention: str) -> dict[str, list[np.ndarray]]:
 
     def compute(module: Attention, args: tuple[Tensor, ...], output: Tensor) -> None:
         x, memory = (tensor.double().numpy() for tensor in args[:2])
+        linears = module.query, module.key_value
         parameters = {
-            f"in_proj_{part}": torch.cat([getattr(module.query, part), getattr(module.key_value, part)])
-            .double()
-            .numpy()
-            for part in ("weight", "bias")
-        }  # fmt: skip
+            "in_proj_weight": torch.cat([linear.weight for linear in linears]).double().numpy(),
+            "in_proj_bias": torch.cat([linear.bias for linear in linears]).double().numpy(),
+        }
         is_decoder = module.kind == "decoder"
         z, _ = paper_numpy.concatenated_heads(
             parameters, 3, x, memory, memory,

@@ -96,7 +96,7 @@ def test_outputs_before_the_norm(new_page: Page, sample: Sample) -> None:
 
     def lines(*analyses: ModelAnalysis) -> dict[str, list[int]]:
         write_page(analyses, {}, new_page.path)
-        new_page.driver.get("about:blank")  # an address that differs in its fragment alone does not load
+        new_page.driver.get("about:blank")  # or the browser stays, with another fragment
         new_page.driver.get(new_page.path.as_uri())
         return {
             figure.find_element("css selector", "h3").text: [

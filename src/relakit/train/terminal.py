@@ -111,7 +111,7 @@ class Terminal:
             share, place = _largest(shares)
             line += f", gates closed up to {share:.1%} ({place})"
             if share > MANY_CLOSED:
-                line += ": see \"When training goes wrong\" in docs/translation.md"
+                line += ': see "When training goes wrong" in docs/translation.md'
                 style = "yellow"
         self._console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
 
