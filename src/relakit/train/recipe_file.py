@@ -85,9 +85,11 @@ def _merged(inherited: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     _forget_other_places(merged, own)
     for key, value in own.items():
         before = merged.get(key)
-        both_tables = isinstance(before, dict) and isinstance(value, dict)
-        is_section = both_tables and key in Recipe.model_fields
-        merged[key] = _merged(before, value) if is_section else value
+        is_section = key in Recipe.model_fields
+        if is_section and isinstance(before, dict) and isinstance(value, dict):
+            merged[key] = _merged(before, value)
+        else:
+            merged[key] = value
     return merged
 
 
