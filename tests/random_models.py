@@ -1,5 +1,8 @@
 """Small models with random weights, and sentences for them."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import torch
 from torch import nn
 
@@ -18,21 +21,27 @@ def random_model(
     heads: int = 4,
     decoder_layers: int = 2,
     feed_forward: int = 48,
+    options: Mapping[str, object] = MappingProxyType({}),
 ) -> Transformer:
-    """A model in which no parameter has the value it starts training with."""
+    """A model in which no parameter has the value it starts training with.
+
+    ``options`` are further fields of `ModelConfig`.
+    """
     torch.manual_seed(seed)
-    config = ModelConfig(
-        vocabulary=vocabulary,
-        dim=dim,
-        heads=heads,
-        encoder_layers=2,
-        decoder_layers=decoder_layers,
-        feed_forward=feed_forward,
-        encoder_attention=attention,
-        decoder_attention=attention,
-        cross_attention=attention,
-        norm_first=norm_first,
-    )
+    fields = {
+        "vocabulary": vocabulary,
+        "dim": dim,
+        "heads": heads,
+        "encoder_layers": 2,
+        "decoder_layers": decoder_layers,
+        "feed_forward": feed_forward,
+        "encoder_attention": attention,
+        "decoder_attention": attention,
+        "cross_attention": attention,
+        "norm_first": norm_first,
+        **options,
+    }
+    config = ModelConfig.model_validate(fields)
     model = Transformer(config).eval()
     for parameter in model.parameters():
         nn.init.normal_(parameter, mean=0.1 if parameter.dim() == 1 else 0.0, std=0.3)

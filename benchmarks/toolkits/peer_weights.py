@@ -21,6 +21,10 @@ def why_no_peer_has_it(config: ModelConfig) -> str | None:
             return f"the peers have softmax attention only, not {config.attention(kind)}"
     if config.norm_first:
         return "the peers' models are post-norm"
+    for name in ("norm_eps", "source_embedding", "embedding_bias", "first_input", "timescales"):
+        theirs, ours = ModelConfig.model_fields[name].default, getattr(config, name)
+        if ours != theirs:
+            return f"the peers' models have {name} = {theirs!r}, not {ours!r}"
     if config.encoder_layers != config.decoder_layers:
         return (
             f"the peers' models have as many layers in the encoder ({config.encoder_layers}) as "

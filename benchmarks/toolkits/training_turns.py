@@ -186,7 +186,9 @@ def _own_trainings(
     attention: str, config: ModelConfig, settings: TrainingSettings, work: TrainingWork
 ) -> Iterator[tuple[System, Contender]]:
     """One model for all precisions: its weights are float32 in each of them."""
-    training = TrainingSection(updates=1, label_smoothing=settings.label_smoothing)
+    training = TrainingSection(
+        updates=1, label_smoothing=settings.label_smoothing, seed=settings.seed
+    )
     torch.manual_seed(settings.seed)
     model = Transformer(config).train()
     optimizer = make_optimizer(model, training)
@@ -198,8 +200,7 @@ def _own_trainings(
             model,
             work.split,
             world,
-            smoothing=training.label_smoothing,
-            seed=settings.seed,
+            training,
             precision=choose_dtype(system.precision, world.device),  # type: ignore[arg-type]
         )
         yield system, OwnTraining(model, optimizer, gradients, training, work)

@@ -58,14 +58,14 @@ void make_attention(AttentionLayer* self, Linear input, Linear memory, Linear ou
                             static_cast<float>(length_exponent)};
 }
 
-void make_model(Model* self, Size dim, Size heads, bool norm_first, Address embeddings,
-                double embedding_scale, Linear output) {
+void make_model(Model* self, Size dim, Size heads, bool norm_first, Address source_embeddings,
+                Address target_embeddings, Linear output) {
   new (self) Model();
   self->dim = dim;
   self->heads = heads;
   self->norm_first = norm_first;
-  self->embeddings = at<const float>(embeddings);
-  self->embedding_scale = static_cast<float>(embedding_scale);
+  self->source_embeddings = at<const float>(source_embeddings);
+  self->target_embeddings = at<const float>(target_embeddings);
   self->output = std::move(output);
 }
 

@@ -54,7 +54,8 @@ Memory encode(const Model& model, const Machine& machine, const std::int64_t* to
     }
   }
   Sublayers sublayers(model);
-  sublayers.embed(machine, tokens, position_of_row.data(), memory.starts.back());
+  sublayers.embed(machine, model.source_embeddings, tokens, position_of_row.data(),
+                  memory.starts.back());
   for (const EncoderLayer& layer : model.encoder) {
     attend_to_itself(model, machine, layer.attention, memory, sublayers);
     sublayers.feed_forward(machine, layer.feed_forward);

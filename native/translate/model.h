@@ -56,8 +56,9 @@ struct Model {
   std::vector<DecoderLayer> decoder;
   LayerNorm encoder_norm, decoder_norm;  // an empty gain means none
   Linear output;                         // from states to logits
-  const float* embeddings = nullptr;     // [vocabulary, dim]
-  float embedding_scale = 0.0f;
+  // What encoder and decoder read for each token, but for its position: [vocabulary, dim].
+  const float* source_embeddings = nullptr;
+  const float* target_embeddings = nullptr;
 };
 
 }  // namespace relakit::translate

@@ -120,7 +120,7 @@ void Search::step(const Machine& machine, const std::int64_t* tokens, const floa
   }
   steps_++;
   const std::vector<const float*> positions(as_index(rows), position);
-  sublayers_.embed(machine, tokens, positions.data(), rows);
+  sublayers_.embed(machine, model_->target_embeddings, tokens, positions.data(), rows);
   for (std::size_t number = 0; number < model_->decoder.size(); number++) {
     attend_to_target(machine, number);
     attend_to_source(machine, number);

@@ -25,7 +25,7 @@ std::int64_t whole_panels(std::int64_t outputs) { return (outputs + kPanel - 1) 
 
 Sublayers::Sublayers(const Model& model) : model_(model), stride_(whole_panels(model.dim)) {}
 
-void Sublayers::embed(const Machine& machine, const std::int64_t* tokens,
+void Sublayers::embed(const Machine& machine, const float* embeddings, const std::int64_t* tokens,
                       const float* const* positions, std::int64_t rows) {
   const std::int64_t dim = model_.dim, vocabulary = model_.output->outputs();
   for (std::int64_t row = 0; row < rows; row++) {
@@ -38,11 +38,9 @@ void Sublayers::embed(const Machine& machine, const std::int64_t* tokens,
   for (auto* memory : {&x_, &y_, &mixed_}) make_room(*memory, rows * stride_);
   make_room(x_scales_, rows);
   parallel_for(rows, machine.threads, kWorkPerThread / dim, [&](std::int64_t row) {
-    const float* embedding = model_.embeddings + tokens[row] * dim;
+    const float* embedding = embeddings + tokens[row] * dim;
     float* x = x_.data() + row * stride_;
-    for (std::int64_t i = 0; i < dim; i++) {
-      x[i] = embedding[i] * model_.embedding_scale + positions[row][i];
-    }
+    for (std::int64_t i = 0; i < dim; i++) x[i] = embedding[i] + positions[row][i];
   });
 }
 

@@ -29,8 +29,8 @@ class Sublayers {
   explicit Sublayers(const Model& model);
 
   // Start with tokens; positions[i] is the vector of token i's position.
-  void embed(const Machine& machine, const std::int64_t* tokens, const float* const* positions,
-             std::int64_t rows);
+  void embed(const Machine& machine, const float* embeddings, const std::int64_t* tokens,
+             const float* const* positions, std::int64_t rows);
 
   std::int64_t rows() const { return rows_; }
   std::int64_t stride() const { return stride_; }

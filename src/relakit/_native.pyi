@@ -178,15 +178,19 @@ class PackedFeedForward:
     ) -> None: ...
 
 class PackedModel:
-    """A Transformer. The embeddings ``[vocabulary, dim]`` are not copied: they must outlive it."""
+    """A Transformer.
+
+    The embeddings ``[vocabulary, dim]`` are what it reads for each token, but for the position.
+    They are not copied, so they must outlive it.
+    """
 
     def __init__(
         self,
         dim: int,
         heads: int,
         norm_first: bool,
-        embeddings: int,
-        embedding_scale: float,
+        source_embeddings: int,
+        target_embeddings: int,
         output: PackedLinear,
         /,
     ) -> None: ...

@@ -68,8 +68,18 @@ def test_pairs_of_files_and_tables(run: Run, corpus: Path, out: Path) -> None:
     prepared = PreparedCorpus.load(out)
     assert prepared.splits == ("train", "valid")
     assert prepared.settings.max_tokens == 50
+    assert prepared.settings.long_sentences == "drop"
     assert prepared.tokenizer.decode(prepared.train.source(0)) == "train dog number 0"
     assert prepared.tokenizer.decode(prepared.valid.source(0)) == "val dog number 0"
+
+
+def test_truncation(run: Run, corpus: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(out, "--train-tsv", corpus / "train.tsv", "--max-tokens", 2, "--truncate") == 0
+    prepared = PreparedCorpus.load(out)
+    assert prepared.settings.long_sentences == "truncate"
+    assert set(prepared.train.source_lengths) == {2}
+    row = next(x.split() for x in capsys.readouterr().out.splitlines() if x.startswith("train"))
+    assert row[1:5] == ["12", "11", "1", "11"]
 
 
 def test_a_tokenizer_that_is_there(run: Run, corpus: Path, out: Path) -> None:

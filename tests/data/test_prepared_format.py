@@ -39,6 +39,12 @@ def test_what_was_written_is_read(folder: Path) -> None:
     }
 
 
+def test_a_corpus_from_before_sentences_could_be_truncated(folder: Path) -> None:
+    edit(folder, lambda values: values["settings"].pop("long_sentences"))
+    assert read_document(folder).settings == SETTINGS
+    assert SETTINGS.long_sentences == "drop"
+
+
 @pytest.mark.parametrize(
     ("vocabulary", "expected"), [(260, "<u2"), (65536, "<u2"), (65537, "<u4"), (250_000, "<u4")]
 )
@@ -82,6 +88,10 @@ def test_a_document_that_is_none(folder: Path, content: bytes, message: str) -> 
         (lambda values: values.update(token_type="<f4"), "is damaged: .*'<f4' is none of"),
         (lambda values: values["settings"].update(colour=1), "is damaged: TypeError: .*colour"),
         (lambda values: values["settings"].update(max_tokens=0), "is damaged: .*max_tokens"),
+        (
+            lambda values: values["settings"].update(long_sentences="cut"),
+            "is damaged: .*unknown long_sentences 'cut'; choose drop or truncate",
+        ),
         (lambda values: values.update(splits=[]), "is damaged: AttributeError"),
         (lambda values: values["splits"]["train"].pop("kept"), "is damaged: TypeError: .*'kept'"),
         (lambda values: values["files"].pop("train.lines"), "is damaged: KeyError: 'train.lines'"),

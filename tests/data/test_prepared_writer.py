@@ -47,6 +47,19 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "new" / "prepared"
 
 
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Gets all texts that are encoded."""
+    texts_so_far: list[str] = []
+    original = Tokenizer.encode_batch
+    monkeypatch.setattr(
+        Tokenizer,
+        "encode_batch",
+        lambda self, texts: texts_so_far.extend(texts) or original(self, texts),
+    )
+    return texts_so_far
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -86,18 +99,38 @@ class TestKept:
         report = prepare({"train": files}, out, settings=settings, tokenizer=tokenizer)
         assert (report.splits["train"].kept, report.splits["train"].overlong) == (1, 2)
 
+    def test_long_sentences_may_be_truncated(self, tmp_path: Path, out: Path) -> None:
+        tokenizer = learn_tokenizer(["a b"], 300)
+        short, long = "a b a", " ".join("ab" * 20)
+        files = write_pair(tmp_path, "train", [long, short, ""], [short, long, long])
+        settings = PrepareSettings(max_tokens=6, long_sentences="truncate")
+        report = prepare({"train": files}, out, settings=settings, tokenizer=tokenizer)
+        split = PreparedCorpus.load(out).train
+        whole, beginning = tokenizer.encode(short).ids, tokenizer.encode(long).ids[:6]
+        assert [list(split.source(i)) for i in range(2)] == [beginning, whole]
+        assert [list(split.target(i)) for i in range(2)] == [whole, beginning]
+        counts = report.splits["train"]
+        assert (counts.kept, counts.empty, counts.overlong) == (2, 1, 2)
+        assert [int(line) for line in split.lines] == [1, 2]
+
+    @pytest.mark.parametrize("spaces", [0, 10_000])
+    @pytest.mark.parametrize("word", ["ha", "dog "])
+    def test_of_an_endless_line_only_the_beginning_is_encoded(
+        self, word: str, spaces: int, tmp_path: Path, out: Path, encoded: list[str]
+    ) -> None:
+        endless = " " * spaces + word * 200_000
+        files = write_pair(tmp_path, "train", ["a", endless], ["b", "c"])
+        settings = PrepareSettings(vocab_size=400, max_tokens=20, long_sentences="truncate")
+        prepare({"train": files}, out, settings=settings)
+        assert max(map(len, encoded)) < 10_000
+        corpus = PreparedCorpus.load(out)
+        assert list(corpus.train.source(1)) == corpus.tokenizer.encode(endless).ids[:20]
+
     def test_endless_lines_are_counted_without_being_encoded(
-        self, tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, out: Path, encoded: list[str]
     ) -> None:
         endless, padded = "ha" * 500_000, "a" + " " * 1_000_000 + "b"
         files = write_pair(tmp_path, "train", ["a", endless, padded], ["b", "c", "d"])
-        encoded: list[str] = []
-        original = Tokenizer.encode_batch
-        monkeypatch.setattr(
-            Tokenizer,
-            "encode_batch",
-            lambda self, texts: encoded.extend(texts) or original(self, texts),
-        )
         report = prepare({"train": files}, out, settings=SETTINGS)
         assert (report.splits["train"].kept, report.splits["train"].overlong) == (2, 1)
         assert endless not in encoded

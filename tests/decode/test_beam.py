@@ -65,7 +65,13 @@ def log_probability(model: Transformer, source: list[int], tokens: list[int]) ->
 
 
 def plain_beam_search(
-    model: Transformer, source: list[int], beam: int, alpha: float, limit: int
+    model: Transformer,
+    source: list[int],
+    beam: int,
+    alpha: float,
+    limit: int,
+    *,
+    wide_ends: bool = False,
 ) -> list[tuple[list[int], float]]:
     """The search as the module's docstring tells it, one sentence, lists only."""
     running: list[tuple[list[int], float]] = [([], 0.0)]
@@ -83,12 +89,13 @@ def plain_beam_search(
             if token not in (PAD, BEGIN) and (token == END or not at_limit)
         ]
         options.sort(key=lambda option: -option[1])
-        ended += [(o[0][:-1], o[1]) for o in options[:beam] if o[0][-1] == END]
+        may_end = options[: 2 * beam if wide_ends else beam]
+        ended += [(o[0][:-1], o[1]) for o in may_end if o[0][-1] == END]
         ended = sorted(ended, key=score, reverse=True)[:beam]
         running = [o for o in options[: 2 * beam] if o[0][-1] != END][:beam]
         if len(ended) == beam and running:
             best = running[0][1] / ((5 + limit + 1) / 6) ** alpha
-            if beam == 1 or best <= score(ended[-1]):
+            if (beam == 1 and not wide_ends) or best <= score(ended[-1]):
                 break
     return [(tokens, score((tokens, log_prob))) for tokens, log_prob in ended]
 
@@ -132,6 +139,25 @@ def test_a_small_beam_finds_what_a_plain_search_finds(beam: int, seed: int) -> N
         assert [ended.score for ended in found] == pytest.approx(
             [score for _, score in expected], abs=1e-4
         )
+
+
+@pytest.mark.parametrize("beam", [1, 2, 4])
+def test_ends_among_twice_the_beam(beam: int) -> None:
+    """What a plain search finds; and more than without, for some sentences."""
+    differ = 0
+    for seed in range(4):
+        model = random_model(vocabulary=8, seed=seed)
+        sources = random_sources([5, 3, 6], vocabulary=8, seed=seed)
+        narrow = search(model, sources, SearchSettings(beam=beam, max_length=9))
+        wide = search(model, sources, SearchSettings(beam=beam, max_length=9, wide_ends=True))
+        for source, found, usual in zip(sources, wide, narrow, strict=True):
+            expected = plain_beam_search(model, source, beam, 0.6, 9, wide_ends=True)
+            assert [ended.tokens for ended in found] == [tokens for tokens, _ in expected]
+            assert [ended.score for ended in found] == pytest.approx(
+                [score for _, score in expected], abs=1e-4
+            )
+            differ += [e.tokens for e in found] != [e.tokens for e in usual]
+    assert differ > 0
 
 
 @pytest.mark.parametrize("nbest", [1, 2])
@@ -229,6 +255,13 @@ def test_the_minimum_moves_a_maximum_that_is_not_given() -> None:
     assert SearchSettings(min_length=5).limit(3) == 26
 
 
+def test_the_greatest_length_follows_the_source() -> None:
+    assert SearchSettings(length_factor=1, length_margin=50).limit(7) == 57
+    assert SearchSettings(length_factor=1.5, length_margin=1).limit(7) == 11
+    assert SearchSettings(length_factor=0, length_margin=3, min_length=5).limit(7) == 5
+    assert SearchSettings(length_factor=1, length_margin=50, max_length=9).limit(7) == 9
+
+
 def test_a_model_that_ends_at_once() -> None:
     model = model_that_ends_at_once()
     [found] = search(model, random_sources([3], vocabulary=20), SearchSettings(beam=3))
@@ -279,6 +312,9 @@ def test_a_sentence_without_running_hypotheses_is_done() -> None:
         ({"length_penalty": -0.1}, "the length penalty must be a number from 0 on, got -0.1"),
         ({"length_penalty": math.nan}, "the length penalty must be a number from 0 on, got nan"),
         ({"max_length": 0}, "the maximum length must be at least 1, got 0"),
+        ({"length_factor": -1}, "the length factor must be a number from 0 on, got -1"),
+        ({"length_factor": math.inf}, "the length factor must be a number from 0 on, got inf"),
+        ({"length_margin": 0}, "the length margin must be at least 1, got 0"),
         ({"min_length": -1}, "the minimum length must be at least 0, got -1"),
         ({"min_length": 8, "max_length": 7}, "the minimum length 8 is above the maximum 7"),
     ],

@@ -93,6 +93,31 @@ def test_states_equal_the_model(isa: str, attention: str | AttentionSpec, norm_f
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
+EMBEDDINGS = {
+    "source_embedding": "separate",
+    "embedding_bias": True,
+    "first_input": "zeros",
+    "timescales": "tensor2tensor",
+    "norm_eps": 0.3,  # large, so that the states depend on it
+}
+
+
+@pytest.mark.parametrize("name", [*EMBEDDINGS, "all"])
+def test_states_equal_the_model_with_other_options(isa: str, name: str) -> None:
+    options = EMBEDDINGS if name == "all" else {name: EMBEDDINGS[name]}
+    model = random_model(options=options)
+    assert why_not_native(model) == []
+    # More positions than the table has at first.
+    sources, targets = random_sources([7, 300]), torch.randint(4, 40, (2, 270))
+    targets[:, 0] = BEGIN
+    with torch.inference_mode():
+        expected = model(padded(sources), targets)
+        usual = random_model()(padded(sources), targets)
+    assert (expected - usual).abs().max() > 0.05, "the option should matter"
+    found = read_all(NativeEngine(model), sources, targets)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(("dim", "heads"), [(38, 2), (6, 3), (130, 1)])
 def test_sizes_that_are_no_multiple_of_a_vector(isa: str, dim: int, heads: int) -> None:
     model = odd_model(dim=dim, heads=heads)

@@ -55,10 +55,12 @@ def test_precision_and_device(function: Callable[..., Any]) -> None:
 def test_recipes() -> None:
     validation, data = ValidationSection(), DataSection(folder="somewhere")  # type: ignore[arg-type]
     assert validation.final_beam == SearchSettings().beam
-    assert validation.length_penalty == SearchSettings().length_penalty
+    for name in ("length_penalty", "min_length", "length_factor", "length_margin", "wide_ends"):
+        assert getattr(validation, name) == getattr(SearchSettings(), name)
     assert TrainingSection(epochs=1).precision == PRECISION
     assert data.vocab_size == PrepareSettings().vocab_size
     assert data.max_tokens == PrepareSettings().max_tokens == default(prepare, "max_tokens")
+    assert data.long_sentences == PrepareSettings().long_sentences
 
 
 def test_precisions() -> None:

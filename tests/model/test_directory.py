@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from relakit.model import ModelAbout, ModelConfig, Transformer, load_model, save_model
+from relakit.model.config import ModelOptions
 
 
 def build() -> Transformer:
@@ -47,6 +49,36 @@ def test_comes_back_the_same(folder: Path) -> None:
     expected = build().state_dict()
     assert model.state_dict().keys() == expected.keys()
     assert all(torch.equal(model.state_dict()[name], expected[name]) for name in expected)
+
+
+def test_a_model_from_before_there_were_options(folder: Path) -> None:
+    options = set(ModelOptions.model_fields) - {"dropout", "attention_dropout", "norm_first"}
+
+    def forget(content: dict[str, Any]) -> None:
+        for name in options:
+            del content["model"][name]
+
+    change_config(folder, forget)
+    model, _ = load_model(folder)
+    assert model.config == build().config
+
+
+def test_a_model_with_all_options_comes_back_the_same(tmp_path: Path, tokenizer_file: Path) -> None:
+    config = build().config.model_copy(
+        update={
+            "source_embedding": "separate",
+            "embedding_bias": True,
+            "first_input": "zeros",
+            "timescales": "tensor2tensor",
+            "norm_eps": 1e-8,
+        }
+    )
+    model = Transformer(config).eval()
+    folder = save_model(tmp_path / "optional", model, tokenizer_file)
+    found, _ = load_model(folder)
+    assert found.config == config
+    source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])
+    assert torch.equal(found(source, target), model(source, target))
 
 
 def test_three_files_and_no_more(folder: Path) -> None:

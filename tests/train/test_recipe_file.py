@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from relakit.decode.settings import SearchSettings
+from relakit.model import ModelConfig
 from relakit.nn.variants import AttentionSpec
 from relakit.train.recipe_file import describe_recipes, load_recipe, make_recipe, recipe_names
 
@@ -28,6 +30,89 @@ def test_the_recipes_that_come_with_relakit_are_valid(name: str) -> None:
     recipe = load_recipe(name, [] if name == "demo" else ["data.folder=somewhere"])
     assert recipe.description
     recipe.model.config(vocabulary=100)
+
+
+WMT = {
+    "wmt14-en-de": ("en", "de"),
+    "wmt14-en-fr": ("en", "fr"),
+    "wmt16-ro-en": ("ro", "en"),
+    "wmt18-en-fi": ("en", "fi"),
+    "wmt18-zh-en": ("zh", "en"),
+}
+
+
+@pytest.mark.parametrize("name", WMT)
+def test_the_papers_tasks_have_the_authors_settings(name: str) -> None:
+    recipe = load_recipe(name, ["data.folder=somewhere"])
+    assert (recipe.data.source, recipe.data.target) == WMT[name]
+    assert (recipe.data.vocab_size, recipe.data.max_tokens) == (32_000, 256)
+    assert recipe.data.long_sentences == "truncate"
+    training = recipe.training
+    assert (training.updates, training.checkpoint_every, training.keep) == (300_000, 5_000, 5)
+    assert (training.batch_tokens, training.update_tokens) == (6_250, 25_000)
+    assert (training.loss_mean, training.smoothing_over) == ("sentences", "wrong")
+    assert training.warmup == 4_000
+    config = recipe.model.config(vocabulary=32_000)
+    assert config == ModelConfig(
+        vocabulary=32_000,
+        feed_forward_dropout=0.1,
+        norm_eps=1e-8,
+        source_embedding="separate",
+        embedding_bias=True,
+        first_input="zeros",
+        timescales="tensor2tensor",
+        self_attention_init="joint",
+    )
+    assert recipe.validation.search(4) == SearchSettings(
+        nbest=1, min_length=1, length_factor=1, length_margin=50, wide_ends=True
+    )
+
+
+def test_a_recipe_like_another(tmp_path: Path) -> None:
+    base = """
+    description = "base"
+    [data]
+    folder = "corpus"
+    vocab_size = 500
+    [model]
+    attention = { power = 2, norm = "none" }
+    dropout = 0.3
+    [training]
+    epochs = 2
+    seed = 7
+    """
+    (tmp_path / "base.toml").write_text(base, encoding="utf-8")
+    own = """
+    like = "base.toml"
+    [data]
+    prepared = "elsewhere"
+    [model]
+    attention = { threshold = 0.5 }
+    [training]
+    epochs = 3
+    """
+    recipe = load_recipe(write(tmp_path, own), ["training.warmup=9"])
+    assert recipe.description == "base"
+    assert (recipe.data.folder, recipe.data.prepared) == (None, Path("elsewhere"))
+    assert recipe.data.vocab_size == 500
+    assert recipe.model.dropout == 0.3
+    assert recipe.model.attention == AttentionSpec(threshold=0.5), "an attention is one value"
+    assert (recipe.training.epochs, recipe.training.seed, recipe.training.warmup) == (3, 7, 9)
+
+
+@pytest.mark.parametrize(
+    ("like", "message"),
+    [
+        ('"authers"', r"recipe\.toml is like 'authers': there is no recipe 'authers' \(did you"),
+        ('"recipe.toml"', "recipes are like each other in a circle: .*recipe.toml, .*recipe.toml"),
+        ("3", r"recipe\.toml: like = 3: it must be the name of a recipe, or a file"),
+    ],
+)
+def test_a_recipe_like_none(like: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_recipe(write(tmp_path, f"like = {like}\n{GOOD}"))
+    with pytest.raises(FileNotFoundError, match=r"recipe\.toml is like .*none\.toml"):
+        load_recipe(write(tmp_path, f'like = "none.toml"\n{GOOD}'))
 
 
 TABLE = """
@@ -132,6 +217,10 @@ def test_settings_replace_the_recipes(tmp_path: Path) -> None:
         ("model.heads=7", "heads must divide dim, got heads=7 and dim=512"),
         ("training.seed=-1", r"training\.seed = -1: Input should be greater than or equal to 0"),
         ("training.adam_betas=[2, 3]", r"training\.adam_betas\.0 = 2"),
+        ("training.loss_mean=words", r"training\.loss_mean = 'words': .*'tokens' or 'sentences'"),
+        ("training.smoothing_over=few", r"training\.smoothing_over = 'few': .*'all' or 'wrong'"),
+        ("data.long_sentences=cut", r"data\.long_sentences = 'cut': .*'drop' or 'truncate'"),
+        ("validation.length_margin=0", r"validation\.length_margin = 0"),
         ("training.epochs", "--set needs key=value"),
         ("=3", "--set needs key=value"),
         ("training.epochs.x=3", "epochs is a value and has no parts"),

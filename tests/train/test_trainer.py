@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from small_runs import MODEL, TRAINING, as_toml, assert_same, recipe_of, weights
 
 import relakit
@@ -17,10 +18,11 @@ from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import prepare
 from relakit.decode.native_engine import why_not_native
 from relakit.model import load_model
+from relakit.model.config import ModelOptions
 from relakit.ops.native.extension import BACKEND_VARIABLE, why_unavailable
 from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import Recipe
-from relakit.train.recipe_file import make_recipe
+from relakit.train.recipe_file import load_recipe, make_recipe
 from relakit.train.run import run_training
 from relakit.train.step import GradientStep, UpdateLoss
 
@@ -65,11 +67,49 @@ def test_learned_thresholds_train_save_and_translate(
     assert len(thresholds) == 3
     assert all(bool((x != 0).all()) for x in thresholds), "they start at 0"
 
+    assert_engines_agree(folder, corpus, monkeypatch)
+
+
+def test_the_authors_settings_train_resume_save_and_translate(
+    corpus: PreparedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authors = load_recipe("authors", ["data.folder=unused"])
+    options = set(ModelOptions.model_fields)
+    model = authors.model.model_dump(include=options)
+    training = authors.training.model_dump(include={"smoothing_over", "loss_mean"})
+    validation = {
+        **authors.validation.model_dump(exclude={"every", "sentences", "patience"}),
+        "every": 12,
+    }
+    recipe = recipe_of(corpus, model=model, training=training, validation=validation)
+    result, _ = run_training(recipe, tmp_path / "run")
+    assert result.verdict == "finished"
+    assert load_model(tmp_path / "run" / "model")[0].config.first_input == "zeros"
+    assert_engines_agree(tmp_path / "run" / "model", corpus, monkeypatch)
+
+    first = recipe_of(
+        corpus, model=model, training={**training, "updates": 10}, validation=validation
+    )
+    run_training(first, tmp_path / "again")
+    run_training(recipe, tmp_path / "again", resume=True)
+    for checkpoint in ("update-0000015", "update-0000024"):
+        one, other = (
+            load_file(tmp_path / run / "checkpoints" / checkpoint / "weights.safetensors")
+            for run in ("run", "again")
+        )
+        assert_same(one, other)
+
+
+def assert_engines_agree(
+    folder: Path, corpus: PreparedCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C++ serves the model, and finds the translations that PyTorch finds."""
     sources = [corpus.split("test").source(i).tolist() for i in range(8)]
     in_cpp = relakit.load(folder)
     assert why_unavailable() or why_not_native(in_cpp.model) == []
-    monkeypatch.setenv(BACKEND_VARIABLE, "reference")
-    in_torch = relakit.load(folder)
+    with monkeypatch.context() as patch:
+        patch.setenv(BACKEND_VARIABLE, "reference")
+        in_torch = relakit.load(folder)
     found, expected = (
         [hypotheses[0] for hypotheses in translator.translate_ids(sources)]
         for translator in (in_cpp, in_torch)
@@ -92,7 +132,8 @@ def test_same_seed_same_weights(
 def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None:
     """The same global batch, dealt out to two processes by torchrun: the same bits.
 
-    An update has one or two batches here, so that no gradients are added in another order.
+    An update has one or two batches here, so that no gradients are added in another order. The loss
+    is the mean over sentences, of which the two processes have different numbers.
     Validation, by one process alone, meets a sentence longer than all that both have seen.
     """
     tokens = {"batch_tokens": 150, "update_tokens": 220}
@@ -100,7 +141,8 @@ def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None
     assert {len(update.batches) for update in islice(plan, 24)} == {1, 2}
     recipe = recipe_of(
         _with_a_long_validation_sentence(corpus, tmp_path),
-        training=tokens,
+        training={**tokens, "loss_mean": "sentences"},
+        model={"source_embedding": "separate", "embedding_bias": True},
         validation={"every": 12, "bleu": True, "final_beam": 1},
     )
     run_training(recipe, tmp_path / "one")

@@ -65,6 +65,14 @@ def prepare(
         int,
         typer.Option(help="Drop pairs with more on either side.", rich_help_panel=ENCODING),
     ] = PrepareSettings.max_tokens,
+    truncate: Annotated[
+        bool,
+        typer.Option(
+            "--truncate",
+            help="Cut sentences off after --max-tokens, instead of dropping their pairs.",
+            rich_help_panel=ENCODING,
+        ),
+    ] = False,
     sample_lines: Annotated[
         int | None,
         typer.Option(
@@ -90,7 +98,8 @@ def prepare(
 
     Files are UTF-8 text, one sentence per line, plain or compressed with gzip or zstd.
 
-    Pairs with an empty side and pairs that are too long are dropped and counted.
+    Pairs with an empty side are dropped, and so are pairs that are too long, unless --truncate
+    keeps their beginnings; both are counted.
     """
     from relakit.data import prepared_writer
     from relakit.data.tokenizer import Tokenizer
@@ -106,6 +115,7 @@ def prepare(
         vocab_size=PrepareSettings.vocab_size if vocab_size is None else vocab_size,
         sample_lines=PrepareSettings.sample_lines if sample_lines is None else sample_lines,
         max_tokens=max_tokens,
+        long_sentences="truncate" if truncate else PrepareSettings.long_sentences,
         source_language=source_lang,
         target_language=target_lang,
     )

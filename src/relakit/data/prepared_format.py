@@ -20,6 +20,8 @@ SIDES: Final[tuple[Side, ...]] = get_args(Side)
 OFFSET_TYPE: Final = "<i8"
 TokenType: TypeAlias = Literal["<u2", "<u4"]
 """NumPy's names of the types that token ids are stored in."""
+LongSentences: TypeAlias = Literal["drop", "truncate"]
+"""What becomes of pairs with too many tokens on a side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,9 @@ class PrepareSettings:
     sample_lines: int = 1_000_000
     """The tokenizer learns from at most this many lines, spread evenly over both sides of train."""
     max_tokens: int = 256
-    """Pairs with more tokens on either side are dropped."""
+    """Most tokens of a sentence."""
+    long_sentences: LongSentences = "drop"
+    """Whether pairs with more on either side are dropped, or cut off on that side."""
     source_language: str | None = None
     target_language: str | None = None
 
@@ -41,6 +45,10 @@ class PrepareSettings:
         for name in ("vocab_size", "min_frequency", "max_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.long_sentences not in get_args(LongSentences):
+            raise ValueError(
+                f"unknown long_sentences {self.long_sentences!r}; choose drop or truncate"
+            )
         if self.sample_lines < 2:
             raise ValueError(f"sample_lines must be at least 2, got {self.sample_lines}")
 
@@ -54,7 +62,7 @@ class SplitCounts:
     empty: int
     """Dropped because a side had no text."""
     overlong: int
-    """Dropped because a side had more than ``max_tokens`` tokens."""
+    """Dropped or truncated because a side had more than ``max_tokens`` tokens."""
     source_tokens: int
     """In the pairs kept, not counting BEGIN and END."""
     target_tokens: int

@@ -171,7 +171,7 @@ def _encode_split(
 ) -> SplitCounts:
     stage = f"encoding {name}"
     with ExitStack() as stack:
-        writer = _SplitWriter(name, folder, tokenizer, settings.max_tokens, stack)
+        writer = _SplitWriter(name, folder, tokenizer, settings, stack)
         on_stage(stage, 0, total)
         for pairs in _chunks(read_pairs(files)):
             writer.add(pairs)
@@ -209,10 +209,16 @@ class _SplitWriter:
     """Appends encoded pairs to the files of a split."""
 
     def __init__(
-        self, name: str, folder: Path, tokenizer: Tokenizer, max_tokens: int, stack: ExitStack
+        self,
+        name: str,
+        folder: Path,
+        tokenizer: Tokenizer,
+        settings: PrepareSettings,
+        stack: ExitStack,
     ) -> None:
         self._tokenizer = tokenizer
-        self._max_tokens = max_tokens
+        self._max_tokens = settings.max_tokens
+        self._truncates = settings.long_sentences == "truncate"
         self._token_type = token_type(tokenizer.size)
 
         def create(file_name: str) -> BinaryIO:
@@ -241,7 +247,10 @@ class _SplitWriter:
         lines: list[int] = []
         encodable: list[tuple[str, str]] = []
         for number, pair in enumerate(pairs, start=self.read + 1):
-            if any(map(self._is_surely_overlong, pair)):
+            if self._truncates:
+                lines.append(number)
+                encodable.append((self._beginning(pair[0]), self._beginning(pair[1])))
+            elif any(map(self._is_surely_overlong, pair)):
                 self._overlong += 1
             else:
                 lines.append(number)
@@ -253,7 +262,7 @@ class _SplitWriter:
         self._kept += len(kept)
         self._lines.write(np.array([lines[i] for i in kept], dtype=OFFSET_TYPE).tobytes())
         for side, sentences in enumerate((sources, targets)):
-            self._append(side, [sentences[i] for i in kept])
+            self._append(side, [sentences[i][: self._max_tokens] for i in kept])
 
     def _fits(self, source: list[int], target: list[int]) -> bool:
         if not source or not target:
@@ -261,8 +270,17 @@ class _SplitWriter:
             return False
         if max(len(source), len(target)) > self._max_tokens:
             self._overlong += 1
-            return False
+            return self._truncates
         return True
+
+    def _beginning(self, text: str) -> str:
+        """All of the text, or as much of an endless one as surely has too many tokens."""
+        if not self._is_surely_overlong(text):
+            return text
+        # Twice as much as is needed, so that the cut is far from the tokens that are kept.
+        return self._tokenizer.normalize(text)[
+            : 2 * self._max_tokens * self._tokenizer.longest_token
+        ]
 
     def _is_surely_overlong(self, text: str) -> bool:
         """Whether there are too many tokens however long they are; avoids encoding megabytes."""

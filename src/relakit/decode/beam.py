@@ -1,16 +1,16 @@
 """Beam search over a batch of sentences.
 
 In every step the ``2 * beam`` best continuations of a sentence are looked at. Those among the best
-``beam`` that end the sentence are kept aside as ended hypotheses, the best ``beam`` that do not end
-it go on. Hypotheses compare by log-probability / ((5 + length) / 6) ** alpha, where the length
-counts the end-of-sentence token (Wu et al., 2016).
+``beam`` that end the sentence (among all of them with ``wide_ends``) are kept aside as ended
+hypotheses, the best ``beam`` that do not end it go on. Hypotheses compare by log-probability /
+((5 + length) / 6) ** alpha, where the length counts the end-of-sentence token (Wu et al., 2016).
 
 A sentence is done when it has as many ended hypotheses as are wanted (``nbest``) that no running
 one can beat: its log-probability can only fall, so its score can at best become that of its present
 log-probability at the greatest length. Searching on would not change what is returned. With a beam
-of 1, which is greedy search, a sentence is done with its first ended hypothesis. A hypothesis of
-the greatest length can only go on with the end-of-sentence token; one below the least length, with
-any token but that.
+of 1, which is greedy search unless ends are wide, a sentence is done with its first ended
+hypothesis. A hypothesis of the greatest length can only go on with the end-of-sentence token; one
+below the least length, with any token but that.
 """
 
 import math
@@ -64,7 +64,7 @@ class EndedHypotheses:
             return True
         if len(self._best) < self.settings.wanted:
             return False
-        if self.settings.beam == 1:
+        if self.settings.beam == 1 and not self.settings.wide_ends:
             return True
         attainable = running / length_penalty(self.limit + 1, self.settings.length_penalty)
         return attainable <= self._best[-1].score
@@ -95,6 +95,7 @@ class _Batch:
     ) -> None:
         self.running = running
         self.beam = settings.beam
+        self.may_end = settings.beam * (2 if settings.wide_ends else 1)
         self.ended = [EndedHypotheses(settings, limit) for limit in limits]
         self.is_done = [False] * len(limits)
         rows = len(limits) * self.beam
@@ -114,11 +115,11 @@ class _Batch:
         return at_limit if any(at_limit) else None
 
     def collect_ended(self, candidates: Candidates) -> None:
-        """Put aside the candidates that end a sentence, if they are among the best ``beam``."""
-        is_end = candidates.tokens[:, : self.beam] == END
+        """Put aside the candidates that end a sentence, if they are among the best."""
+        is_end = candidates.tokens[:, : self.may_end] == END
         if not bool(is_end.any()):
             return
-        is_end &= candidates.scores[:, : self.beam] > -math.inf
+        is_end &= candidates.scores[:, : self.may_end] > -math.inf
         for sentence, place in is_end.nonzero().tolist():
             if not self.is_done[sentence]:
                 row = sentence * self.beam + int(candidates.beams[sentence, place])

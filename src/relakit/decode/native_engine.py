@@ -7,18 +7,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from relakit.data.prepared_format import Side
 from relakit.data.tokenizer import END
 from relakit.decode.best_tokens import Candidates
 from relakit.decode.engine import NOT_FINITE
 from relakit.model import Transformer
 from relakit.model.config import ATTENTION_KINDS
+from relakit.model.embedding import sinusoids
 from relakit.model.transformer import (
     Attention,
     DecoderLayer,
     EncoderLayer,
     FeedForward,
     Residual,
-    sinusoids,
 )
 from relakit.ops.native.extension import choose_isa, load_extension, why_unavailable
 
@@ -59,18 +60,19 @@ class NativeEngine:
         self._model = model
         self._in_bytes = in_bytes
         # C++ reads them where they are, so they are kept here: copies, like all other weights.
-        self._embeddings = model.embedding.weight.detach().clone(
-            memory_format=torch.contiguous_format
-        )
+        self._target_embeddings = _embedded_vocabulary(model, "target")
+        self._source_embeddings = self._target_embeddings
+        if model.embedding.source_weight is not None:
+            self._source_embeddings = _embedded_vocabulary(model, "source")
         self._positions = model.embedding.positions.clone()
         self._packed = self._extension.PackedModel(
             model.config.dim,
             model.config.heads,
             model.config.norm_first,
-            self._embeddings.data_ptr(),
-            model.embedding.scale,
+            self._source_embeddings.data_ptr(),
+            self._target_embeddings.data_ptr(),
             # So that what pads the vocabulary is never chosen.
-            self._pack(self._embeddings, None, filling=-math.inf),
+            self._pack(model.embedding.weight.detach().contiguous(), None, filling=-math.inf),
         )
         self._add_layers(model)
 
@@ -138,7 +140,7 @@ class NativeEngine:
     @property
     def device(self) -> torch.device:
         """See `Engine`, as for the others."""
-        return self._embeddings.device
+        return self._target_embeddings.device
 
     def start(self, sources: Sequence[Sequence[int]], beams: int) -> "NativeHypotheses":
         isa, threads = choose_isa(), torch.get_num_threads()
@@ -159,8 +161,16 @@ class NativeEngine:
         """The vectors of at least the first ``count`` positions."""
         table = self._positions
         if count > table.size(0):
-            table = self._positions = sinusoids(2 * count, table.size(1))
+            timescales = self._model.config.timescales
+            table = self._positions = sinusoids(2 * count, table.size(1), timescales)
         return table
+
+
+@torch.no_grad()
+def _embedded_vocabulary(model: Transformer, side: Side) -> Tensor:
+    """What the model reads for each token, but for its position: ``[vocabulary, dim]``."""
+    tokens = torch.arange(model.config.vocabulary)
+    return model.embedding.without_positions(tokens, side=side).contiguous()
 
 
 def _thresholds(module: Attention) -> Tensor | None:

@@ -37,13 +37,19 @@ class SearchSettings:
     length_penalty: float = 0.6
     """alpha: 0 compares log-probabilities as they are, more favours longer translations."""
     max_length: int | None = None
-    """Most tokens in a translation; None: twice as many as in its source, plus 20."""
+    """Most tokens in a translation; None: depends on its source, as the next two say."""
+    length_factor: float = 2.0
+    """A translation has at most so many times the tokens of its source ..."""
+    length_margin: int = 20
+    """... plus so many."""
     min_length: int = 0
     """Fewest tokens in a translation; with ``max_length`` it fixes the length, for benchmarks."""
     nbest: int | None = None
     """How many hypotheses to return; None: as many as the beam has."""
     batch_tokens: int = 2048
     """Source tokens, padding included, that are translated at once."""
+    wide_ends: bool = False
+    """Keep hypotheses that end among the best 2 * beam of a step, instead of the best beam."""
 
     def __post_init__(self) -> None:
         if self.beam < 1:
@@ -56,6 +62,12 @@ class SearchSettings:
             )
         if self.max_length is not None and self.max_length < 1:
             raise ValueError(f"the maximum length must be at least 1, got {self.max_length}")
+        if not 0 <= self.length_factor < math.inf:
+            raise ValueError(
+                f"the length factor must be a number from 0 on, got {self.length_factor}"
+            )
+        if self.length_margin < 1:
+            raise ValueError(f"the length margin must be at least 1, got {self.length_margin}")
         if self.min_length < 0:
             raise ValueError(f"the minimum length must be at least 0, got {self.min_length}")
         if self.max_length is not None and self.min_length > self.max_length:
@@ -73,7 +85,8 @@ class SearchSettings:
     def limit(self, source_length: int) -> int:
         """Most tokens in a translation of that many source tokens, not counting END."""
         if self.max_length is None:
-            return max(2 * source_length + 20, self.min_length)
+            longest = int(self.length_factor * source_length) + self.length_margin
+            return max(longest, self.min_length)
         return self.max_length
 
     def __str__(self) -> str:

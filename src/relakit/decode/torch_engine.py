@@ -18,7 +18,8 @@ from relakit.decode.best_tokens import (
 from relakit.decode.engine import NOT_FINITE
 from relakit.model import Transformer
 from relakit.model.decoder_cache import DecoderCache
-from relakit.model.transformer import Decoder, Embedding
+from relakit.model.embedding import Embedding
+from relakit.model.transformer import Decoder
 
 
 class TorchEngine:

@@ -197,15 +197,16 @@ class Translator:
             nbest=nbest,
             batch_tokens=batch_tokens,
         )
-        return self._search(sources, settings)
+        return self.search(sources, settings)
 
     def _translate(self, texts: Sequence[str], settings: SearchSettings) -> list[list[Hypothesis]]:
         sources = self.tokenizer.encode_batch(texts)
-        return [self._with_text(ended) for ended in self._search(sources, settings)]
+        return [self._with_text(ended) for ended in self.search(sources, settings)]
 
-    def _search(
+    def search(
         self, sources: Sequence[Sequence[int]], settings: SearchSettings
     ) -> list[list[Ended]]:
+        """The best hypotheses of each sentence of token ids, with every setting of the search."""
         found = [[Ended([], 0.0, 0.0)] for _ in sources]  # what an empty sentence gets
         lengths = [len(source) for source in sources]
         was_training = self.model.training

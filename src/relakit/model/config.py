@@ -1,7 +1,7 @@
 """The settings of a translation model, and its named sizes."""
 
 from types import MappingProxyType
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -11,14 +11,45 @@ from relakit.nn.variants import AttentionSpec, resolve_attention
 AttentionKind = Literal["encoder", "decoder", "cross"]
 ATTENTION_KINDS: Final[tuple[AttentionKind, ...]] = get_args(AttentionKind)
 
+Timescales: TypeAlias = Literal["vaswani", "tensor2tensor"]
+
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Count = Annotated[int, Field(ge=1)]
 
 
-class ModelConfig(BaseModel):
-    """An encoder-decoder Transformer. The defaults are the paper's (Transformer base)."""
+class ModelOptions(BaseModel):
+    """What a model has besides its size and its attention; recipes take the same settings.
+
+    Where the paper is silent, the authors' code may differ from the default: ``docs/authors.md``.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dropout: Share = 0.1
+    """On the embeddings and on what each sublayer adds, in training."""
+    attention_dropout: Share = 0.1
+    """On the attention weights, in training."""
+    feed_forward_dropout: Share = 0.0
+    """On the inner activations of the feed-forward layers, in training."""
+    norm_first: bool = False
+    """LayerNorm before each sublayer (pre-norm) instead of after it (post-norm)."""
+    norm_eps: Annotated[float, Field(gt=0.0)] = 1e-5
+    """Added to the variance in every LayerNorm."""
+    source_embedding: Literal["shared", "separate"] = "shared"
+    """Whether the source shares the matrix of target and output, or has one of its own."""
+    embedding_bias: bool = False
+    """Add a learned vector, the same on both sides, to all embeddings."""
+    first_input: Literal["begin", "zeros"] = "begin"
+    """What the decoder reads first: the begin-of-sentence token, or a vector of zeros."""
+    timescales: Timescales = "vaswani"
+    """Feature i of the positions turns with 10000^(-i / (dim / 2)), as in Vaswani et al. (2017), or
+    with 10000^(-i / (dim / 2 - 1)), as in their code, tensor2tensor."""
+    self_attention_init: Literal["separate", "joint"] = "separate"
+    """Whether query, key and value of self-attention start as three matrices or as one."""
+
+
+class ModelConfig(ModelOptions):
+    """An encoder-decoder Transformer. The defaults are the paper's (Transformer base)."""
 
     vocabulary: Count
     """Entries of the vocabulary that source, target and output share."""
@@ -36,12 +67,6 @@ class ModelConfig(BaseModel):
     """Self-attention in the decoder."""
     cross_attention: AttentionSetting = "rela-g"
     """Attention from the decoder to the encoder."""
-    dropout: Share = 0.1
-    """On the embeddings and on what each sublayer adds, in training."""
-    attention_dropout: Share = 0.1
-    """On the attention weights, in training."""
-    norm_first: bool = False
-    """LayerNorm before each sublayer (pre-norm) instead of after it (post-norm)."""
 
     def attention(self, kind: AttentionKind) -> str:
         """The name of the attention of this kind; one without a name is described instead."""

@@ -1,8 +1,8 @@
 """The encoder-decoder Transformer of the paper, with a choice of attention for each of its uses.
 
-Post-norm by default, ReLU feed-forward layers, sinusoidal positions, embeddings times sqrt(dim),
-one embedding matrix for source, target and output. Shapes in comments: ``batch``, ``source`` and
-``target`` positions, ``dim`` features, ``heads``, ``head`` features of one head.
+Post-norm by default, ReLU feed-forward layers, one embedding matrix for target and output, and by
+default for the source. Shapes in comments: ``batch``, ``source`` and ``target`` positions, ``dim``
+features, ``heads``, ``head`` features of one head.
 """
 
 import math
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from relakit.data.tokenizer import PAD
 from relakit.model.config import AttentionKind, ModelConfig
 from relakit.model.decoder_cache import DecoderCache
+from relakit.model.dropout import Dropout
+from relakit.model.embedding import Embedding
 from relakit.nn.fused import attend_and_normalise
 from relakit.nn.variants import build_norm
 from relakit.ops.precision import without_autocast
@@ -46,14 +48,18 @@ class Transformer(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start again: Xavier's uniform matrices, zero biases, normal embeddings (dim^-0.5)."""
+        """Start again: Xavier's uniform matrices, zero biases; embeddings as they say."""
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
                 # Keys and values share a matrix, but start as two matrices would.
                 for part in module.weight.chunk(2 if name.endswith("key_value") else 1):
                     nn.init.xavier_uniform_(part)
                 nn.init.zeros_(module.bias)
-        nn.init.normal_(self.embedding.weight, std=self.config.dim**-0.5)
+        if self.config.self_attention_init == "joint":
+            for module in self.modules():
+                if isinstance(module, Attention) and module.kind != "cross":
+                    module.draw_jointly()
+        self.embedding.reset_parameters()
 
     def encode(self, source: Tensor) -> Memory:
         """Encode ``[batch, source]`` token ids, each sentence with its end-of-sentence token."""
@@ -62,11 +68,12 @@ class Transformer(nn.Module):
         # finding out would make the host wait.
         is_padded = source.is_cuda or not bool(mask.all())
         attention_mask = mask[:, None, None, :] if is_padded else None
-        return Memory(self.encoder(self.embedding(source), attention_mask), attention_mask)
+        embedded = self.embedding(source, side="source")
+        return Memory(self.encoder(embedded, attention_mask), attention_mask)
 
     def decode(self, target: Tensor, memory: Memory) -> Tensor:
         """The states ``[batch, target, dim]`` after each of ``[batch, target]`` input tokens."""
-        states: Tensor = self.decoder(self.embedding(target), memory)
+        states: Tensor = self.decoder(self.embedding(target, side="target"), memory)
         return states
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
@@ -78,52 +85,13 @@ class Transformer(nn.Module):
         return F.linear(states, self.embedding.weight)
 
 
-class Embedding(nn.Module):
-    """Token embeddings times sqrt(dim), plus sinusoidal positions."""
-
-    positions: Tensor
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(config.vocabulary, config.dim))
-        self.scale = math.sqrt(config.dim)
-        self.dropout = Dropout(config.dropout)
-        # Not saved, as it can be computed; it grows with the longest sentence.
-        self.register_buffer("positions", sinusoids(256, config.dim), persistent=False)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        """Embed ``[batch, positions]`` ids: ``[batch, positions, dim]``."""
-        embedded = F.embedding(tokens, self.weight) * self.scale
-        embedded = embedded + self.position_vectors(tokens.size(1))
-        dropped: Tensor = self.dropout(embedded)
-        return dropped
-
-    def at(self, position: int, tokens: Tensor) -> Tensor:
-        """Embed ids ``[...]`` that are all at one position, without dropout: ``[..., dim]``."""
-        vector = self.position_vectors(position + 1)[position]
-        return F.embedding(tokens, self.weight) * self.scale + vector
-
-    def position_vectors(self, count: int) -> Tensor:
-        """The vectors of the first ``count`` positions: ``[count, dim]``."""
-        if count > self.positions.size(0):
-            self.positions = sinusoids(2 * count, self.positions.size(1)).to(self.positions)
-        return self.positions[:count]
-
-
-def sinusoids(count: int, dim: int) -> Tensor:
-    """Position vectors ``[count, dim]``: sines in the first half of the features, then cosines."""
-    frequencies = 10000.0 ** (torch.arange(0, dim, 2, dtype=torch.float64) / -dim)
-    angles = torch.arange(count, dtype=torch.float64)[:, None] * frequencies
-    return torch.cat([angles.sin(), angles.cos()], dim=1).float()
-
-
 class Encoder(nn.Module):
     """Layers of self-attention and feed-forward."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
-        self.norm = nn.LayerNorm(config.dim) if config.norm_first else None
+        self.norm = layer_norm(config) if config.norm_first else None
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """``[batch, source, dim]`` to the same shape."""
@@ -160,7 +128,7 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
-        self.norm = nn.LayerNorm(config.dim) if config.norm_first else None
+        self.norm = layer_norm(config) if config.norm_first else None
 
     def forward(self, x: Tensor, memory: Memory) -> Tensor:
         """``[batch, target, dim]`` to the same shape."""
@@ -242,7 +210,7 @@ class Residual(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(config.dim)
+        self.norm = layer_norm(config)
         self.dropout = Dropout(config.dropout)
         self.norm_first = config.norm_first
 
@@ -256,31 +224,9 @@ class Residual(nn.Module):
         return x if self.norm_first else self.norm(x)
 
 
-class Dropout(nn.Module):
-    """Dropout whose random numbers cost a fraction of `nn.Dropout`'s on a CPU.
-
-    PyTorch draws 32 random bits for each element there, one after the other; this splits 64 bits
-    into four. The probability is rounded to a multiple of 2^-16.
-    """
-
-    def __init__(self, probability: float) -> None:
-        super().__init__()
-        self.probability = probability
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Zero a share of the elements and scale up the others, in training."""
-        if not self.training or self.probability == 0:
-            return x
-        if x.device.type != "cpu":
-            return F.dropout(x, self.probability)
-        steps = round(self.probability * 2**16)
-        bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-        kept = bits.view(torch.int16)[: x.numel()].view(x.shape) >= steps - 2**15
-        return x * kept.to(x.dtype).mul_(2**16 / (2**16 - steps))
-
-    def extra_repr(self) -> str:
-        """Shown by ``repr``."""
-        return f"{self.probability}"
+def layer_norm(config: ModelConfig) -> nn.LayerNorm:
+    """Of a residual connection, or at the end of a pre-norm stack."""
+    return nn.LayerNorm(config.dim, eps=config.norm_eps)
 
 
 class FeedForward(nn.Module):
@@ -290,10 +236,11 @@ class FeedForward(nn.Module):
         super().__init__()
         self.inner = nn.Linear(config.dim, config.feed_forward)
         self.outer = nn.Linear(config.feed_forward, config.dim)
+        self.dropout = Dropout(config.feed_forward_dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """``[..., dim]`` to the same shape."""
-        y: Tensor = self.outer(F.relu(self.inner(x)))
+        y: Tensor = self.outer(self.dropout(F.relu(self.inner(x))))
         return y
 
 
@@ -315,6 +262,15 @@ class Attention(nn.Module):
         )
         self.norm = build_norm(self.spec, config.dim, config.dim // config.heads)
         self.output = nn.Linear(config.dim, config.dim)
+
+    def draw_jointly(self) -> None:
+        """Draw query, key and value as Xavier would draw one matrix ``[dim, 3 * dim]``.
+
+        That is uniform within ``sqrt(3 / (2 * dim))``, narrower than three matrices by sqrt(2).
+        """
+        bound = math.sqrt(3 / (2 * self.query.in_features))
+        for layer in (self.query, self.key_value):
+            nn.init.uniform_(layer.weight, -bound, bound)
 
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None = None) -> Tensor:
         """Attend from ``x`` to ``memory``, in the decoder's self-attention to what came before.

@@ -23,6 +23,7 @@ def open_corpus(
             settings = PrepareSettings(
                 vocab_size=data.vocab_size,
                 max_tokens=data.max_tokens,
+                long_sentences=data.long_sentences,
                 source_language=data.source,
                 target_language=data.target,
             )

@@ -5,7 +5,7 @@ again. Here they are computed in chunks of rows that fit the cache, and each chu
 it is there.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -14,44 +14,75 @@ CHUNK = 128
 """Rows of logits at a time."""
 
 
+LossMean: TypeAlias = Literal["tokens", "sentences"]
+"""What the loss is a mean over: all target tokens, or sentences, each with the mean of its own."""
+SmoothingOver: TypeAlias = Literal["all", "wrong"]
+"""Which tokens share the smoothed probability: the whole vocabulary, or all but the right one."""
+
+
 class Loss(NamedTuple):
-    """Sums over all target tokens; divide by ``tokens`` for means."""
+    """Sums; divide them by the number of tokens or sentences for means."""
 
     smoothed: Tensor
-    """What is minimised: cross-entropy against the smoothed targets; has a gradient"""
+    """What is minimised: cross-entropy against the smoothed targets, summed over tokens, or over
+    sentences' means; has a gradient"""
     negative_log_likelihood: Tensor
-    """Cross-entropy against the targets themselves, without smoothing"""
+    """Cross-entropy against the targets themselves, without smoothing, summed over tokens"""
     tokens: int
 
 
 def smoothed_loss(
-    states: Tensor, weight: Tensor, targets: Tensor, *, smoothing: float, padding: int
+    states: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    *,
+    smoothing: float,
+    padding: int,
+    smoothing_over: SmoothingOver = "all",
+    mean_over: LossMean = "tokens",
 ) -> Loss:
     """The loss of predicting ``targets`` from ``states`` with the output matrix ``weight``.
 
-    A target's probability is 1 - smoothing, plus its share of ``smoothing``, which is spread evenly
-    over the vocabulary, as in `torch.nn.functional.cross_entropy`.
+    A target's probability is 1 - smoothing, plus its share of ``smoothing`` if that is spread over
+    all tokens, as in `torch.nn.functional.cross_entropy`.
 
     Args:
         states: ``[batch, positions, dim]``.
         weight: ``[vocabulary, dim]``.
         targets: ``[batch, positions]`` token ids.
-        smoothing: share of the probability that is spread.
+        smoothing: share of the probability that is spread evenly.
         padding: the id that is not counted.
+        smoothing_over: the tokens that it is spread over.
+        mean_over: with ``"sentences"``, every sentence counts the same, however long it is.
     """
+    if smoothing_over == "wrong":
+        # The same as spreading a little more over all of them, the right one included.
+        smoothing *= weight.size(0) / (weight.size(0) - 1)
     kept = (targets != padding).view(-1).nonzero().squeeze(1)
     states = states.reshape(-1, states.size(-1)).index_select(0, kept)
     ids = targets.reshape(-1).index_select(0, kept)
-    smoothed, likelihood = _ChunkedLoss.apply(states, weight, ids, smoothing)  # type: ignore[no-untyped-call]
+    shares = None
+    if mean_over == "sentences":
+        lengths = (targets != padding).sum(1, keepdim=True)
+        shares = (1.0 / lengths).expand_as(targets).reshape(-1).index_select(0, kept)
+    smoothed, likelihood = _ChunkedLoss.apply(states, weight, ids, smoothing, shares)  # type: ignore[no-untyped-call]
     return Loss(smoothed, likelihood, kept.numel())
 
 
 class _ChunkedLoss(torch.autograd.Function):
-    """Sums of smoothed loss and negative log-likelihood; gradients are ready after forward."""
+    """Sums of smoothed loss and negative log-likelihood; gradients are ready after forward.
+
+    ``shares``, if given, are what the smoothed loss of each row is multiplied with.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, weight: Tensor, targets: Tensor, smoothing: float
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        shares: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         device = states.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
@@ -64,7 +95,13 @@ class _ChunkedLoss(torch.autograd.Function):
             weight_gradient = torch.zeros_like(weight) if wants_gradients else None
             for start in range(0, states.size(0), CHUNK):
                 rows = slice(start, start + CHUNK)
-                gradient = _chunk(inputs[rows] @ matrix.t(), targets[rows], smoothing, sums)
+                gradient = _chunk(
+                    inputs[rows] @ matrix.t(),
+                    targets[rows],
+                    smoothing,
+                    None if shares is None else shares[rows],
+                    sums,
+                )
                 if state_gradient is None or weight_gradient is None:
                     continue
                 gradient = gradient.to(matrix.dtype)
@@ -80,23 +117,27 @@ class _ChunkedLoss(torch.autograd.Function):
         return smoothed, likelihood
 
     @staticmethod
-    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         state_gradient, weight_gradient = ctx.saved_tensors
-        return state_gradient * scale, weight_gradient * scale, None, None
+        return state_gradient * scale, weight_gradient * scale, None, None, None
 
 
-def _chunk(logits: Tensor, targets: Tensor, smoothing: float, sums: Tensor) -> Tensor:
+def _chunk(
+    logits: Tensor, targets: Tensor, smoothing: float, shares: Tensor | None, sums: Tensor
+) -> Tensor:
     """Add a chunk's losses to ``sums``, and return the gradient with respect to its logits."""
     logits = logits.float()
     logits -= logits.amax(-1, keepdim=True)
-    chosen = logits.gather(1, targets[:, None]).sum()
-    spread = logits.mean(-1).sum()
+    chosen = logits.gather(1, targets[:, None]).squeeze(1)
+    spread = logits.mean(-1)
     exponentials = logits.exp_()
     totals = exponentials.sum(-1, keepdim=True)
-    log_totals = totals.log().sum()
-    sums[0] += log_totals - (1 - smoothing) * chosen - smoothing * spread
-    sums[1] += log_totals - chosen
+    log_totals = totals.log().squeeze(1)
+    smoothed = log_totals - (1 - smoothing) * chosen - smoothing * spread
+    sums[0] += smoothed.sum() if shares is None else smoothed @ shares
+    sums[1] += (log_totals - chosen).sum()
     gradient = exponentials.mul_(totals.reciprocal_())
     gradient -= smoothing / logits.size(1)
     target_share = gradient.new_full((), smoothing - 1).expand(targets.size(0), 1)
-    return gradient.scatter_add_(1, targets[:, None], target_share)
+    gradient.scatter_add_(1, targets[:, None], target_share)
+    return gradient if shares is None else gradient.mul_(shares[:, None])

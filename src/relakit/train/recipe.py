@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from relakit.data.generator_settings import SEED, SIZES
-from relakit.data.prepared_format import PrepareSettings
+from relakit.data.prepared_format import LongSentences, PrepareSettings
 from relakit.decode.settings import PRECISION, FloatPrecision, SearchSettings
 from relakit.model.attention_setting import AttentionSetting
-from relakit.model.config import Count, ModelConfig, Share, sized
+from relakit.model.config import Count, ModelConfig, ModelOptions, Share, sized
+from relakit.train.loss import LossMean, SmoothingOver
 
 Positive = Annotated[float, Field(gt=0.0)]
 Natural = Annotated[int, Field(ge=0)]
@@ -47,7 +48,9 @@ class DataSection(Section):
     vocab_size: Count = PrepareSettings.vocab_size
     """Entries of the joint BPE vocabulary."""
     max_tokens: Count = PrepareSettings.max_tokens
-    """Pairs with more tokens on a side are left out."""
+    """Most tokens of a sentence."""
+    long_sentences: LongSentences = PrepareSettings.long_sentences
+    """What becomes of pairs with more: left out, or cut off after so many."""
 
     @field_validator("prepared", "folder")
     @classmethod
@@ -68,7 +71,7 @@ class DataSection(Section):
         return self
 
 
-class ModelSection(Section):
+class ModelSection(ModelOptions):
     """The model's size and attention. What is not given follows from ``size`` and ``attention``."""
 
     size: Literal["tiny", "small", "base"] = "base"
@@ -82,9 +85,6 @@ class ModelSection(Section):
     encoder_layers: Count | None = None
     decoder_layers: Count | None = None
     feed_forward: Count | None = None
-    dropout: Share = 0.1
-    attention_dropout: Share = 0.1
-    norm_first: bool = False
 
     def config(self, vocabulary: int) -> ModelConfig:
         """The model's settings for a vocabulary of this size."""
@@ -119,6 +119,11 @@ class TrainingSection(Section):
     adam_betas: tuple[Share, Share] = (0.9, 0.98)
     adam_eps: Positive = 1e-8
     label_smoothing: Share = 0.1
+    smoothing_over: SmoothingOver = "all"
+    """Spread it over the whole vocabulary, or over all tokens but the right one."""
+    loss_mean: LossMean = "tokens"
+    """The loss of an update is the mean over its target tokens; or over its sentences, each with
+    the mean over its own tokens."""
     clip_norm: Annotated[float, Field(ge=0.0)] = 0.0
     """Gradients with a larger norm are scaled down to it; 0 for never."""
     precision: FloatPrecision = PRECISION
@@ -159,8 +164,33 @@ class ValidationSection(Section):
     final_beam: Count = SearchSettings.beam
     """Beam for the final scores of validation and test set."""
     length_penalty: Annotated[float, Field(ge=0.0)] = SearchSettings.length_penalty
+    min_length: Natural = SearchSettings.min_length
+    """Fewest tokens of a translation."""
+    length_factor: Annotated[float, Field(ge=0.0)] = SearchSettings.length_factor
+    """Most tokens of a translation: so many times those of its source ..."""
+    length_margin: Count = SearchSettings.length_margin
+    """... plus so many."""
+    wide_ends: bool = SearchSettings.wide_ends
+    """Hypotheses may end among the best 2 * beam of a step, instead of the best beam."""
     patience: Natural = 0
     """Stop after so many validations without a better loss; 0 for never."""
+
+    def search(self, beam: int) -> SearchSettings:
+        """How to translate with this beam."""
+        return SearchSettings(
+            beam=beam,
+            nbest=1,
+            length_penalty=self.length_penalty,
+            min_length=self.min_length,
+            length_factor=self.length_factor,
+            length_margin=self.length_margin,
+            wide_ends=self.wide_ends,
+        )
+
+    @model_validator(mode="after")
+    def _possible(self) -> "ValidationSection":
+        self.search(self.final_beam)
+        return self
 
 
 class Recipe(Section):

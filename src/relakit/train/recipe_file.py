@@ -1,4 +1,8 @@
-"""Reading recipes: TOML files, those that come with relakit by name, and ``--set key=value``."""
+"""Reading recipes: TOML files, those that come with relakit by name, and ``--set key=value``.
+
+A recipe may begin with ``like = "NAME"``: it then has all settings of that recipe but those that it
+gives itself.
+"""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -6,7 +10,7 @@ from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -35,11 +39,7 @@ def load_recipe(name_or_path: str, settings: Iterable[str] = ()) -> Recipe:
             TOML; quotes around words may be left out. ``model.attention.power=2`` changes one field
             of an attention, whether the recipe has a table or a name.
     """
-    where, text = _read(name_or_path)
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{where} is no valid TOML: {error}") from None
+    where, content = _with_all_settings(name_or_path, ())
     for setting in settings:
         _set(content, setting)
     return make_recipe(content, where)
@@ -51,6 +51,56 @@ def make_recipe(content: Mapping[str, Any], where: str) -> Recipe:
         return Recipe.model_validate(dict(content))
     except ValidationError as error:
         raise ValueError(f"{where}: {'; '.join(_explain(e) for e in error.errors())}") from None
+
+
+def _with_all_settings(name_or_path: str, above: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
+    """What to call a recipe in errors, and its content, with that of the recipe that it is like.
+
+    ``above`` are the recipes that led here, each like the next.
+    """
+    where, text = _read(name_or_path)
+    if where in above:
+        raise ValueError(f"recipes are like each other in a circle: {', '.join((*above, where))}")
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{where} is no valid TOML: {error}") from None
+    other = content.pop("like", None)
+    if other is None:
+        return where, content
+    if not isinstance(other, str):
+        raise ValueError(f"{where}: like = {other!r}: it must be the name of a recipe, or a file")
+    if other.endswith(".toml"):  # a file is found from the recipe that names it
+        other = str(Path(name_or_path).parent / other)
+    try:
+        _, inherited = _with_all_settings(other, (*above, where))
+    except (OSError, ValueError) as error:
+        raise type(error)(f"{where} is like {other!r}: {error}") from None
+    return where, _merged(inherited, content)
+
+
+def _merged(inherited: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Settings of two recipes, table by table; where both have one, the recipe's own."""
+    merged = dict(inherited)
+    _forget_other_places(merged, own)
+    for key, value in own.items():
+        before = merged.get(key)
+        is_section = key in Recipe.model_fields
+        if is_section and isinstance(before, dict) and isinstance(value, dict):
+            merged[key] = _merged(before, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+PLACES: Final = ("prepared", "folder", "generated")
+"""Where the data may be; another place replaces the recipe's own."""
+
+
+def _forget_other_places(data: dict[str, Any], given: Iterable[str]) -> None:
+    if any(place in given for place in PLACES):
+        for place in PLACES:
+            data.pop(place, None)
 
 
 def _read(name_or_path: str) -> tuple[str, str]:
@@ -84,9 +134,7 @@ def _set(content: dict[str, Any], setting: str) -> None:
         if not isinstance(section, dict):
             raise ValueError(f"--set {setting}: {part} is a value and has no parts")
     if parts[0] == "data" and parts[-1] in ("prepared", "folder"):
-        # Another place for the data replaces the recipe's own.
-        for other in ("prepared", "folder", "generated"):
-            section.pop(other, None)
+        _forget_other_places(section, parts)
     section[parts[-1]] = _value(text.strip())
 
 

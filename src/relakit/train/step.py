@@ -24,28 +24,32 @@ SEED_PRIME = 1_000_003
 class BatchLoss(nn.Module):
     """The model together with its loss: what data parallelism wraps."""
 
-    def __init__(self, model: Transformer, smoothing: float) -> None:
+    def __init__(self, model: Transformer, settings: TrainingSection) -> None:
         super().__init__()
         self.model = model
-        self.smoothing = smoothing
+        self.settings = settings  # `training` is nn.Module's own
 
     def forward(self, source: Tensor, target: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
-        """Sums over target tokens: the smoothed loss and the negative log-likelihood."""
+        """The smoothed loss and the negative log-likelihood: sums, as in `Loss`."""
         loss = smoothed_loss(
             self.model(source, target),
             self.model.embedding.weight,
             expected,
-            smoothing=self.smoothing,
+            smoothing=self.settings.label_smoothing,
             padding=PAD,
+            smoothing_over=self.settings.smoothing_over,
+            mean_over=self.settings.loss_mean,
         )
         return loss.smoothed, loss.negative_log_likelihood
 
 
 class UpdateLoss(NamedTuple):
-    """Means over the target tokens of an update."""
+    """Means over an update."""
 
     smoothed: float
+    """Over target tokens, or over sentences if the recipe says so."""
     negative_log_likelihood: float
+    """Over target tokens."""
 
 
 class GradientStep:
@@ -60,18 +64,17 @@ class GradientStep:
         model: Transformer,
         split: EncodedSplit,
         world: World,
+        training: TrainingSection,
         *,
-        smoothing: float,
-        seed: int,
         precision: torch.dtype,
     ) -> None:
-        self._loss: nn.Module = BatchLoss(model, smoothing)
+        self._loss: nn.Module = BatchLoss(model, training)
         if world.size > 1:
             # The only buffer is the table of positions, which each process grows as it needs.
             self._loss = DistributedDataParallel(self._loss, broadcast_buffers=False)
         self._split = split
         self._world = world
-        self._seed = seed
+        self._training = training
         self._precision = precision
 
     def __call__(self, update: Update) -> UpdateLoss:
@@ -91,10 +94,16 @@ class GradientStep:
             if not idle:
                 sums = [total + loss for total, loss in zip(sums, losses, strict=True)]
         smoothed, likelihood = world.sum(sums)
-        return UpdateLoss(smoothed / update.target_tokens, likelihood / update.target_tokens)
+        return UpdateLoss(smoothed / self._count(update), likelihood / update.target_tokens)
+
+    def _count(self, update: Update) -> int:
+        """How many tokens or sentences the loss is a mean over: all of the update's."""
+        if self._training.loss_mean == "sentences":
+            return sum(len(batch) for batch in update.batches)
+        return update.target_tokens
 
     def _batch(self, update: Update, place: int, weight: float) -> tuple[float, float]:
-        seed = (self._seed * SEED_PRIME + update.number) * SEED_PRIME + place
+        seed = (self._training.seed * SEED_PRIME + update.number) * SEED_PRIME + place
         torch.manual_seed(seed % 2**63)
         batch = collate(self._split, update.batches[place])
         device = self._world.device
@@ -105,7 +114,7 @@ class GradientStep:
         with autocast(device, self._precision):
             smoothed, likelihood = self._loss(*tensors)
         # Data parallelism takes the mean over processes; we want the sum.
-        (smoothed * (weight / update.target_tokens)).backward()
+        (smoothed * (weight / self._count(update))).backward()
         return smoothed.item(), likelihood.item()
 
     def _without_exchange(self, is_last: bool) -> AbstractContextManager[None]:

@@ -103,8 +103,7 @@ class Trainer:
             self.model,
             self._train_split,
             self.world,
-            smoothing=self.recipe.training.label_smoothing,
-            seed=self.recipe.training.seed,
+            self.recipe.training,
             precision=self.precision,
         )
         with caught_interrupts() as interrupts:
@@ -218,8 +217,7 @@ class Trainer:
                 self.corpus.split(split),
                 precision=self.precision,
                 bleu=validation.bleu,
-                beam=beam,
-                length_penalty=validation.length_penalty,
+                search=validation.search(beam),
                 sentences=sentences,
             )
             loss, signature = scores.loss, scores.bleu_signature

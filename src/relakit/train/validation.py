@@ -10,6 +10,7 @@ import torch
 from relakit.data.batches import collate, make_batches
 from relakit.data.prepared_reader import EncodedSplit
 from relakit.data.tokenizer import END, PAD, Tokenizer
+from relakit.decode.settings import SearchSettings
 from relakit.decode.translator import Translator
 from relakit.metrics.bleu import bleu_score
 from relakit.model import Transformer
@@ -68,8 +69,7 @@ def split_scores(
     *,
     precision: torch.dtype,
     bleu: bool,
-    beam: int,
-    length_penalty: float,
+    search: SearchSettings,
     sentences: int = 0,
 ) -> Scores:
     """Loss, and BLEU if wanted, of the first ``sentences`` translations (0: of all)."""
@@ -78,9 +78,7 @@ def split_scores(
         return Scores(loss, attention_outputs=attention_outputs)
     count = min(sentences or len(split), len(split))
     translator = Translator(model, tokenizer)
-    found = translator.translate_ids(
-        [split.source(i).tolist() for i in range(count)], beam=beam, length_penalty=length_penalty
-    )
+    found = translator.search([split.source(i).tolist() for i in range(count)], search)
     outputs = tokenizer.decode_batch([hypotheses[0].tokens for hypotheses in found])
     references = tokenizer.decode_batch([split.target(i).tolist() for i in range(count)])
     score = bleu_score(outputs, references)
