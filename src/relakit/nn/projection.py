@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from relakit.nn.masks import merge_masks
 from relakit.ops.call import check_tensor, shape_of
-from relakit.ops.native.attention import split_projections
+from relakit.ops.native.layout import split_projections
 
 
 class Projections(NamedTuple):

@@ -36,6 +36,11 @@ def is_batched(tensor: Tensor) -> bool:
     return not is_compiling() and is_batchedtensor(tensor)
 
 
+def is_any_autocast_enabled() -> bool:
+    """Whether autocast is on, for any device."""
+    return _is_any_autocast_enabled()
+
+
 def recorder_of(function: type[Function]) -> Any:
     """The function's ``apply`` without its search for torch.func transforms.
 
