@@ -9,7 +9,7 @@ ratios mean something. With --against, another checkout takes its turns in a pro
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -24,6 +24,7 @@ from relakit.bench.machine import Machine, describe_machine
 from relakit.bench.results import Measured, Row, Run, spread_columns
 from relakit.bench.rounds import (
     CaseRounds,
+    ContenderError,
     Field,
     FixedRounds,
     Spread,
@@ -38,7 +39,7 @@ from relakit.bench.tables import (
     number_with_noun,
     quartiles_text,
 )
-from runs import HOW, Output
+from runs import HOW, Output, Save, Tell
 from runs import WHAT as WHAT_PANEL
 from workers import Worker, number_of
 
@@ -250,11 +251,11 @@ def print_report(report: CallReport, console: Console) -> None:
     )
 
 
-def measure(report: CallReport, *, save: Callable[[], None], tell: Callable[[str], None]) -> None:
+def measure(report: CallReport, *, save: Save, tell: Tell) -> None:
     """Bring every case to its number of rounds, a part of them in each pair of processes.
 
     Raises:
-        RuntimeError: a contender failed, with a wrong result perhaps.
+        ContenderError: a contender failed, with a wrong result perhaps.
     """
     settings = report.settings
     cases = {str(case): case for case in settings.cases()}
@@ -270,7 +271,8 @@ def measure(report: CallReport, *, save: Callable[[], None], tell: Callable[[str
                 tell(f"{case.case}, processes {number} of {settings.processes}")
                 take_turns(ready, case, limit)
                 if ready.notes:
-                    raise RuntimeError("; ".join(f"{w}: {why}" for w, why in ready.notes.items()))
+                    notes = (f"{who}: {why}" for who, why in ready.notes.items())
+                    raise ContenderError("; ".join(notes))
                 save()
 
 

@@ -13,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from relakit.bench.plot import check_plot_path
 from relakit.bench.results import Measured, Run, read_earlier, write_csv, write_json
-from relakit.bench.rounds import CaseRounds
+from relakit.bench.rounds import CaseRounds, ContenderError
 from relakit.bench.tables import WIDTH
 from relakit.report.figure_files import save_figure
 
@@ -71,6 +71,8 @@ class Report(Protocol):
     def run(self) -> Run: ...
 
     cases: list[CaseRounds]
+    about: dict[str, str]
+    """Versions, by label."""
 
     def measured(self) -> Measured: ...
 
@@ -103,10 +105,11 @@ def new_app() -> typer.Typer:
 
 
 def run_app(app: typer.Typer) -> None:
-    """Run a benchmark. Errors in what the user gave end in one line, as for `relakit`."""
+    """Run a benchmark. Errors in what the user gave, and failures of those who take part, end in
+    one line, as for `relakit`."""
     try:
         app()
-    except (OSError, ValueError) as error:
+    except (ContenderError, OSError, ValueError) as error:
         if os.environ.get("RELAKIT_DEBUG"):
             raise
         typer.echo(f"error: {error}", err=True)
@@ -168,7 +171,10 @@ def _open(report: Report, output: Output) -> None:
     if output.resume:
         if output.json is None:
             raise ValueError("--resume needs --json, the file of the run to continue")
-        report.cases[:] = _with_earlier(report.cases, read_earlier(output.json, report.run).rounds)
+        earlier = read_earlier(output.json, report.run)
+        report.cases[:] = _with_earlier(report.cases, earlier.rounds)
+        # For those that need not run again.
+        report.about.update({known["label"]: known["about"] for known in earlier.contenders})
     elif output.json is not None and output.json.exists():
         raise ValueError(
             f"{output.json} exists already: --resume continues it; else choose another --json"

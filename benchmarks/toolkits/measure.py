@@ -1,21 +1,19 @@
 """Measures training and decoding: everyone is made ready, then takes turns."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
 from relakit.bench.rounds import CaseRounds, Field, FixedRounds, take_turns
+from runs import Save, Tell
 from toolkits.decoding_turns import decoding_field
 from toolkits.peers import PeerPlace
 from toolkits.report import SpeedReport
 from toolkits.settings import DecodingSettings, TrainingSettings
 from toolkits.training_turns import CASE, training_field
-
-Save = Callable[[], None]
-Tell = Callable[[str], None]
 
 
 def measure_training(

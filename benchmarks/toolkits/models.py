@@ -1,16 +1,20 @@
 """The models and the corpus that are trained and translated with."""
 
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 
 from relakit.data.prepared_reader import PreparedCorpus
-from relakit.model import SIZES, ModelConfig, Transformer
-from relakit.nn.variants import ATTENTIONS
+from relakit.model import ModelConfig, Transformer
+from relakit.model.config import ATTENTION_KINDS, sized
+from relakit.nn.variants import resolve_attention
 from relakit.train.corpus import open_corpus
-from relakit.train.recipe import DataSection, GeneratedData, ModelSection
+from relakit.train.recipe import DataSection, GeneratedData
 from toolkits.settings import GENERATED, SpeedSettings
+
+if TYPE_CHECKING:
+    from relakit.nn.variants import AttentionName
 
 
 def peer_size(config: ModelConfig) -> dict[str, int]:
@@ -26,18 +30,18 @@ def peer_size(config: ModelConfig) -> dict[str, int]:
 
 def model_configs(settings: SpeedSettings, *, dropout: float = 0.0) -> dict[str, ModelConfig]:
     """relakit's models by the name of their attention."""
-    if settings.size not in SIZES:
-        raise ValueError(f"unknown size {settings.size!r}; choose one of {', '.join(SIZES)}")
-    size = cast(Literal["tiny", "small", "base"], settings.size)
-    for name in settings.attentions:
-        if name not in ATTENTIONS:
-            raise ValueError(f"unknown attention {name!r}; choose from {', '.join(ATTENTIONS)}")
-    return {
-        name: ModelSection(
-            size=size, attention=name, dropout=dropout, attention_dropout=dropout
-        ).config(settings.vocabulary)
-        for name in settings.attentions
+    fields = {
+        **sized(settings.size),
+        "vocabulary": settings.vocabulary,
+        "dropout": dropout,
+        "attention_dropout": dropout,
     }
+    configs = {}
+    for name in settings.attentions:
+        resolve_attention(cast("AttentionName", name))  # its error is shorter than pydantic's
+        attentions = {f"{kind}_attention": name for kind in ATTENTION_KINDS}
+        configs[name] = ModelConfig.model_validate({**fields, **attentions})
+    return configs
 
 
 def bench_corpus(settings: SpeedSettings, folder: Path, *, train: int, test: int) -> PreparedCorpus:

@@ -43,26 +43,21 @@ class BackwardCall {
   bool read_upstream(nb::handle grad_output) {
     const Problem& p = problem();
     const Layout& layout = arguments_.layout;
-    const auto read = [&] {
-      return arguments_.is_trusted ? torch_.view(upstream_) : torch_.read(upstream_);
-    };
     upstream_ = nb::borrow(grad_output);
-    auto view = read();
+    auto view = read_tensor(torch_, arguments_, upstream_);
     if (view && view->dims > 0 && view->strides[view->dims - 1] != 1) {
       upstream_ = upstream_.attr("contiguous")();
-      view = read();
+      view = read_tensor(torch_, arguments_, upstream_);
     }
     if (!view || dtype_of(*view) != p.dtype) return false;
     upstream_view_ = *view;
     if (!layout.is_projected()) {
+      if (!dlpack::has_shape(*view, {p.batch, p.heads, p.queries, p.value_dim})) return false;
       result_.grad_output = place_of<View>(*view);
-      return dlpack::has_shape(*view, {p.batch, p.heads, p.queries, p.value_dim});
+      return true;
     }
-    const bool is_batch_first = layout.positions == 1;
-    if (!dlpack::has_shape(*view, {is_batch_first ? p.batch : p.queries,
-                                   is_batch_first ? p.queries : p.batch, p.heads * p.value_dim})) {
-      return false;
-    }
+    const auto [first, second, features] = shape_of_mixed(layout, p);
+    if (!dlpack::has_shape(*view, {first, second, features})) return false;
     result_.grad_output = place_in<View>(*view, layout, p.dtype, 0, p.value_dim);
     return true;
   }
@@ -133,7 +128,7 @@ class BackwardCall {
     norm_result_.grad_output_strides = {upstream_view_.strides[0], upstream_view_.strides[1],
                                         p.value_dim};
     // make_unique would fill it with zeros.
-    grad_mixed_.reset(new char[static_cast<std::size_t>(rows * features * bytes_of_number(p))]);
+    grad_mixed_.reset(new char[static_cast<std::size_t>(rows * features * bytes_of(p.dtype))]);
     norm_result_.grad_input = grad_mixed_.get();
     norm_result_.grad_input_strides = norm_.problem.strides;
     const Target place = place_of_mixed(grad_mixed_.get(), arguments_.layout, p);
@@ -163,8 +158,7 @@ class BackwardCall {
   // In the order of the arguments of relakit.ops.native.attention.Attention.
   nb::object answer() {
     constexpr int others = 7;
-    nb::object all = nb::steal(PyTuple_New(others + arguments_.count));
-    if (!all.is_valid()) nb::raise_python_error();
+    nb::object all = checked(PyTuple_New(others + arguments_.count));
     const nb::object none = nb::none();
     nb::object first[others] = {none, none, none, none, grad_rows_, grad_gain_, grad_gate_};
     for (int i = 0; i < others + arguments_.count; i++) {

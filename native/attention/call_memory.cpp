@@ -18,11 +18,15 @@ std::int64_t row_count(const Problem& p) { return p.batch * p.heads * p.queries;
 
 std::int64_t bytes_of_bits(const Problem& p) { return row_count(p) * words_per_row(p) * 8; }
 
-std::int64_t bytes_of_number(const Problem& p) { return p.dtype == DType::bf16 ? 2 : 4; }
-
 bool can_keep_bits(const Problem& p) {
   const std::int64_t rows = row_count(p) + p.batch * p.key_heads * p.keys;
-  return bytes_of_bits(p) <= rows * (p.dim + p.value_dim) * bytes_of_number(p);
+  return bytes_of_bits(p) <= rows * (p.dim + p.value_dim) * bytes_of(p.dtype);
+}
+
+std::array<std::int64_t, 3> shape_of_mixed(const Layout& layout, const Problem& p) {
+  const std::int64_t features = p.heads * p.value_dim;
+  if (layout.positions == 1) return {p.batch, p.queries, features};
+  return {p.queries, p.batch, features};
 }
 
 Target place_of_mixed(void* data, const Layout& layout, const Problem& p) {
@@ -47,8 +51,7 @@ norm::Problem norm_problem(const void* mixed, const Layout& layout, const Proble
 nb::object new_kept(const Torch& torch, nb::handle like, Torch::Shape shape, Torch::Content content,
                     std::int64_t bytes, void*& data) {
   if (bytes > kMostBytes) return new_tensor(torch, like, shape, content, data);
-  nb::object kept = nb::steal(PyBytes_FromStringAndSize(nullptr, bytes));
-  if (!kept.is_valid()) nb::raise_python_error();
+  nb::object kept = checked(PyBytes_FromStringAndSize(nullptr, bytes));
   data = PyBytes_AS_STRING(kept.ptr());
   return kept;
 }

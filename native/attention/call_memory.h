@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <cstdint>
 
 #include "attention/read_call.h"
@@ -14,7 +15,6 @@ namespace relakit::attention {
 
 std::int64_t row_count(const Problem& p);  // [batch, heads, queries]
 std::int64_t bytes_of_bits(const Problem& p);
-std::int64_t bytes_of_number(const Problem& p);
 
 // Whether to keep one bit per score from forward to backward, which then need not search again: only
 // where they take no more memory than the tensors of the call, so that memory does not grow with the
@@ -22,6 +22,7 @@ std::int64_t bytes_of_number(const Problem& p);
 bool can_keep_bits(const Problem& p);
 
 // The output of attention in the layout of a projection: heads inside positions.
+std::array<std::int64_t, 3> shape_of_mixed(const Layout& layout, const Problem& p);
 Target place_of_mixed(void* data, const Layout& layout, const Problem& p);
 // The norm over it.
 norm::Problem norm_problem(const void* mixed, const Layout& layout, const Problem& p, double eps);

@@ -17,7 +17,7 @@ struct Entry {
 
   Torch torch;
   nanobind::object record;        // the autograd function's apply
-  nanobind::object empty_output;  // for values with another number of features than queries
+  nanobind::object empty_output;  // if values have other features than queries, or rows of the query overlap
 };
 
 // The norm that follows, as Python gives it: a gain of None means that there is none.
@@ -31,7 +31,7 @@ struct NormArguments {
 // What else is wanted of a forward pass, as Python gives it.
 struct Wishes {
   nanobind::handle weights = nanobind::handle(Py_None);     // True: a matrix; "csr": sparse rows
-  nanobind::handle statistics = nanobind::handle(Py_None);  // True: those of the rows
+  nanobind::handle statistics = nanobind::handle(Py_None);  // true: those of the rows
   nanobind::handle backend = nanobind::handle(Py_None);     // None or a name
   bool keep_bits = false;  // for operators; other calls decide themselves
 };

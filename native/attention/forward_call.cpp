@@ -1,5 +1,6 @@
 // A forward call, from Python's arguments to the result.
 
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -32,6 +33,12 @@ std::optional<Form> read_form(nb::handle weights) {
   return std::nullopt;
 }
 
+bool is_true(nb::handle object) {
+  const int answer = PyObject_IsTrue(object.ptr());
+  if (answer < 0) nb::raise_python_error();
+  return answer != 0;
+}
+
 nb::object none_if_null(const nb::object& object) { return object.is_valid() ? object : nb::none(); }
 
 class ForwardCall {
@@ -62,10 +69,13 @@ class ForwardCall {
   const Problem& problem() const { return call_.problem; }
   nb::handle like() const { return arguments_.tensors[0]; }
 
-  // Whether the kernels are named as the backend, or nothing is, here and in the environment.
+  // Whether the kernels are named as the backend, by the call or else in the environment, or nothing is.
   bool is_wanted() const {
     const nb::handle backend = wishes_.backend;
-    if (backend.is_none()) return environment("RELAKIT_BACKEND") == nullptr;
+    if (backend.is_none()) {
+      const char* named = environment("RELAKIT_BACKEND");
+      return named == nullptr || std::strcmp(named, "native") == 0;
+    }
     return PyUnicode_Check(backend.ptr()) &&
            PyUnicode_CompareWithASCIIString(backend.ptr(), "native") == 0;
   }
@@ -108,12 +118,9 @@ class ForwardCall {
     const Problem& p = problem();
     const Layout& layout = arguments_.layout;
     if (!layout.is_projected()) return allocate_heads();
-    const bool is_batch_first = layout.positions == 1;
+    const auto [first, second, features] = shape_of_mixed(layout, p);
     void* data = nullptr;
-    output_ = new_tensor(torch_, like(),
-                         {is_batch_first ? p.batch : p.queries, is_batch_first ? p.queries : p.batch,
-                          p.heads * p.value_dim},
-                         Content::as_given, data);
+    output_ = new_tensor(torch_, like(), {first, second, features}, Content::as_given, data);
     if (!output_.is_valid()) return false;
     result_.output = place_of_mixed(data, layout, p);
     if (!norm_arguments_.is_given()) return true;
@@ -161,7 +168,7 @@ class ForwardCall {
   // Weights and statistics.
   bool allocate_details() {
     const Problem& p = problem();
-    if (wishes_.statistics.ptr() == Py_True) {
+    if (is_true(wishes_.statistics)) {
       void *counts = nullptr, *sums = nullptr;
       const Torch::Shape rows = {p.batch, p.heads, p.queries};
       counts_ = new_tensor(torch_, like(), rows, Content::int32, counts);
@@ -212,13 +219,11 @@ class ForwardCall {
   // What autograd is to know of the call: relakit.ops.native.attention.Options.
   nb::object options() const {
     const Problem& p = problem();
-    PyObject* tuple = Py_BuildValue(
+    return checked(Py_BuildValue(
         "(OdidKLid)", p.causal ? Py_True : Py_False, call_.scale, p.power,
         static_cast<double>(p.dropout), static_cast<unsigned long long>(p.seed),
         static_cast<long long>(arguments_.layout.heads), arguments_.layout.positions,
-        norm_arguments_.eps);
-    if (tuple == nullptr) nb::raise_python_error();
-    return nb::steal(tuple);
+        norm_arguments_.eps));
   }
 
   // Let autograd record the call. The arguments are those of relakit.ops.native.attention.Attention.
@@ -232,10 +237,8 @@ class ForwardCall {
         computed.ptr(), kept.ptr(), call.ptr(), arguments_.mask.ptr(), arguments_.threshold.ptr(),
         norm_arguments_.gain.ptr(), norm_arguments_.gate.ptr()};
     for (int i = 0; i < arguments_.count; i++) inputs[others + i] = arguments_.tensors[i].ptr();
-    PyObject* recorded = PyObject_Vectorcall(
-        entry_.record.ptr(), inputs, static_cast<std::size_t>(others + arguments_.count), nullptr);
-    if (recorded == nullptr) nb::raise_python_error();
-    const nb::object outputs = nb::steal(recorded);
+    const nb::object outputs = checked(PyObject_Vectorcall(
+        entry_.record.ptr(), inputs, static_cast<std::size_t>(others + arguments_.count), nullptr));
     if (weights_.is_valid()) {
       output_ = outputs[0];
       weights_ = outputs[1];

@@ -10,6 +10,8 @@ namespace relakit::attention {
 
 enum class DType { f32, bf16 };
 
+static inline std::int64_t bytes_of(DType dtype) { return dtype == DType::bf16 ? 2 : 4; }
+
 template <class Pointer>
 struct Strided {
   Pointer data = nullptr;

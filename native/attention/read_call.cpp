@@ -18,11 +18,6 @@ const Kernels* choose_kernels() {
   return isa == nullptr ? nullptr : &find_kernels(*isa);
 }
 
-std::optional<dlpack::Tensor> read(const Torch& torch, const CallArguments& arguments,
-                                   nb::handle object) {
-  return arguments.is_trusted ? torch.view(object) : torch.read(object);
-}
-
 bool has_contiguous_features(const dlpack::Tensor& tensor) {
   const int last = tensor.dims - 1;
   return tensor.strides[last] == 1 || tensor.shape[last] <= 1;
@@ -33,7 +28,7 @@ bool read_heads(const Torch& torch, const CallArguments& arguments, Problem& p) 
   if (arguments.count != 3) return false;
   dlpack::Tensor tensors[3];
   for (int i = 0; i < 3; i++) {
-    const auto tensor = read(torch, arguments, arguments.tensors[i]);
+    const auto tensor = read_tensor(torch, arguments, arguments.tensors[i]);
     if (!tensor || tensor->dims != 4 || !has_contiguous_features(*tensor)) return false;
     tensors[i] = *tensor;
   }
@@ -69,7 +64,7 @@ bool read_projections(const Torch& torch, const CallArguments& arguments, Proble
   if (count < 1 || count > 3 || layout.heads < 1) return false;
   dlpack::Tensor tensors[3];
   for (int i = 0; i < count; i++) {
-    const auto tensor = read(torch, arguments, arguments.tensors[i]);
+    const auto tensor = read_tensor(torch, arguments, arguments.tensors[i]);
     if (!tensor || tensor->dims != 3 || !has_contiguous_features(*tensor)) return false;
     tensors[i] = *tensor;
   }
@@ -154,7 +149,7 @@ bool read_threshold(const Torch& torch, const CallArguments& arguments, ReadCall
     if (number == 0.0) return true;
     call.thresholds.assign(static_cast<std::size_t>(p.heads), static_cast<float>(number));
   } else {
-    const auto tensor = read(torch, arguments, arguments.threshold);
+    const auto tensor = read_tensor(torch, arguments, arguments.threshold);
     if (!tensor || !dlpack::is_float32(*tensor) || !dlpack::has_shape(*tensor, {p.heads})) {
       return false;
     }
@@ -170,7 +165,7 @@ bool read_threshold(const Torch& torch, const CallArguments& arguments, ReadCall
 bool read_mask(const Torch& torch, const CallArguments& arguments, Problem& p) {
   if (arguments.mask.is_none()) return true;
   if (p.causal) return false;
-  const auto mask = read(torch, arguments, arguments.mask);
+  const auto mask = read_tensor(torch, arguments, arguments.mask);
   if (!mask || mask->dims > 4) return false;
   if (!arguments.is_trusted && torch.requires_grad(arguments.mask)) return false;
   if (dlpack::has_dtype(*mask, dlpack::kBool, 8)) {
@@ -195,6 +190,11 @@ bool read_mask(const Torch& torch, const CallArguments& arguments, Problem& p) {
 }
 
 }  // namespace
+
+std::optional<dlpack::Tensor> read_tensor(const Torch& torch, const CallArguments& arguments,
+                                          nb::handle object) {
+  return arguments.is_trusted ? torch.view(object) : torch.read(object);
+}
 
 std::optional<DType> dtype_of(const dlpack::Tensor& tensor) {
   if (dlpack::is_float32(tensor)) return DType::f32;

@@ -58,7 +58,7 @@ struct ReadCall {
   const Kernels* kernels = nullptr;
   double scale = 1.0;
   bool needs_seed = false;        // for dropout, still to be drawn
-  std::vector<float> thresholds;  // what problem.threshold points to, if not into a tensor
+  std::vector<float> thresholds;  // what problem.threshold points to
 
   ReadCall() = default;
   ReadCall(const ReadCall&) = delete;
@@ -67,6 +67,10 @@ struct ReadCall {
 
 // Whether the call is read.
 bool read_call(const Torch& torch, const CallArguments& arguments, ReadCall& call);
+
+// One of a call's tensors; nothing if it is not for the kernels.
+std::optional<dlpack::Tensor> read_tensor(const Torch& torch, const CallArguments& arguments,
+                                          nanobind::handle object);
 
 std::optional<DType> dtype_of(const dlpack::Tensor& tensor);
 
@@ -80,7 +84,7 @@ Place place_of(const dlpack::Tensor& tensor) {
 template <class Place>
 Place place_in(const dlpack::Tensor& projection, const Layout& layout, DType dtype,
                std::int64_t first_feature, std::int64_t dim) {
-  const std::int64_t bytes = first_feature * (dtype == DType::bf16 ? 2 : 4);
+  const std::int64_t bytes = first_feature * bytes_of(dtype);
   return {static_cast<char*>(projection.data) + bytes, projection.strides[1 - layout.positions], dim,
           projection.strides[layout.positions]};
 }

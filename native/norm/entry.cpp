@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cpu/dispatch.h"
 #include "norm/read_norm.h"
@@ -73,21 +74,6 @@ Problem problem_of(const dlpack::Tensor& x, const RowsOf& r, double eps) {
   return p;
 }
 
-nb::object checked(PyObject* object) {
-  if (object == nullptr) nb::raise_python_error();
-  return nb::steal(object);
-}
-
-// The first `count` sizes of a tensor, then `last` if it is given.
-nb::object shape_of(const dlpack::Tensor& x, int count, std::optional<std::int64_t> last) {
-  nb::object shape = checked(PyTuple_New(count + (last ? 1 : 0)));
-  for (int i = 0; i < count; i++) {
-    PyTuple_SET_ITEM(shape.ptr(), i, PyLong_FromLongLong(x.shape[i]));
-  }
-  if (last) PyTuple_SET_ITEM(shape.ptr(), count, PyLong_FromLongLong(*last));
-  return shape;
-}
-
 }  // namespace
 
 bool read_parameters(const Torch& torch, nb::handle gain, nb::handle gate, std::int64_t features,
@@ -122,16 +108,16 @@ nb::object NormEntry::forward(nb::handle x, nb::handle gain, nb::handle gate, do
   const bool is_recorded =
       torch_.is_grad_enabled() && (torch_.requires_grad(x) || torch_.requires_grad(gain) ||
                                    (!gate.is_none() && torch_.requires_grad(gate)));
-  const int lead = input->dims - feature_dims;
-  ForwardResult result;
-  const nb::object output =
-      torch_.empty(x, shape_of(*input, lead, rows->pieces * rows->size), Torch::Content::as_given);
+  std::vector<std::int64_t> shape(input->shape, input->shape + input->dims - feature_dims);
+  nb::object inverse_rms;
+  if (is_recorded) inverse_rms = torch_.empty(x, shape, Torch::Content::float32);
+  shape.push_back(rows->pieces * rows->size);
+  const nb::object output = torch_.empty(x, shape, Torch::Content::as_given);
   const auto output_view = torch_.view(output);
   if (!output_view) return nb::none();
+  ForwardResult result;
   result.output = output_view->data;
-  nb::object inverse_rms;
   if (is_recorded) {
-    inverse_rms = torch_.empty(x, shape_of(*input, lead, std::nullopt), Torch::Content::float32);
     const auto view = torch_.view(inverse_rms);
     if (!view) return nb::none();
     result.inverse_rms = static_cast<float*>(view->data);

@@ -25,11 +25,6 @@ const Names& names() {
   return all;
 }
 
-nb::object checked(PyObject* result) {
-  if (result == nullptr) nb::raise_python_error();
-  return nb::steal(result);
-}
-
 std::vector<nb::object> items(const nb::handle& sequence) {
   std::vector<nb::object> all;
   for (nb::handle item : sequence) all.push_back(nb::borrow(item));
@@ -142,13 +137,12 @@ nb::object Torch::contiguous_empty_like(nb::handle tensor) const {
 
 namespace {
 
-nb::object tuple_of(Torch::Shape shape) {
+template <class Shape>
+nb::object tuple_of(const Shape& shape) {
   nb::object sizes = checked(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
   Py_ssize_t i = 0;
   for (const std::int64_t size : shape) {
-    PyObject* number = PyLong_FromLongLong(size);
-    if (number == nullptr) nb::raise_python_error();
-    PyTuple_SET_ITEM(sizes.ptr(), i++, number);
+    PyTuple_SET_ITEM(sizes.ptr(), i++, checked(PyLong_FromLongLong(size)).release().ptr());
   }
   return sizes;
 }
@@ -156,6 +150,11 @@ nb::object tuple_of(Torch::Shape shape) {
 }  // namespace
 
 nb::object Torch::empty(nb::handle like, Shape shape, Content content) const {
+  return empty(like, tuple_of(shape), content);
+}
+
+nb::object Torch::empty(nb::handle like, const std::vector<std::int64_t>& shape,
+                        Content content) const {
   return empty(like, tuple_of(shape), content);
 }
 

@@ -14,6 +14,12 @@
 
 namespace relakit {
 
+// What one of Python's functions returned, as an owned reference; throws if that is an error.
+inline nanobind::object checked(PyObject* result) {
+  if (result == nullptr) nanobind::raise_python_error();
+  return nanobind::steal(result);
+}
+
 // Reads and makes tensors, and tells whether torch only runs operations. Python's lock must be held.
 class Torch {
  public:
@@ -45,13 +51,15 @@ class Torch {
   using Shape = std::initializer_list<std::int64_t>;
   // Uninitialised memory, in the dtype of `like` or another.
   nanobind::object empty(nanobind::handle like, Shape shape, Content content) const;
-  nanobind::object empty(nanobind::handle like, const nanobind::object& shape, Content content) const;
+  nanobind::object empty(nanobind::handle like, const std::vector<std::int64_t>& shape,
+                         Content content) const;
   nanobind::object zeros(nanobind::handle like, Shape shape) const;
 
   // A random number of 62 bits from torch's generator, so that torch.manual_seed repeats it.
   std::uint64_t draw_seed() const;
 
  private:
+  nanobind::object empty(nanobind::handle like, const nanobind::object& shape, Content content) const;
   static bool is_true(const nanobind::object& function);
 
   nanobind::object tensor_type_, parameter_type_;

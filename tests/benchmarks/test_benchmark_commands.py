@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 import decoding
 import training
+from relakit.bench.rounds import ContenderError
 from runs import given_or, run_app, split_names, split_numbers
 from toolkits import training_turns
 
@@ -127,14 +128,15 @@ def test_quick_gives_way_to_what_is_given() -> None:
     assert given_or(7, 3, 10) == 7
 
 
+@pytest.mark.parametrize("kind", [ValueError, OSError, ContenderError])
 def test_errors_are_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    kind: type[Exception], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     app = typer.Typer()
 
     @app.command()
     def fail() -> None:
-        raise ValueError("rounds must be at least 1, got 0")
+        raise kind("rounds must be at least 1, got 0")
 
     monkeypatch.setattr(sys, "argv", ["fail"])
     monkeypatch.delenv("RELAKIT_DEBUG", raising=False)
@@ -143,5 +145,5 @@ def test_errors_are_one_line(
     assert end.value.code == 1
     assert capsys.readouterr().err == "error: rounds must be at least 1, got 0\n"
     monkeypatch.setenv("RELAKIT_DEBUG", "1")
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(kind, match="at least 1"):
         run_app(app)

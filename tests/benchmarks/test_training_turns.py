@@ -133,7 +133,7 @@ def test_weights_change_as_in_training(corpus: Path, tmp_path: Path) -> None:
 
 def test_mistakes(corpus: Path, tmp_path: Path) -> None:
     place = PeerPlace()
-    with pytest.raises(ValueError, match="unknown attention 'softmx'; choose from"):
+    with pytest.raises(ValueError, match="unknown attention 'softmx'; choose one of"):
         model_configs(settings_for(corpus, attentions=("softmx",)))
     with pytest.raises(ValueError, match="unknown size 'huge'; choose one of tiny"):
         measured(settings_for(corpus, size="huge"), place)

@@ -14,7 +14,7 @@ from relakit.analysis.analyze import EXPLORED
 from relakit.analysis.results import ModelAnalysis
 from relakit.cli import main as cli
 from relakit.report import figures, report_folder
-from relakit.report.page_file import TITLE
+from relakit.report.page_file import MAX_BYTES, TITLE
 
 SOURCES = ["A small dog runs.", "The old bridge", "A dog runs across.", "It is old."]
 TARGETS = ["Ein kleiner Hund läuft.", "Die alte Brücke", "Ein Hund läuft darüber.", "Es ist alt."]
@@ -305,3 +305,4 @@ def test_help_shows_the_library_s_defaults(analyze: Analyze) -> None:
     temperatures = ",".join(f"{value:g}" for value in settings.temperatures)
     for default in (temperatures, settings.shuffle_seed, settings.confidence, EXPLORED, TITLE):
         assert f"[default: {default}]" in text
+    assert f"beyond {MAX_BYTES / 1e6:g} MB" in text

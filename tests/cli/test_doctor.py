@@ -169,6 +169,8 @@ class TestEnvironment:
         assert run_json()[1]["translation"].startswith("in C++ (")
         monkeypatch.setenv("RELAKIT_BACKEND", "reference")
         assert "in PyTorch, not in C++" in run_json()[1]["translation"]
+        monkeypatch.setenv("RELAKIT_BACKEND", "cuda")
+        assert run_json()[1]["translation"].startswith("not possible: unknown backend 'cuda'")
 
     def test_a_backend_that_cannot_serve_relu(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RELAKIT_BACKEND", "sdpa")
@@ -178,6 +180,7 @@ class TestEnvironment:
         relu = choice(found, "relu")
         assert relu["backend"] is None
         assert "it computes softmax, not 'relu'" in relu["problems"][0]
+        assert relu["passed_over"]["reference"] == ["it could, but RELAKIT_BACKEND says sdpa"]
 
     def test_unknown_values(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RELAKIT_BACKEND", "cuda")

@@ -13,9 +13,11 @@ from random_models import padded, random_model, random_sources
 from torch import Tensor, nn
 
 from relakit.data.tokenizer import BEGIN, END, PAD
+from relakit.decode.beam import beam_search
 from relakit.decode.best_tokens import Candidates
 from relakit.decode.choose_engine import choose_engine
 from relakit.decode.native_engine import NativeEngine, NativeHypotheses, why_not_native
+from relakit.decode.settings import SearchSettings
 from relakit.decode.torch_engine import TorchEngine
 from relakit.model import Transformer
 from relakit.nn.variants import ATTENTIONS, AttentionSpec
@@ -338,6 +340,27 @@ def test_beams_and_sentences_that_come_and_go(isa: str) -> None:
                 running.keep([0, 2] if step == 3 else [1])
                 prefixes = prefixes[[0, 2]] if step == 3 else prefixes[[1]]
                 kept = [kept[0], kept[2]] if step == 3 else [kept[1]]
+
+
+@contextmanager
+def other_defaults() -> Iterator[None]:
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.device("meta"):
+            yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("attention", ["rela-g", AttentionSpec(threshold=0.2)], ids=str)
+def test_the_defaults_of_torch_change_nothing(attention: str | AttentionSpec) -> None:
+    model = random_model(attention)
+    sources = ended(random_sources([5, 300]))  # longer than the table of positions
+    limits, settings = [3, 12], SearchSettings()
+    expected = beam_search(NativeEngine(model), sources, limits, settings)
+    with other_defaults():
+        found = beam_search(NativeEngine(model), sources, limits, settings)
+    assert found == expected
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)

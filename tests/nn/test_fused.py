@@ -132,10 +132,6 @@ def test_nothing_to_do(answers: list[bool], positions: tuple[int, int]) -> None:
     assert answers == [True]
 
 
-class OwnNorm(relakit.GatedRMSNorm):
-    pass
-
-
 NOT_IN_ONE_STEP: dict[str, Callable[[relakit.MultiheadAttention], None]] = {
     "a hook on the norm": lambda m: void(m.norm.register_forward_hook(lambda *_: None)),
     "a norm of the user's": lambda m: setattr(m, "norm", nn.LayerNorm(24)),
@@ -158,6 +154,31 @@ def test_goes_in_steps_with(answers: list[bool], case: str) -> None:
     x = torch.randn(2, 5, 24, dtype=module.in_proj_weight.dtype)
     assert module(x, x, x)[0].shape == x.shape
     assert answers == [False]
+
+
+class Doubled(relakit.GatedRMSNorm):
+    def forward(self, z: Tensor) -> Tensor:
+        return 2 * super().forward(z)
+
+
+def test_a_norm_with_a_forward_of_its_own() -> None:
+    module = make_module(batch_first=True)
+    own = make_module(batch_first=True)
+    own.norm = Doubled(24)
+    own.load_state_dict(module.state_dict())
+    for each in (module, own):
+        nn.init.zeros_(each.out_proj.bias)
+    x = torch.randn(2, 5, 24)
+    torch.testing.assert_close(own(x, x, x)[0], 2 * module(x, x, x)[0])
+
+
+def test_hooks_on_the_norm_see_one_vector_per_position() -> None:
+    module = make_module(batch_first=True)
+    seen = []
+    module.norm.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape))
+    x = torch.randn(2, 5, 24)
+    module(x, x, x)
+    assert seen == [(2, 5, 24)]
 
 
 def test_kinds_without_kernels_go_in_steps(answers: list[bool]) -> None:

@@ -75,6 +75,22 @@ def test_nested_cross_attention() -> None:
         module(x, nested, nested)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"attn_mask": torch.ones(5, 5, dtype=torch.bool).triu(1)},
+        {"key_padding_mask": torch.zeros(2, 5, dtype=torch.bool)},
+        {"is_causal": True},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_nested_with_a_mask(options: dict[str, object]) -> None:
+    module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True)
+    nested = torch.nested.nested_tensor([torch.randn(3, EMBED), torch.randn(5, EMBED)])
+    with pytest.raises(ValueError, match="nested tensors cannot be combined with attn_mask"):
+        module(nested, nested, nested, **options)
+
+
 def test_masks_of_unbatched_input() -> None:
     module = relakit.MultiheadAttention(EMBED, HEADS)
     x = torch.randn(5, EMBED)
@@ -89,6 +105,10 @@ def test_what_is_not_a_tensor() -> None:
         module(x, x, x, attn_mask=[[False] * 5] * 5)
     with pytest.raises(TypeError, match=r"key must be a torch\.Tensor, got ndarray"):
         module(x, x.numpy(), x)
+    for batch_first in (True, False):
+        module.batch_first = batch_first
+        with pytest.raises(TypeError, match=r"query must be a torch\.Tensor, got list"):
+            module(x.tolist(), x, x)
 
 
 BAD_SPECS = {

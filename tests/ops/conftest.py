@@ -27,11 +27,11 @@ def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """An entry for each call of a norm that the kernels served."""
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each call of a norm, whether the kernels served it."""
     watched = WatchedExtension(norms.connected_extension(), "norm")
     monkeypatch.setattr(norms, "connected_extension", lambda: watched)
-    return watched.count
+    return watched.served
 
 
 @pytest.fixture

@@ -222,6 +222,14 @@ def test_nan_is_not_hidden() -> None:
     assert relakit.attention(q, k, v, power=2.0)[0, 0, 0].isnan().all()
 
 
+@pytest.mark.parametrize("form", ["csr", "dense", "no"])
+def test_forms_of_weights_are_for_another_function(form: str) -> None:
+    query = randn(2, 4, 3, 8)
+    for x in (query, query.float()):
+        with pytest.raises(ValueError, match=f"True or False, got '{form}'; .*attention_details"):
+            relakit.attention(x, x, x, need_weights=form)
+
+
 def test_the_function_hides_no_module() -> None:
     import relakit.nn.variants
     import relakit.ops.attention

@@ -15,7 +15,7 @@ from relakit.ops import backends
 from relakit.ops.activations import ACTIVATIONS
 from relakit.ops.backends import BACKENDS, choose_backend
 from relakit.ops.call import AttentionCall
-from relakit.ops.native import extension
+from relakit.ops.native import connection, extension
 
 VARIABLE = backends.BACKEND_VARIABLE
 
@@ -219,6 +219,34 @@ class TestByVariable:
         assert "relakit.rela" not in compiled_graph()
 
 
+@needs_extension
+class TestTorchWithAnotherInterface:
+    """The extension loads, but cannot read this torch's tensors."""
+
+    MESSAGE = "it does not know the DLPack interface of torch"
+
+    @pytest.fixture(autouse=True)
+    def _not_connected(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(connection, "_connected", set())
+        monkeypatch.setattr(connection, "_is_connected", lambda _: False)
+
+    @pytest.mark.parametrize("need_weights", [False, True])
+    def test_the_reference_serves(self, need_weights: bool, log: pytest.LogCaptureFixture) -> None:
+        relakit.attention(*inputs(), need_weights=need_weights)
+        (record,) = log.records
+        assert record.levelno == logging.WARNING
+        assert self.MESSAGE in record.getMessage()
+
+    def test_by_name(self) -> None:
+        with pytest.raises(ValueError, match=f"cannot serve this call: {self.MESSAGE}"):
+            relakit.attention(*inputs(), backend="native")
+
+    def test_an_operator(self) -> None:
+        options = (None, None, None, 1.0, 1, False, 0.0, False)
+        with pytest.raises(RuntimeError, match=self.MESSAGE):
+            torch.ops.relakit.rela(*inputs(), *options)
+
+
 class TestLog:
     @needs_extension
     @pytest.mark.parametrize("case", PASSED_OVER)
@@ -256,6 +284,15 @@ class TestLog:
         (record,) = log.records
         assert record.levelno == logging.WARNING
         assert "the C++ extension is not there" in record.getMessage()
+
+    def test_a_missing_extension_is_the_reason_where_weights_are_wanted_too(
+        self, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "relakit._native", None)
+        assert choose_backend(call(need_weights=True), None).name == "reference"
+        (record,) = log.records
+        assert record.levelno == logging.WARNING
+        assert "compiled" not in record.getMessage()
 
     @needs_extension
     def test_an_unknown_instruction_set_is_a_warning(

@@ -6,10 +6,12 @@ The numbers of the kernels themselves are in test_native_kernels.py and test_nat
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch._dynamo import compiled_autograd
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch_states import OTHER_PLACES
 from watched_extension import WatchedExtension
 
@@ -319,6 +321,24 @@ class TestWeights:
             (expected,) = torch.autograd.grad(scores * kept, x, upstream, retain_graph=True)
             torch.testing.assert_close(actual, expected)
 
+    def test_everything_is_dropped(self) -> None:
+        leaves = [x.requires_grad_() for x in inputs(5, 7)]
+        output, weights = relakit.attention(*leaves, dropout_p=1.0, need_weights=True)
+        grads = torch.autograd.grad(output.sum() + weights.sum(), leaves)
+        assert not any(x.any() for x in (output, weights, *grads))
+
+    def test_derivatives_that_dropout_excludes(self) -> None:
+        query, key, value = (x.requires_grad_() for x in inputs(5, 7))
+        output = relakit.attention(query, key, value, dropout_p=0.5)
+        message = "no second or batched derivatives with dropout; use backend='reference'"
+        with pytest.raises(RuntimeError, match=message):
+            torch.autograd.grad(output.sum(), query, create_graph=True)
+        output = relakit.attention(query, key, value, dropout_p=0.5)
+        with pytest.raises(RuntimeError, match=message):
+            torch.func.vmap(lambda x: torch.autograd.grad(output, query, x))(
+                torch.ones(2, *output.shape)
+            )
+
     def test_second_derivatives(self) -> None:
         results = []
         for backend in ("native", "reference"):
@@ -337,6 +357,87 @@ class TestWeights:
         assert weights.dtype == torch.bfloat16
         grads = torch.autograd.grad(output.sum() + weights.sum(), leaves)
         assert all(grad.dtype == torch.bfloat16 for grad in grads)
+
+
+class Named(Tensor):
+    pass
+
+
+UNUSUAL_CALLS: dict[str, Callable[[], dict[str, Any]]] = {
+    "weights wanted by a number": lambda: {"need_weights": 1},
+    "weights wanted by NumPy": lambda: {"need_weights": np.bool_(True)},
+    "a scale of NumPy's": lambda: {"scale": np.float32(0.25)},
+    "a probability of NumPy's": lambda: {"dropout_p": np.float32(0)},
+    "a mask of another class": lambda: {"attn_mask": (grid(5, 5, 7) > 0).as_subclass(Named)},
+    "a threshold of another class": lambda: {"threshold": torch.zeros(2).as_subclass(Named)},
+}
+
+
+@pytest.mark.parametrize("case", UNUSUAL_CALLS)
+def test_weights_and_statistics_of_unusual_calls(case: str) -> None:
+    options = {"need_weights": True, **UNUSUAL_CALLS[case]()}
+    expected = relakit.attention(*inputs(5, 7), backend="reference", **options)
+    actual = relakit.attention(*inputs(5, 7), **options)
+    for x, y in zip(actual, expected, strict=True):
+        torch.testing.assert_close(torch.Tensor(x), torch.Tensor(y))
+    del options["need_weights"]
+    details = relakit.attention_details(*inputs(5, 7), statistics=1, **options)
+    assert details.statistics is not None
+    assert torch.equal(details.statistics.nonzeros, (expected[1] != 0).sum(-1))
+
+
+def test_a_module_whose_weights_are_wanted_by_a_number() -> None:
+    x = torch.randn(2, 5, 16)
+    module = relakit.MultiheadAttention(16, 2, batch_first=True)
+    torch.testing.assert_close(module(x, x, x, need_weights=1), module(x, x, x))
+
+
+def test_weights_under_autocast_for_another_device() -> None:
+    expected = relakit.attention(*inputs(5, 7), need_weights=True)
+    torch.set_autocast_enabled("cuda", True)
+    try:
+        actual = relakit.attention(*inputs(5, 7), need_weights=True)
+    finally:
+        torch.set_autocast_enabled("cuda", False)
+    torch.testing.assert_close(actual, expected)
+
+
+def test_an_operator_has_no_weights() -> None:
+    q, k, v = inputs(5, 7)
+    with pytest.raises(ValueError, match="it returns only the output where the call is compiled"):
+        relakit.attention(q, k, v.as_subclass(Named), need_weights=True, backend="native")
+
+
+class TestOperators:
+    """Called by themselves."""
+
+    def call(self, *tensors: Tensor, mask: Any = None, threshold: Any = None) -> Tensor:
+        output: Tensor
+        options = (None, 0.25, 1, False, 0.0, False)
+        output, _ = torch.ops.relakit.rela(*tensors, mask, threshold, *options)
+        return output
+
+    def test_the_layout_of_the_output_is_foretold(self) -> None:
+        query, key, value = inputs(5, 7, value_dim=16)
+        query = query.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)  # heads innermost
+        real = self.call(query, key, value)
+        with FakeTensorMode() as mode:
+            fake = self.call(*map(mode.from_tensor, (query, key, value)))
+        assert fake.stride() == real.stride()
+
+    def test_arguments_that_are_refused(self) -> None:
+        q, k, v = inputs(5, 7)
+        with pytest.raises(ValueError, match=r"relakit::rela cannot .* value torch.float32 \(2,"):
+            self.call(q, k, v[0])
+        with pytest.raises(ValueError, match=r"these arguments.*mask torch.float64 \(5, 7\)"):
+            self.call(q, k, v, mask=torch.zeros(5, 7).double())
+        with pytest.raises(ValueError, match=r"mask None, threshold torch.float32 \(3,\)"):
+            self.call(q, k, v, threshold=torch.zeros(3))
+
+    def test_without_kernels(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(extension.ISA_VARIABLE, "sse9")
+        with pytest.raises(RuntimeError, match="relakit::rela cannot run: RELAKIT_CPU_ISA='sse9'"):
+            self.call(*inputs(5, 7))
 
 
 @pytest.mark.parametrize("name", ["grouped heads", "learned thresholds", "dropout", "statistics"])

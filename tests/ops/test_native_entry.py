@@ -119,7 +119,9 @@ def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert forward(*tensors()) is None
     assert forward(*tensors(), backend="native") is not None
     assert forward(*tensors(), backend="reference") is None
-    monkeypatch.setenv(extension.BACKEND_VARIABLE, "")
+    for name in ("native", ""):
+        monkeypatch.setenv(extension.BACKEND_VARIABLE, name)
+        assert forward(*tensors()) is not None
     for name in native.usable_isas():
         monkeypatch.setenv(extension.ISA_VARIABLE, name)
         assert forward(*tensors()) is not None
@@ -323,6 +325,12 @@ class TestRecordedCalls:
     def test_refuses_another_gradient(self) -> None:
         for wrong in (torch.ones(2, 3, 4, 7), torch.ones(4, 8), torch.ones(2, 3, 4, 8).double(), 1):
             assert backward(tensors(), wrong) is None
+
+    def test_statistics_are_wanted_by_anything_true(self) -> None:
+        for wanted in (True, 1, "yes"):
+            assert forward(*tensors(), statistics=wanted)[2] is not None
+        for unwanted in (False, 0, None):
+            assert isinstance(forward(*tensors(), statistics=unwanted), Tensor)
 
     def test_sparse_weights_are_refused(self) -> None:
         assert forward(*tensors(), weights="csr") is not None

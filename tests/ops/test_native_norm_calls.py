@@ -18,7 +18,6 @@ try:
 except ImportError as error:
     pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
-every_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 every_gating = pytest.mark.parametrize("is_gated", [True, False], ids=["gated", "plain"])
 
 
@@ -66,7 +65,7 @@ def test_batched_gradients() -> None:
     torch.testing.assert_close(batched, torch.stack(one_by_one))
 
 
-def test_the_formula_is_used_where_kernels_cannot_be(calls: list[int]) -> None:
+def test_the_formula_is_used_where_kernels_cannot_be(calls: list[bool]) -> None:
     norm, z = make_norm(6), torch.randn(3, 6)
     expected = run_plain(norm, z, upstream=z)[0]
     torch.testing.assert_close(torch.func.vmap(norm)(z), expected)
@@ -80,19 +79,19 @@ def test_the_formula_is_used_where_kernels_cannot_be(calls: list[int]) -> None:
     for dtype in (torch.float64, torch.float16):
         assert make_norm(6)(z.to(dtype)).dtype == dtype
         make_norm(6).to(dtype)(z)
-    assert not calls
+    assert not any(calls)
 
 
-def test_environment_switches_it_off(monkeypatch: pytest.MonkeyPatch, calls: list[int]) -> None:
+def test_environment_switches_it_off(monkeypatch: pytest.MonkeyPatch, calls: list[bool]) -> None:
     norm, z = make_norm(6), torch.randn(3, 6)
     norm(z)
-    assert len(calls) == 1
+    assert sum(calls) == 1
     monkeypatch.setenv("RELAKIT_BACKEND", "reference")
     norm(z)
     monkeypatch.setenv("RELAKIT_BACKEND", "")
     monkeypatch.setenv("RELAKIT_CPU_ISA", "sse9")
     norm(z)
-    assert len(calls) == 1
+    assert sum(calls) == 1
 
 
 def test_heads_of_another_size() -> None:

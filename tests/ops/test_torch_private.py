@@ -42,6 +42,7 @@ def test_attributes() -> None:
     assert torch.autograd.forward_ad._current_level == -1
     assert callable(super(torch.autograd.Function, torch.autograd.Function).apply)
     assert Tensor.__dlpack_c_exchange_api__ is not None
+    assert torch.cpu._is_avx512_bf16_supported() == torch_private.cpu_computes_bf16()
     module = nn.MultiheadAttention(4, 2)
     assert module._qkv_same_embed_dim is True  # what the fused layers of torch.nn ask
     for name in ("_reset_parameters", "_parameters", "_buffers", "_modules"):

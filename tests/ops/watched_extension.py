@@ -10,8 +10,6 @@ class WatchedExtension:
         self._native = native
         self._name = name
         self.served: list[bool] = []
-        self.count: list[int] = []
-        """One entry for each call that was served."""
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(self._native, name)
@@ -21,8 +19,6 @@ class WatchedExtension:
         def call(*arguments: Any) -> Any:
             answer = function(*arguments)
             self.served.append(answer is not None)
-            if answer is not None:
-                self.count.append(1)
             return answer
 
         return call

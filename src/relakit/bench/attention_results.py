@@ -35,7 +35,7 @@ class AttentionSettings:
     threads: int = 1
     rounds: int | None = None
     """Rounds per case; None: as many as fit into ``seconds``."""
-    seconds: float = 2.0
+    seconds: float = 1.0
     """Budget per case for the rounds."""
     backend: "BackendName | None" = None
     """ReLA's backend; None: the one that relakit chooses."""

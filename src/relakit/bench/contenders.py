@@ -197,7 +197,7 @@ def serving_backend(inputs: Inputs, backend: BackendName | None) -> BackendName:
     return choose_backend(call, backend).name
 
 
-def why_not_native() -> list[str]:
+def why_kernels_cannot_run() -> list[str]:
     """Reasons why the native kernels cannot run here (none: they can)."""
     return BACKENDS["native"].unavailable()
 

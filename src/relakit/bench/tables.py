@@ -194,8 +194,8 @@ def quartiles_text(values: Spread | None) -> str:
 
 
 def number_with_noun(number: int, noun: str) -> str:
-    """``1 thread``, ``2 threads``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    """``1 thread``, ``2,000 threads``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def number_text(value: float | None) -> str:

@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from relakit.bench.tables import number_with_noun
 from relakit.cli.translator_options import Device, PrecisionName, Threads, load_translator
 from relakit.decode.settings import DEVICE, PRECISION, SearchSettings
 
@@ -201,10 +202,8 @@ def analyze(
     print_summary(analyzed, Console(highlight=False))
     print_written(written, len(pairs), Console(highlight=False))
     if pairs.empty_sides:
-        note = (
-            f"{_counted(pairs.empty_sides, 'pair')} with an empty side: they count like all others."
-        )
-        console.print(note, markup=False)
+        empty = number_with_noun(pairs.empty_sides, "pair")
+        console.print(f"{empty} with an empty side: they count like all others.", markup=False)
 
 
 @contextmanager
@@ -321,15 +320,12 @@ def _mean_percent(values: Sequence[Sequence[float | None]]) -> str:
 def print_written(written: "WrittenReport", pairs: int, console: Console) -> None:
     """Say where everything is."""
     figures = f", figures in {written.figures}." if written.no_figures is None else "."
+    analyzed = number_with_noun(pairs, "pair")
+    explored = number_with_noun(written.explored, "sentence")
     lines = [
-        f"{_counted(pairs, 'pair')}. Numbers in {written.folder}/*.json and {written.tables}"
-        + figures,
+        f"{analyzed}. Numbers in {written.folder}/*.json and {written.tables}{figures}",
         "" if written.no_figures is None else f"No figures: {written.no_figures}",
-        f"The report, with {_counted(written.explored, 'sentence')} to explore: {written.page}",
+        f"The report, with {explored} to explore: {written.page}",
     ]
     for line in filter(None, lines):
         console.print(line, soft_wrap=True, markup=False)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

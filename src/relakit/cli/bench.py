@@ -22,7 +22,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-SECONDS: Final = {"quick": 0.5, "default": 1.0, "full": 2.0, "targets": 3.0, "never-slower": 0.3}
+SECONDS: Final = {
+    "quick": 0.5,
+    "default": AttentionSettings.seconds,
+    "full": 2.0,
+    "targets": 3.0,
+    "never-slower": 0.3,
+}
 """Budget per case where neither --seconds nor --rounds is given."""
 
 WHAT, HOW, OUTPUT = "What to measure", "How to measure", "Output"
@@ -112,7 +118,8 @@ def attention(
     seconds: Annotated[
         float | None,
         typer.Option(
-            help="Budget per case for the timed rounds. \\[default: by the grid, 0.3 to 3]",
+            help="Budget per case for the timed rounds. \\[default: by the grid, "
+            f"{min(SECONDS.values()):g} to {max(SECONDS.values()):g}]",
             rich_help_panel=HOW,
         ),
     ] = None,
@@ -295,9 +302,9 @@ def _is_finished(job: Job, results: "Sequence[CaseResult]") -> bool:
 
 
 def _warn_without_native(settings: AttentionSettings, messages: Console) -> None:
-    from relakit.bench.contenders import why_not_native
+    from relakit.bench.contenders import why_kernels_cannot_run
 
-    reasons = why_not_native()
+    reasons = why_kernels_cannot_run()
     if reasons and settings.backend is None:
         text = f"The native kernels cannot run here: {'; '.join(reasons)}."
         messages.print(Text(text, style="bold red"))
@@ -307,13 +314,13 @@ def _warn_about_reference(
     results: "Sequence[CaseResult]", settings: AttentionSettings, messages: Console
 ) -> None:
     """Warn if numbers are the reference's: they say little about ReLA's speed."""
-    from relakit.bench.contenders import why_not_native
+    from relakit.bench.contenders import why_kernels_cannot_run
 
     measured = [m for r in results if (m := r.of(RELA)) is not None and m.backend is not None]
     slow = sum(m.backend == "reference" for m in measured)
     if not slow or settings.backend == "reference":
         return
-    hint = "" if why_not_native() else " The native kernels can run here: --backend native."
+    hint = "" if why_kernels_cannot_run() else " The native kernels can run here: --backend native."
     text = (
         f"In {slow} of {len(measured)} cases ReLA ran on the reference backend, plain PyTorch that "
         f"is not made for speed: those numbers are not about the kernels.{hint}"

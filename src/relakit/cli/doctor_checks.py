@@ -205,11 +205,13 @@ def examine_environment() -> list[Setting]:
 
 def examine_translation() -> str:
     """What translates with a model that either could serve."""
-    from relakit.ops.native.extension import BACKEND_VARIABLE, choose_isa, why_unavailable
+    from relakit.decode.choose_engine import forbidden_by_environment
+    from relakit.ops.native.extension import choose_isa, why_unavailable
 
-    reasons = list(why_unavailable())
-    if os.environ.get(BACKEND_VARIABLE) == "reference":
-        reasons.append(f"{BACKEND_VARIABLE}=reference")
+    try:
+        reasons = [*why_unavailable(), *forbidden_by_environment()]
+    except ValueError as error:
+        return f"not possible: {error}"
     if reasons:
         return f"in PyTorch, not in C++, and not in int8: {'; '.join(reasons)}"
     return f"in C++ ({choose_isa()}), fp32 and int8; in PyTorch for sparsemax, GELU and others"
@@ -228,9 +230,12 @@ def examine_choice(activation: "ActivationName") -> Choice:
         chosen = choose_backend(call, None).name
     except (RuntimeError, ValueError) as error:
         problems.append(str(error))
-    wanted_by = BACKEND_VARIABLE if os.environ.get(BACKEND_VARIABLE) else "the order of preference"
+    named = os.environ.get(BACKEND_VARIABLE)
+    verdict = (
+        f"{BACKEND_VARIABLE} says {named}" if named else f"the order of preference says {chosen}"
+    )
     passed_over = {
-        name: backend.reasons_against(call) or [f"it could, but {wanted_by} says {chosen}"]
+        name: backend.reasons_against(call) or [f"it could, but {verdict}"]
         for name, backend in BACKENDS.items()
         if name != chosen
     }

@@ -101,7 +101,8 @@ class _Batch:
         rows = len(limits) * self.beam
         self.tokens = torch.full((rows, 1), BEGIN, device=device)  # all so far, [rows, steps + 1]
         # At the start all beams of a sentence are alike; only the first may go on.
-        self.scores = torch.full((len(limits), self.beam), -math.inf, device=device)
+        shape = (len(limits), self.beam)
+        self.scores = torch.full(shape, -math.inf, dtype=torch.float32, device=device)
         self.scores[:, 0] = 0.0
 
     @property

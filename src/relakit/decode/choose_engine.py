@@ -12,6 +12,16 @@ from relakit.ops.native.extension import BACKEND_VARIABLE, why_unavailable
 logger = logging.getLogger(__name__)
 
 
+def forbidden_by_environment() -> list[str]:
+    """Why no model may be translated in C++, if the environment says so.
+
+    Raises:
+        ValueError: it names a backend that does not exist.
+    """
+    is_forbidden = backend_from_environment() == "reference"
+    return [f"{BACKEND_VARIABLE}=reference forbids it"] if is_forbidden else []
+
+
 def choose_engine(model: Transformer, *, in_bytes: bool = False) -> Engine:
     """A model, ready for searches. RELAKIT_BACKEND=reference forces PyTorch.
 
@@ -23,9 +33,7 @@ def choose_engine(model: Transformer, *, in_bytes: bool = False) -> Engine:
         ValueError: weights of one byte are wanted but impossible here, and why; or the environment
             names a backend that does not exist.
     """
-    reasons = why_not_native(model)
-    if backend_from_environment() == "reference":
-        reasons.append(f"{BACKEND_VARIABLE}=reference forbids it")
+    reasons = why_not_native(model) + forbidden_by_environment()
     if not reasons:
         return NativeEngine(model, in_bytes=in_bytes)
     if in_bytes:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,9 @@ from relakit.model.transformer import (
     Residual,
 )
 from relakit.ops.native.extension import choose_isa, load_extension, why_unavailable
+
+_CPU: Final = torch.device("cpu")
+"""Where C++ reads and writes, whatever torch's default device is; likewise in float32."""
 
 
 def why_not_native(model: Transformer) -> list[str]:
@@ -162,14 +165,15 @@ class NativeEngine:
         table = self._positions
         if count > table.size(0):
             timescales = self._model.config.timescales
-            table = self._positions = sinusoids(2 * count, table.size(1), timescales)
+            with _CPU:
+                table = self._positions = sinusoids(2 * count, table.size(1), timescales)
         return table
 
 
 @torch.no_grad()
 def _embedded_vocabulary(model: Transformer, side: Side) -> Tensor:
     """What the model reads for each token, but for its position: ``[vocabulary, dim]``."""
-    tokens = torch.arange(model.config.vocabulary)
+    tokens = torch.arange(model.config.vocabulary, device=_CPU)
     return model.embedding.without_positions(tokens, side=side).contiguous()
 
 
@@ -178,7 +182,9 @@ def _thresholds(module: Attention) -> Tensor | None:
     threshold = module.threshold
     if isinstance(threshold, Tensor):
         return threshold.detach()
-    return torch.full((module.heads,), threshold) if threshold else None
+    if not threshold:
+        return None
+    return torch.full((module.heads,), threshold, dtype=torch.float32, device=_CPU)
 
 
 class NativeHypotheses:
@@ -207,11 +213,11 @@ class NativeHypotheses:
     ) -> Candidates:
         self.step(tokens)
         batch = scores.size(0)
-        best_scores = torch.empty(batch, count)
-        best_beams = torch.empty(batch, count, dtype=torch.int64)
-        best_tokens = torch.empty(batch, count, dtype=torch.int64)
+        best_scores = torch.empty(batch, count, dtype=torch.float32, device=_CPU)
+        best_beams = torch.empty(batch, count, dtype=torch.int64, device=_CPU)
+        best_tokens = torch.empty_like(best_beams)
         scores = scores.contiguous()
-        ending = None if must_end is None else torch.tensor(must_end)
+        ending = None if must_end is None else torch.tensor(must_end, device=_CPU)
         is_finite: bool = self._search.choose(
             self._isa,
             self._threads,

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -22,6 +21,7 @@ from relakit.decode.settings import (
 )
 from relakit.model import ModelAbout, Transformer, load_model
 from relakit.model.directory import TOKENIZER_FILE
+from relakit.ops.torch_private import cpu_computes_bf16
 
 
 @dataclass(frozen=True)
@@ -271,6 +271,5 @@ def _computes_bf16(device: torch.device) -> bool:
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type != "cpu":
         return False
-    # Without such instructions bfloat16 is slower than float32. Not every PyTorch can tell.
-    supported: Any = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-    return bool(supported())
+    # Without such instructions bfloat16 is slower than float32.
+    return cpu_computes_bf16()

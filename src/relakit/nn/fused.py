@@ -12,8 +12,8 @@ from relakit.nn.variants import AttentionSpec
 from relakit.ops.attention import attention
 from relakit.ops.backends import BackendName
 from relakit.ops.listeners import is_recording
-from relakit.ops.native.attention import split_projections
 from relakit.ops.native.connection import connected_extension
+from relakit.ops.native.layout import heads_inside, split_projections
 from relakit.ops.torch_private import has_hooks
 
 
@@ -96,9 +96,8 @@ def attend_and_normalise(
         backend=backend,
     )
     output, weights = result if isinstance(result, tuple) else (result, None)
-    # [batch, positions, heads, head dim], or with positions first
-    apart = output.permute((0, 2, 1, 3) if positions == 1 else (2, 0, 1, 3))
-    return Mixed(_normalised(apart, norm).to(dtype), None if weights is None else weights.to(dtype))
+    normalised = _normalised(heads_inside(output, positions), norm).to(dtype)
+    return Mixed(normalised, None if weights is None else weights.to(dtype))
 
 
 def _in_extension(
@@ -153,7 +152,8 @@ def _in_extension(
 
 def _normalised(heads: Tensor, norm: nn.Module | None) -> Tensor:
     """``[..., heads, head dim]`` to ``[..., heads * head dim]``."""
-    if isinstance(norm, RMSNorm):  # ours reads heads where they are, without a copy
+    if norm is not None and type(norm).forward is RMSNorm.forward and not has_hooks(norm):
+        # Ours reads heads where they are, without a copy; others, and hooks, get one vector.
         normalised: Tensor = norm(heads, heads_apart=True)
         return normalised
     mixed = heads.flatten(-2)

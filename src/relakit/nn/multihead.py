@@ -186,7 +186,12 @@ class MultiheadAttention(nn.MultiheadAttention):
             The output, shaped like ``query``, and the weights or None: ``[batch, queries, keys]``
             if averaged, else ``[batch, heads, queries, keys]``; unbatched without ``batch``.
         """
-        if query.is_nested:
+        if getattr(query, "is_nested", False):  # `project` says what is wrong with a list
+            if attn_mask is not None or key_padding_mask is not None or is_causal:
+                raise ValueError(
+                    "nested tensors cannot be combined with attn_mask, key_padding_mask or "
+                    "is_causal; pad them and pass the masks"
+                )
             return self._forward_nested(query, key, value, need_weights, average_attn_weights)
         projections = project(
             self,

@@ -12,7 +12,6 @@ from torch.compiler import is_dynamo_compiling
 
 from relakit.ops.native.connection import connected_extension
 from relakit.ops.norms import DEFAULT_EPS, gated, layer_norm, rms_norm
-from relakit.ops.precision import wide
 
 GainInit: TypeAlias = Literal["ones", "xavier"]
 GAIN_INITS: Final[tuple[str, ...]] = get_args(GainInit)
@@ -144,8 +143,7 @@ class _Gated(RMSNorm):
         _xavier_uniform_(self.gate, self.dim)
 
     def _normalise(self, z: Tensor) -> Tensor:
-        z_wide = wide(z)
-        return gated(z_wide, super()._normalise(z_wide), self.gate).to(z.dtype)
+        return gated(z, super()._normalise, self.gate)
 
 
 class GatedRMSNorm(_Gated, RMSNorm):

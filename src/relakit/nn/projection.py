@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from relakit.nn.masks import merge_masks
 from relakit.ops.call import check_tensor, shape_of
-from relakit.ops.native.attention import split_projections
+from relakit.ops.native.layout import split_projections
 
 
 class Projections(NamedTuple):
@@ -46,9 +46,9 @@ def project(
     is_causal: bool,
 ) -> Projections:
     """Check the arguments of ``module.forward``, and project."""
-    positions = 1 if module.batch_first or query.dim() == 2 else 0
     if not _clearly_fit(module, query, key, value):
-        _check_inputs(module, query, key, value, positions)
+        _check_inputs(module, query, key, value)
+    positions = 1 if module.batch_first or query.dim() == 2 else 0
     if attn_mask is not None or key_padding_mask is not None:
         _check_masks(module, query, key, positions, attn_mask, key_padding_mask)
     if is_causal and attn_mask is None:
@@ -140,9 +140,7 @@ def _clearly_fit(module: nn.MultiheadAttention, query: Tensor, key: Tensor, valu
     return query is key or query.size(batch) == key.size(batch)
 
 
-def _check_inputs(
-    module: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor, positions: int
-) -> None:
+def _check_inputs(module: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor) -> None:
     inputs = {"query": query, "key": key, "value": value}
     for name, tensor in inputs.items():
         check_tensor(name, tensor)
@@ -165,11 +163,11 @@ def _check_inputs(
         raise ValueError(
             f"key and value must have the same batch and positions, {_got_shapes(inputs)}"
         )
-    if query.dim() == 3 and query.size(1 - positions) != key.size(1 - positions):
-        layout = "[batch, positions, features]" if positions else "[positions, batch, features]"
+    batch, layout = (0, "[batch, positions, ") if module.batch_first else (1, "[positions, batch, ")
+    if query.dim() == 3 and query.size(batch) != key.size(batch):
         raise ValueError(
             f"query and key must have the same batch size, {_got_shapes(inputs)}; the module's "
-            f"layout is {layout} (batch_first={module.batch_first})"
+            f"layout is {layout}features] (batch_first={module.batch_first})"
         )
 
 

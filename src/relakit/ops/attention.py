@@ -149,7 +149,7 @@ def attention(
         False,
         backend,
     )
-    if result is not None:
+    if result is not None and (not need_weights or need_weights is True):
         output: Tensor | tuple[Tensor, Tensor] = result[:2] if need_weights else result
         return output
     result = run_attention(
@@ -166,7 +166,7 @@ def attention(
             threshold=threshold,
             power=power,
             length_exponent=length_exponent,
-            need_weights=need_weights,
+            need_weights=_is_true(need_weights),
         ),
         backend,
     )
@@ -242,7 +242,7 @@ def attention_details(
         power=power,
         length_exponent=length_exponent,
         need_weights="csr" if weights == "csr" else weights == "dense",
-        need_statistics=statistics,
+        need_statistics=bool(statistics),
     )
     return run_attention(call, backend)
 
@@ -289,6 +289,16 @@ def _in_extension(
         backend,
         None,
     )
+
+
+def _is_true(need_weights: object) -> bool:
+    """Whether it is true; ValueError for a form of weights, which the extension would take."""
+    if isinstance(need_weights, str):
+        raise ValueError(
+            f"need_weights must be True or False, got {need_weights!r}; relakit.attention_details "
+            "takes weights='dense' or 'csr'"
+        )
+    return bool(need_weights)
 
 
 def run_attention(call: AttentionCall, backend: BackendName | None) -> AttentionResult:

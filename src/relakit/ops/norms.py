@@ -4,6 +4,7 @@ Half-precision input is normalised in float32 and returned in its own dtype. The
 the parameters are in `relakit.nn.norms`.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import torch
@@ -22,9 +23,10 @@ def rms_norm(z: Tensor, gain: Tensor, *, eps: float = DEFAULT_EPS) -> Tensor:
     return (z_wide * scale * gain).to(z.dtype)
 
 
-def gated(z: Tensor, normalised: Tensor, gate: Tensor) -> Tensor:
-    """Eq. 5: ``sigmoid(gate * z) * normalised``, where ``normalised`` is the norm of ``z``."""
-    return (torch.sigmoid(wide(z) * gate) * normalised).to(z.dtype)
+def gated(z: Tensor, norm: Callable[[Tensor], Tensor], gate: Tensor) -> Tensor:
+    """Eq. 5: ``sigmoid(gate * z) * norm(z)``."""
+    z_wide = wide(z)
+    return (torch.sigmoid(z_wide * gate) * norm(z_wide)).to(z.dtype)
 
 
 def gated_rms_norm(
@@ -33,8 +35,7 @@ def gated_rms_norm(
     """Eq. 5 around eq. 4; without a gate, eq. 4 alone."""
     if gate is None:
         return rms_norm(z, gain, eps=eps)
-    z_wide = wide(z)
-    return gated(z_wide, rms_norm(z_wide, gain, eps=eps), gate).to(z.dtype)
+    return gated(z, lambda z_wide: rms_norm(z_wide, gain, eps=eps), gate)
 
 
 def layer_norm(z: Tensor, gain: Tensor, bias: Tensor, *, eps: float = DEFAULT_EPS) -> Tensor:

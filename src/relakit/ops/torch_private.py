@@ -1,5 +1,8 @@
 """Everything that relakit uses of torch beyond its public interface; a test lists it by name.
 
+Except attributes of `torch.nn.MultiheadAttention`, which its subclass `relakit.MultiheadAttention`
+sets; the test names them too.
+
 Functions are imported by name: looking them up in modules takes as long as they do.
 """
 
@@ -36,6 +39,11 @@ def is_batched(tensor: Tensor) -> bool:
     return not is_compiling() and is_batchedtensor(tensor)
 
 
+def is_any_autocast_enabled() -> bool:
+    """Whether autocast is on, for any device."""
+    return _is_any_autocast_enabled()
+
+
 def recorder_of(function: type[Function]) -> Any:
     """The function's ``apply`` without its search for torch.func transforms.
 
@@ -53,6 +61,12 @@ def has_hooks(module: nn.Module) -> bool:
         or module._backward_pre_hooks
         or _has_any_global_hook()  # type: ignore[no-untyped-call]
     )
+
+
+def cpu_computes_bf16() -> bool:
+    """Whether the processor has instructions for bfloat16; False if torch cannot tell."""
+    is_supported: Any = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    return bool(is_supported())
 
 
 def _ordinary_keys() -> frozenset[int]:

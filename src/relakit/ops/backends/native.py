@@ -15,10 +15,11 @@ from relakit.ops.backends.base import Backend
 from relakit.ops.call import AttentionCall, AttentionResult, RowStatistics
 from relakit.ops.native import operators
 from relakit.ops.native.attention import threshold_per_head
-from relakit.ops.native.connection import connected_extension, draw_seed
-from relakit.ops.native.extension import DTYPES, load_extension, why_unavailable
+from relakit.ops.native.connection import connected_extension, draw_seed, why_not_connected
+from relakit.ops.native.extension import DTYPES, load_extension
+from relakit.ops.native.layout import in_four_dims, with_rows
 from relakit.ops.precision import without_autocast
-from relakit.ops.torch_private import is_forward_mode, is_transforming
+from relakit.ops.torch_private import is_any_autocast_enabled, is_forward_mode, is_transforming
 
 CPU: Final = torch.device("cpu")
 
@@ -42,7 +43,7 @@ class NativeBackend(Backend):
     activations = ("relu",)
 
     def unavailable(self) -> list[str]:
-        return why_unavailable()
+        return why_not_connected()
 
     def refusals(self, call: AttentionCall) -> list[str]:
         query, mask = call.query, call.attn_mask
@@ -55,11 +56,8 @@ class NativeBackend(Backend):
             reasons.append(f"it knows the powers 1 and 2, not {call.power}")
         if call.need_weights == "csr" and needs_gradients(call):
             reasons.append("it returns sparse weights only where no gradients are recorded")
-        if (call.need_weights or call.need_statistics) and not _is_plain(query, call.key):
-            reasons.append("it returns only the output where the call is compiled or watched")
-        largest = max(query.size(-1), call.value.size(-1))
-        if not why_unavailable() and largest > _largest_dim():
-            reasons.append(f"it takes at most {_largest_dim()} features per head")
+        if not why_not_connected():
+            reasons += _refusals_of_extension(call)
         if mask is not None and mask.requires_grad:
             reasons.append("it has no gradient for the mask")
         if not _has_weights_for_all_values(call):
@@ -98,12 +96,26 @@ def needs_gradients(call: AttentionCall) -> bool:
     )
 
 
-def _is_plain(*tensors: Tensor) -> bool:
-    """Whether torch only runs operations, on ordinary tensors."""
+def _refusals_of_extension(call: AttentionCall) -> list[str]:
+    reasons = []
+    if (call.need_weights or call.need_statistics) and not _is_plain(call):
+        reasons.append(
+            "it returns only the output where the call is compiled or watched, or autocast is on "
+            "for another device"
+        )
+    if max(call.query.size(-1), call.value.size(-1)) > _largest_dim():
+        reasons.append(f"it takes at most {_largest_dim()} features per head")
+    return reasons
+
+
+def _is_plain(call: AttentionCall) -> bool:
+    """Whether torch only runs operations, on ordinary tensors, so that no operator is needed."""
     if torch.compiler.is_compiling():
         return False
-    extension = connected_extension()
-    return extension is not None and bool(extension.is_plain(*tensors))
+    threshold = call.threshold if isinstance(call.threshold, Tensor) else None
+    tensors = (call.query, call.key, call.value, call.attn_mask, threshold)
+    with without_autocast(call.query):
+        return not is_any_autocast_enabled() and bool(connected_extension().is_plain(*tensors))
 
 
 def _has_weights_for_all_values(call: AttentionCall) -> bool:
@@ -118,16 +130,18 @@ def _has_weights_for_all_values(call: AttentionCall) -> bool:
 
 def _run(call: AttentionCall) -> AttentionResult:
     """The call in four dimensions, without division by length."""
-    tensors = [x if x.stride(-1) == 1 else x.contiguous() for x in _as_4d(call)]
+    tensors = [with_rows(x) for x in _as_4d(call)]
     mask = None if call.attn_mask is None else _mask_as_4d(call.attn_mask, call)
     threshold = threshold_per_head(call.threshold, tensors[0])
+    # The extension reads Python's numbers only, not those of NumPy.
+    scale, dropout_p = float(call.score_scale), float(call.dropout_p)
     if not torch.compiler.is_compiling():
         result = connected_extension().attention(
             *tensors,
             mask,
-            call.dropout_p,
+            dropout_p,
             bool(call.is_causal),
-            call.score_scale,
+            scale,
             True,
             threshold,
             call.power,
@@ -138,17 +152,22 @@ def _run(call: AttentionCall) -> AttentionResult:
         )
         if result is not None:
             return native_result(result, call.query.dtype)
-    seed = draw_seed() if call.dropout_p > 0 else None
+    if call.need_weights or call.need_statistics:  # `refusals` should have said so
+        raise RuntimeError(
+            "the C++ kernels refused a call that asks for weights or statistics; use "
+            "backend='reference'"
+        )
+    seed = draw_seed() if dropout_p > 0 else None
     keep_bits = needs_gradients(call) and operators.can_keep_bits(*tensors)
     output, _ = torch.ops.relakit.rela(
         *tensors,
         mask,
         threshold,
         seed,
-        call.score_scale,
+        scale,
         int(call.power),
         bool(call.is_causal),
-        call.dropout_p,
+        dropout_p,
         keep_bits,
     )
     return AttentionResult(output)
@@ -198,8 +217,7 @@ def _as_4d(call: AttentionCall) -> tuple[Tensor, Tensor, Tensor]:
 
 def _mask_as_4d(mask: Tensor, call: AttentionCall) -> Tensor:
     """``[batch, heads, queries, keys]`` or broadcastable to it; a view in the usual 4-D call."""
-    while mask.dim() < 4:
-        mask = mask[None]
+    mask = in_four_dims(mask)
     lead = call.weights_shape[:-2]
     if len(lead) <= 2:
         return mask

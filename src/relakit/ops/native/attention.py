@@ -15,6 +15,13 @@ from torch.compiler import is_dynamo_compiling
 
 from relakit.ops.call import AttentionCall
 from relakit.ops.native.extension import load_extension
+from relakit.ops.native.layout import (
+    concatenated,
+    in_four_dims,
+    joined_projections,
+    split_projection,
+    split_projections,
+)
 from relakit.ops.native.norm import norm_gradients
 from relakit.ops.norms import gated_rms_norm
 from relakit.ops.reference import reference_attention, reference_weights
@@ -181,35 +188,27 @@ def _operator_gradients(call: RecordedCall, grad_output: Tensor) -> Gradients:
             grad_output, call.mixed, call.gain, call.gate, options.eps, 1
         )
     if options.heads:
-        grad_output = _split(grad_output, 1, options.heads, options.positions)[0]
+        grad_output = split_projection(grad_output, 1, options.heads, options.positions)[0]
     query, key, value = heads_of(call.tensors, options)
-    mask = call.mask
-    while mask is not None and mask.dim() < 4:
-        mask = mask[None]
-    threshold = threshold_per_head(call.threshold, query)
-    bits = query.new_empty((0,), dtype=torch.int64) if call.bits is None else call.bits
     seed = torch.tensor([options.seed]) if options.dropout_p > 0 else None
     *grads, grad_threshold = torch.ops.relakit.rela_backward(
         grad_output,
-        bits,
+        no_bits(query) if call.bits is None else call.bits,
         query,
         key,
         value,
-        mask,
-        threshold,
+        None if call.mask is None else in_four_dims(call.mask),
+        threshold_per_head(call.threshold, query),
         seed,
         options.scale,
         options.power,
         options.is_causal,
         options.dropout_p,
     )
+    if options.heads:
+        grads = joined_projections(grads, len(call.tensors), options.positions)
     is_learned = isinstance(call.threshold, Tensor)
-    return [
-        grad_threshold if is_learned else None,
-        grad_gain,
-        grad_gate,
-        *_joined(grads, len(call.tensors), options),
-    ]
+    return [grad_threshold if is_learned else None, grad_gain, grad_gate, *grads]
 
 
 def reference_gradients(
@@ -218,7 +217,8 @@ def reference_gradients(
     """By the reference, which autograd can differentiate."""
     if call.options.dropout_p > 0:
         raise RuntimeError(
-            "the native backend has no second derivatives with dropout; use backend='reference'"
+            "the native backend has no second or batched derivatives with dropout; "
+            "use backend='reference'"
         )
     create_graph = torch.is_grad_enabled()
     with torch.enable_grad():
@@ -226,7 +226,7 @@ def reference_gradients(
         attention_call = _reference_call(call.options, call.mask, inputs)
         output, weights = reference_attention(attention_call)
         if call.options.heads:
-            output = _concatenated(output, call.options)
+            output = concatenated(output, call.options.positions)
         if inputs.gain is not None:
             output = gated_rms_norm(output, inputs.gain, inputs.gate, eps=call.options.eps)
         results = [
@@ -244,7 +244,8 @@ def _weights_gradients(call: RecordedCall, grad_weights: Tensor) -> Gradients:
         weights, _ = reference_weights(_reference_call(call.options, call.mask, inputs))
         if call.options.dropout_p > 0:
             assert call.weights is not None
-            weights = weights * (call.weights != 0) / (1 - call.options.dropout_p)
+            share = 1 - call.options.dropout_p
+            weights = weights * (call.weights != 0) * (1 / share if share > 0 else 0.0)
         return _differentiated([(weights, grad_weights)], inputs, create_graph=False)
 
 
@@ -334,38 +335,6 @@ def heads_of(tensors: Sequence[Tensor], options: Options) -> tuple[Tensor, ...]:
     return split_projections(tensors, options.heads, options.positions)
 
 
-def split_projections(
-    projections: Sequence[Tensor], heads: int, positions: int
-) -> tuple[Tensor, ...]:
-    """Query, key and value, ``[batch, heads, positions, features]``, as views of projections."""
-    parts = {1: (3,), 2: (1, 2), 3: (1, 1, 1)}[len(projections)]
-    return tuple(
-        head
-        for projection, count in zip(projections, parts, strict=True)
-        for head in _split(projection, count, heads, positions)
-    )
-
-
-def _split(projection: Tensor, parts: int, heads: int, positions: int) -> tuple[Tensor, ...]:
-    first, second, features = projection.shape
-    split = projection.view(first, second, parts, heads, features // parts // heads)
-    # [parts, batch, heads, positions, features]
-    return split.permute((2, 0, 3, 1, 4) if positions == 1 else (2, 1, 3, 0, 4)).unbind(0)
-
-
-def _concatenated(heads: Tensor, options: Options) -> Tensor:
-    """From ``[batch, heads, positions, features]`` to the layout of a projection."""
-    apart = heads.permute((0, 2, 1, 3) if options.positions == 1 else (2, 0, 1, 3))
-    first, second, count, features = apart.shape
-    # Not flatten, which has no rule for batched gradients.
-    return apart.reshape(first, second, count * features)
-
-
-def _joined(grads: Sequence[Tensor], count: int, options: Options) -> list[Tensor]:
-    """Gradients of query, key and value as gradients of ``count`` tensors."""
-    if options.heads == 0:
-        return list(grads)
-    query, key, value = (_concatenated(grad, options) for grad in grads)
-    if count == 1:
-        return [torch.cat((query, key, value), -1)]
-    return [query, key, value] if count == 3 else [query, torch.cat((key, value), -1)]
+def no_bits(query: Tensor) -> Tensor:
+    """What stands for the bits of scores if none are kept: operators take no optional result."""
+    return query.new_empty((0,), dtype=torch.int64)

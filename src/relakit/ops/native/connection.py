@@ -1,6 +1,7 @@
 """The C++ extension, connected to torch: every call gets it from here."""
 
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from types import ModuleType
 from typing import Any, Final
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from relakit.ops.native.attention import record_attention
-from relakit.ops.native.extension import EXTENSION, load_extension
+from relakit.ops.native.extension import EXTENSION, load_extension, why_unavailable
 from relakit.ops.native.norm import record_norm
 from relakit.ops.torch_private import parts_for_extension
 
@@ -32,6 +33,20 @@ def _connect() -> Any:
         return None
     _connected.add(extension)
     return extension
+
+
+def _why_not_connected() -> list[str]:
+    """Reasons why tensors cannot go to the extension's functions on this machine."""
+    reasons = why_unavailable()
+    if not reasons and connected_extension() is None:
+        reasons = [f"it does not know the DLPack interface of torch {torch.__version__}"]
+    return reasons
+
+
+# For torch.compile: see `why_unavailable`.
+why_not_connected: Callable[[], list[str]] = torch.compiler.assume_constant_result(  # type: ignore[no-untyped-call]
+    _why_not_connected
+)
 
 
 @lru_cache(maxsize=4)

@@ -9,8 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from relakit.ops.native.attention import Options, RecordedCall, reference_gradients, sum_over_rows
-from relakit.ops.native.connection import connected_extension, empty_output
+from relakit.ops.native.attention import (
+    Options,
+    RecordedCall,
+    no_bits,
+    reference_gradients,
+    sum_over_rows,
+)
+from relakit.ops.native.connection import connected_extension, empty_output, why_not_connected
+from relakit.ops.native.layout import with_rows
 from relakit.ops.torch_private import is_batched
 
 
@@ -33,8 +40,8 @@ def rela(
     Returns the output, and one bit per score for backward (empty without ``keep_bits``).
     """
     dropout = (dropout_p, 0 if seed is None else int(seed))
-    tensors = (_with_rows(x) for x in (query, key, value))
-    result = connected_extension().attention(
+    tensors = (with_rows(x) for x in (query, key, value))
+    result = _extension().attention(
         *tensors,
         mask,
         dropout,
@@ -48,17 +55,19 @@ def rela(
         "native",
         keep_bits,
     )
-    _check_served(result, query, key, value)
+    _check_served(
+        result, "relakit::rela", query=query, key=key, value=value, mask=mask, threshold=threshold
+    )
     output, bits = result
-    return output, _no_bits(query) if bits is None else bits
+    return output, no_bits(query) if bits is None else bits
 
 
 @rela.register_fake
 def _(query: Tensor, key: Tensor, value: Tensor, *_options: Any) -> tuple[Tensor, Tensor]:
     keep_bits = _options[-1]
     shape = (*query.shape[:3], (key.size(2) + 63) // 64)
-    bits = query.new_empty(shape, dtype=torch.int64) if keep_bits else _no_bits(query)
-    return empty_output(query, value), bits
+    bits = query.new_empty(shape, dtype=torch.int64) if keep_bits else no_bits(query)
+    return empty_output(with_rows(query), value), bits
 
 
 @torch.library.custom_op("relakit::rela_backward", mutates_args=(), device_types="cpu")
@@ -78,7 +87,7 @@ def rela_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of query, key, value and threshold."""
     options = Options(is_causal, scale, power, dropout_p, 0 if seed is None else int(seed))
-    result = connected_extension().attention_backward(
+    result = _extension().attention_backward(
         grad_output,
         None,
         None,
@@ -88,11 +97,21 @@ def rela_backward(
         threshold,
         None,
         None,
-        tuple(_with_rows(x) for x in (query, key, value)),
+        tuple(with_rows(x) for x in (query, key, value)),
         True,
         True,
     )
-    _check_served(result, query, key, value)
+    _check_served(
+        result,
+        "relakit::rela_backward",
+        grad_output=grad_output,
+        bits=bits,
+        query=query,
+        key=key,
+        value=value,
+        mask=mask,
+        threshold=threshold,
+    )
     grad_rows, _, _, grad_query, grad_key, grad_value = result[4:]
     return grad_query, grad_key, grad_value, sum_over_rows(grad_rows)
 
@@ -148,14 +167,25 @@ def _no_bits(query: Tensor) -> Tensor:
     return query.new_empty((0,), dtype=torch.int64)
 
 
-def _with_rows(x: Tensor) -> Tensor:
-    return x if x.stride(-1) == 1 else x.contiguous()
+def _extension() -> Any:
+    extension = connected_extension()
+    if extension is None:
+        raise RuntimeError(f"relakit's operators cannot run: {'; '.join(why_not_connected())}")
+    return extension
 
 
-def _check_served(result: object, *tensors: Tensor) -> None:
-    if result is None:
-        shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
-        raise ValueError(
-            "relakit::rela takes tensors [batch, heads, positions, features] of float32 or "
-            f"bfloat16, got {tensors[0].dtype} of shapes {shapes}"
-        )
+def _check_served(result: object, name: str, **tensors: Tensor | None) -> None:
+    """Raise unless the extension served the call of an operator."""
+    if result is not None:
+        return
+    if reasons := why_not_connected():
+        raise RuntimeError(f"{name} cannot run: {'; '.join(reasons)}")
+    given = ", ".join(
+        f"{argument} {x if x is None else f'{x.dtype} {tuple(x.shape)}'}"
+        for argument, x in tensors.items()
+    )
+    raise ValueError(
+        f"{name} cannot serve these arguments: it takes tensors [batch, heads, positions, "
+        "features] of float32 or bfloat16, a mask that broadcasts to [batch, heads, queries, "
+        f"keys], and one float32 threshold per head; got {given}"
+    )

@@ -1,0 +1,65 @@
+"""How heads lie in memory: ``[batch, heads, positions, features]``, or side by side in projections.
+
+A projection is ``[batch, positions, heads * features]``, or has positions first; ``positions`` is
+the number of that dimension, 1 or 0.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def with_rows(x: Tensor) -> Tensor:
+    """The tensor with contiguous features, which the kernels need; a copy only if it must be."""
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
+def in_four_dims(mask: Tensor) -> Tensor:
+    """A mask with all of ``[batch, heads, queries, keys]``; 1 where it broadcasts."""
+    while mask.dim() < 4:
+        mask = mask[None]
+    return mask
+
+
+def split_projections(
+    projections: Sequence[Tensor], heads: int, positions: int
+) -> tuple[Tensor, ...]:
+    """Query, key and value, ``[batch, heads, positions, features]``, as views of projections."""
+    parts = {1: (3,), 2: (1, 2), 3: (1, 1, 1)}[len(projections)]
+    return tuple(
+        head
+        for projection, count in zip(projections, parts, strict=True)
+        for head in split_projection(projection, count, heads, positions)
+    )
+
+
+def split_projection(
+    projection: Tensor, parts: int, heads: int, positions: int
+) -> tuple[Tensor, ...]:
+    """The same for one of them, which holds so many parts."""
+    first, second, features = projection.shape
+    split = projection.view(first, second, parts, heads, features // parts // heads)
+    # [parts, batch, heads, positions, features]
+    return split.permute((2, 0, 3, 1, 4) if positions == 1 else (2, 1, 3, 0, 4)).unbind(0)
+
+
+def heads_inside(x: Tensor, positions: int) -> Tensor:
+    """``[batch, heads, positions, features]`` as a view ``[batch, positions, heads, features]``."""
+    return x.permute((0, 2, 1, 3) if positions == 1 else (2, 0, 1, 3))
+
+
+def concatenated(x: Tensor, positions: int) -> Tensor:
+    """From ``[batch, heads, positions, features]`` to the layout of a projection."""
+    inside = heads_inside(x, positions)
+    first, second, count, features = inside.shape
+    # Not flatten, which has no rule for batched gradients.
+    return inside.reshape(first, second, count * features)
+
+
+def joined_projections(tensors: Sequence[Tensor], count: int, positions: int) -> list[Tensor]:
+    """The reverse of `split_projections`: ``count`` projections from query, key and value."""
+    query, key, value = (concatenated(x, positions) for x in tensors)
+    if count == 1:
+        return [torch.cat((query, key, value), -1)]
+    return [query, key, value] if count == 3 else [query, torch.cat((key, value), -1)]
