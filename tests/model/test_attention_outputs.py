@@ -131,7 +131,11 @@ def test_some_kinds_alone() -> None:
     meter = OutputMeter(model, ["cross"])
     with torch.no_grad(), meter.watch(SOURCE, TARGET):
         model(SOURCE, TARGET)
-    assert meter.outputs() == {"cross": measure(model).outputs()["cross"]}
+    assert list(meter.outputs()) == ["cross"]
+    # Up to rounding: the attentions that nobody watches run in one step with their norm.
+    found, expected = meter.outputs()["cross"], measure(model).outputs()["cross"]
+    assert found.rms == pytest.approx(expected.rms, rel=1e-5)
+    assert found.closed_gates == expected.closed_gates
 
 
 @pytest.mark.parametrize("attention", ["rela-g", "softmax"])

@@ -6,6 +6,7 @@ import torch
 from relakit.data.batches import pad_batch
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.tokenizer import BEGIN, END
+from relakit.decode.settings import SearchSettings
 from relakit.model import ModelConfig, Transformer
 from relakit.model.attention_outputs import OutputMeter
 from relakit.train import validation
@@ -63,8 +64,8 @@ def test_measuring_does_not_change_the_loss(
 def test_scores_hold_them(corpus: PreparedCorpus, model: Transformer, bleu: bool) -> None:
     split = corpus.split("valid")
     scores = split_scores(
-        model, corpus.tokenizer, split, precision=torch.float32, bleu=bleu, beam=1,
-        length_penalty=0.6, sentences=2,
+        model, corpus.tokenizer, split, precision=torch.float32, bleu=bleu,
+        search=SearchSettings(beam=1), sentences=2,
     )  # fmt: skip
     assert scores.attention_outputs == split_loss(model, split, torch.float32).attention_outputs
     assert (scores.bleu is not None) == bleu
