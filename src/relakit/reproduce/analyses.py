@@ -61,7 +61,8 @@ def missing_analyses(record: RunRecord, data: Path) -> list[str]:
     if record.training.verdict != "finished":
         return []
     there = {*record.alignments, *record.rankings}
-    if record.attention is not None:
+    # Files from before outputs were measured are completed.
+    if record.attention is not None and record.attention.kind("cross").output_rms is not None:
         there.add("attention")
     return [name for name in wanted_analyses(record.run, data) if name not in there]
 

@@ -67,11 +67,17 @@ def make_page(evidence: Evidence) -> str:
         _layers_part(evidence),
         *(_figure_part(evidence, number, title) for number, title in _FIGURES.items()),
         _ranking_part(evidence),
+        _part("Stability of the demo", tables.stability_table(evidence), _STABILITY_NOTE),
         _runs_part(evidence),
     ]
     return "\n".join(part for part in parts if part).rstrip() + "\n"
 
 
+_STABILITY_NOTE: Final = (
+    "ReLA-g on the demo's corpus with one thing changed. RMS(z) is the size of attention's output "
+    "before its norm, a gate is closed below 0.01; both in the layer where they are largest, at "
+    "the end of training, on the test set."
+)
 _FIGURES: Final = {
     3: "sparsity by layer",
     4: "alignment error rate by layer",

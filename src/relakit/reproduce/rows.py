@@ -80,6 +80,12 @@ VARIANTS: Final = MappingProxyType(
         "long-warmup": _variant("twice the warm-up", "training.warmup=1200"),
         "attention-dropout": _variant("attention dropout 0.1", "model.attention_dropout=0.1"),
         "clipping": _variant("gradients clipped at norm 1", "training.clip_norm=1.0"),
+        "joint-init": _variant(
+            "the authors' joint initialisation of q, k, v", "model.self_attention_init=joint"
+        ),
+        "feed-forward-dropout": _variant(
+            "feed-forward dropout 0.1", "model.feed_forward_dropout=0.1"
+        ),
         "encoder-softmax": _variant("softmax in the encoder", "model.encoder_attention=softmax"),
     }
 )

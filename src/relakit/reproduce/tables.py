@@ -5,13 +5,13 @@ from typing import Final
 
 from relakit.analysis.flops import rela_g_flops, softmax_flops
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import KINDS
+from relakit.analysis.results import KINDS, KindResult
 from relakit.reproduce import paper
 from relakit.reproduce.attention_claims import alignment_measure
 from relakit.reproduce.corpora import CORPORA
 from relakit.reproduce.evidence import Evidence, Setting, bleu, mean_diversity
 from relakit.reproduce.markdown import table
-from relakit.reproduce.rows import BASELINE, OURS, ROWS
+from relakit.reproduce.rows import BASELINE, OURS, ROWS, VARIANTS
 from relakit.reproduce.speed import decoding_speed, decoding_speed_by_length, training_speed
 from relakit.reproduce.statistics import Seeds
 from relakit.reproduce.studies import COMPARED, STUDIES
@@ -215,3 +215,29 @@ def areas_table(evidence: Evidence, labels: str) -> list[str]:
 
 def _mean_text(values: Sequence[float]) -> str:
     return f"{Seeds(tuple(values)).mean:.2f}"
+
+
+def stability_table(evidence: Evidence) -> str | None:
+    """ReLA-g with one thing changed: BLEU, and what became of the outputs before the norm."""
+    setting = Setting("tiny", "demo")
+    headings = ["model", "BLEU", "largest RMS(z)", "most closed gates"]
+    rows = []
+    for name in (BASELINE, "rela-i", OURS, *VARIANTS):
+        runs = [run for run in evidence.runs(setting, name) if run.attention is not None]
+        if not runs:
+            continue
+        label = VARIANTS[name].label if name in VARIANTS else name
+        outputs = [_largest(run.attention.kinds) for run in runs if run.attention is not None]
+        rms = Seeds(tuple(one for one, _ in outputs))
+        closed = tuple(100 * one for _, one in outputs if one is not None)
+        cells = [label, _bleu_cell(evidence, setting, name), rms.text(0)]
+        rows.append([*cells, f"{Seeds(closed).text(0)}%" if closed else NONE])
+    return table(headings, rows) if rows else None
+
+
+def _largest(kinds: Iterable[KindResult]) -> tuple[float, float | None]:
+    """Of all layers: the root mean square before the norm, and the share of closed gates."""
+    several = list(kinds)
+    rms = [x for kind in several for x in kind.output_rms or () if x is not None]
+    closed = [x for kind in several for x in kind.closed_gates or () if x is not None]
+    return max(rms, default=0.0), max(closed, default=None)
