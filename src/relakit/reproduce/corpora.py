@@ -17,6 +17,10 @@ SCALE_TEXTS: Final = MappingProxyType(
 )
 
 
+DEMO: Final = "demo"
+"""The corpus of the stability study; the paper's claims are not asked there."""
+
+
 def known_scale(name: str) -> Scale:
     """The name, if there is such a scale."""
     if name not in SCALES:
@@ -106,7 +110,7 @@ CORPORA: Final = MappingProxyType(
             _multi30k("en", "fr"),
             _multi30k("de", "en"),
             _multi30k("fr", "en"),
-            _corpus("demo", "en", "de", {"tiny": "demo"}, {"tiny": 8}, None),
+            _corpus(DEMO, "en", "de", {"tiny": "demo"}, {"tiny": 8}, None),
             _corpus("generated", "en", "de", {"deep": "generated-deep"}, {"deep": 40}, None),
             _corpus(
                 "europarl-en-de",

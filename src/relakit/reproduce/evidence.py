@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from relakit.analysis.results import Kind, LayerValues
-from relakit.reproduce.corpora import CORPORA, SCALES, Scale
+from relakit.reproduce.corpora import CORPORA, DEMO, SCALES, Scale
 from relakit.reproduce.records import Records, RunRecord
 from relakit.reproduce.statistics import Seeds
 
@@ -36,13 +36,13 @@ class Evidence:
         """The folder that they are in, with those of benchmarks"""
 
     def settings(self) -> list[Setting]:
-        """Where anything was measured, small before large."""
+        """Where the paper's claims were measured, small before large."""
         found = {(run.scale, run.corpus) for run in self.records}
         return [
             Setting(scale, corpus)
             for scale in SCALES
             for corpus in CORPORA
-            if (scale, corpus) in found
+            if (scale, corpus) in found and corpus != DEMO
         ]
 
     def runs(self, setting: Setting, row: str) -> list[RunRecord]:

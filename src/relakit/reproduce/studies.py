@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from relakit.reproduce.corpora import SCALES, Scale
+from relakit.reproduce.corpora import DEMO, SCALES, Scale
 from relakit.reproduce.rows import BASELINE, OURS, ROWS, VARIANTS
 from relakit.reproduce.runs import Run
 
@@ -74,7 +74,7 @@ _OURS: Final[dict[Scale, tuple[Need, ...]]] = {
     "paper": (Need("wmt14-en-de", (OURS,), SEEDS),),
 }
 _STABILITY: Final[dict[Scale, tuple[Need, ...]]] = {
-    "tiny": (Need("demo", (BASELINE, "rela-i", OURS, *VARIANTS), 2),),
+    "tiny": (Need(DEMO, (BASELINE, "rela-i", OURS, *VARIANTS), 2),),
 }
 
 

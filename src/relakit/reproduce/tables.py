@@ -8,7 +8,7 @@ from relakit.analysis.links import READINGS
 from relakit.analysis.results import KINDS, KindResult
 from relakit.reproduce import paper
 from relakit.reproduce.attention_claims import alignment_measure
-from relakit.reproduce.corpora import CORPORA
+from relakit.reproduce.corpora import CORPORA, DEMO
 from relakit.reproduce.evidence import Evidence, Setting, bleu, mean_diversity
 from relakit.reproduce.markdown import table
 from relakit.reproduce.rows import BASELINE, OURS, ROWS, VARIANTS
@@ -219,7 +219,7 @@ def _mean_text(values: Sequence[float]) -> str:
 
 def stability_table(evidence: Evidence) -> str | None:
     """ReLA-g with one thing changed: BLEU, and what became of the outputs before the norm."""
-    setting = Setting("tiny", "demo")
+    setting = Setting("tiny", DEMO)
     headings = ["model", "BLEU", "largest RMS(z)", "most closed gates"]
     rows = []
     for name in (BASELINE, "rela-i", OURS, *VARIANTS):
