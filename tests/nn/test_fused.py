@@ -172,12 +172,13 @@ def test_a_norm_with_a_forward_of_its_own() -> None:
     torch.testing.assert_close(own(x, x, x)[0], 2 * module(x, x, x)[0])
 
 
-def test_hooks_on_the_norm_see_one_vector_per_position() -> None:
+def test_hooks_on_the_norm_see_one_vector_per_position_and_change_nothing() -> None:
     module = make_module(batch_first=True)
+    x = torch.randn(2, 5, 24)
+    expected, _ = module(x, x, x)
     seen = []
     module.norm.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape))
-    x = torch.randn(2, 5, 24)
-    module(x, x, x)
+    assert torch.equal(module(x, x, x)[0], expected)
     assert seen == [(2, 5, 24)]
 
 

@@ -152,9 +152,13 @@ def _in_extension(
 
 def _normalised(heads: Tensor, norm: nn.Module | None) -> Tensor:
     """``[..., heads, head dim]`` to ``[..., heads * head dim]``."""
-    if norm is not None and type(norm).forward is RMSNorm.forward and not has_hooks(norm):
-        # Ours reads heads where they are, without a copy; others, and hooks, get one vector.
-        normalised: Tensor = norm(heads, heads_apart=True)
-        return normalised
-    mixed = heads.flatten(-2)
-    return mixed if norm is None else norm(mixed)
+    if norm is None:
+        return heads.flatten(-2)
+    normalised: Tensor
+    if type(norm).forward is not RMSNorm.forward:
+        normalised = norm(heads.flatten(-2))
+    elif has_hooks(norm):  # they get one vector, too
+        normalised = norm(heads.flatten(-2), heads=heads.size(-2))
+    else:  # reads heads where they are, without a copy
+        normalised = norm(heads, heads_apart=True)
+    return normalised

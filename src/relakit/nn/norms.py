@@ -69,13 +69,15 @@ class RMSNorm(nn.Module):
         else:
             _xavier_uniform_(self.weight, self.fan)
 
-    def forward(self, z: Tensor, *, heads_apart: bool = False) -> Tensor:
+    def forward(self, z: Tensor, *, heads_apart: bool = False, heads: int = 1) -> Tensor:
         """Normalise ``z``, in one pass over memory if the C++ extension can do it.
 
         Args:
             z: ``[..., dim]``; with ``heads_apart`` ``[..., heads, dim / heads]``. Heads may be
                 strided: a transposed ``[batch, heads, positions, dim / heads]`` is not copied.
             heads_apart: the features of all heads are one vector, to be normalised together.
+            heads: how many heads lie side by side in ``[..., dim]``. The result is the same to the
+                bit as with ``heads_apart``: sums are taken head by head.
 
         Returns:
             ``[..., dim]``, in the dtype of ``z``.
@@ -90,6 +92,8 @@ class RMSNorm(nn.Module):
             raise ValueError(
                 f"the last dimension must have size {self.dim}, got shape {tuple(z.shape)}"
             )
+        elif heads > 1:
+            z, heads_apart = z.view(*z.shape[:-1], heads, self.dim // heads), True
         if self._has_kernels and not is_dynamo_compiling():  # a compiler fuses the formula itself
             extension = connected_extension()
             if extension is not None:
