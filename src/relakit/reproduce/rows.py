@@ -68,25 +68,30 @@ def _variant(label: str, *others: str, attention: str = OURS, only: str | None =
 
 VARIANTS: Final = MappingProxyType(
     {
+        "joint-init": _variant(
+            "the authors' joint initialisation of q, k, v", "model.self_attention_init=joint"
+        ),
         "half-rate": _variant("half the learning rate", "training.learning_rate_factor=0.5"),
+        "joint-half-rate": _variant(
+            "joint initialisation and half the learning rate",
+            "model.self_attention_init=joint",
+            "training.learning_rate_factor=0.5",
+        ),
         "third-rate": _variant(
             "a third of the learning rate", "training.learning_rate_factor=0.33"
         ),
+        "attention-dropout": _variant("attention dropout 0.1", "model.attention_dropout=0.1"),
+        "feed-forward-dropout": _variant(
+            "feed-forward dropout 0.1", "model.feed_forward_dropout=0.1"
+        ),
+        "long-warmup": _variant("twice the warm-up", "training.warmup=1200"),
+        "clipping": _variant("gradients clipped at norm 1", "training.clip_norm=1.0"),
+        "encoder-softmax": _variant("softmax in the encoder", "model.encoder_attention=softmax"),
         "softmax-half-rate": _variant(
             "softmax, half the learning rate",
             "training.learning_rate_factor=0.5",
             attention="softmax",
         ),
-        "long-warmup": _variant("twice the warm-up", "training.warmup=1200"),
-        "attention-dropout": _variant("attention dropout 0.1", "model.attention_dropout=0.1"),
-        "clipping": _variant("gradients clipped at norm 1", "training.clip_norm=1.0"),
-        "joint-init": _variant(
-            "the authors' joint initialisation of q, k, v", "model.self_attention_init=joint"
-        ),
-        "feed-forward-dropout": _variant(
-            "feed-forward dropout 0.1", "model.feed_forward_dropout=0.1"
-        ),
-        "encoder-softmax": _variant("softmax in the encoder", "model.encoder_attention=softmax"),
     }
 )
 """What may keep training stable: ReLA-g with one thing changed, by the name of result files."""
