@@ -147,9 +147,12 @@ def chosen_studies(names: Sequence[str]) -> list[Study]:
 
 
 def runs_of(studies: Iterable[Study], scale: Scale, seeds: int | None = None) -> list[Run]:
-    """All runs that studies need, each once: first seeds first, so that every table fills soon."""
+    """All runs that studies need, each once.
+
+    First seeds come first, and short runs before long ones, so that tables fill soon.
+    """
     runs = {run: None for study in studies for run in study.runs(scale, seeds)}
-    return sorted(runs, key=lambda run: run.seed)
+    return sorted(runs, key=lambda run: (run.seed, run.about_corpus.minutes[scale]))
 
 
 def scales_of(study: Study) -> tuple[Scale, ...]:
