@@ -92,6 +92,8 @@ def made_up_analysis(
     diversity: Mapping[str, float] | None = None,
     gap: Sequence[tuple[float, float, float]] | None = None,
     after_comma: float = 0.5,
+    output_rms: float = 8.0,
+    closed_gates: float | None = None,
     attention: str = "rela-g",
 ) -> ModelAnalysis:
     """An analysis of three layers; rates are by layer, and those of its heads are equal.
@@ -102,6 +104,8 @@ def made_up_analysis(
         diversity: of all kinds and layers, by temperature.
         gap: by cross layer: mean, low and high of the gap to shuffled pairs.
         after_comma: the null rate of every cross-attention head after a comma.
+        output_rms: of all layers, before the norm.
+        closed_gates: of all layers; None for a norm without gates.
         attention: the name of the attention.
     """
     sparse, null = dict(sparsity or {}), dict(null_rate or {})
@@ -122,6 +126,8 @@ def made_up_analysis(
             first_sink=by_head([0.1] * layers),
             end_sink=None if kind == "decoder" else by_head([0.1] * layers),
             diversity={t: (value,) * layers for t, value in (diversity or {"1": 0.5}).items()},
+            output_rms=(output_rms,) * layers,
+            closed_gates=None if closed_gates is None else (closed_gates,) * layers,
         )
         for kind in KINDS
     )

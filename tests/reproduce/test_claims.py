@@ -87,7 +87,7 @@ def test_a_comparison_has_a_finding_for_every_setting_with_both_rows() -> None:
         for row, score in (("rela-g", 33.0), ("softmax", 31.0))
         for seed in (1, 2, 3)
     ]
-    lonely = made_up_record("rela-g", corpus="demo")
+    lonely = made_up_record("rela-g", corpus="multi30k-de-en")
     first, second = compare(evidence_of(*records, lonely))
     assert first.setting == "Multi30k en-de, tiny"
     assert second.setting == "Multi30k en-fr, tiny"

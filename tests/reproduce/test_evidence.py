@@ -19,12 +19,17 @@ def test_settings_are_sorted_by_size() -> None:
     evidence = evidence_of(
         made_up_record(scale="deep", corpus="generated"),
         made_up_record(scale="deep"),
-        made_up_record(corpus="demo"),
+        made_up_record(corpus="multi30k-en-fr"),
         made_up_record(),
     )
     assert [setting.label for setting in evidence.settings()] == [
-        "Multi30k en-de, tiny", "demo en-de, tiny", "Multi30k en-de, deep", "generated en-de, deep",
+        "Multi30k en-de, tiny", "Multi30k en-fr, tiny", "Multi30k en-de, deep",
+        "generated en-de, deep",
     ]  # fmt: skip
+
+
+def test_the_demo_is_no_evidence_for_the_paper() -> None:
+    assert evidence_of(made_up_record(corpus="demo")).settings() == []
 
 
 def test_seeds_are_those_that_have_the_number() -> None:
