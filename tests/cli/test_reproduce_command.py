@@ -56,14 +56,14 @@ def test_a_second_call_does_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     status, text = call(tmp_path, "stability")
     assert status == 0, text
     assert "tiny/demo/softmax-1" in text
-    assert "1 runs: 0 done, 1 to do, about 0.1 core-hours" in text
+    assert "1 run: 0 done, 1 to do; about 0.1 core-hours" in text
     assert f"The page: {tmp_path / 'results' / 'README.md'}" in text
     files = contents(tmp_path)
     assert tmp_path / "results" / "reproduction" / "tiny" / "demo" / "softmax-1.json" in files
     monkeypatch.setattr(jobs, "run_steps", None)
     status, text = call(tmp_path, "stability")
     assert status == 0, text
-    assert "1 runs: 1 done, 0 to do." in text
+    assert "1 run: 1 done, 0 to do." in text
     assert contents(tmp_path) == files
 
 
@@ -75,9 +75,33 @@ def test_dry_run_writes_nothing(tmp_path: Path) -> None:
     status, text = call(tmp_path, "all", "--dry-run")
     assert status == 0, text
     assert "to train" in text
-    assert "impossible" in text, "there is no Multi30k here"
+    # There is no Multi30k here; the reason is given once for each direction.
+    assert text.count("runs impossible: there is no folder") == 4
     assert "core-hours" in text
     assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_that_are_impossible_do_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def note(steps: Sequence[Step], *_: object, **__: object) -> Outcome:
+        made.extend(step.run.corpus for step in steps)
+        return Outcome(len(steps), {})
+
+    monkeypatch.setattr(jobs, "run_steps", note)
+    monkeypatch.setattr(Places, "prepare", lambda *_, **__: None)
+    status, text = call(tmp_path, "stability", "figure6")
+    assert set(made) == {"demo"}
+    assert status == 1
+    assert text.count("3 runs impossible: there is no folder") == 2, "before and after"
+
+
+def test_a_reason_in_brackets_is_shown(tmp_path: Path) -> None:
+    folder = tmp_path / "[bold]"
+    _, text = call(folder, "table1", "--dry-run")
+    assert "[bold]" in text
 
 
 def test_seeds(tmp_path: Path) -> None:

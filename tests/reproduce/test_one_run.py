@@ -17,6 +17,8 @@ from relakit.reproduce.places import Places
 from relakit.reproduce.plan import make_plan
 from relakit.reproduce.records import RunRecord, read_record, record_path
 from relakit.reproduce.runs import Run
+from relakit.train.recipe_file import load_recipe
+from relakit.train.run import run_training
 from relakit.train.run_log import LogFile, UpdateEntry
 
 pytestmark = pytest.mark.xdist_group("one run of the reproduction")
@@ -111,6 +113,26 @@ def test_stopped_and_continued(
     assert make_run(RUN, places) is not None
     continued = read_record(record_path(places.results, RUN))
     assert comparable(continued) == comparable(undisturbed)
+
+
+def test_a_run_that_was_trained_by_hand_is_taken_over(
+    undisturbed: RunRecord, tmp_path: Path
+) -> None:
+    """As under torchrun, in the folder where it is looked for; docs/reproduction.md says how."""
+    places = places_in(tmp_path)
+    recipe = RUN.recipe(places.data)
+    places.prepare(RUN, recipe)
+    settings = [
+        f"data.prepared={places.prepared(RUN, recipe)}", "model.attention=rela-g",
+        f"training.seed={RUN.seed}",
+    ]  # fmt: skip
+    by_hand = load_recipe(RUN.about_corpus.recipes[RUN.scale], settings)
+    run_training(by_hand, places.folder(RUN, recipe))
+    log = (places.folder(RUN, recipe) / "log.jsonl").read_bytes()
+    assert make_run(RUN, places) is not None
+    taken_over = read_record(record_path(places.results, RUN))
+    assert comparable(taken_over) == comparable(undisturbed)
+    assert (places.folder(RUN, recipe) / "log.jsonl").read_bytes() == log, "nothing is trained"
 
 
 def stop_after(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
