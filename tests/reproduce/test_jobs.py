@@ -28,9 +28,13 @@ case $seed in
     2) echo 'starting' >&2; echo 'the disk is full' >&2; exit 1 ;;
     3) exit 7 ;;
     4) kill -9 $$ ;;
-    5) trap 'echo stop >> "$folder/stops"; sleep 1; exit 143' TERM
-       touch "$folder/ready5"; while :; do sleep 0.05; done ;;
-    6) touch "$folder/ready6"; while :; do sleep 0.05; done ;;
+    5) trap 'echo stop >> "$folder/stops"' TERM
+       touch "$folder/ready5"; left=400
+       while [ $left -gt 0 ]; do
+           sleep 0.05; left=$((left - 1))
+           if [ -e "$folder/stops" ] && [ $left -gt 10 ]; then left=10; fi
+       done; exit 143 ;;
+    6) touch "$folder/ready6"; sleep 20 ;;
 esac
 """
 
@@ -109,7 +113,7 @@ def test_a_run_that_goes_wrong_does_not_stop_the_others(places: Places) -> None:
 def test_a_signal_reaches_every_worker_once(
     number: signal.Signals, places: Places, tmp_path: Path
 ) -> None:
-    """One worker writes a checkpoint, for a second; another, not yet in training, just ends."""
+    """One worker takes half a second to stop; another, not yet in training, just ends."""
     notes = Notes()
 
     def stop() -> None:
