@@ -16,9 +16,10 @@ from relakit.reproduce.places import Places
 from relakit.reproduce.plan import Step
 
 
-def call(folder: Path, *arguments: str) -> tuple[int, str]:
+def call(folder: Path, *arguments: str, columns: int = 200) -> tuple[int, str]:
     places = [f"--{name}={folder / name}" for name in ("data", "runs", "results")]
-    result = CliRunner().invoke(app, ["reproduce", *arguments, *places], env={"COLUMNS": "200"})
+    environment = {"COLUMNS": str(columns)}
+    result = CliRunner().invoke(app, ["reproduce", *arguments, *places], env=environment)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         return 1, f"{type(result.exception).__name__}: {result.exception}"
     return result.exit_code, result.output
@@ -102,6 +103,11 @@ def test_a_reason_in_brackets_is_shown(tmp_path: Path) -> None:
     folder = tmp_path / "[bold]"
     _, text = call(folder, "table1", "--dry-run")
     assert "[bold]" in text
+
+
+def test_names_are_whole_in_a_narrow_terminal(tmp_path: Path) -> None:
+    _, text = call(tmp_path, "stability", "--dry-run", columns=60)
+    assert "tiny/demo/feed-forward-dropout-1 " in text
 
 
 def test_seeds(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def _print_plan(plan: "Plan", jobs: int, console: Console) -> None:
     if not plan.steps:
         return
     table = Table(box=None, pad_edge=False)
-    table.add_column("run")
+    table.add_column("run", no_wrap=True)  # a name is for copying
     table.add_column("state")
     table.add_column("minutes left", justify="right")
     table.add_column("", overflow="fold")
