@@ -92,7 +92,7 @@ def made_up_analysis(
     diversity: Mapping[str, float] | None = None,
     gap: Sequence[tuple[float, float, float]] | None = None,
     after_comma: float = 0.5,
-    output_rms: float = 8.0,
+    output_rms: float | None = 8.0,
     closed_gates: float | None = None,
     attention: str = "rela-g",
 ) -> ModelAnalysis:
@@ -104,7 +104,7 @@ def made_up_analysis(
         diversity: of all kinds and layers, by temperature.
         gap: by cross layer: mean, low and high of the gap to shuffled pairs.
         after_comma: the null rate of every cross-attention head after a comma.
-        output_rms: of all layers, before the norm.
+        output_rms: of all layers, before the norm; None as in files from before it was measured.
         closed_gates: of all layers; None for a norm without gates.
         attention: the name of the attention.
     """
@@ -126,7 +126,7 @@ def made_up_analysis(
             first_sink=by_head([0.1] * layers),
             end_sink=None if kind == "decoder" else by_head([0.1] * layers),
             diversity={t: (value,) * layers for t, value in (diversity or {"1": 0.5}).items()},
-            output_rms=(output_rms,) * layers,
+            output_rms=None if output_rms is None else (output_rms,) * layers,
             closed_gates=None if closed_gates is None else (closed_gates,) * layers,
         )
         for kind in KINDS

@@ -95,16 +95,19 @@ def test_areas() -> None:
 
 
 def test_stability() -> None:
-    def record(row: str, **numbers: float) -> object:
+    def record(row: str, **numbers: float | None) -> object:
         return made_up_record(row, corpus="demo", attention=made_up_analysis(**numbers))
 
     evidence = evidence_of(
-        record("softmax", output_rms=1.0), record("half-rate", output_rms=12.0, closed_gates=0.25)
+        record("softmax", output_rms=1.0),
+        record("rela-i", output_rms=None),
+        record("half-rate", output_rms=12.0, closed_gates=0.25),
     )
     text = tables.stability_table(evidence)
     assert text is not None
     assert row_of(text, "half the learning rate")[1:] == ["30.0 (n=1)", "12", "25%"]
     assert row_of(text, "softmax")[2:] == ["1", tables.NONE]
+    assert row_of(text, "rela-i")[2:] == [tables.NONE, tables.NONE], "it was not measured"
     assert tables.stability_table(evidence_of()) is None
 
 
