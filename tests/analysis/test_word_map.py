@@ -1,11 +1,14 @@
 """From tokens to words, on cases worked out by hand and against loops."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from relakit.analysis import NO_WORD, split_words, word_weights, words_of_tokens
+from relakit.analysis.word_map import join_words
 from relakit.data.generated import generate_pairs
 from relakit.data.tokenizer import Tokenizer
 
@@ -38,6 +41,31 @@ def test_split_words(text: str, expected: list[str]) -> None:
 def test_tokenized_text_is_split_at_spaces_alone() -> None:
     expected = ["Mr.", "Smith", ",", "I", "'m", "here", "..."]
     assert words("Mr. Smith , I 'm here ...", tokenized=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [
+        ("", ""),
+        ("Das ist gut .", "Das ist gut."),
+        ("Mr President , what ? !", "Mr President, what?!"),
+        ("( the Council 's ) report", "(the Council's) report"),
+        ("it does n't , does it", "it doesn't, does it"),
+        ("« Ja » – 50 % ...", "«Ja» – 50%..."),
+        (", or so", ", or so"),
+    ],
+)
+def test_join_words(tokens: str, text: str) -> None:
+    assert join_words(tokens.split())[0] == text
+
+
+@given(st.lists(st.sampled_from(["a", "Haus", ",", ".", "(", ")", "'s", "„", "–", "ß"])))
+def test_joined_words_are_where_it_says(tokens: list[str]) -> None:
+    text, spans = join_words(tokens)
+    assert [text[start:end] for start, end in spans] == tokens
+    assert "  " not in text
+    between = [text[a:b] for (_, a), (b, _) in pairwise(spans)]
+    assert set(between) <= {"", " "}
 
 
 def test_split_words_agrees_with_the_generated_corpus() -> None:

@@ -1,5 +1,6 @@
 """`relakit reproduce`: the paper's tables and figures, run again."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from relakit.train.run_folder import RUNS
 
@@ -44,8 +46,8 @@ def reproduce(
         int | None,
         typer.Option(
             min=1,
-            help="Runs of each model, with the seeds 1, 2 and so on. \\[default: 3 where a claim "
-            "rests on them, else 1]",
+            help="Train every model with the seeds 1 to N. \\[default: 3 seeds where a claim rests "
+            "on them, else 1 or 2]",
             rich_help_panel=WHAT,
         ),
     ] = None,
@@ -53,7 +55,7 @@ def reproduce(
         Path,
         typer.Option(
             metavar="DIR",
-            help="The folder with the corpora, each in its own folder; docs/reproduction.md lists "
+            help="Where the corpora are, each in a folder of its own; docs/reproduction.md lists "
             "them.",
             file_okay=False,
             rich_help_panel=WHERE,
@@ -75,19 +77,19 @@ def reproduce(
     ] = Path("results"),
     jobs: Annotated[
         int,
-        typer.Option(min=1, help="Runs side by side, each on one core.", rich_help_panel=HOW),
+        typer.Option(min=1, help="Runs side by side; each takes one core.", rich_help_panel=HOW),
     ] = JOBS,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Only show what would be done.", rich_help_panel=HOW),
     ] = False,
 ) -> None:
-    """Run the experiments of the paper again, and write what came out beside what it says.
+    """Run the paper's experiments again, and put what comes out beside what it says.
 
-    Shows which training runs the tables and figures need, trains those that are missing (two at a
-    time), analyzes them, and writes a page with every table and a verdict for each claim. Tables
-    share their runs. Stopped by Ctrl-C or killed, the same command continues where it was; when all
-    is there, it does nothing.
+    Lists the training runs that the tables and figures need, trains those that are missing (two at
+    a time), analyzes them, and writes a page with every table and a verdict on each claim. Tables
+    share runs. Interrupted or killed, the same command continues where it stopped; once everything
+    is there, it trains nothing.
 
     Exit status: 0 done, 1 something is missing or went wrong, 130 or 143 stopped by a signal.
     """
@@ -114,9 +116,10 @@ def reproduce(
         console.print(f"to measure: {results / benchmark.result}, a few minutes", soft_wrap=True)
     if dry_run:
         return
-    problems = {step.run.name: step.note for step in plan.steps if step.state == "impossible"}
-    if problems and not plan.open and all(step.state == "impossible" for step in plan.steps):
-        raise ValueError(next(iter(problems.values())))
+    impossible = _impossible(plan)
+    if impossible and all(step.state == "impossible" for step in plan.steps):
+        raise ValueError(next(iter(impossible)))
+    problems: dict[str, str] = {}
     if plan.open:
         problems |= _run(plan.open, places, jobs, console)
     for benchmark in benchmarks:  # last, as nothing else may run while something is timed
@@ -124,34 +127,53 @@ def reproduce(
         if problem is not None:
             problems[str(benchmark.result)] = problem
     _write_page(places, console)
-    if problems:
+    if impossible or problems:
+        _print_impossible(impossible, console)
         for name, problem in problems.items():
             console.print(f"{name}: {problem}", markup=False, soft_wrap=True)
         raise typer.Exit(1)
+
+
+def _impossible(plan: "Plan") -> Counter[str]:
+    """Why runs cannot be made, and of how many each reason holds."""
+    return Counter(step.note for step in plan.steps if step.state == "impossible")
+
+
+def _print_impossible(reasons: Counter[str], console: Console) -> None:
+    for reason, count in reasons.items():
+        console.print(f"{_runs(count)} impossible: {reason}", markup=False, soft_wrap=True)
+
+
+def _runs(count: int) -> str:
+    return f"{count} run" if count == 1 else f"{count} runs"
 
 
 def _print_plan(plan: "Plan", jobs: int, console: Console) -> None:
     if not plan.steps:
         return
     table = Table(box=None, pad_edge=False)
-    table.add_column("run")
+    table.add_column("run", no_wrap=True)  # a name is for copying
     table.add_column("state")
     table.add_column("minutes left", justify="right")
     table.add_column("", overflow="fold")
-    shown = [step for step in plan.steps if step.state != "done" or step.note]
+    shown = [step for step in plan.steps if step.is_open or (step.state == "done" and step.note)]
     for step in shown[:SHOWN_RUNS]:
         minutes = f"{step.minutes:.0f}" if step.is_open else ""
-        table.add_row(step.run.name, step.state, minutes, step.note)
+        table.add_row(step.run.name, step.state, minutes, Text(step.note))
     if shown:
         console.print(table)
     if len(shown) > SHOWN_RUNS:
         console.print(f"... and {len(shown) - SHOWN_RUNS} more")
+    impossible = _impossible(plan)
+    _print_impossible(impossible, console)
     done = sum(step.state == "done" for step in plan.steps)
-    text = f"{len(plan.steps)} runs: {done} done, {len(plan.open)} to do"
+    text = f"{_runs(len(plan.steps))}: {done} done, {len(plan.open)} to do"
+    if impossible:
+        text += f", {impossible.total()} impossible"
     if plan.open:
         hours = plan.core_minutes / 60
         side_by_side = min(jobs, len(plan.open))
-        text += f", about {hours:.1f} core-hours, {hours / side_by_side:.1f} hours here"
+        text += f"; about {hours:.1f} core-hours, {hours / side_by_side:.1f} hours here"
     console.print(f"{text}.")
 
 

@@ -5,6 +5,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
+from relakit.data.generated import SPLITS
+from relakit.data.text_folder import find_splits
+
 Scale: TypeAlias = Literal["tiny", "deep", "paper"]
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 
@@ -62,12 +65,25 @@ class Corpus:
 
     def why_missing(self, data: Path) -> str | None:
         """Why it cannot be used, if it cannot."""
-        if self.folder is None or (data / self.folder).is_dir():
+        if self.folder is None:
             return None
-        return (
-            f"there is no folder {data / self.folder} with the files of {self.label}; "
-            "docs/reproduction.md says where to get them, --data names the folder they are in"
-        )
+        folder = data / self.folder
+        if not folder.is_dir():
+            return (
+                f"there is no folder {folder} with the files of {self.label}; "
+                "docs/reproduction.md says where to get them, --data names the folder they are in"
+            )
+        try:
+            splits = find_splits(folder, self.source, self.target)
+        except ValueError as error:
+            return str(error)
+        for split in SPLITS:
+            if split not in splits:
+                return (
+                    f"{folder} must have one {split} set for {self.label}, it has "
+                    f"{', '.join(splits)}; docs/reproduction.md lists the files"
+                )
+        return None
 
 
 def _corpus(

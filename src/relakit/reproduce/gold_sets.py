@@ -11,7 +11,7 @@ from typing import Final
 
 from relakit.analysis import AnalysisPair, GoldAlignment, read_gold, read_pharaoh
 from relakit.analysis.word_map import join_words
-from relakit.data.lines import read_lines
+from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.reproduce.corpora import Corpus
 from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe import Recipe
@@ -33,11 +33,16 @@ def rwth_pairs(data: Path, corpus: Corpus) -> list[AnalysisPair]:
     source, target, talp = (
         folder / RWTH_FILES.format(name) for name in (corpus.source, corpus.target, "talp")
     )
-    links = read_gold(talp, format="talp")
+    texts = list(read_pairs(ParallelFiles(source, target)))
+    links = list(read_gold(talp, format="talp"))
+    if len(links) != len(texts):
+        raise ValueError(
+            f"{source} has {len(texts):,} lines, {talp} has {len(links):,}: each must be about one "
+            "sentence pair"
+        )
     if corpus.source == "en":  # the file names the German word first
-        links = (one.reversed() for one in links)
-    lines = zip(read_lines(source), read_lines(target), links, strict=True)
-    return [_joined(*line) for line in lines]
+        links = [one.reversed() for one in links]
+    return [_joined(*text, gold) for text, gold in zip(texts, links, strict=True)]
 
 
 def _joined(source: str, target: str, gold: GoldAlignment) -> AnalysisPair:
@@ -79,12 +84,19 @@ def _align(pairs: list[AnalysisPair], *, keep: int, folder: Path) -> None:
         _write(work / "target", (_words(p.target, p.target_words) for p in pairs))
         # -l 5: five times as many iterations as usual, for steady links.
         command = [_aligner() or ALIGNER, "-l", "5", "-s", "source", "-t", "target"]
-        subprocess.run(
+        done = subprocess.run(
             [*command, "-f", "forward", "-r", "reverse", "--overwrite"],
             cwd=work,
-            check=True,
+            check=False,
             capture_output=True,
+            text=True,
         )
+        if done.returncode:
+            raise ValueError(
+                f"{command[0]} ended with status {done.returncode}: {done.stderr.strip()}"
+            )
+        if folder.exists():
+            return  # another run was faster: all are to be compared with the same links
         with whole_folder(folder) as whole:
             for direction in ("forward", "reverse"):
                 lines = (work / direction).read_text(encoding="utf-8").splitlines()[-keep:]

@@ -31,6 +31,13 @@ class Job:
     def seconds(self) -> float:
         return time.monotonic() - self.started
 
+    @property
+    def has_stopped(self) -> bool:
+        """Whether its process ended because we asked for it, to be continued."""
+        status = self.process.returncode
+        # Before training and after it nothing catches the signal, and nothing is lost by it.
+        return status == STOPPED or (self.is_asked_to_stop and status == -signal.SIGTERM)
+
 
 class JobsView(Protocol):
     """Who is told how it goes."""
@@ -76,7 +83,7 @@ def run_steps(steps: Sequence[Step], places: Places, *, jobs: int, view: JobsVie
             for job in [job for job in running if job.process.poll() is not None]:
                 running.remove(job)
                 problem = _problem(job)
-                if job.process.returncode != STOPPED:
+                if not job.has_stopped:
                     view.finished(job, problem)
                     made += problem is None
                 if problem is not None:
@@ -109,7 +116,7 @@ def _stop(running: Sequence[Job]) -> None:
 def _problem(job: Job) -> str | None:
     """Why a run has no result, if it has none; the last line that it printed says it best."""
     status = job.process.returncode
-    if status in (0, STOPPED):
+    if status == 0 or job.has_stopped:
         return None
     assert job.step.folder is not None
     log = job.step.folder / OUTPUT

@@ -90,7 +90,7 @@ _FIGURES: Final = {
 }
 _SPEED_NOTE: Final = (
     "relakit in float32 on a CPU, medians of ratios within rounds, with quartiles. From "
-    "[benchmarks/](benchmarks/); [docs/benchmarks.md](../docs/benchmarks.md) has the commands."
+    "[benchmarks/](benchmarks/); [docs/benchmark.md](../docs/benchmark.md) has the commands."
 )
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage
@@ -10,22 +9,17 @@ from relakit.reproduce.records import Records, read_records
 from relakit.reproduce.runs import Run, fingerprint, fingerprint_of
 from relakit.train.corpus import open_corpus
 from relakit.train.recipe import DataSection, Recipe
-from relakit.train.run_folder import RUNS
-
-DATA: Final = Path("data")
-RESULTS: Final = Path("results")
-TRAINED: Final = Path(RUNS) / "reproduction"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
     """Three folders."""
 
-    data: Path = DATA
+    data: Path
     """Corpora, each in its folder"""
-    runs: Path = TRAINED
+    runs: Path
     """Training runs and prepared corpora: large, and not to be published"""
-    results: Path = RESULTS
+    results: Path
     """Result files and the page"""
 
     def records(self) -> Records:

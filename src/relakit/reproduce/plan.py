@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from pydantic import ValidationError
+
 from relakit.reproduce.analyses import missing_analyses
 from relakit.reproduce.places import Places
 from relakit.reproduce.records import RunRecord
@@ -85,7 +87,10 @@ def _step(run: Run, record: RunRecord | None, times: "TrainingTimes", places: Pl
 
 def is_current(record: RunRecord, recipe: Recipe) -> bool:
     """Whether a run was made with this recipe; settings that it did not know have defaults."""
-    known = Recipe.model_validate(_with_place(record.recipe, recipe))
+    try:
+        known = Recipe.model_validate(_with_place(record.recipe, recipe))
+    except ValidationError:
+        return False  # made with a setting that is no more
     return portable_recipe(known) == portable_recipe(recipe)
 
 

@@ -138,7 +138,7 @@ def read_record(path: Path) -> RunRecord:
         ValueError: the file, and why it is not one.
     """
     try:
-        return RunRecord.model_validate_json(path.read_text(encoding="utf-8"))
+        return RunRecord.model_validate_json(path.read_bytes())
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the document"

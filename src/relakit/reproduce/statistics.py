@@ -85,7 +85,9 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
     variance = sum(parts)
     if variance == 0:
         return Difference(value, value, value, n)
-    freedom = variance**2 / sum(part**2 / (count - 1) for part, count in zip(parts, n, strict=True))
+    # By shares of the variance: its square may be too small for a float.
+    shares = [part / variance for part in parts]
+    freedom = 1 / sum(share**2 / (count - 1) for share, count in zip(shares, n, strict=True))
     half = _quantile(freedom) * math.sqrt(variance)
     return Difference(value, value - half, value + half, n)
 

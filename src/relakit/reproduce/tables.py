@@ -228,16 +228,23 @@ def stability_table(evidence: Evidence) -> str | None:
             continue
         label = VARIANTS[name].label if name in VARIANTS else name
         outputs = [_largest(run.attention.kinds) for run in runs if run.attention is not None]
-        rms = Seeds(tuple(one for one, _ in outputs))
-        closed = tuple(100 * one for _, one in outputs if one is not None)
-        cells = [label, _bleu_cell(evidence, setting, name), rms.text(0)]
-        rows.append([*cells, f"{Seeds(closed).text(0)}%" if closed else NONE])
+        rms = [one for one, _ in outputs if one is not None]
+        closed = [100 * one for _, one in outputs if one is not None]
+        cells = [label, _bleu_cell(evidence, setting, name), _seeds_text(rms)]
+        rows.append([*cells, f"{_seeds_text(closed)}%" if closed else NONE])
     return table(headings, rows) if rows else None
 
 
-def _largest(kinds: Iterable[KindResult]) -> tuple[float, float | None]:
-    """Of all layers: the root mean square before the norm, and the share of closed gates."""
+def _seeds_text(values: Sequence[float]) -> str:
+    return Seeds(tuple(values)).text(0) if values else NONE
+
+
+def _largest(kinds: Iterable[KindResult]) -> tuple[float | None, float | None]:
+    """Of all layers: the root mean square before the norm, and the share of closed gates.
+
+    None where they were not measured.
+    """
     several = list(kinds)
     rms = [x for kind in several for x in kind.output_rms or () if x is not None]
     closed = [x for kind in several for x in kind.closed_gates or () if x is not None]
-    return max(rms, default=0.0), max(closed, default=None)
+    return max(rms, default=None), max(closed, default=None)

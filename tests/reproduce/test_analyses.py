@@ -1,0 +1,95 @@
+"""What is analyzed of a run, where, and what of it is missing."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from made_up_records import made_up_analysis, made_up_ranking, made_up_record
+from model_folders import write_model
+from small_reproduction import places_in
+
+from relakit.reproduce import analyses
+from relakit.reproduce.analyses import analyze_run, missing_analyses, wanted_analyses
+from relakit.reproduce.runs import Run
+from relakit.train.recipe import Recipe
+
+
+def run(corpus: str, **changed: object) -> Run:
+    fields = {"scale": "deep", "corpus": corpus, "row": "rela-g", "seed": 1, **changed}
+    return Run(**fields)  # type: ignore[arg-type]
+
+
+def test_generated_text_has_gold_links(tmp_path: Path) -> None:
+    assert wanted_analyses(run("generated"), tmp_path) == [
+        "attention", "planted noise", "generated",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", [None, "there is no aligner"])
+def test_multi30k_has_links_where_there_is_an_aligner(
+    reason: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analyses, "why_no_silver", lambda: reason)
+    wanted = wanted_analyses(run("multi30k-en-de"), tmp_path)
+    assert ("eflomal" in wanted) == (reason is None)
+
+
+def test_europarl_has_what_is_in_the_data(tmp_path: Path) -> None:
+    europarl = run("europarl-en-de")
+    assert wanted_analyses(europarl, tmp_path) == ["attention", "planted noise"]
+    (tmp_path / "alignment-rwth-de-en").mkdir()
+    (tmp_path / "paracrawl-labels").mkdir()
+    (tmp_path / "paracrawl-labels" / "v3.en-de.tsv.gz").touch()
+    assert wanted_analyses(europarl, tmp_path) == [
+        "attention", "planted noise", "RWTH", "ParaCrawl labels",
+    ]  # fmt: skip
+
+
+def test_missing(tmp_path: Path) -> None:
+    record = made_up_record(scale="deep", corpus="europarl-en-de")
+    assert missing_analyses(record, tmp_path) == ["attention", "planted noise"]
+    record = record.model_copy(update={"attention": made_up_analysis()})
+    assert missing_analyses(record, tmp_path) == ["planted noise"]
+    record = record.model_copy(update={"rankings": {"planted noise": made_up_ranking(0.6)}})
+    assert missing_analyses(record, tmp_path) == []
+
+
+def test_nothing_is_missing_of_a_failed_run(tmp_path: Path) -> None:
+    assert missing_analyses(made_up_record(bleu=None), tmp_path) == []
+
+
+def test_gold_links_and_labels_by_people(tmp_path: Path) -> None:
+    """A random model of Europarl's direction, on tiny files like those of the real sets."""
+    places = places_in(tmp_path)
+    rwth, labels = places.data / "alignment-rwth-de-en", places.data / "paracrawl-labels"
+    rwth.mkdir(parents=True)
+    labels.mkdir()
+    texts = {"de": "Ein alter Hund .\n", "en": "An old dog .\n", "talp": "1-1 2-2 3-3 4p4\n"}
+    for name, text in texts.items():
+        (rwth / f"test.{name}.gz").write_bytes(gzip.compress((text * 3).encode()))
+    lines = [
+        f"An old dog {n}.\tEin alter Hund {n}.\t0.5\t{label}\n"
+        for label in ("V", "A", "L", "MT")
+        for n in range(8)
+    ]
+    (labels / "v3.en-de.tsv.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    write_model(tmp_path / "model")
+    before = made_up_record(
+        scale="deep",
+        corpus="europarl-en-de",
+        attention=made_up_analysis(),
+        rankings={"planted noise": made_up_ranking(0.6)},
+    )
+    recipe = Recipe.model_validate({"data": {"folder": "unused"}, "training": {"updates": 1}})
+    after = analyze_run(before, recipe, tmp_path, places)
+    assert after.attention == before.attention, "only what was missing is measured"
+    assert after.rankings["planted noise"] == before.rankings["planted noise"]
+    study = after.alignments["RWTH"]
+    assert study.result.pairs == 3
+    assert study.result.normal.layers[0].sure == 9
+    assert set(study.estimates) == {"ignored", "competes"}
+    people = after.rankings["ParaCrawl labels"]
+    assert set(people.by_label) == {"A", "L"}, "machine translations are neither good nor bad"
+    # Every other pair is for choosing heads.
+    assert (people.overall.good, people.overall.bad, people.chosen_on) == (4, 8, 12)
+    assert missing_analyses(after, places.data) == []

@@ -1,0 +1,55 @@
+"""The benchmarks behind Table 2 and Figure 2: when they run, and with what."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from relakit.reproduce.benchmarks import BENCHMARKS, missing_benchmarks, run_benchmark
+from relakit.reproduce.studies import chosen_studies
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_only_studies_of_speed_need_them(tmp_path: Path) -> None:
+    assert missing_benchmarks(chosen_studies(["table1", "table4"]), tmp_path) == []
+    assert missing_benchmarks(chosen_studies(["figure2"]), tmp_path) == list(BENCHMARKS)
+
+
+def test_what_was_measured_is_not_missing(tmp_path: Path) -> None:
+    training, decoding = BENCHMARKS
+    (tmp_path / training.result).parent.mkdir(parents=True)
+    (tmp_path / training.result).touch()
+    assert missing_benchmarks(chosen_studies(["table2"]), tmp_path) == [decoding]
+
+
+def test_the_scripts_are_in_the_checkout() -> None:
+    for benchmark in BENCHMARKS:
+        assert (ROOT / benchmark.script).is_file()
+
+
+def test_elsewhere_they_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    problem = run_benchmark(BENCHMARKS[0], Path("results"))
+    assert problem is not None
+    assert problem.startswith("needs a checkout of relakit: there is no benchmarks/training.py")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("status", "problem"), [(0, None), (3, "exit status 3 of `")])
+def test_run(
+    status: int, problem: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    worker = tmp_path / "python"
+    worker.write_text(f'#!/bin/sh\necho "$@" > arguments\nexit {status}\n', encoding="utf-8")
+    worker.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(worker))
+    Path("benchmarks").mkdir()
+    BENCHMARKS[1].script.touch()
+    found = run_benchmark(BENCHMARKS[1], Path("results"))
+    assert found == problem or (found or "").startswith(str(problem))
+    arguments = Path("arguments").read_text(encoding="utf-8").split()
+    assert arguments[0] == str(BENCHMARKS[1].script)
+    assert arguments[-1] == str(Path("results") / BENCHMARKS[1].result)
+    assert Path(arguments[-1]).parent.is_dir()
