@@ -112,14 +112,19 @@ def test_a_folder_that_holds_a_run_is_not_overwritten(
         run_training(None, tmp_path / "nothing", resume=True)
 
 
-def test_another_corpus_is_not_gone_on_with(corpus: PreparedCorpus, tmp_path: Path) -> None:
-    folder = tmp_path / "corpus"
+def test_the_corpus_may_move_but_not_change(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    folder, moved = tmp_path / "corpus", tmp_path / "moved"
     shutil.copytree(corpus.folder, folder)
-    recipe = recipe_of(PreparedCorpus.load(folder), training={"updates": 2})
-    run_training(recipe, tmp_path / "run")
-    document = folder / "corpus.json"
-    document.write_text(document.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"is not the corpus that .*update-0000002 was trained on"):
+    run_training(recipe_of(PreparedCorpus.load(folder), training={"updates": 2}), tmp_path / "run")
+    folder.rename(moved)
+    recipe = recipe_of(PreparedCorpus.load(moved), training={"updates": 3})
+    result, _ = run_training(recipe, tmp_path / "run", resume=True)
+    assert result.updates == 3
+    tokens = moved / "train.target.tokens"
+    content = bytearray(tokens.read_bytes())
+    content[0] ^= 1
+    tokens.write_bytes(content)
+    with pytest.raises(ValueError, match=r"is not the corpus that .*update-0000003 was trained on"):
         run_training(recipe, tmp_path / "run", resume=True)
 
 

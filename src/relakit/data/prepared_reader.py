@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.data.prepared_format import (
-    DOCUMENT_NAME,
     OFFSET_TYPE,
+    SIDES,
     TOKENIZER_NAME,
     CorpusDocument,
     PrepareSettings,
@@ -111,8 +111,15 @@ class PreparedCorpus:
 
     @property
     def fingerprint(self) -> str:
-        """A checksum that tells corpora apart."""
-        return hashlib.sha256((self.folder / DOCUMENT_NAME).read_bytes()).hexdigest()
+        """A checksum of the tokens of all splits: it does not matter where the corpus lies."""
+        checksum = hashlib.blake2b(self._document.tokenizer_sha256.encode(), digest_size=32)
+        for split in sorted(self.splits):
+            for side in SIDES:
+                for name in (offsets_name(split, side), tokens_name(split, side)):
+                    with (self.folder / name).open("rb") as file:
+                        while chunk := file.read(1 << 20):
+                            checksum.update(chunk)
+        return checksum.hexdigest()
 
     @property
     def settings(self) -> PrepareSettings:

@@ -31,7 +31,10 @@ class Places:
 
     def prepared(self, run: Run, recipe: Recipe) -> Path:
         """Where the corpus of a run is prepared, once for all runs with the same settings."""
-        content = recipe.data.model_dump(mode="json", exclude={"folder", "prepared"})
+        # Without defaults, as in `fingerprint`.
+        content = recipe.data.model_dump(
+            mode="json", exclude={"folder", "prepared"}, exclude_defaults=True
+        )
         return self.runs / "corpora" / f"{run.corpus}-{fingerprint_of(content)}" / "corpus"
 
     def prepare(

@@ -72,26 +72,18 @@ VARIANTS: Final = MappingProxyType(
             "the authors' joint initialisation of q, k, v", "model.self_attention_init=joint"
         ),
         "half-rate": _variant("half the learning rate", "training.learning_rate_factor=0.5"),
-        "joint-half-rate": _variant(
-            "joint initialisation and half the learning rate",
-            "model.self_attention_init=joint",
-            "training.learning_rate_factor=0.5",
+        "encoder-softmax": _variant("softmax in the encoder", "model.encoder_attention=softmax"),
+        "more-epochs": _variant("8 epochs instead of 5", "training.epochs=8"),
+        "softmax-more-epochs": _variant(
+            "softmax, 8 epochs instead of 5", "training.epochs=8", attention="softmax"
         ),
-        "third-rate": _variant(
-            "a third of the learning rate", "training.learning_rate_factor=0.33"
-        ),
+        "higher-rate": _variant("1.5 times the learning rate", "training.learning_rate_factor=1.5"),
+        "long-warmup": _variant("twice the warm-up", "training.warmup=1200"),
         "attention-dropout": _variant("attention dropout 0.1", "model.attention_dropout=0.1"),
         "feed-forward-dropout": _variant(
             "feed-forward dropout 0.1", "model.feed_forward_dropout=0.1"
         ),
-        "long-warmup": _variant("twice the warm-up", "training.warmup=1200"),
         "clipping": _variant("gradients clipped at norm 1", "training.clip_norm=1.0"),
-        "encoder-softmax": _variant("softmax in the encoder", "model.encoder_attention=softmax"),
-        "softmax-half-rate": _variant(
-            "softmax, half the learning rate",
-            "training.learning_rate_factor=0.5",
-            attention="softmax",
-        ),
     }
 )
 """What may keep training stable: ReLA-g with one thing changed, by the name of result files."""

@@ -14,7 +14,7 @@ from relakit.reproduce.markdown import table
 from relakit.reproduce.rows import BASELINE, OURS, ROWS, VARIANTS
 from relakit.reproduce.speed import decoding_speed, decoding_speed_by_length, training_speed
 from relakit.reproduce.statistics import Seeds
-from relakit.reproduce.studies import COMPARED, STUDIES
+from relakit.reproduce.studies import COMPARED, STABILITY_ROWS, STUDIES
 
 NONE: Final = "–"
 
@@ -222,7 +222,7 @@ def stability_table(evidence: Evidence) -> str | None:
     setting = Setting("tiny", DEMO)
     headings = ["model", "BLEU", "largest RMS(z)", "most closed gates"]
     rows = []
-    for name in (BASELINE, "rela-i", OURS, *VARIANTS):
+    for name in STABILITY_ROWS:
         runs = [run for run in evidence.runs(setting, name) if run.attention is not None]
         if not runs:
             continue
