@@ -7,6 +7,7 @@ from typing import Final
 from relakit.analysis.results import ModelAnalysis, SentenceView
 from relakit.report.figure_files import save_figure
 from relakit.report.figures import FIGURES_OF_ALL_MODELS, FIGURES_OF_ONE_MODEL, ModelsFigure
+from relakit.reproduce.corpora import DEMO
 from relakit.reproduce.evidence import Evidence, Setting
 from relakit.reproduce.records import RunRecord
 from relakit.reproduce.rows import OURS
@@ -33,7 +34,8 @@ def write_figures(evidence: Evidence) -> None:
 
 def shows_examples(run: Run) -> bool:
     """Whether figures 7 to 10 show sentences of a run: those of our own generated text only."""
-    return run.about_corpus.folder is None and run.row == OURS and run.seed == 1
+    is_ours = run.about_corpus.folder is None and run.corpus != DEMO
+    return is_ours and run.row == OURS and run.seed == 1
 
 
 def write_examples(
