@@ -38,6 +38,7 @@ from relakit.reproduce.records import (
     RunScores,
     TrainingRecord,
 )
+from relakit.reproduce.runs import Run, portable_recipe
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 HEADS = 2
@@ -56,13 +57,16 @@ def made_up_record(
     alignments: Mapping[str, AlignmentStudy] | None = None,
     rankings: Mapping[str, QualityRanking] | None = None,
 ) -> RunRecord:
-    """The record of a run; one without BLEU has failed."""
+    """The record of a run; one without BLEU has failed. The recipe is today's if none is given."""
+    if recipe is None:
+        run = Run(scale=scale, corpus=corpus, row=row, seed=seed)
+        recipe = portable_recipe(run.recipe(Path("data")))
     return RunRecord(
         scale=scale,
         corpus=corpus,
         row=row,
         seed=seed,
-        recipe=recipe or {"data": {}},
+        recipe=recipe,
         machine={"cpu": "a processor", "torch": "2.10"},
         training=TrainingRecord(
             verdict="failed" if bleu is None else "finished",
@@ -92,6 +96,7 @@ def made_up_analysis(
     diversity: Mapping[str, float] | None = None,
     gap: Sequence[tuple[float, float, float]] | None = None,
     after_comma: float = 0.5,
+    commas: int = 100,
     output_rms: float | None = 8.0,
     closed_gates: float | None = None,
     attention: str = "rela-g",
@@ -104,6 +109,7 @@ def made_up_analysis(
         diversity: of all kinds and layers, by temperature.
         gap: by cross layer: mean, low and high of the gap to shuffled pairs.
         after_comma: the null rate of every cross-attention head after a comma.
+        commas: how many queries that rate is over.
         output_rms: of all layers, before the norm; None as in files from before it was measured.
         closed_gates: of all layers; None for a norm without gates.
         attention: the name of the attention.
@@ -146,7 +152,7 @@ def made_up_analysis(
         classes=ClassNullRates(
             origin="token classes",
             classes=("word", "comma"),
-            counts=(90, 10),
+            counts=(900, commas),
             null_rate=(((0.5, after_comma),) * HEADS,) * layers,
         ),
         flops=(FlopCounts(length=100, softmax=239_200, rela_g=592_100),),

@@ -47,8 +47,8 @@ def test_cross_attention_is_sparsest() -> None:
 @pytest.mark.parametrize(
     ("claim", "kind", "analyses"),
     [
-        ("Decoder self-attention gets sparser", "decoder", sparse),
-        ("Cross-attention gets sparser", "cross", sparse),
+        ("Decoder self-attention is sparser", "decoder", sparse),
+        ("Cross-attention is sparser", "cross", sparse),
         ("Decoder self-attention is null more often", "decoder", null),
     ],
 )
@@ -64,7 +64,7 @@ def test_layers_are_shown_in_percent() -> None:
         made_up_record(seed=n, attention=made_up_analysis(sparsity={"cross": near(RATES, step)}))
         for n, step in ((1, 0.0), (2, 0.02))
     ]
-    finding = only_finding("Cross-attention gets sparser", *records)
+    finding = only_finding("Cross-attention is sparser", *records)
     assert finding.measured.startswith("by layer 31%, 41%, 51%; last minus first +20.0")
 
 
@@ -120,9 +120,12 @@ def test_diversity(kind: str, ours: tuple[float, float], expected: Verdict) -> N
             made_up_record(row, n, attention=made_up_analysis(diversity={"1": value + n / 1000}))
             for n in (1, 2)
         ]
-    finding = only_finding(f"at every temperature: {kind}", *records)
-    assert finding.verdict == expected
-    assert "(entmax15)" in finding.measured
+    findings = claim_about(f"at every temperature: {kind}").find(evidence_of(*records))
+    assert [("of softmax" in f.measured, "of entmax15" in f.measured) for f in findings] == [
+        (True, False),
+        (False, True),
+    ]
+    assert findings[1].verdict == expected
 
 
 ALIGNS = [
@@ -183,6 +186,8 @@ def test_heads_that_specialise() -> None:
     assert verdict(claim, head(0.95, 0.02)) == "holds"
     assert verdict(claim, head(0.95, 0.5), head(0.7, 0.02)) == "does not hold"
     assert verdict(claim, head(0.95, 0.02), head(0.95, 0.5)) == "not decidable"
+    rare = made_up_analysis(null_rate={"cross": [0.95] * 3}, after_comma=0.0, commas=99)
+    assert verdict(claim, rare) == "does not hold", "too few to tell"
     finding = only_finding(claim, made_up_record(attention=head(0.95, 0.02)))
     assert finding.measured == (
         "1 of 1 models have such a head; one is null 95% of the time, 2% after comma"

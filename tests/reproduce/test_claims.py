@@ -95,10 +95,10 @@ def test_a_comparison_has_a_finding_for_every_setting_with_both_rows() -> None:
     assert (first.n, first.verdict) == (3, "holds")
 
 
-def test_a_comparison_shows_percent() -> None:
-    compare = Comparison("rela-g", "softmax", bleu, lower, "points", digits=0, factor=100)
+def test_a_comparison_of_single_runs_decides_nothing() -> None:
+    compare = Comparison("rela-g", "softmax", bleu, lower, "BLEU")
     (finding,) = compare(
-        evidence_of(made_up_record("rela-g", bleu=0.5), made_up_record("softmax", bleu=0.75))
+        evidence_of(made_up_record("rela-g", bleu=30.0), made_up_record("softmax", bleu=31.5))
     )
-    assert finding.measured == "50 against 75: -25 points"
+    assert finding.measured == "30.0 against 31.5: -1.5 BLEU"
     assert finding.verdict == "not decidable"

@@ -14,7 +14,8 @@ from relakit.reproduce.claims import Verdict
     ("areas", "expected"),
     [
         ((0.7, 0.6), "holds"),
-        ((0.7, 0.3), "does not hold"),
+        ((0.3, 0.4), "does not hold"),
+        ((0.7, 0.3), "not decidable"),
         ((0.7, 0.52), "not decidable"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from relakit.reproduce.benchmarks import BENCHMARKS, missing_benchmarks, run_benchmark
-from relakit.reproduce.studies import chosen_studies
+from relakit.reproduce.studies import COMPARED, chosen_studies
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,7 +19,12 @@ def test_only_studies_of_speed_need_them(tmp_path: Path) -> None:
 def test_what_was_measured_is_not_missing(tmp_path: Path) -> None:
     training, decoding = BENCHMARKS
     (tmp_path / training.result).parent.mkdir(parents=True)
-    (tmp_path / training.result).touch()
+    header, kept = "system,attention,precision,ratio,case,source_length\n", ""
+    for attention in COMPARED:
+        (tmp_path / training.result).write_text(header + kept, encoding="utf-8")
+        assert missing_benchmarks(chosen_studies(["table2"]), tmp_path) == [training, decoding]
+        kept += f"relakit,{attention},fp32,1.0,training,\n"
+    (tmp_path / training.result).write_text(header + kept, encoding="utf-8")
     assert missing_benchmarks(chosen_studies(["table2"]), tmp_path) == [decoding]
 
 

@@ -102,12 +102,15 @@ def test_stability() -> None:
         record("softmax", output_rms=1.0),
         record("rela-i", output_rms=None),
         record("half-rate", output_rms=12.0, closed_gates=0.25),
+        made_up_record("clipping", corpus="demo", bleu=None),
     )
     text = tables.stability_table(evidence)
     assert text is not None
-    assert row_of(text, "half the learning rate")[1:] == ["30.0 (n=1)", "12", "25%"]
+    assert row_of(text, "learning rate factor 0.5")[1:] == ["30.0 (n=1)", "12", "25%"]
     assert row_of(text, "softmax")[2:] == ["1", tables.NONE]
     assert row_of(text, "rela-i")[2:] == [tables.NONE, tables.NONE], "it was not measured"
+    failed = row_of(text, "gradients clipped at norm 1")
+    assert failed[1:] == ["1 of 1 failed", tables.NONE, tables.NONE]
     assert tables.stability_table(evidence_of()) is None
 
 

@@ -13,9 +13,8 @@ from made_up_records import (
 )
 
 from relakit.reproduce import page
-from relakit.reproduce.evidence import Evidence
-from relakit.reproduce.page import CLAIMS, PAGE, make_page, write_page
-from relakit.reproduce.records import RECORDS, read_record, read_records, record_path
+from relakit.reproduce.page import CLAIMS, PAGE, make_page, read_evidence, write_page
+from relakit.reproduce.records import RECORDS, read_record, record_path
 
 RESULTS = Path(__file__).parents[2] / "results"
 FILES = sorted((RESULTS / RECORDS).rglob("*.json"))
@@ -23,7 +22,7 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
 def test_the_page_follows_from_the_files() -> None:
-    made = make_page(Evidence(read_records(RESULTS), RESULTS))
+    made = make_page(*read_evidence(RESULTS))
     committed = (RESULTS / PAGE).read_text(encoding="utf-8")
     assert committed.splitlines() == made.splitlines(), "make it again: relakit reproduce table4"
 
@@ -99,6 +98,18 @@ def test_a_page_with_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for verdict in ("holds", "does not hold", "not decidable"):
         assert f"{verdicts.count(verdict)} times “{verdict}”" in text
     assert write_page(tmp_path).read_text(encoding="utf-8") == text
+
+
+def test_older_settings_are_named_and_not_counted(tmp_path: Path) -> None:
+    made_up_record("rela-g", 1, bleu=33.0).write(tmp_path)
+    older = made_up_record("rela-g", 2, bleu=11.0)
+    training = {**older.recipe["training"], "warmup": 7}
+    older.model_copy(update={"recipe": {**older.recipe, "training": training}}).write(tmp_path)
+    text = make_page(*read_evidence(tmp_path))
+    assert "33.0 (n=1)" in text
+    (line,) = (line for line in text.splitlines() if "older settings" in line)
+    assert "rela-g-2.json" in line
+    assert "rela-g-1.json" not in line
 
 
 def test_a_failed_run_is_shown_as_one(tmp_path: Path) -> None:

@@ -38,10 +38,10 @@ def test_losses(claim: str, row: str) -> None:
     [
         ("ReLA-i is as good as softmax", "rela-i", "softmax"),
         ("ReLA-g is as good as softmax", "rela-g", "softmax"),
-        ("at least as good as GELU", "rela-g", "rela-g-gelu"),
-        ("at least as good as leaky ReLU", "rela-g", "rela-g-leaky"),
-        ("in the decoder only does not", "rela-g-decoder", "softmax"),
-        ("in cross-attention only does not", "rela-g-cross", "softmax"),
+        ("ReLU is as good as GELU", "rela-g", "rela-g-gelu"),
+        ("ReLU is as good as leaky ReLU", "rela-g", "rela-g-leaky"),
+        ("in the decoder only is as good", "rela-g-decoder", "softmax"),
+        ("in cross-attention only is as good", "rela-g-cross", "softmax"),
     ],
 )
 def test_at_most_one_bleu_behind(claim: str, row: str, other: str) -> None:
@@ -50,6 +50,23 @@ def test_at_most_one_bleu_behind(claim: str, row: str, other: str) -> None:
     assert verdict(claim, seeds(row, 36.0, CLOSE), compared) == "holds"
     assert verdict(claim, seeds(row, 31.0, CLOSE), compared) == "does not hold"
     assert verdict(claim, seeds(row, 32.5, FAR), compared) == "not decidable"
+
+
+@pytest.mark.parametrize(
+    ("claim", "row", "if_failed"),
+    [
+        ("ReLA-i is as good as softmax", "rela-i", "does not hold"),
+        ("RMSNorm alone loses BLEU", "relu-rms", "holds"),
+    ],
+)
+def test_runs_that_fail_count(claim: str, row: str, if_failed: Verdict) -> None:
+    softmax = seeds("softmax", 33.0, CLOSE)
+    failed = [made_up_record(row, seed, bleu=None) for seed in SEEDS]
+    finding = only_finding(claim, *failed, *softmax)
+    assert (finding.verdict, finding.measured) == (if_failed, "all 3 runs failed")
+    some = only_finding(claim, *seeds(row, 33.0, CLOSE)[:2], failed[2], *softmax)
+    assert some.verdict == "not decidable"
+    assert some.measured.endswith("; 1 more failed")
 
 
 def test_equally_good() -> None:

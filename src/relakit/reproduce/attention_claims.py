@@ -1,10 +1,11 @@
 """Claims about attention: section 5.2 of the paper."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from relakit.analysis.links import READINGS, Reading
-from relakit.analysis.results import Kind, ModelAnalysis
+from relakit.analysis.null_by_class import BEGIN_CLASS
+from relakit.analysis.results import KINDS, Kind, ModelAnalysis
 from relakit.reproduce.claims import (
     Claim,
     Find,
@@ -13,6 +14,7 @@ from relakit.reproduce.claims import (
     all_of,
     by_count,
     higher,
+    in_each_setting,
     lower,
 )
 from relakit.reproduce.evidence import (
@@ -21,8 +23,10 @@ from relakit.reproduce.evidence import (
     Setting,
     layer_means,
     mean_diversity,
+    mean_null_rate,
     mean_sparsity,
 )
+from relakit.reproduce.paper import TABLE_5, TABLE_6
 from relakit.reproduce.records import RunRecord
 from relakit.reproduce.rows import BASELINE, OURS
 from relakit.reproduce.statistics import Difference, Seeds, difference, mean_interval
@@ -30,18 +34,8 @@ from relakit.reproduce.statistics import Difference, Seeds, difference, mean_int
 SPECIALISED, AWAKE = 0.8, 0.25
 """A head has specialised in a class of words if it is null that often in all, and at most that
 often after them: the paper's examples."""
-
-
-def in_each_setting(
-    find: Callable[[Evidence, Setting], Finding | None],
-) -> Find:
-    """Ask for a finding in every setting."""
-
-    def all_findings(evidence: Evidence) -> list[Finding]:
-        found = (find(evidence, setting) for setting in evidence.settings())
-        return [finding for finding in found if finding is not None]
-
-    return all_findings
+LEAST_QUERIES: Final = 100
+"""Of a class: a rate over fewer says little."""
 
 
 def _analyses(evidence: Evidence, setting: Setting) -> list[ModelAnalysis]:
@@ -100,33 +94,27 @@ def _peak_in_the_middle(evidence: Evidence, setting: Setting) -> Finding | None:
     if not layers:
         return None
     peaks = [max(range(len(one)), key=lambda i: one[i] or 0.0) for one in layers]
-    inside = [0 < peak < len(one) - 1 for peak, one in zip(peaks, layers, strict=True)]
+    inside = [
+        len(one) / 3 < peak + 1 <= len(one) - len(one) / 3
+        for peak, one in zip(peaks, layers, strict=True)
+    ]
     where = ", ".join(str(peak + 1) for peak in peaks)
     measured = f"{_profile(layers)}; peak at layer {where}"
     return Finding(setting.label, measured, len(peaks), by_count(sum(inside), len(inside)))
 
 
 def _encoder_has_few_nulls(evidence: Evidence, setting: Setting) -> Finding | None:
-    analyses = _analyses(evidence, setting)
-    if not analyses:
-        return None
     kinds: tuple[Kind, ...] = ("encoder", "decoder", "cross")
-    layers = {
-        kind: [layer_means(analysis.kind(kind).null_rate) for analysis in analyses]
-        for kind in kinds
-    }
-    means = {kind: Seeds(tuple(_mean(one) for one in several)) for kind, several in layers.items()}
-    texts = [f"{kind} {mean.times(100).text()}%" for kind, mean in means.items()]
-    least = [min(pair) for pair in zip(means["decoder"].values, means["cross"].values, strict=True)]
-    gap = mean_interval(
-        [other - own for other, own in zip(least, means["encoder"].values, strict=True)]
-    )
-    return Finding(setting.label, ", ".join(texts), len(analyses), higher(gap))
-
-
-def _mean(values: Sequence[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known)
+    found = [evidence.seeds(setting, OURS, mean_null_rate(kind)) for kind in kinds]
+    means = [seeds for seeds in found if seeds is not None]
+    if len(means) < len(kinds):
+        return None
+    texts = [f"{kind} {mean.times(100).text()}%" for kind, mean in zip(kinds, means, strict=True)]
+    gaps = [
+        min(decoder, cross) - encoder
+        for encoder, decoder, cross in zip(*(mean.values for mean in means), strict=True)
+    ]
+    return Finding(setting.label, ", ".join(texts), len(gaps), higher(mean_interval(gaps)))
 
 
 def _shuffled_gap(evidence: Evidence, setting: Setting) -> Finding | None:
@@ -147,23 +135,29 @@ def _shuffled_gap(evidence: Evidence, setting: Setting) -> Finding | None:
 
 
 def _most_diverse(kind: Kind) -> Find:
-    """At the temperature where ReLA-g is least diverse, against the most diverse of the others."""
+    """At the temperature where ReLA-g is least diverse, against each of the others."""
 
-    def find(evidence: Evidence, setting: Setting) -> Finding | None:
-        ours = _lowest_diversity(evidence, setting, kind)
-        others = {
-            row: evidence.seeds(setting, row, mean_diversity(kind, "1"))
+    def find(evidence: Evidence) -> list[Finding]:
+        return [
+            finding
+            for setting in evidence.settings()
             for row in (BASELINE, "entmax15")
-        }
-        known = {row: seeds for row, seeds in others.items() if seeds is not None}
-        if ours is None or not known:
-            return None
-        best = max(known, key=lambda row: known[row].mean)
-        gap = difference(ours.values, known[best].values)
-        measured = f"{ours.text(2)} against {known[best].text(2)} ({best}): {gap.text(2)} nats"
-        return Finding(setting.label, measured, ours.n, higher(gap))
+            if (finding := _diversity_finding(evidence, setting, kind, row)) is not None
+        ]
 
-    return in_each_setting(find)
+    return find
+
+
+def _diversity_finding(
+    evidence: Evidence, setting: Setting, kind: Kind, row: str
+) -> Finding | None:
+    ours = _lowest_diversity(evidence, setting, kind)
+    others = evidence.seeds(setting, row, mean_diversity(kind, "1"))
+    if ours is None or others is None:
+        return None
+    gap = difference(ours.values, others.values)
+    measured = f"{ours.text(2)} against {others.text(2)} of {row}: {gap.text(2)} nats"
+    return Finding(setting.label, measured, ours.n, higher(gap))
 
 
 def _lowest_diversity(evidence: Evidence, setting: Setting, kind: Kind) -> Seeds | None:
@@ -229,10 +223,12 @@ def _over_sentences(
     """Of single runs: by their intervals over sentences, as if the two were independent."""
     first, second = (
         getattr(
-            getattr(evidence.runs(setting, row)[0].alignments[gold].estimates["ignored"], reading),
+            getattr(run.alignments[gold].estimates["ignored"], reading),
             number,
         )
         for row in (OURS, BASELINE)
+        for run in evidence.runs(setting, row)
+        if gold in run.alignments
     )
     value = first.value - second.value
     half = (((first.high - first.low) / 2) ** 2 + ((second.high - second.low) / 2) ** 2) ** 0.5
@@ -261,28 +257,31 @@ def _specialised_heads(evidence: Evidence, setting: Setting) -> Finding | None:
 def _specialists(analysis: ModelAnalysis) -> list[tuple[str, float, float]]:
     """Class, null rate and null rate after the class, of every head that has specialised."""
     rates, classes = analysis.kind("cross").null_rate, analysis.classes
+    counts = dict(zip(classes.classes, classes.counts, strict=True))
     return [
         (name, overall, after)
         for layer, heads in enumerate(rates)
         for head, overall in enumerate(heads)
         for name, after in zip(classes.classes, classes.null_rate[layer][head], strict=True)
+        if name != BEGIN_CLASS and counts[name] >= LEAST_QUERIES
         if overall is not None and after is not None
         if overall >= SPECIALISED and after <= AWAKE
     ]
 
 
 _NUMBER_TEXTS: Final = {"aol": "the mean of heads (AoL)", "aoh": "the best head of a layer (AoH)"}
-_TABLE_5: Final = {
-    ("normal", "aol"): "64.5 against 76.0",
-    ("normal", "aoh"): "61.6 against 67.5",
-    ("shifted", "aol"): "59.2 against 79.4",
-    ("shifted", "aoh"): "52.4 against 54.3",
-}
-_DIVERSITY: Final[dict[Kind, str]] = {
-    "encoder": "0.92 against 0.84 nats",
-    "decoder": "0.65 against 0.39 nats",
-    "cross": "0.69 against 0.52 nats",
-}
+
+
+def _reported_alignment(reading: Reading, number: str) -> str:
+    ours, softmax = (getattr(TABLE_5[row], f"{reading}_{number}") for row in (OURS, BASELINE))
+    return f"AER {ours:.1f} against {softmax:.1f}"
+
+
+def _reported_diversity(kind: Kind) -> str:
+    ours = min(getattr(values, kind) for (row, _), values in TABLE_6.items() if row == OURS)
+    softmax, entmax = (getattr(TABLE_6[row, "1"], kind) for row in (BASELINE, "entmax15"))
+    return f"{ours:.2f} against {softmax:.2f} and {entmax:.2f} nats"
+
 
 ATTENTION_CLAIMS: Final = (
     Claim(
@@ -291,19 +290,19 @@ ATTENTION_CLAIMS: Final = (
         in_each_setting(_cross_is_sparsest),
     ),
     Claim(
-        "Decoder self-attention gets sparser with depth",
+        "Decoder self-attention is sparser in the last layer than in the first",
         "Figure 3",
         _rises_with_depth("decoder", "sparsity"),
     ),
     Claim(
-        "Cross-attention gets sparser with depth",
+        "Cross-attention is sparser in the last layer than in the first",
         "Figure 3",
         _rises_with_depth("cross", "sparsity"),
     ),
     *(
         Claim(
             f"Aligns better than softmax: {reading} attention, {_NUMBER_TEXTS[number]}",
-            f"AER {_TABLE_5[reading, number]}",
+            _reported_alignment(reading, number),
             _aligns_better(reading, number),
         )
         for reading in READINGS
@@ -312,10 +311,10 @@ ATTENTION_CLAIMS: Final = (
     *(
         Claim(
             f"Heads differ more than those of softmax and 1.5-entmax, at every temperature: {kind}",
-            paper,
+            _reported_diversity(kind),
             _most_diverse(kind),
         )
-        for kind, paper in _DIVERSITY.items()
+        for kind in KINDS
     ),
     Claim(
         "The encoder has the fewest null queries",
@@ -323,12 +322,12 @@ ATTENTION_CLAIMS: Final = (
         in_each_setting(_encoder_has_few_nulls),
     ),
     Claim(
-        "Decoder self-attention is null more often in deeper layers",
+        "Decoder self-attention is null more often in the last layer than in the first",
         "Figure 6",
         _rises_with_depth("decoder", "null_rate"),
     ),
     Claim(
-        "Cross-attention is null most often at a layer in the middle",
+        "Cross-attention is null most often at a layer in the middle third",
         "Figure 6: layer 3 of 6",
         in_each_setting(_peak_in_the_middle),
     ),

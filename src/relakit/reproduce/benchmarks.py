@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from relakit.reproduce.speed import DECODING, TRAINING
-from relakit.reproduce.studies import Study
+from relakit.reproduce.speed import DECODING, TRAINING, measured_attentions
+from relakit.reproduce.studies import COMPARED, Study
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,12 @@ BENCHMARKS: Final = (
 
 
 def missing_benchmarks(studies: Iterable[Study], results: Path) -> list[Benchmark]:
-    """Those that a study needs and that have no result file."""
+    """Those that a study needs, and whose result file lacks one of the compared attentions."""
     if not any(study.benchmark for study in studies):
         return []
-    return [one for one in BENCHMARKS if not (results / one.result).is_file()]
+    return [
+        one for one in BENCHMARKS if not set(COMPARED) <= measured_attentions(results / one.result)
+    ]
 
 
 def run_benchmark(benchmark: Benchmark, results: Path) -> str | None:

@@ -28,6 +28,7 @@ class Finding:
 
 
 Find: TypeAlias = Callable[[Evidence], list[Finding]]
+FindIn: TypeAlias = Callable[[Evidence, Setting], Finding | None]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,16 @@ class Claim:
     """The numbers it rests on there"""
     find: Find
     """One finding for each setting in which it was measured"""
+
+
+def in_each_setting(find: FindIn) -> Find:
+    """Ask for a finding in every setting."""
+
+    def all_findings(evidence: Evidence) -> list[Finding]:
+        found = (find(evidence, setting) for setting in evidence.settings())
+        return [finding for finding in found if finding is not None]
+
+    return all_findings
 
 
 def higher(found: Difference) -> Verdict:
@@ -85,23 +96,27 @@ class Comparison:
     measure: Measure
     judge: Judge
     unit: str
-    digits: int = 1
-    factor: float = 1.0
-    """On the numbers that are shown: 100 for percent"""
+    if_failed: Verdict = "does not hold"
+    """The verdict if training of the first row fails"""
 
     def __call__(self, evidence: Evidence) -> list[Finding]:
-        found = [self._finding(evidence, setting) for setting in evidence.settings()]
-        return [finding for finding in found if finding is not None]
+        return in_each_setting(self._finding)(evidence)
 
     def _finding(self, evidence: Evidence, setting: Setting) -> Finding | None:
         first = evidence.seeds(setting, self.first, self.measure)
         second = evidence.seeds(setting, self.second, self.measure)
-        if first is None or second is None:
+        failed = evidence.failed(setting, self.first)
+        if second is None or (first is None and not failed):
             return None
+        if first is None:
+            return Finding(setting.label, f"all {failed} runs failed", failed, self.if_failed)
         gap = difference(first.values, second.values)
-        show = [number.times(self.factor).text(self.digits) for number in (first, second, gap)]
-        measured = f"{show[0]} against {show[1]}: {show[2]} {self.unit}"
-        return Finding(setting.label, measured, first.n, self.judge(gap))
+        verdict = self.judge(gap)
+        measured = f"{first.text()} against {second.text()}: {gap.text()} {self.unit}"
+        if failed:
+            measured += f"; {failed} more failed"
+            verdict = verdict if verdict == self.if_failed else "not decidable"
+        return Finding(setting.label, measured, first.n, verdict)
 
 
 def all_of(verdicts: list[Verdict]) -> Verdict:

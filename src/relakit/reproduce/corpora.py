@@ -11,15 +11,6 @@ from relakit.data.text_folder import find_splits
 Scale: TypeAlias = Literal["tiny", "deep", "paper"]
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 
-SCALE_TEXTS: Final = MappingProxyType(
-    {
-        "tiny": "3+3 layers on Multi30k, minutes for each run",
-        "deep": "6+6 narrow layers, as deep as the paper's, hours for each run",
-        "paper": "the paper's own size and data, for GPUs",
-    }
-)
-
-
 DEMO: Final = "demo"
 """The corpus of the stability study; the paper's claims are not asked there."""
 

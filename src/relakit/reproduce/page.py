@@ -1,5 +1,6 @@
 """`results/README.md`: every table beside the paper's, made from the result files alone."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -10,12 +11,15 @@ from relakit.reproduce import tables
 from relakit.reproduce.analyses import PEOPLE, PLANTED
 from relakit.reproduce.attention_claims import ATTENTION_CLAIMS
 from relakit.reproduce.claims import Claim, Finding
+from relakit.reproduce.corpora import CORPORA
 from relakit.reproduce.evidence import Evidence, layer_means
 from relakit.reproduce.figures import example_paths, figure_paths, write_figures
 from relakit.reproduce.markdown import table
+from relakit.reproduce.plan import is_current
 from relakit.reproduce.ranking_claims import RANKING_CLAIMS
-from relakit.reproduce.records import RECORDS, read_records
-from relakit.reproduce.rows import OURS
+from relakit.reproduce.records import RECORDS, Records, RunRecord, read_records
+from relakit.reproduce.rows import ALL_ROWS, OURS
+from relakit.reproduce.runs import Run
 from relakit.reproduce.speed import SPEED_CLAIMS
 from relakit.reproduce.statistics import Seeds
 from relakit.reproduce.translation_claims import TRANSLATION_CLAIMS
@@ -33,7 +37,9 @@ with their signatures, the training curve, and all numbers about its attention. 
 each scale, what differs from the paper, and how to run it again:
 [docs/reproduction.md](../docs/reproduction.md).
 
-Numbers after ± are standard deviations over seeds, n is the number of seeds, intervals are at 95%.
+Numbers after ± are standard deviations over seeds, n is the number of runs (of language pairs,
+where a claim is about them), intervals are at 95%. Those of speed are quartiles; those of rankings
+and of shuffled targets reach from the lowest to the highest limit of all seeds.
 BLEU is detokenised, cased, by sacreBLEU.
 """
 
@@ -45,15 +51,29 @@ def write_page(results: Path) -> Path:
     """
     path = results / PAGE
     path.parent.mkdir(parents=True, exist_ok=True)
-    evidence = Evidence(read_records(results), results)
-    write_whole(path, make_page(evidence).encode())
+    evidence, older = read_evidence(results)
+    write_whole(path, make_page(evidence, older).encode())
     if why_no_figures() is None:
         write_figures(evidence)
     return path
 
 
-def make_page(evidence: Evidence) -> str:
-    """The page about these result files."""
+def read_evidence(results: Path) -> tuple[Evidence, list[Run]]:
+    """The result files of today's recipes, and the runs of those that were made with others."""
+    records = read_records(results)
+    current = [record for record in records.values() if _is_current(record)]
+    older = sorted(set(records) - {record.run for record in current})
+    return Evidence(Records(current), results), older
+
+
+def _is_current(record: RunRecord) -> bool:
+    run = record.run
+    is_known = run.row in ALL_ROWS and run.scale in CORPORA[run.corpus].recipes
+    return is_known and is_current(record, run.recipe(Path("data")))
+
+
+def make_page(evidence: Evidence, older: Sequence[Run] = ()) -> str:
+    """The page about these result files; those of ``older`` runs are only named."""
     parts = [
         _INTRODUCTION.format(records=f"{RECORDS}/"),
         _claims_part(evidence),
@@ -69,12 +89,14 @@ def make_page(evidence: Evidence) -> str:
         _ranking_part(evidence),
         _part("Stability of the demo", tables.stability_table(evidence), _STABILITY_NOTE),
         _runs_part(evidence),
+        _older_part(older),
     ]
     return "\n".join(part for part in parts if part).rstrip() + "\n"
 
 
 _STABILITY_NOTE: Final = (
-    "ReLA-g on the demo's corpus with one thing changed. RMS(z) is the size of attention's output "
+    "On the demo's corpus: other attentions, then ReLA-g (or softmax) with one setting of the "
+    "recipe changed. RMS(z) is the size of attention's output "
     "before its norm, a gate is closed below 0.01; both in the layer where they are largest, at "
     "the end of training, on the test set."
 )
@@ -115,6 +137,7 @@ def _claims_part(evidence: Evidence) -> str:
     note = (
         "A verdict follows from an interval, not from a mean: over seeds by Welch's t test, or "
         "over sentences of one model. If the interval reaches to both sides, it is not decidable. "
+        "Where each run bears a claim out or not, it holds if all do. "
         f"Over all settings: {counts}."
     )
     return f"## Claims\n\n{note}\n\n{table(headings, rows, left=len(headings))}\n"
@@ -205,5 +228,12 @@ def _runs_part(evidence: Evidence) -> str:
                 record.machine.get("cpu") or "",
             ]
         )
-    headings = ["run", "BLEU", "updates", "minutes", "processor"]
+    headings = ["run", "BLEU", "updates", "minutes of updates", "processor"]
     return _part("All runs", table(headings, rows) if rows else None)
+
+
+def _older_part(older: Sequence[Run]) -> str:
+    if not older:
+        return ""
+    names = ", ".join(f"[{run.name}]({RECORDS}/{run.name}.json)" for run in older)
+    return f"Made with older settings, and not counted: {names}\n"

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-TABLE_1: Final = MappingProxyType(
+TABLE_1: Final[MappingProxyType[str, float | None]] = MappingProxyType(
     {
         "softmax": 26.9,
         "sparsemax": 26.4,

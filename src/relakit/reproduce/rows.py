@@ -71,14 +71,14 @@ VARIANTS: Final = MappingProxyType(
         "joint-init": _variant(
             "the authors' joint initialisation of q, k, v", "model.self_attention_init=joint"
         ),
-        "half-rate": _variant("half the learning rate", "training.learning_rate_factor=0.5"),
+        "half-rate": _variant("learning rate factor 0.5", "training.learning_rate_factor=0.5"),
         "encoder-softmax": _variant("softmax in the encoder", "model.encoder_attention=softmax"),
-        "more-epochs": _variant("8 epochs instead of 5", "training.epochs=8"),
+        "more-epochs": _variant("8 epochs", "training.epochs=8"),
         "softmax-more-epochs": _variant(
-            "softmax, 8 epochs instead of 5", "training.epochs=8", attention="softmax"
+            "softmax, 8 epochs", "training.epochs=8", attention="softmax"
         ),
-        "higher-rate": _variant("1.5 times the learning rate", "training.learning_rate_factor=1.5"),
-        "long-warmup": _variant("twice the warm-up", "training.warmup=1200"),
+        "higher-rate": _variant("learning rate factor 1.5", "training.learning_rate_factor=1.5"),
+        "long-warmup": _variant("warm-up of 1,200 updates", "training.warmup=1200"),
         "attention-dropout": _variant("attention dropout 0.1", "model.attention_dropout=0.1"),
         "feed-forward-dropout": _variant(
             "feed-forward dropout 0.1", "model.feed_forward_dropout=0.1"

@@ -54,6 +54,11 @@ def decoding_speed_by_length(evidence: Evidence) -> dict[float, dict[str, Speed]
     return found
 
 
+def measured_attentions(path: Path) -> set[str]:
+    """Those that a result file has; none if there is no file."""
+    return {row["attention"] for row in _own_rows(path)}
+
+
 def _own_rows(path: Path) -> Iterator[dict[str, str]]:
     """Those of relakit in float32 that have a ratio."""
     if not path.is_file():

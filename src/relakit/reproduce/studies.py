@@ -46,7 +46,7 @@ _DEEP_EUROPARL: Final = (Need("europarl-en-de", (BASELINE, "entmax15", OURS)),)
 
 _ABLATION: Final[dict[Scale, tuple[Need, ...]]] = {
     "tiny": (Need("multi30k-en-de", tuple(ROWS), SEEDS),),
-    "deep": _DEEP_ABLATION,
+    "deep": (*_DEEP_ABLATION, *_DEEP_EUROPARL),
     "paper": (Need("wmt14-en-de", tuple(ROWS)),),
 }
 _LANGUAGES: Final[dict[Scale, tuple[Need, ...]]] = {
@@ -73,6 +73,8 @@ _OURS: Final[dict[Scale, tuple[Need, ...]]] = {
     ),
     "paper": (Need("wmt14-en-de", (OURS,), SEEDS),),
 }
+_EXAMPLES: Final[dict[Scale, tuple[Need, ...]]] = {"deep": (Need("generated", (OURS,)),)}
+"""Sentences that may be shown: our own."""
 STABILITY_ROWS: Final = (
     BASELINE,
     "rela-i",
@@ -129,10 +131,10 @@ STUDIES: Final = MappingProxyType(
             _study("figure4", "Alignment error rate by layer", _ANALYSIS),
             _study("figure5", "Head diversity by layer", _ANALYSIS),
             _study("figure6", "Null rate by layer, with shuffled targets", _OURS),
-            _study("figure7", "Heads that specialise", _OURS),
-            _study("figure8", "Null attention, examples", _OURS),
-            _study("figure9", "Null attention in sentences of several clauses", _OURS),
-            _study("figure10", "Null attention of good and bad pairs", _OURS),
+            _study("figure7", "Heads that specialise", _EXAMPLES),
+            _study("figure8", "Null attention, examples", _EXAMPLES),
+            _study("figure9", "Null attention in sentences of several clauses", _EXAMPLES),
+            _study("figure10", "Pairs with the lowest and the highest null rates", _EXAMPLES),
             _study("stability", "What keeps ReLA-g's training stable", _STABILITY),
         )
     }

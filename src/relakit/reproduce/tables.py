@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import torch
+
 from relakit.analysis.flops import rela_g_flops, softmax_flops
 from relakit.analysis.links import READINGS
 from relakit.analysis.results import KINDS, KindResult
+from relakit.model import Transformer
 from relakit.reproduce import paper
 from relakit.reproduce.attention_claims import alignment_measure
 from relakit.reproduce.corpora import CORPORA, DEMO
@@ -15,8 +18,11 @@ from relakit.reproduce.rows import BASELINE, OURS, ROWS, VARIANTS
 from relakit.reproduce.speed import decoding_speed, decoding_speed_by_length, training_speed
 from relakit.reproduce.statistics import Seeds
 from relakit.reproduce.studies import COMPARED, STABILITY_ROWS, STUDIES
+from relakit.train.recipe_file import load_recipe
 
 NONE: Final = "–"
+PAPER_VOCABULARY: Final = 27_515
+"""Tokens on each side: docs/authors.md says why."""
 
 
 def table_1(evidence: Evidence) -> str:
@@ -52,10 +58,13 @@ def table_2(evidence: Evidence) -> str | None:
     training, decoding = training_speed(evidence), decoding_speed(evidence)
     if not training and not decoding:
         return None
-    headings = ["model", "training, paper", "here", "decoding one by one, paper", "here"]
+    headings = ["model", "parameters, paper", "here", "training, paper", "here"]
+    headings += ["decoding one by one, paper", "here"]
     rows = [
         [
             row,
+            f"{paper.TABLE_2[row].parameters:.2f}M",
+            f"{parameters(row) / 1e6:.2f}M",
             f"{paper.TABLE_2[row].training:.2f}",
             training[row].text if row in training else NONE,
             f"{paper.TABLE_2[row].decoding:.2f}",
@@ -64,6 +73,14 @@ def table_2(evidence: Evidence) -> str | None:
         for row in COMPARED
     ]
     return table(headings, rows)
+
+
+def parameters(attention: str) -> int:
+    """Of the authors' model, with as many tokens as fit the paper's number for softmax."""
+    recipe = load_recipe("authors", ["data.folder=data", f"model.attention={attention}"])
+    with torch.device("meta"):
+        model = Transformer(recipe.model.config(PAPER_VOCABULARY))
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def figure_2(evidence: Evidence) -> str | None:
@@ -223,7 +240,7 @@ def stability_table(evidence: Evidence) -> str | None:
     headings = ["model", "BLEU", "largest RMS(z)", "most closed gates"]
     rows = []
     for name in STABILITY_ROWS:
-        runs = [run for run in evidence.runs(setting, name) if run.attention is not None]
+        runs = evidence.runs(setting, name)
         if not runs:
             continue
         label = VARIANTS[name].label if name in VARIANTS else name
