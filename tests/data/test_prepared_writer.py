@@ -12,7 +12,7 @@ import zstandard
 from relakit.data import prepared_writer as module
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
-from relakit.data.prepared_writer import PrepareSettings, SplitCounts, prepare
+from relakit.data.prepared_writer import HELD_OUT_TOKENS, PrepareSettings, SplitCounts, prepare
 from relakit.data.tokenizer import Tokenizer, learn_tokenizer
 
 SOURCES = ["A dog runs.", "", "Two dogs run!", "The cat  sleeps.", "one " * 30, "Cats sleep.", "x"]
@@ -98,6 +98,18 @@ class TestKept:
         settings = PrepareSettings(max_tokens=length)
         report = prepare({"train": files}, out, settings=settings, tokenizer=tokenizer)
         assert (report.splits["train"].kept, report.splits["train"].overlong) == (1, 2)
+
+    def test_held_out_sets_keep_their_long_sentences(self, tmp_path: Path, out: Path) -> None:
+        tokenizer = learn_tokenizer(["a b"], 300)
+        short, long, endless = (" ".join("a" * count) for count in (3, 50, HELD_OUT_TOKENS + 1))
+        files = {
+            name: write_pair(tmp_path, name, [short, long, endless], [short, long, endless])
+            for name in ("train", "valid", "test_2016")
+        }
+        settings = PrepareSettings(max_tokens=len(tokenizer.encode(short).ids))
+        report = prepare(files, out, settings=settings, tokenizer=tokenizer)
+        kept = {name: counts.kept for name, counts in report.splits.items()}
+        assert kept == {"train": 1, "valid": 2, "test_2016": 2}
 
     def test_long_sentences_may_be_truncated(self, tmp_path: Path, out: Path) -> None:
         tokenizer = learn_tokenizer(["a b"], 300)

@@ -63,7 +63,7 @@ def prepare(
     ] = None,
     max_tokens: Annotated[
         int,
-        typer.Option(help="Drop pairs with more on either side.", rich_help_panel=ENCODING),
+        typer.Option(help="Drop training pairs with more on a side.", rich_help_panel=ENCODING),
     ] = PrepareSettings.max_tokens,
     truncate: Annotated[
         bool,

@@ -35,7 +35,7 @@ class PrepareSettings:
     sample_lines: int = 1_000_000
     """The tokenizer learns from at most this many lines, spread evenly over both sides of train."""
     max_tokens: int = 256
-    """Most tokens of a sentence."""
+    """Most tokens of a sentence to train on; validation and test sets keep longer ones, too."""
     long_sentences: LongSentences = "drop"
     """Whether pairs with more on either side are dropped, or cut off on that side."""
     source_language: str | None = None

@@ -35,6 +35,8 @@ from relakit.writing import whole_folder
 
 __all__ = ["PrepareSettings", "PreparedSummary", "SplitCounts", "prepare"]
 
+HELD_OUT_TOKENS: Final = 1024
+"""Sentences up to this length stay in validation and test sets, whatever the limit of train."""
 CHUNK_PAIRS: Final = 8192
 CHUNK_CHARACTERS: Final = 1 << 22
 SPLIT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -186,9 +188,19 @@ def _encode_split(
         raise ValueError(
             f"no pair of {name} is left: of {counts.read:,} pairs in {files.source}, "
             f"{counts.empty:,} have an empty side and {counts.overlong:,} have more than "
-            f"{settings.max_tokens} tokens"
+            f"{longest_sentence(name, settings)} tokens"
         )
     return counts
+
+
+def longest_sentence(split: str, settings: PrepareSettings) -> int:
+    """Most tokens of a sentence in a split: a limit on training data alone, within reason.
+
+    Scores of a test set without its long sentences would be of another test set.
+    """
+    if split == "train":
+        return settings.max_tokens
+    return max(settings.max_tokens, HELD_OUT_TOKENS)
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
@@ -217,7 +229,7 @@ class _SplitWriter:
         stack: ExitStack,
     ) -> None:
         self._tokenizer = tokenizer
-        self._max_tokens = settings.max_tokens
+        self._max_tokens = longest_sentence(name, settings)
         self._truncates = settings.long_sentences == "truncate"
         self._token_type = token_type(tokenizer.size)
 

@@ -48,7 +48,7 @@ class DataSection(Section):
     vocab_size: Count = PrepareSettings.vocab_size
     """Entries of the joint BPE vocabulary."""
     max_tokens: Count = PrepareSettings.max_tokens
-    """Most tokens of a sentence."""
+    """Most tokens of a sentence to train on."""
     long_sentences: LongSentences = PrepareSettings.long_sentences
     """What becomes of pairs with more: left out, or cut off after so many."""
 
