@@ -56,7 +56,7 @@ BROKEN: dict[str, tuple[bytes, bytes, str]] = {
         GOOD,
         b"word " * 2000 + b"\n" + b"A " * 1100 + b"\n" + b"B " * 1100 + b"\n",
         "no pair of valid is left: of 3 pairs in {source}, 0 have an empty side and 3 have more "
-        "than 256 tokens",
+        "than 1024 tokens",
     ),
 }
 
