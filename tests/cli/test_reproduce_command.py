@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from small_reproduction import small_corpora
+from small_reproduction import places_in, small_corpora
 from typer.testing import CliRunner
 
 from relakit.cli.main import app
@@ -212,9 +212,8 @@ def test_a_page_that_cannot_be_written_does_not_stop_the_runs(tmp_path: Path) ->
 def test_what_another_process_makes_is_no_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, text = call(tmp_path, "stability", "--dry-run")
     run = runs.Run(scale="tiny", corpus="demo", row="softmax", seed=1)
-    places = Places(data=tmp_path / "data", runs=tmp_path / "runs", results=tmp_path / "results")
+    places = places_in(tmp_path)
     monkeypatch.setattr(jobs, "run_steps", None)
     with locked(places.folder(run, run.recipe(places.data))):
         status, text = call(tmp_path, "stability")
