@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from small_reproduction import small_corpora
+from small_reproduction import places_in, small_corpora
 from typer.testing import CliRunner
 
 from relakit.cli.main import app
 from relakit.reproduce import jobs, runs, studies
+from relakit.reproduce import plan as plan_module
 from relakit.reproduce.jobs import Job, JobsView, Outcome
+from relakit.reproduce.locks import locked
 from relakit.reproduce.one_run import make_run
 from relakit.reproduce.places import Places
-from relakit.reproduce.plan import Step
+from relakit.reproduce.plan import Plan, State, Step
+from relakit.train.recipe import Recipe
 
 
 def call(folder: Path, *arguments: str, columns: int = 200) -> tuple[int, str]:
@@ -166,3 +169,112 @@ def test_how_it_ends(
     monkeypatch.setattr(jobs, "run_steps", lambda *_, **__: outcome)
     found, text = call(tmp_path, "stability")
     assert (found, message in text) == (status, True), text
+    assert (tmp_path / "results" / "README.md").is_file()
+
+
+@pytest.mark.usefixtures("_one_small_run")
+def test_the_page_is_written_after_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_and_break(
+        steps: Sequence[Step], places: Places, *, jobs: int, view: JobsView
+    ) -> Outcome:
+        in_this_process(steps, places, jobs=jobs, view=view)
+        raise OSError("the machine goes down")
+
+    monkeypatch.setattr(jobs, "run_steps", run_and_break)
+    _, text = call(tmp_path, "stability")
+    assert "the machine goes down" in text
+    assert (tmp_path / "results" / "README.md").is_file()
+
+
+@pytest.mark.usefixtures("_one_small_run")
+def test_a_page_that_cannot_be_written_does_not_stop_the_runs(tmp_path: Path) -> None:
+    stray = tmp_path / "results" / "reproduction" / "tiny" / "demo" / "softmax-9.json"
+
+    def spoil(steps: Sequence[Step], places: Places, *, jobs: int, view: JobsView) -> Outcome:
+        stray.parent.mkdir(parents=True)
+        stray.write_text("no result", encoding="utf-8")
+        job = Job(steps[0], NoProcess())  # type: ignore[arg-type]
+        view.started(job)
+        view.finished(job, "the disk is full")
+        stray.unlink()
+        return Outcome(0, {})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "run_steps", spoil)
+        status, text = call(tmp_path, "stability")
+    assert f"The page could not be written: {stray} is not a result" in text
+    assert status == 0, text
+
+
+@pytest.mark.usefixtures("_one_small_run")
+def test_what_another_process_makes_is_no_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = runs.Run(scale="tiny", corpus="demo", row="softmax", seed=1)
+    places = places_in(tmp_path)
+    monkeypatch.setattr(jobs, "run_steps", None)
+    with locked(places.folder(run, run.recipe(places.data))):
+        status, text = call(tmp_path, "stability")
+    assert status == 0, text
+    assert "1 run: 0 done, 0 to do, 1 being made elsewhere." in text
+
+
+@pytest.mark.usefixtures("_one_small_run")
+def test_a_run_that_is_left_out_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave_out(steps: Sequence[Step], places: Places, *, jobs: int, view: JobsView) -> Outcome:
+        job = Job(steps[0], NoProcess())  # type: ignore[arg-type]
+        view.started(job)
+        view.left_out(job)
+        return Outcome(0, {})
+
+    monkeypatch.setattr(jobs, "run_steps", leave_out)
+    status, text = call(tmp_path, "stability")
+    assert status == 0, text
+    assert "tiny/demo/softmax-1: being made elsewhere" in text
+
+
+def test_a_corpus_that_cannot_be_prepared_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but the first corpus can be; a run to analyze needs none."""
+    asked: list[str] = []
+    made: list[str] = []
+
+    def prepare(places: Places, run: runs.Run, *_: object, **__: object) -> None:
+        asked.append(run.corpus)
+        if run.corpus == "multi30k-en-de":
+            raise ValueError("line 7 is empty")
+
+    def note(steps: Sequence[Step], *_: object, **__: object) -> Outcome:
+        made.extend(step.run.name for step in steps)
+        return Outcome(len(steps), {})
+
+    def plan(*_: object) -> Plan:
+        def step(state: State, corpus: str, seed: int) -> Step:
+            run = runs.Run(scale="tiny", corpus=corpus, row="rela-g", seed=seed)
+            return Step(run=run, state=state, recipe=recipe, folder=tmp_path)
+
+        recipe = Recipe.model_validate({"data": {"folder": "x"}, "training": {"updates": 1}})
+        broken = "multi30k-en-de"
+        return Plan(
+            (
+                step("to train", broken, 1),
+                step("to resume", broken, 2),
+                step("to analyze", broken, 3),
+                step("to train", "multi30k-de-en", 1),
+            )
+        )
+
+    monkeypatch.setattr(Places, "prepare", prepare)
+    monkeypatch.setattr(jobs, "run_steps", note)
+    monkeypatch.setattr(plan_module, "make_plan", plan)
+    status, text = call(tmp_path, "table1")
+    assert asked == ["multi30k-en-de", "multi30k-de-en"]
+    assert made == ["tiny/multi30k-en-de/rela-g-3", "tiny/multi30k-de-en/rela-g-1"]
+    assert status == 1
+    reason = "its corpus could not be prepared: line 7 is empty"
+    assert [f"tiny/multi30k-en-de/rela-g-{seed}: {reason}" in text for seed in (1, 2, 3)] == [
+        True, True, False,
+    ]  # fmt: skip

@@ -81,7 +81,7 @@ def test_gold_links_and_labels_by_people(tmp_path: Path) -> None:
         rankings={"planted noise": made_up_ranking(0.6)},
     )
     recipe = Recipe.model_validate({"data": {"folder": "unused"}, "training": {"updates": 1}})
-    after = analyze_run(before, recipe, tmp_path, places)
+    *_, after = analyze_run(before, recipe, tmp_path, places)
     assert after.attention == before.attention, "only what was missing is measured"
     assert after.rankings["planted noise"] == before.rankings["planted noise"]
     study = after.alignments["RWTH"]

@@ -35,6 +35,7 @@ case $seed in
            if [ -e "$folder/stops" ] && [ $left -gt 10 ]; then left=10; fi
        done; exit 143 ;;
     6) touch "$folder/ready6"; sleep 20 ;;
+    7) echo 'another process is at work' >&2; exit 75 ;;
 esac
 """
 
@@ -45,6 +46,7 @@ class Notes:
     def __init__(self) -> None:
         self.started_runs: list[int] = []
         self.finished_runs: dict[int, str | None] = {}
+        self.left_out_runs: list[int] = []
         self.most_at_once = 0
 
     def started(self, job: Job) -> None:
@@ -52,6 +54,9 @@ class Notes:
 
     def finished(self, job: Job, problem: str | None) -> None:
         self.finished_runs[job.step.run.seed] = problem
+
+    def left_out(self, job: Job) -> None:
+        self.left_out_runs.append(job.step.run.seed)
 
     def tick(self, running: Sequence[Job]) -> None:
         self.most_at_once = max(self.most_at_once, len(running))
@@ -83,7 +88,7 @@ def test_workers_get_their_orders(places: Places, tmp_path: Path) -> None:
     assert (outcome.made, outcome.problems, outcome.signal) == (1, {}, None)
     assert notes.finished_runs == {1: None}
     order = Order.read((tmp_path / "orders").read_text(encoding="utf-8"))
-    assert order == Order(step.run, places)
+    assert order == Order(step.run, places, parent=os.getpid())
     assert step.folder is not None
     assert (step.folder / jobs.OUTPUT).read_text(encoding="utf-8") == "all is well\n"
 
@@ -109,7 +114,30 @@ def test_a_run_that_goes_wrong_does_not_stop_the_others(places: Places) -> None:
     assert problems["4"].startswith("killed by signal 9")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["TERM", "INT"])
+def test_a_run_that_is_made_elsewhere_is_no_problem(places: Places) -> None:
+    notes = Notes()
+    outcome = run_steps(steps(places, 7, 1), places, jobs=1, view=notes)
+    assert (outcome.made, outcome.problems) == (1, {})
+    assert (notes.left_out_runs, notes.finished_runs) == ([7], {1: None})
+
+
+def test_no_worker_goes_on_after_an_error(places: Places, tmp_path: Path) -> None:
+    class Breaks(Notes):
+        def tick(self, running: Sequence[Job]) -> None:
+            self.running = list(running)
+            if (tmp_path / "ready6").exists():
+                raise OSError("the terminal is gone")
+
+    view = Breaks()
+    with pytest.raises(OSError, match="the terminal is gone"):
+        run_steps(steps(places, 6), places, jobs=1, view=view)
+    (job,) = view.running
+    assert job.process.wait(timeout=10) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=["TERM", "INT", "HUP"]
+)
 def test_a_signal_reaches_every_worker_once(
     number: signal.Signals, places: Places, tmp_path: Path
 ) -> None:

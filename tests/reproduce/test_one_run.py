@@ -1,5 +1,6 @@
 """One run from its order to its result file, undisturbed, stopped and killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,12 +12,14 @@ from pathlib import Path
 import pytest
 from small_reproduction import RUN, UPDATES, places_in, small_corpora
 
-from relakit.reproduce import one_run, runs
-from relakit.reproduce.one_run import STOPPED, Order, locked, main, make_run
+from relakit.reproduce import analyses, one_run, runs
+from relakit.reproduce.locks import BusyError, locked
+from relakit.reproduce.one_run import BUSY, STOPPED, Order, main, make_run
 from relakit.reproduce.places import Places
 from relakit.reproduce.plan import make_plan
 from relakit.reproduce.records import RunRecord, read_record, record_path
 from relakit.reproduce.runs import Run
+from relakit.train.interrupts import caught_interrupts
 from relakit.train.recipe_file import load_recipe
 from relakit.train.run import run_training
 from relakit.train.run_log import LogFile, UpdateEntry
@@ -100,6 +103,41 @@ def test_an_analysis_that_is_missing_is_made_alone(
     assert read_record(record_path(finished.results, RUN)) == undisturbed
 
 
+def test_an_analysis_that_fails_does_not_lose_the_others(
+    finished: Places, undisturbed: RunRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("these links are broken")
+
+    undisturbed.model_copy(update={"alignments": {}, "rankings": {}}).write(finished.results)
+    monkeypatch.setattr(analyses._Analyst, "_rank_planted", fail)
+    with pytest.raises(ValueError, match="analyzed: planted noise: these links are broken"):
+        make_run(RUN, finished)
+    written = read_record(record_path(finished.results, RUN))
+    assert written == undisturbed.model_copy(update={"rankings": {}})
+    monkeypatch.undo()
+    assert make_run(RUN, finished) is not None
+    assert read_record(record_path(finished.results, RUN)) == undisturbed
+
+
+def test_a_default_that_has_changed_is_trained_elsewhere(
+    undisturbed: RunRecord, tmp_path: Path
+) -> None:
+    """The folder's name is that of the run before, as defaults are no part of it."""
+    places = places_in(tmp_path)
+    recipe = RUN.recipe(places.data)
+    before = places.folder(RUN, recipe)
+    old = places.training_recipe(RUN, recipe).model_dump(mode="json")
+    old["training"]["label_smoothing"] = 0.3
+    (before / "checkpoints").mkdir(parents=True)
+    (before / "recipe.json").write_text(json.dumps(old), encoding="utf-8")
+    assert make_run(RUN, places) is not None
+    assert comparable(read_record(record_path(places.results, RUN))) == comparable(undisturbed)
+    assert sorted(path.name for path in before.iterdir()) == ["checkpoints", "recipe.json"]
+    assert (before.with_name(f"{before.name}-2") / "model").is_dir()
+    assert [step.state for step in make_plan([RUN], places).steps] == ["done"]
+
+
 def test_stopped_and_continued(
     undisturbed: RunRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,23 +196,28 @@ one_run.main()
 """
 
 
+def start_worker(order: Order, small_corpus: Path) -> "subprocess.Popen[bytes]":
+    tests = str(Path(__file__).parents[1])
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER, order.write(), str(small_corpus)],
+        env={**os.environ, "PYTHONPATH": tests, "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE,
+    )
+
+
 @pytest.mark.slow
 def test_killed_and_continued(undisturbed: RunRecord, small_corpus: Path, tmp_path: Path) -> None:
     """kill -9 leaves no time for anything; the result file is the same in the end."""
     places = places_in(tmp_path)
-    tests = str(Path(__file__).parents[1])
-    process = subprocess.Popen(
-        [sys.executable, "-c", WORKER, Order(RUN, places).write(), str(small_corpus)],
-        env={**os.environ, "PYTHONPATH": tests, "OMP_NUM_THREADS": "1"},
-        stderr=subprocess.PIPE,
-    )
+    process = start_worker(Order(RUN, places), small_corpus)
     log = places.folder(RUN, RUN.recipe(places.data)) / "log.jsonl"
     while not log.exists() or log.read_text(encoding="utf-8").count('"kind": "update"') < 5:
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.01)
     # While it is at work, nobody else may be.
-    with pytest.raises(ValueError, match="another process is training in"):
+    with pytest.raises(BusyError, match="another process is at work in"):
         make_run(RUN, places)
+    assert [step.state for step in make_plan([RUN], places).steps] == ["being made elsewhere"]
     process.kill()
     process.communicate()
     assert make_run(RUN, places) is not None
@@ -182,13 +225,32 @@ def test_killed_and_continued(undisturbed: RunRecord, small_corpus: Path, tmp_pa
     assert comparable(continued) == comparable(undisturbed)
 
 
-def test_a_folder_is_locked_once(tmp_path: Path) -> None:
-    with locked(tmp_path):
-        with pytest.raises(ValueError, match="another process is training") as caught:
-            locked(tmp_path).__enter__()
-        assert str(tmp_path) in str(caught.value)
-    with locked(tmp_path):
-        pass
+def test_a_parent_that_ends_is_noticed_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_run, "SECONDS_BETWEEN_LOOKS", 0.01)
+    old = signal.getsignal(signal.SIGHUP)
+    one_run._stop_without(os.getppid())
+    with caught_interrupts() as interrupts:
+        time.sleep(0.1)
+        assert interrupts.signal is None
+        monkeypatch.setattr(os, "getppid", lambda: 1)
+        deadline = time.monotonic() + 20
+        while interrupts.signal is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+    signal.signal(signal.SIGHUP, old)
+    assert interrupts.signal == signal.SIGHUP
+
+
+@pytest.mark.slow
+def test_a_run_hangs_up_when_its_parent_is_gone(small_corpus: Path, tmp_path: Path) -> None:
+    """Even before it trains: it would keep others from this run for hours."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    places = places_in(tmp_path)
+    process = start_worker(Order(RUN, places, parent=gone.pid), small_corpus)
+    _, printed = process.communicate(timeout=120)
+    # In training it ends with a checkpoint.
+    assert process.returncode in (-signal.SIGHUP, STOPPED), printed
+    assert not record_path(places.results, RUN).exists()
 
 
 def test_a_failed_run_has_a_result_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,5 +281,8 @@ def test_exit_status(finished: Places, monkeypatch: pytest.MonkeyPatch, tmp_path
     assert isinstance(message, str)
     assert message.startswith("tiny/multi30k-en-de/rela-g-1: ")
     assert str(tmp_path / "data" / "multi30k") in message
+    folder = finished.folder(RUN, RUN.recipe(finished.data))
+    with locked(folder):
+        assert status(RUN, finished) == BUSY
     monkeypatch.setattr(one_run, "make_run", lambda *_: None)
     assert status(RUN, finished) == STOPPED

@@ -38,6 +38,12 @@ def test_numbers_have_six_digits(tmp_path: Path) -> None:
     assert content["training"]["target_tokens"] == 120_000
 
 
+def test_settings_keep_all_digits(tmp_path: Path) -> None:
+    recipe = {"training": {"learning_rate": 0.123456789}}
+    record = made_up_record(recipe=recipe)
+    assert read_record(record.write(tmp_path)).recipe == recipe
+
+
 def test_writing_again_changes_nothing(tmp_path: Path) -> None:
     record = made_up_record(bleu=100 / 3)
     first = record.write(tmp_path).read_bytes()

@@ -14,6 +14,7 @@ from made_up_records import (
 
 from relakit.analysis.results import ModelAnalysis
 from relakit.reproduce.analyses import GENERATED_GOLD, PLANTED
+from relakit.reproduce.locks import locked
 from relakit.reproduce.places import Places
 from relakit.reproduce.plan import Step, latest_update, make_plan, share_done
 from relakit.reproduce.records import RunRecord
@@ -125,6 +126,18 @@ def test_missing_analyses(
     step = only_step(places)
     assert (step.state, step.note) == ("to analyze", f"missing: {names}")
     assert step.is_open
+
+
+def test_what_another_process_makes_is_left_to_it(places: Places) -> None:
+    folder = places.folder(RUN, RUN.recipe(places.data))
+    with locked(folder):
+        step = only_step(places)
+        assert (step.state, step.is_open) == ("being made elsewhere", False)
+        assert str(folder) in step.note
+    assert only_step(places).state == "to train"
+    complete(places).write(places.results)
+    with locked(folder):
+        assert only_step(places).state == "done"
 
 
 def test_missing_data(places: Places) -> None:

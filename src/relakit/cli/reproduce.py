@@ -89,9 +89,9 @@ def reproduce(
     Lists the training runs that the tables and figures need, trains those that are missing (two at
     a time), analyzes them, and writes a page with every table and a verdict on each claim. Tables
     share runs. Interrupted or killed, the same command continues where it stopped; once everything
-    is there, it trains nothing.
+    is there, it trains nothing. Runs that another process is making are left to it.
 
-    Exit status: 0 done, 1 something is missing or went wrong, 130 or 143 stopped by a signal.
+    Exit status: 0 done, 1 something is missing or went wrong, 129, 130 or 143 stopped by a signal.
     """
     from relakit.reproduce.benchmarks import missing_benchmarks, run_benchmark
     from relakit.reproduce.corpora import known_scale
@@ -156,7 +156,9 @@ def _print_plan(plan: "Plan", jobs: int, console: Console) -> None:
     table.add_column("state")
     table.add_column("minutes left", justify="right")
     table.add_column("", overflow="fold")
-    shown = [step for step in plan.steps if step.is_open or (step.state == "done" and step.note)]
+    shown = [
+        step for step in plan.steps if step.state != "impossible" and (step.is_open or step.note)
+    ]
     for step in shown[:SHOWN_RUNS]:
         minutes = f"{step.minutes:.0f}" if step.is_open else ""
         table.add_row(step.run.name, step.state, minutes, Text(step.note))
@@ -168,6 +170,9 @@ def _print_plan(plan: "Plan", jobs: int, console: Console) -> None:
     _print_impossible(impossible, console)
     done = sum(step.state == "done" for step in plan.steps)
     text = f"{_runs(len(plan.steps))}: {done} done, {len(plan.open)} to do"
+    elsewhere = sum(step.state == "being made elsewhere" for step in plan.steps)
+    if elsewhere:
+        text += f", {elsewhere} being made elsewhere"
     if impossible:
         text += f", {impossible.total()} impossible"
     if plan.open:
@@ -181,27 +186,47 @@ def _run(steps: "Sequence[Step]", places: "Places", jobs: int, console: Console)
     """Run what is open; returns what went wrong."""
     from relakit.reproduce.jobs import run_steps
 
-    _prepare(steps, places)
-    with _job_view(console) as view:
-        outcome = run_steps(steps, places, jobs=jobs, view=view)
+    problems = _prepare(steps, places)
+    possible = [step for step in steps if step.run.name not in problems]
+    with _job_view(places, console) as view:
+        outcome = run_steps(possible, places, jobs=jobs, view=view)
     if outcome.signal is not None:
+        _write_page(places, console)
         console.print("Stopped. The same command continues where it was.")
         raise typer.Exit(128 + outcome.signal)
-    return outcome.problems
+    return problems | outcome.problems
 
 
-def _prepare(steps: "Sequence[Step]", places: "Places") -> None:
-    """Prepare the corpora, each once, before several runs want them at the same time."""
+def _prepare(steps: "Sequence[Step]", places: "Places") -> dict[str, str]:
+    """Prepare the corpora, each once, before several runs want them at the same time.
+
+    Returns:
+        Why a run's corpus could not be prepared, by the run's name.
+    """
     from relakit.cli.stage_bar import stage_bar
 
+    reasons: dict[str, str | None] = {}  # by corpus: the steps have one scale
+    problems: dict[str, str] = {}
     with stage_bar(Console(stderr=True)) as on_stage:
         for step in steps:
+            if step.state == "to analyze":
+                continue
             assert step.recipe is not None
-            places.prepare(step.run, step.recipe, on_stage=on_stage)
+            corpus = step.run.corpus
+            if corpus not in reasons:
+                try:
+                    places.prepare(step.run, step.recipe, on_stage=on_stage)
+                    reasons[corpus] = None
+                except (OSError, ValueError) as error:
+                    reasons[corpus] = f"its corpus could not be prepared: {error}"
+            reason = reasons[corpus]
+            if reason is not None:
+                problems[step.run.name] = reason
+    return problems
 
 
 @contextmanager
-def _job_view(console: Console) -> Iterator["_JobView"]:
+def _job_view(places: "Places", console: Console) -> Iterator["_JobView"]:
     parts = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -211,14 +236,15 @@ def _job_view(console: Console) -> Iterator["_JobView"]:
     with Progress(
         *parts, console=console, transient=True, disable=not console.is_terminal
     ) as progress:
-        yield _JobView(progress, console)
+        yield _JobView(progress, places, console)
 
 
 class _JobView:
-    """A bar for each run that is at work, a line for each that has ended."""
+    """A bar for each run that is at work; a line and a new page for each that has ended."""
 
-    def __init__(self, progress: Progress, console: Console) -> None:
+    def __init__(self, progress: Progress, places: "Places", console: Console) -> None:
         self._progress = progress
+        self._places = places
         self._console = console
         self._tasks: dict[str, TaskID] = {}
 
@@ -229,11 +255,17 @@ class _JobView:
             self._console.print(f"started {name}", soft_wrap=True)
 
     def finished(self, job: "Job", problem: str | None) -> None:
+        text = "done" if problem is None else f"went wrong, {problem}"
+        self._end(job, f"{text} ({job.seconds / 60:.0f} min)")
+        _write_interim_page(self._places, self._console)
+
+    def left_out(self, job: "Job") -> None:
+        self._end(job, "being made elsewhere")
+
+    def _end(self, job: "Job", how: str) -> None:
         name = job.step.run.name
         self._progress.remove_task(self._tasks.pop(name))
-        text = "done" if problem is None else f"went wrong, {problem}"
-        minutes = job.seconds / 60
-        self._console.print(f"{name}: {text} ({minutes:.0f} min)", markup=False, soft_wrap=True)
+        self._console.print(f"{name}: {how}", markup=False, soft_wrap=True)
 
     def tick(self, running: "Sequence[Job]") -> None:
         from relakit.reproduce.plan import latest_update, share_done
@@ -251,6 +283,16 @@ class _JobView:
                 completed=share_done(step.folder, step.recipe),
                 about=about,
             )
+
+
+def _write_interim_page(places: "Places", console: Console) -> None:
+    """As `_write_page`, but what is wrong with the page does not stop the runs."""
+    from relakit.reproduce.page import write_page
+
+    try:
+        write_page(places.results)
+    except (OSError, ValueError) as error:
+        console.print(f"The page could not be written: {error}", markup=False, soft_wrap=True)
 
 
 def _write_page(places: "Places", console: Console) -> None:

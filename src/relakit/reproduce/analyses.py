@@ -1,6 +1,6 @@
 """What is measured of a trained model, besides its translations."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -67,40 +67,52 @@ def missing_analyses(record: RunRecord, data: Path) -> list[str]:
     return [name for name in wanted_analyses(record.run, data) if name not in there]
 
 
-def analyze_run(record: RunRecord, recipe: Recipe, folder: Path, places: Places) -> RunRecord:
-    """The record with all numbers of the model in the run's folder that it did not have yet."""
-    return _Analyst(record, recipe, folder, places).run()
+def analyze_run(
+    record: RunRecord, recipe: Recipe, folder: Path, places: Places
+) -> Iterator[RunRecord]:
+    """Analyze the model in a run's folder: the record after each analysis that it did not have yet.
+
+    Raises:
+        ValueError: after all others, those that did not succeed, and why.
+    """
+    analyst = _Analyst(record.run, recipe, folder, places)
+    problems = []
+    for name in missing_analyses(record, places.data):
+        try:
+            record = analyst.analyze(record, name)
+        except (OSError, RuntimeError, ValueError) as error:
+            problems.append(f"{name}: {error}")
+        else:
+            yield record
+    if problems:
+        raise ValueError(f"could not be analyzed: {'; '.join(problems)}")
 
 
 class _Analyst:
     """Measures one model."""
 
-    def __init__(self, record: RunRecord, recipe: Recipe, folder: Path, places: Places) -> None:
-        self._record = record
+    def __init__(self, run: Run, recipe: Recipe, folder: Path, places: Places) -> None:
+        self._run = run
         self._recipe = recipe
         self._places = places
         self._translator = Translator.load(folder / MODEL)
 
-    def run(self) -> RunRecord:
-        record = self._record
-        wanted = missing_analyses(record, self._places.data)
-        attention = record.attention
-        alignments, rankings = dict(record.alignments), dict(record.rankings)
-        if "attention" in wanted:
-            attention = self._attention()
-        for name in (GENERATED_GOLD, SILVER, RWTH_GOLD):
-            if name in wanted:
-                alignments[name] = self._align(self._gold_pairs(name))
-        if PLANTED in wanted:
-            rankings[PLANTED] = self._rank_planted()
-        if PEOPLE in wanted:
-            rankings[PEOPLE] = self._rank_labelled()
-        return record.model_copy(
-            update={"attention": attention, "alignments": alignments, "rankings": rankings}
-        )
+    def analyze(self, record: RunRecord, name: str) -> RunRecord:
+        """The record with one more analysis."""
+        update: dict[str, object]
+        if name == "attention":
+            update = {"attention": self._attention()}
+        elif name == PLANTED:
+            update = {"rankings": {**record.rankings, name: self._rank_planted()}}
+        elif name == PEOPLE:
+            update = {"rankings": {**record.rankings, name: self._rank_labelled()}}
+        else:
+            study = self._align(self._gold_pairs(name))
+            update = {"alignments": {**record.alignments, name: study}}
+        return record.model_copy(update=update)
 
     def _attention(self) -> ModelAnalysis:
-        run = self._record.run
+        run = self._run
         pairs = split_pairs(self._recipe, "test")
         has_figures = shows_examples(run) and why_no_figures() is None
         analysis, views = analyze_model(
@@ -115,7 +127,7 @@ class _Analyst:
         return analysis
 
     def _gold_pairs(self, name: str) -> list[AnalysisPair]:
-        corpus = self._record.run.about_corpus
+        corpus = self._run.about_corpus
         if name == RWTH_GOLD:
             return rwth_pairs(self._places.data, corpus)
         if name == SILVER:

@@ -1,5 +1,6 @@
 """Several runs side by side, each in a process of its own."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from relakit.reproduce.one_run import STOPPED, Order
+from relakit.reproduce.one_run import BUSY, STOPPED, Order
 from relakit.reproduce.places import Places
 from relakit.reproduce.plan import Step
 from relakit.train.interrupts import caught_interrupts
@@ -48,6 +49,9 @@ class JobsView(Protocol):
     def finished(self, job: Job, problem: str | None) -> None:
         """It has ended: with a result file, or with a problem."""
 
+    def left_out(self, job: Job) -> None:
+        """It has ended at once, as another process makes the same run."""
+
     def tick(self, running: Sequence[Job]) -> None:
         """Half a second has passed."""
 
@@ -64,39 +68,48 @@ class Outcome:
 
 
 def run_steps(steps: Sequence[Step], places: Places, *, jobs: int, view: JobsView) -> Outcome:
-    """Run what is open, ``jobs`` at a time. SIGINT and SIGTERM let all of them write checkpoints.
+    """Run what is open, ``jobs`` at a time. SIGINT, SIGTERM and SIGHUP let all write checkpoints.
 
-    A run that goes wrong does not stop the others.
+    A run that goes wrong does not stop the others. However this ends, no process goes on.
     """
     waiting = list(steps)
     running: list[Job] = []
     problems: dict[str, str] = {}
     made = 0
     with caught_interrupts() as interrupts:
-        while running or (waiting and interrupts.signal is None):
-            while waiting and len(running) < jobs and interrupts.signal is None:
-                job = _start(waiting.pop(0), places)
-                running.append(job)
-                view.started(job)
-            if interrupts.signal is not None:
-                _stop(running)
-            for job in [job for job in running if job.process.poll() is not None]:
-                running.remove(job)
-                problem = _problem(job)
-                if not job.has_stopped:
+        try:
+            while running or (waiting and interrupts.signal is None):
+                while waiting and len(running) < jobs and interrupts.signal is None:
+                    job = _start(waiting.pop(0), places)
+                    running.append(job)
+                    view.started(job)
+                if interrupts.signal is not None:
+                    _stop(running)
+                for job in [job for job in running if job.process.poll() is not None]:
+                    running.remove(job)
+                    if job.has_stopped:
+                        continue
+                    if job.process.returncode == BUSY:
+                        view.left_out(job)
+                        continue
+                    problem = _problem(job)
+                    if problem is None:
+                        made += 1
+                    else:
+                        problems[job.step.run.name] = problem
                     view.finished(job, problem)
-                    made += problem is None
-                if problem is not None:
-                    problems[job.step.run.name] = problem
-            view.tick(running)
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+                view.tick(running)
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+        finally:
+            _stop(running)
     return Outcome(made, problems, interrupts.signal)
 
 
 def _start(step: Step, places: Places) -> Job:
     assert step.folder is not None
     step.folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "relakit.reproduce.one_run", Order(step.run, places).write()]
+    order = Order(step.run, places, parent=os.getpid())
+    command = [sys.executable, "-m", "relakit.reproduce.one_run", order.write()]
     with (step.folder / OUTPUT).open("ab") as output:
         # A group of its own: Ctrl-C is for us, and we pass it on, once.
         process = subprocess.Popen(
@@ -116,7 +129,7 @@ def _stop(running: Sequence[Job]) -> None:
 def _problem(job: Job) -> str | None:
     """Why a run has no result, if it has none; the last line that it printed says it best."""
     status = job.process.returncode
-    if status == 0 or job.has_stopped:
+    if status == 0:
         return None
     assert job.step.folder is not None
     log = job.step.folder / OUTPUT

@@ -3,12 +3,14 @@
 ``python -m relakit.reproduce.one_run JSON`` is what `jobs` starts.
 """
 
-import fcntl
 import json
 import math
+import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +19,7 @@ from rich.console import Console
 
 from relakit.bench.machine import describe_machine
 from relakit.reproduce.analyses import analyze_run, missing_analyses
+from relakit.reproduce.locks import BusyError, locked
 from relakit.reproduce.places import Places
 from relakit.reproduce.plan import is_current
 from relakit.reproduce.records import (
@@ -36,7 +39,9 @@ from relakit.train.run_folder import CHECKPOINTS, LOG
 
 STOPPED: Final = 143
 """Exit status of a run that was asked to stop; it goes on when it is started again."""
-LOCK: Final = ".lock"
+BUSY: Final = 75
+"""Exit status if another process makes the same run."""
+SECONDS_BETWEEN_LOOKS: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -45,16 +50,18 @@ class Order:
 
     run: Run
     places: Places
+    parent: int | None = None
+    """The process that starts it: when that is gone, the run stops"""
 
     def write(self) -> str:
         """As the one argument of a command."""
-        return json.dumps({"run": asdict(self.run), "places": asdict(self.places)}, default=str)
+        return json.dumps(asdict(self), default=str)
 
     @classmethod
     def read(cls, text: str) -> "Order":
         content: dict[str, Any] = json.loads(text)
         places = {name: Path(path) for name, path in content["places"].items()}
-        return cls(Run(**content["run"]), Places(**places))
+        return cls(Run(**content["run"]), Places(**places), content["parent"])
 
 
 def make_run(run: Run, places: Places, console: Console | None = None) -> RunRecord | None:
@@ -64,11 +71,11 @@ def make_run(run: Run, places: Places, console: Console | None = None) -> RunRec
         What was written; None if training was asked to stop.
 
     Raises:
-        ValueError: another process is at it.
+        BusyError: another process is at it.
+        ValueError: what could not be analyzed, and why; the rest was, and is in the result file.
     """
     recipe = run.recipe(places.data)
     folder = places.folder(run, recipe)
-    folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         path = record_path(places.results, run)
         record = read_record(path) if path.exists() else None
@@ -79,20 +86,10 @@ def make_run(run: Run, places: Places, console: Console | None = None) -> RunRec
             # Before it is analyzed: hours of training must not depend on that.
             record.write(places.results)
         if missing_analyses(record, places.data):
-            record = analyze_run(record, recipe, folder, places)
-            record.write(places.results)
+            for more in analyze_run(record, recipe, folder, places):
+                more.write(places.results)
+                record = more
     return record
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a run's folder. The lock ends with the process."""
-    with (folder / LOCK).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"another process is training in {folder}; wait for it") from None
-        yield
 
 
 def _train(
@@ -155,11 +152,29 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _stop_without(parent: int) -> None:
+    """Have this process hang up once its parent is gone, however that ended."""
+    # We are in a session of our own, where nobody else sends this signal; nohup has it ignored.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main() -> None:
-    """Exit status: 0 done, 143 stopped, 1 with a message."""
+    """Exit status: 0 done, 143 stopped, 75 made by another process, 1 with a message."""
     order = Order.read(sys.argv[1])
+    if order.parent is not None:
+        _stop_without(order.parent)
     try:
         record = make_run(order.run, order.places, Console(stderr=True, width=100))
+    except BusyError as error:
+        print(error, file=sys.stderr)
+        sys.exit(BUSY)
     except (OSError, ValueError) as error:
         sys.exit(f"{order.run.name}: {error}")
     sys.exit(STOPPED if record is None else 0)

@@ -1,14 +1,20 @@
 """Where the reproduction reads and writes, and the corpora that its runs share."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
+from relakit.data.prepared_format import read_document
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage
+from relakit.reproduce.locks import locked
 from relakit.reproduce.records import Records, read_records
 from relakit.reproduce.runs import Run, fingerprint, fingerprint_of
-from relakit.train.corpus import open_corpus
+from relakit.train.corpus import open_corpus, prepare_settings
 from relakit.train.recipe import DataSection, Recipe
+from relakit.train.run import lasting_differences, read_recipe
+from relakit.train.run_folder import CORPUS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +33,9 @@ class Places:
 
     def folder(self, run: Run, recipe: Recipe) -> Path:
         """Where a run is trained. Other settings have another folder: nothing is overwritten."""
-        return self.runs / f"{run.name}-{fingerprint(recipe)}"
+        wanted = _with_corpus(recipe, Path("anywhere"))
+        folders = _numbered(self.runs / f"{run.name}-{fingerprint(recipe)}")
+        return next(folder for folder in folders if _is_free_for(wanted, folder))
 
     def prepared(self, run: Run, recipe: Recipe) -> Path:
         """Where the corpus of a run is prepared, once for all runs with the same settings."""
@@ -35,22 +43,45 @@ class Places:
         content = recipe.data.model_dump(
             mode="json", exclude={"folder", "prepared"}, exclude_defaults=True
         )
-        return self.runs / "corpora" / f"{run.corpus}-{fingerprint_of(content)}" / "corpus"
+        folders = _numbered(self.runs / "corpora" / f"{run.corpus}-{fingerprint_of(content)}")
+        settings = prepare_settings(recipe.data)
+        corpora = (folder / CORPUS for folder in folders)
+        return next(
+            corpus
+            for corpus in corpora
+            if not corpus.exists() or read_document(corpus).settings == settings
+        )
 
     def prepare(
         self, run: Run, recipe: Recipe, *, on_stage: OnStage = ignore_stage
     ) -> PreparedCorpus:
-        """Prepare the corpus of a run, unless that was done before."""
+        """Prepare the corpus of a run, unless that was done before; wait for who is doing so."""
         folder = self.prepared(run, recipe)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        return open_corpus(recipe.data, folder, on_stage=on_stage)
+        with locked(folder.parent, wait=True):
+            return open_corpus(recipe.data, folder, on_stage=on_stage)
 
     def training_recipe(self, run: Run, recipe: Recipe) -> Recipe:
         """The recipe with the prepared corpus in place of text."""
-        data = DataSection.model_validate(
-            {
-                **recipe.data.model_dump(exclude={"folder", "generated"}),
-                "prepared": self.prepared(run, recipe),
-            }
-        )
-        return recipe.model_copy(update={"data": data})
+        return _with_corpus(recipe, self.prepared(run, recipe))
+
+
+def _with_corpus(recipe: Recipe, prepared: Path) -> Recipe:
+    settings = recipe.data.model_dump(exclude={"folder", "generated"})
+    data = DataSection.model_validate({**settings, "prepared": prepared})
+    return recipe.model_copy(update={"data": data})
+
+
+def _numbered(folder: Path) -> Iterator[Path]:
+    """A folder, and the next ones: its name does not tell defaults, and these may have changed."""
+    yield folder
+    for number in count(2):
+        yield folder.with_name(f"{folder.name}-{number}")
+
+
+def _is_free_for(recipe: Recipe, folder: Path) -> bool:
+    """Whether a run with this recipe can begin or go on in a folder."""
+    try:
+        before = read_recipe(folder)
+    except ValueError:
+        return False  # begun with a setting that is no more
+    return before is None or not any(lasting_differences(before, recipe))

@@ -3,20 +3,23 @@
 import json
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import ValidationError
 
 from relakit.reproduce.analyses import missing_analyses
+from relakit.reproduce.locks import is_locked
 from relakit.reproduce.places import Places
 from relakit.reproduce.records import RunRecord
 from relakit.reproduce.runs import Run, portable_recipe
 from relakit.train.recipe import Recipe
 from relakit.train.run_folder import LOG, MODEL
 
-State: TypeAlias = Literal["done", "to analyze", "to resume", "to train", "impossible"]
+State: TypeAlias = Literal[
+    "done", "to analyze", "to resume", "to train", "being made elsewhere", "impossible"
+]
 
 _LAST_BYTES: Final = 8192
 """Of a log, in which its last update is found."""
@@ -59,7 +62,15 @@ def make_plan(runs: Sequence[Run], places: Places) -> Plan:
     """Compare what is needed with the result files, and with the runs that were begun."""
     records = places.records()
     times = TrainingTimes(records.values())
-    return Plan(tuple(_step(run, records.get(run), times, places) for run in runs))
+    steps = (_step(run, records.get(run), times, places) for run in runs)
+    return Plan(tuple(_left_to_others(step) for step in steps))
+
+
+def _left_to_others(step: Step) -> Step:
+    """The step, unless another process is at it."""
+    if step.is_open and step.folder is not None and is_locked(step.folder):
+        return replace(step, state="being made elsewhere", note=f"at work in {step.folder}")
+    return step
 
 
 def _step(run: Run, record: RunRecord | None, times: "TrainingTimes", places: Places) -> Step:

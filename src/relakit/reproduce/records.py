@@ -109,14 +109,15 @@ class RunRecord(_Part):
         """Write the run's file, whole or not at all; returns its path."""
         path = record_path(results, self.run)
         path.parent.mkdir(parents=True, exist_ok=True)
-        rounded = _rounded(self.model_dump(mode="json"))
+        # Settings are compared later, to the last digit.
+        rounded = {**_rounded(self.model_dump(mode="json")), "recipe": self.recipe}
         text = type(self).model_validate(rounded).model_dump_json()
         write_whole(path, f"{text}\n".encode())
         return path
 
 
 def _rounded(value: Any) -> Any:
-    """Six digits of every number are more than any of them is good for."""
+    """Six digits of every measured number are more than any of them is good for."""
     if isinstance(value, float):
         return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
     if isinstance(value, dict):

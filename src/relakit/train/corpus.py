@@ -20,19 +20,23 @@ def open_corpus(
         corpus = PreparedCorpus.load(data.prepared)
     else:
         if not folder.exists():
-            settings = PrepareSettings(
-                vocab_size=data.vocab_size,
-                max_tokens=data.max_tokens,
-                long_sentences=data.long_sentences,
-                source_language=data.source,
-                target_language=data.target,
-            )
             files = _text_files(data, folder, on_stage)
-            prepare(files, folder, settings=settings, on_stage=on_stage)
+            prepare(files, folder, settings=prepare_settings(data), on_stage=on_stage)
         corpus = PreparedCorpus.load(folder)
     if "train" not in corpus.splits:
         raise ValueError(f"{corpus.folder} has no split 'train', it has {', '.join(corpus.splits)}")
     return corpus
+
+
+def prepare_settings(data: DataSection) -> PrepareSettings:
+    """How the recipe wants its text prepared."""
+    return PrepareSettings(
+        vocab_size=data.vocab_size,
+        max_tokens=data.max_tokens,
+        long_sentences=data.long_sentences,
+        source_language=data.source,
+        target_language=data.target,
+    )
 
 
 def _text_files(data: DataSection, folder: Path, on_stage: OnStage) -> dict[str, ParallelFiles]:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run after the current update."""
+"""Ctrl-C, SIGTERM and a closed terminal end a run after the current update."""
 
 import signal
 import threading
@@ -14,19 +14,27 @@ class Interrupts:
         self.signal: int | None = None
 
     def _take(self, number: int, frame: FrameType | None) -> None:
-        if self.signal is not None:  # asked twice
+        if self.signal is None:
+            self.signal = number
+        elif number != signal.SIGHUP:  # a terminal that closes is not somebody who asks twice
             raise KeyboardInterrupt
-        self.signal = number
 
 
 @contextmanager
 def caught_interrupts() -> Iterator[Interrupts]:
-    """Note SIGINT and SIGTERM, to end a little later. A second one ends the run at once."""
+    """Note SIGINT, SIGTERM and SIGHUP, to end a little later.
+
+    A second SIGINT or SIGTERM ends the run at once. Where SIGHUP is ignored, as under nohup, it
+    stays so.
+    """
     interrupts = Interrupts()
     if threading.current_thread() is not threading.main_thread():
         yield interrupts  # signals reach the main thread alone
         return
-    old = {n: signal.signal(n, interrupts._take) for n in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    old = {number: signal.signal(number, interrupts._take) for number in numbers}
     try:
         yield interrupts
     finally:

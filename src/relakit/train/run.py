@@ -114,14 +114,18 @@ def _settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Reci
         raise FileExistsError(
             f"{folder} holds a run already; go on with it by --resume, or choose another --out"
         )
-    both = before.model_dump(mode="json"), recipe.model_dump(mode="json")
-    for key, old, new in _differences(*both):
-        if not key.startswith(MAY_CHANGE):
-            raise ValueError(
-                f"{folder} was trained with {key} = {old!r}, the recipe says {new!r}; a resumed "
-                "run keeps the settings it was started with"
-            )
+    for key, old, new in lasting_differences(before, recipe):
+        raise ValueError(
+            f"{folder} was trained with {key} = {old!r}, the recipe says {new!r}; a resumed "
+            "run keeps the settings it was started with"
+        )
     return recipe
+
+
+def lasting_differences(before: Recipe, recipe: Recipe) -> Iterator[tuple[str, Any, Any]]:
+    """Settings in which a resumed run may not differ, but does; both values of each."""
+    both = before.model_dump(mode="json"), recipe.model_dump(mode="json")
+    return (found for found in _differences(*both) if not found[0].startswith(MAY_CHANGE))
 
 
 def read_recipe(folder: Path) -> Recipe | None:
