@@ -20,9 +20,9 @@ class Benchmark:
     """In the folder of results"""
 
     def command(self, results: Path) -> list[str]:
-        """All attentions, without the other toolkits."""
-        target = str(results / self.result)
-        return [sys.executable, str(self.script), "--peers", "none", "--csv", target]
+        """All attentions in float32, without the other toolkits."""
+        what = ["--peers", "none", "--precision", "fp32"]
+        return [sys.executable, str(self.script), *what, "--csv", str(results / self.result)]
 
 
 BENCHMARKS: Final = (

@@ -111,7 +111,9 @@ _FIGURES: Final = {
     10: "pairs with the lowest and the highest null rates",
 }
 _SPEED_NOTE: Final = (
-    "relakit in float32 on a CPU, medians of ratios within rounds, with quartiles. From "
+    "relakit in float32 on one thread of a CPU, medians of ratios within rounds, with quartiles. "
+    "Softmax and ReLA-g decode in C++, sparsemax and 1.5-entmax, which have no kernels, with PyTorch. "
+    "From "
     "[benchmarks/](benchmarks/); [docs/benchmark.md](../docs/benchmark.md) has the commands."
 )
 

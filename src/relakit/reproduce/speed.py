@@ -10,9 +10,9 @@ from relakit.reproduce.claims import Claim, Finding, Verdict
 from relakit.reproduce.evidence import Evidence
 from relakit.reproduce.rows import OURS
 
-TRAINING: Final = Path("benchmarks") / "train.csv"
+TRAINING: Final = Path("benchmarks") / "table2-train.csv"
 """Of `benchmarks/training.py`, in the folder of results."""
-DECODING: Final = Path("benchmarks") / "decode.csv"
+DECODING: Final = Path("benchmarks") / "table2-decode.csv"
 """Of `benchmarks/decoding.py`."""
 
 
