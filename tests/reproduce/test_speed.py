@@ -20,7 +20,7 @@ def write(results: Path, name: str, *rows: str) -> None:
 def test_only_relakit_in_float32_counts(tmp_path: Path) -> None:
     write(
         tmp_path,
-        "train.csv",
+        "table2-train.csv",
         "training,relakit,rela-g,fp32,,1.05,1.03,1.13",
         "training,relakit,rela-g,bf16,,2,2,2",
         "training,joeynmt,softmax,fp32,,3,3,3",
@@ -28,7 +28,7 @@ def test_only_relakit_in_float32_counts(tmp_path: Path) -> None:
     )
     write(
         tmp_path,
-        "decode.csv",
+        "table2-decode.csv",
         "batch 1,relakit,rela-g,fp32,,0.98,0.9,1.1",
         "batch 64,relakit,rela-g,fp32,,7,7,7",
         "length,relakit,rela-g,fp32,12.5,1.5,1.4,1.6",
@@ -60,7 +60,7 @@ def test_without_benchmarks(tmp_path: Path) -> None:
 def test_verdict(sparsemax: str, expected: Verdict, tmp_path: Path) -> None:
     write(
         tmp_path,
-        "train.csv",
+        "table2-train.csv",
         "training,relakit,rela-g,fp32,,1.05,1.03,1.13",
         f"training,relakit,sparsemax,fp32,,{sparsemax}",
     )
