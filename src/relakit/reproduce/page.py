@@ -113,7 +113,8 @@ _FIGURES: Final = {
 _SPEED_NOTE: Final = (
     "relakit in float32 on one thread of a CPU, medians of ratios within rounds, with quartiles. "
     "Softmax and ReLA-g decode in C++; sparsemax and 1.5-entmax, which have no kernels, with "
-    "PyTorch. From [benchmarks/](benchmarks/); [docs/benchmark.md](../docs/benchmark.md) has the commands."
+    "PyTorch. From [benchmarks/](benchmarks/); [docs/benchmark.md](../docs/benchmark.md) explains "
+    "how it is measured."
 )
 
 
