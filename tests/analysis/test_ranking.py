@@ -1,6 +1,7 @@
 """Rankings of pairs against labels: what each area is of, and on which pairs a head is chosen."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,8 +91,10 @@ def test_directions(labels: list[str], half: np.ndarray) -> None:
         cross_entropy=1.0 + bad,
         mass=np.broadcast_to(2.0 - bad[:, None], (240, 2)),
     )
-    areas = rank_quality(scores, labels, choosing=half).overall
+    areas = rank_quality(scores, labels, choosing=half, given=1.0 - bad).overall
     found = (areas.null_rate, *areas.layer_null_rate, *areas.low_mass, areas.cross_entropy)
+    assert areas.given_score is not None
+    found += (areas.given_score,)
     assert {estimate.value for estimate in (*found, areas.best_head.auc)} == {1.0}
 
 
@@ -123,6 +126,7 @@ def test_planted_noise(make_model: ModelMaker, tokenizer: Tokenizer) -> None:
     ("labels", "options", "message"),
     [
         (["clean", "bad"] * 4, {}, "scores of 10 pairs, 8 labels and 10 choices"),
+        (["clean", "bad"] * 5, {"given": [1.0]}, r"for each of 10 pairs, got shape \(1,\)"),
         (["clean"] * 10, {}, "there are no bad pairs: every label is a good one"),
         (["clean", "bad"] * 5, {"bad": ["clean"]}, "must be good or bad, 'clean' is both"),
         (["bad"] * 10, {}, "one of the good pairs at least must be for choosing"),
@@ -135,8 +139,6 @@ def test_planted_noise(make_model: ModelMaker, tokenizer: Tokenizer) -> None:
         (["bad"] * 2 + ["clean"] * 8, {}, "labelled 'bad' at least .* got 2 and 0"),
     ],
 )
-def test_labels_that_do_not_fit(
-    labels: list[str], options: dict[str, list[str]], message: str
-) -> None:
+def test_labels_that_do_not_fit(labels: list[str], options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         rank_quality(random_scores(10, seed=1), labels, choosing=np.arange(10) < 5, **options)

@@ -4,11 +4,11 @@ import gzip
 from pathlib import Path
 
 import pytest
-from made_up_records import made_up_analysis, made_up_ranking, made_up_record
+from made_up_records import made_up_alignment, made_up_analysis, made_up_ranking, made_up_record
 from model_folders import write_model
 from small_reproduction import places_in
 
-from relakit.reproduce import analyses
+from relakit.reproduce import analyses, figures
 from relakit.reproduce.analyses import analyze_run, missing_analyses, wanted_analyses
 from relakit.reproduce.runs import Run
 from relakit.train.recipe import Recipe
@@ -46,16 +46,37 @@ def test_europarl_has_what_is_in_the_data(tmp_path: Path) -> None:
 
 
 def test_missing(tmp_path: Path) -> None:
+    here = places_in(tmp_path)
     record = made_up_record(scale="deep", corpus="europarl-en-de")
-    assert missing_analyses(record, tmp_path) == ["attention", "planted noise"]
+    assert missing_analyses(record, here) == ["attention", "planted noise"]
     record = record.model_copy(update={"attention": made_up_analysis()})
-    assert missing_analyses(record, tmp_path) == ["planted noise"]
+    assert missing_analyses(record, here) == ["planted noise"]
     record = record.model_copy(update={"rankings": {"planted noise": made_up_ranking(0.6)}})
-    assert missing_analyses(record, tmp_path) == []
+    assert missing_analyses(record, here) == []
 
 
 def test_nothing_is_missing_of_a_failed_run(tmp_path: Path) -> None:
-    assert missing_analyses(made_up_record(bleu=None), tmp_path) == []
+    assert missing_analyses(made_up_record(bleu=None), places_in(tmp_path)) == []
+
+
+@pytest.mark.parametrize("why_not", [None, "matplotlib is missing"])
+def test_figures_of_examples_are_drawn_once_they_can_be(
+    why_not: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "why_no_figures", lambda: why_not)
+    here = places_in(tmp_path)
+    record = made_up_record(
+        scale="deep",
+        corpus="generated",
+        attention=made_up_analysis(),
+        rankings={"planted noise": made_up_ranking(0.6)},
+        alignments={"generated": made_up_alignment(0.5)},
+    )
+    assert missing_analyses(record, here) == ([] if why_not else ["attention"])
+    drawn = here.results / "figures" / "deep-generated-figure9.svg"
+    drawn.parent.mkdir(parents=True)
+    drawn.touch()
+    assert missing_analyses(record, here) == []
 
 
 def test_gold_links_and_labels_by_people(tmp_path: Path) -> None:
@@ -90,6 +111,8 @@ def test_gold_links_and_labels_by_people(tmp_path: Path) -> None:
     assert set(study.estimates) == {"ignored", "competes"}
     people = after.rankings["ParaCrawl labels"]
     assert set(people.by_label) == {"A", "L"}, "machine translations are neither good nor bad"
+    assert people.overall.given_score is not None
+    assert people.overall.given_score.value == 0.5, "all pairs have the same score"
     # Every other pair is for choosing heads.
     assert (people.overall.good, people.overall.bad, people.chosen_on) == (4, 8, 12)
-    assert missing_analyses(after, places.data) == []
+    assert missing_analyses(after, places) == []

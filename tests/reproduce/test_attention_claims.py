@@ -143,13 +143,17 @@ ALIGNS = [
 def test_single_models_align_better_by_sentences(
     claim: str, ours: float, half: float, expected: Verdict
 ) -> None:
-    finding = only_finding(
-        claim,
+    evidence = evidence_of(
         made_up_record("rela-g", alignments={"RWTH": made_up_alignment(ours, half)}),
         made_up_record("softmax", alignments={"RWTH": made_up_alignment(0.6, half)}),
+        made_up_record("entmax15", alignments={"RWTH": made_up_alignment(0.62, half)}),
     )
-    assert finding.verdict == expected
-    assert finding.setting == "Multi30k en-de, tiny, RWTH links"
+    findings = claim_about(claim).find(evidence)
+    assert [(finding.setting, finding.verdict) for finding in findings] == [
+        (f"Multi30k en-de, tiny, RWTH links, end of sentence {end}", expected)
+        for end in ("ignored", "competes")
+    ]
+    assert all("(entmax15 62.0)" in finding.measured for finding in findings)
 
 
 def test_several_models_align_better_by_seeds() -> None:
@@ -161,9 +165,10 @@ def test_several_models_align_better_by_seeds() -> None:
 
     softmax = aligned("softmax", 0.6, 0.61, 0.62)
     for rates, expected in (((0.5, 0.51, 0.52), "holds"), ((0.4, 0.5, 0.75), "not decidable")):
-        found = only_finding(ALIGNS[0], *aligned("rela-g", *rates), *softmax)
-        assert found.verdict == expected
-    assert found.measured.startswith("55.0 ± 18.0 against 61.0 ± 1.0: -6.0 (")
+        evidence = evidence_of(*aligned("rela-g", *rates), *softmax)
+        found = claim_about(ALIGNS[0]).find(evidence)
+        assert [finding.verdict for finding in found] == [expected, expected]
+    assert found[0].measured.startswith("55.0 ± 18.0 against 61.0 ± 1.0: -6.0 (")
 
 
 def test_each_gold_set_has_its_finding() -> None:
@@ -173,7 +178,7 @@ def test_each_gold_set_has_its_finding() -> None:
         made_up_record("softmax", alignments={name: made_up_alignment(0.6) for name in golds}),
     ]
     findings = claim_about(ALIGNS[0]).find(evidence_of(*records))
-    assert [finding.verdict for finding in findings] == ["does not hold", "holds"]
+    assert [finding.verdict for finding in findings] == ["does not hold"] * 2 + ["holds"] * 2
 
 
 def test_heads_that_specialise() -> None:

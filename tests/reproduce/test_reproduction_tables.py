@@ -1,5 +1,6 @@
 """Tables in Markdown, from made-up records."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from made_up_records import (
@@ -10,6 +11,7 @@ from made_up_records import (
     made_up_record,
 )
 
+from relakit.analysis.estimate import Estimate
 from relakit.reproduce import paper, tables
 from relakit.reproduce.markdown import table
 from relakit.reproduce.rows import ROWS
@@ -90,8 +92,21 @@ def test_areas() -> None:
     )
     (text,) = tables.areas_table(evidence, "planted noise")
     assert text.startswith("**Multi30k en-de, tiny, rela-g** (n=2)")
-    assert row_of(text, "all")[1:] == ["0.65", "0.65 0.65 0.65", "0.65", "0.95"]
+    assert row_of(text, "all")[1:] == [
+        "0.65 (0.55 to 0.75)", "0.65 0.65 0.65", "0.65 (0.55 to 0.75)", "0.95 (0.94 to 0.96)",
+    ]  # fmt: skip
     assert tables.areas_table(evidence, "ParaCrawl labels") == []
+
+
+def test_areas_beside_those_of_the_score_that_pairs_came_with() -> None:
+    ranking = made_up_ranking(0.6)
+    given = Estimate(value=0.81, low=0.8, high=0.82)
+    with_score = replace(ranking, overall=replace(ranking.overall, given_score=given))
+    (text,) = tables.areas_table(
+        evidence_of(made_up_record(rankings={"ParaCrawl labels": with_score})), "ParaCrawl labels"
+    )
+    assert row_of(text, "bad pairs")[-1] == "the corpus's own score"
+    assert row_of(text, "all")[-1] == "0.81 (0.80 to 0.82)"
 
 
 def test_stability() -> None:

@@ -47,6 +47,8 @@ class RankingAreas:
     """By the attention mass of each layer, where low is bad; None if it is always 1"""
     cross_entropy: Estimate
     """By the cross-entropy per target token"""
+    given_score: Estimate | None = None
+    """By another tool's score, where low is bad; None if there is none"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,7 @@ def rank_quality(
     choosing: npt.ArrayLike,
     good: Collection[str] = (CLEAN,),
     bad: Collection[str] | None = None,
+    given: npt.ArrayLike | None = None,
     confidence: float = CONFIDENCE,
 ) -> QualityRanking:
     """Rank pairs by what a model says about them, and compare with their labels.
@@ -82,6 +85,7 @@ def rank_quality(
         good: labels of good pairs.
         bad: labels of bad pairs; pairs with still other labels are left out. None: all labels that
             are not good.
+        given: another tool's score of each pair, to compare with.
         confidence: level of the intervals.
 
     Raises:
@@ -92,6 +96,12 @@ def rank_quality(
         raise ValueError(
             f"there must be a label and a choice for each pair, got scores of {len(scores):,} "
             f"pairs, {len(labels):,} labels and {len(is_choosing):,} choices"
+        )
+    given_scores = None if given is None else np.asarray(given, dtype=np.float64)
+    if given_scores is not None and given_scores.shape != is_choosing.shape:
+        raise ValueError(
+            f"there must be a given score for each of {len(labels):,} pairs, got shape "
+            f"{given_scores.shape}"
         )
     bad_labels = sorted(set(labels) - set(good) if bad is None else bad)
     both = sorted(set(good) & set(bad_labels))
@@ -104,7 +114,7 @@ def rank_quality(
     any_bad = np.logical_or.reduce(list(is_bad.values()))
 
     def areas(bad_ones: _Mask) -> RankingAreas:
-        return _areas(scores, is_good, bad_ones, is_choosing, confidence)
+        return _areas(scores, given_scores, is_good, bad_ones, is_choosing, confidence)
 
     return QualityRanking(
         good_labels=tuple(sorted(good)),
@@ -129,7 +139,12 @@ def _check_counts(groups: dict[str, _Mask], is_choosing: _Mask) -> None:
 
 
 def _areas(
-    scores: PairScores, good: _Mask, bad: _Mask, is_choosing: _Mask, confidence: float
+    scores: PairScores,
+    given: npt.NDArray[np.float64] | None,
+    good: _Mask,
+    bad: _Mask,
+    is_choosing: _Mask,
+    confidence: float,
 ) -> RankingAreas:
     ranked = (good | bad) & ~is_choosing
     chosen_on = (good | bad) & is_choosing
@@ -159,4 +174,5 @@ def _areas(
         ),
         low_mass=None if scores.mass is None else estimates(-scores.mass),
         cross_entropy=estimate(scores.cross_entropy),
+        given_score=None if given is None else estimate(-given),
     )

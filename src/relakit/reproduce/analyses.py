@@ -24,8 +24,7 @@ from relakit.data.labelled_pairs import LabelledPair, read_labelled_pairs
 from relakit.data.noise_draw import CLEAN
 from relakit.data.planted_noise import plant_text_noise
 from relakit.decode.translator import Translator
-from relakit.report.figure_files import why_no_figures
-from relakit.reproduce.figures import shows_examples, write_examples
+from relakit.reproduce.figures import lacks_examples, write_examples
 from relakit.reproduce.gold_sets import RWTH, rwth_pairs, silver_pairs, why_no_silver
 from relakit.reproduce.places import Places
 from relakit.reproduce.records import AlignmentStudy, RunRecord
@@ -56,15 +55,18 @@ def wanted_analyses(run: Run, data: Path) -> list[str]:
     return wanted
 
 
-def missing_analyses(record: RunRecord, data: Path) -> list[str]:
+def missing_analyses(record: RunRecord, places: Places) -> list[str]:
     """What of it is not there yet."""
     if record.training.verdict != "finished":
         return []
     there = {*record.alignments, *record.rankings}
     # Files from before outputs were measured are completed.
-    if record.attention is not None and record.attention.kind("cross").output_rms is not None:
+    has_outputs = (
+        record.attention is not None and record.attention.kind("cross").output_rms is not None
+    )
+    if has_outputs and not lacks_examples(record.run, places.results):
         there.add("attention")
-    return [name for name in wanted_analyses(record.run, data) if name not in there]
+    return [name for name in wanted_analyses(record.run, places.data) if name not in there]
 
 
 def analyze_run(
@@ -77,7 +79,7 @@ def analyze_run(
     """
     analyst = _Analyst(record.run, recipe, folder, places)
     problems = []
-    for name in missing_analyses(record, places.data):
+    for name in missing_analyses(record, places):
         try:
             record = analyst.analyze(record, name)
         except (OSError, RuntimeError, ValueError) as error:
@@ -114,7 +116,7 @@ class _Analyst:
     def _attention(self) -> ModelAnalysis:
         run = self._run
         pairs = split_pairs(self._recipe, "test")
-        has_figures = shows_examples(run) and why_no_figures() is None
+        has_figures = lacks_examples(run, self._places.results)
         analysis, views = analyze_model(
             self._translator.model,
             self._translator.tokenizer,
@@ -169,4 +171,7 @@ class _Analyst:
         model, tokenizer = self._translator.model, self._translator.tokenizer
         scores = score_pairs(model, tokenizer, [pair.texts for pair in pairs])
         labels = [pair.label for pair in pairs]
-        return rank_quality(scores, labels, choosing=choosing, good=good, bad=bad)
+        given = [pair.score for pair in pairs if pair.score is not None]
+        return rank_quality(
+            scores, labels, choosing=choosing, good=good, bad=bad, given=given or None
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from relakit.analysis.links import READINGS, Reading
+from relakit.analysis.links import END_WEIGHTS, READINGS, EndWeight, Reading
 from relakit.analysis.null_by_class import BEGIN_CLASS
 from relakit.analysis.results import KINDS, Kind, ModelAnalysis
 from relakit.reproduce.claims import (
@@ -169,14 +169,14 @@ def _lowest_diversity(evidence: Evidence, setting: Setting, kind: Kind) -> Seeds
     return min((seeds for seeds in found if seeds is not None), key=lambda s: s.mean, default=None)
 
 
-def alignment_measure(gold: str, reading: Reading, number: str, end: str = "ignored") -> Measure:
+def alignment_measure(gold: str, reading: Reading, number: str, end: EndWeight) -> Measure:
     """AoL, AoH or the best head's error rate on a gold set."""
 
     def measure(record: RunRecord) -> float | None:
         study = record.alignments.get(gold)
         if study is None:
             return None
-        estimates = getattr(study.estimates[end], reading)  # type: ignore[index]
+        estimates = getattr(study.estimates[end], reading)
         value: float = getattr(estimates, number).value
         return value
 
@@ -191,7 +191,8 @@ def _aligns_better(reading: Reading, number: str) -> Find:
             finding
             for setting in evidence.settings()
             for gold in _gold_sets(evidence, setting)
-            if (finding := _alignment_finding(evidence, setting, gold, reading, number)) is not None
+            for end in END_WEIGHTS
+            if (finding := _alignment_finding(evidence, setting, gold, end, reading, number))
         ]
 
     return find
@@ -202,30 +203,31 @@ def _gold_sets(evidence: Evidence, setting: Setting) -> list[str]:
 
 
 def _alignment_finding(
-    evidence: Evidence, setting: Setting, gold: str, reading: Reading, number: str
+    evidence: Evidence, setting: Setting, gold: str, end: EndWeight, reading: Reading, number: str
 ) -> Finding | None:
-    measure = alignment_measure(gold, reading, number)
+    measure = alignment_measure(gold, reading, number, end)
     ours = evidence.seeds(setting, OURS, measure)
-    others = evidence.seeds(setting, BASELINE, measure)
-    if ours is None or others is None:
+    softmax = evidence.seeds(setting, BASELINE, measure)
+    if ours is None or softmax is None:
         return None
-    gap = difference(ours.values, others.values)
-    if ours.n == others.n == 1:
-        gap = _over_sentences(evidence, setting, gold, reading, number)
-    texts = [ours.times(100).text(), others.times(100).text(), gap.times(100).text()]
+    gap = difference(ours.values, softmax.values)
+    if ours.n == softmax.n == 1:
+        gap = _over_sentences(evidence, setting, gold, end, reading, number)
+    texts = [ours.times(100).text(), softmax.times(100).text(), gap.times(100).text()]
     measured = f"{texts[0]} against {texts[1]}: {texts[2]} points of AER"
-    return Finding(f"{setting.label}, {gold} links", measured, ours.n, lower(gap))
+    others = {row: evidence.seeds(setting, row, measure) for row in ("sparsemax", "entmax15")}
+    known = [f"{row} {seeds.times(100).text()}" for row, seeds in others.items() if seeds]
+    measured += f" ({', '.join(known)})" if known else ""
+    where = f"{setting.label}, {gold} links, end of sentence {end}"
+    return Finding(where, measured, ours.n, lower(gap))
 
 
 def _over_sentences(
-    evidence: Evidence, setting: Setting, gold: str, reading: Reading, number: str
+    evidence: Evidence, setting: Setting, gold: str, end: EndWeight, reading: Reading, number: str
 ) -> Difference:
     """Of single runs: by their intervals over sentences, as if the two were independent."""
     first, second = (
-        getattr(
-            getattr(run.alignments[gold].estimates["ignored"], reading),
-            number,
-        )
+        getattr(getattr(run.alignments[gold].estimates[end], reading), number)
         for row in (OURS, BASELINE)
         for run in evidence.runs(setting, row)
         if gold in run.alignments

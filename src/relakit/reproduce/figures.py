@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from relakit.analysis.results import ModelAnalysis, SentenceView
-from relakit.report.figure_files import save_figure
+from relakit.report.figure_files import save_figure, why_no_figures
 from relakit.report.figures import FIGURES_OF_ALL_MODELS, FIGURES_OF_ONE_MODEL, ModelsFigure
 from relakit.reproduce.corpora import DEMO
 from relakit.reproduce.evidence import Evidence, Setting
@@ -36,6 +36,14 @@ def shows_examples(run: Run) -> bool:
     """Whether figures 7 to 10 show sentences of a run: those of our own generated text only."""
     is_ours = run.about_corpus.folder is None and run.corpus != DEMO
     return is_ours and run.row == OURS and run.seed == 1
+
+
+def lacks_examples(run: Run, results: Path) -> bool:
+    """Whether figures 7 to 10 of a run can be drawn here and are not there yet."""
+    setting = Setting(run.scale, run.corpus)
+    # Not all: one that needs heads or clauses of some kind may have none to show.
+    has_some = any((results / _example_path(setting, n)).is_file() for n in FIGURES_OF_ONE_MODEL)
+    return shows_examples(run) and not has_some and why_no_figures() is None
 
 
 def write_examples(

@@ -85,7 +85,7 @@ def make_run(run: Run, places: Places, console: Console | None = None) -> RunRec
                 return None
             # Before it is analyzed: hours of training must not depend on that.
             record.write(places.results)
-        if missing_analyses(record, places.data):
+        if missing_analyses(record, places):
             for more in analyze_run(record, recipe, folder, places):
                 more.write(places.results)
                 record = more

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from relakit.analysis.links import EndWeight
 from relakit.analysis.results import KINDS
 from relakit.report.figure_files import why_no_figures
 from relakit.report.figures import FIGURES_OF_ALL_MODELS
@@ -157,7 +158,7 @@ def _claim_row(claim: Claim, finding: Finding, *, is_first: bool) -> list[str]:
 
 
 def _alignment_part(evidence: Evidence) -> str:
-    notes = {
+    notes: dict[EndWeight, str] = {
         "ignored": "Weight on the source's end of sentence is ignored:",
         "competes": "Weight on the source's end of sentence competes, and where it wins a word has "
         "no link:",

@@ -116,7 +116,7 @@ def _with_place(content: dict[str, object], recipe: Recipe) -> dict[str, object]
 def _analysis_step(
     run: Run, record: RunRecord, recipe: Recipe, folder: Path, places: Places
 ) -> Step:
-    wanted = missing_analyses(record, places.data)
+    wanted = missing_analyses(record, places)
     if not wanted:
         return Step(run=run, state="done")
     if not (folder / MODEL).is_dir():

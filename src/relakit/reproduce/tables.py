@@ -5,8 +5,10 @@ from typing import Final
 
 import torch
 
+from relakit.analysis.estimate import Estimate
 from relakit.analysis.flops import rela_g_flops, softmax_flops
-from relakit.analysis.links import READINGS
+from relakit.analysis.links import READINGS, EndWeight, Reading
+from relakit.analysis.ranking import QualityRanking
 from relakit.analysis.results import KINDS, KindResult
 from relakit.model import Transformer
 from relakit.reproduce import paper
@@ -125,7 +127,7 @@ def table_4() -> str:
     return table(["T (8 heads, d = 512)", "softmax, 3HT² - HT", "ReLA-g, HT² + 10Td + T"], rows)
 
 
-def table_5(evidence: Evidence, end: str) -> list[str]:
+def table_5(evidence: Evidence, end: EndWeight) -> list[str]:
     """Alignment error rates in percent, for each gold set of each setting."""
     columns = [(reading, number) for reading in READINGS for number in ("aol", "aoh")]
     names = {"aol": "AoL", "aoh": "AoH"}
@@ -150,8 +152,8 @@ def _alignment_cells(
     setting: Setting,
     row: str,
     gold: str,
-    columns: Iterable[tuple[str, str]],
-    end: str,
+    columns: Iterable[tuple[Reading, str]],
+    end: EndWeight,
 ) -> list[str]:
     """Empty if there are none. One run has its interval over sentences, several their deviation."""
     runs = [run for run in evidence.runs(setting, row) if gold in run.alignments]
@@ -159,11 +161,11 @@ def _alignment_cells(
         return []
     cells = []
     for reading, number in columns:
-        seeds = evidence.seeds(setting, row, alignment_measure(gold, reading, number, end))  # type: ignore[arg-type]
+        seeds = evidence.seeds(setting, row, alignment_measure(gold, reading, number, end))
         assert seeds is not None
         text = seeds.times(100).text()
         if len(runs) == 1:
-            estimates = getattr(runs[0].alignments[gold].estimates[end], reading)  # type: ignore[index]
+            estimates = getattr(runs[0].alignments[gold].estimates[end], reading)
             estimate = getattr(estimates, number)
             text += f" ({100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
         cells.append(text)
@@ -200,7 +202,6 @@ def _diversity(evidence: Evidence, setting: Setting, row: str, temperature: str)
 
 def areas_table(evidence: Evidence, labels: str) -> list[str]:
     """Areas under the ROC curve, by kind of bad pair."""
-    headings = ["bad pairs", "null rate", "by layer", "best head", "cross-entropy"]
     tables = []
     for setting in evidence.settings():
         for row in (OURS, BASELINE):
@@ -209,25 +210,38 @@ def areas_table(evidence: Evidence, labels: str) -> list[str]:
                 for run in evidence.runs(setting, row)
                 if labels in run.rankings
             ]
-            if not rankings:
-                continue
-            names = ["all", *rankings[0].by_label]
-            rows = []
-            for name in names:
-                areas = [r.overall if name == "all" else r.by_label[name] for r in rankings]
-                layers = zip(*(area.layer_null_rate for area in areas), strict=True)
-                rows.append(
-                    [
-                        name,
-                        _mean_text([area.null_rate.value for area in areas]),
-                        " ".join(_mean_text([one.value for one in layer]) for layer in layers),
-                        _mean_text([area.best_head.auc.value for area in areas]),
-                        _mean_text([area.cross_entropy.value for area in areas]),
-                    ]
-                )
-            title = f"**{setting.label}, {row}** (n={len(rankings)})"
-            tables.append(f"{title}\n\n{table(headings, rows)}")
+            if rankings:
+                title = f"**{setting.label}, {row}** (n={len(rankings)})"
+                tables.append(f"{title}\n\n{_areas_of(rankings)}")
     return tables
+
+
+def _areas_of(rankings: Sequence[QualityRanking]) -> str:
+    headings = ["bad pairs", "null rate", "by layer", "best head", "cross-entropy"]
+    has_given = rankings[0].overall.given_score is not None
+    headings += ["the corpus's own score"] if has_given else []
+    rows = []
+    for name in ("all", *rankings[0].by_label):
+        areas = [r.overall if name == "all" else r.by_label[name] for r in rankings]
+        layers = zip(*(area.layer_null_rate for area in areas), strict=True)
+        given = [area.given_score for area in areas if area.given_score is not None]
+        rows.append(
+            [
+                name,
+                _area_text([area.null_rate for area in areas]),
+                " ".join(_mean_text([one.value for one in layer]) for layer in layers),
+                _area_text([area.best_head.auc for area in areas]),
+                _area_text([area.cross_entropy for area in areas]),
+                *([_area_text(given) if given else NONE] if has_given else []),
+            ]
+        )
+    return table(headings, rows)
+
+
+def _area_text(estimates: Sequence[Estimate]) -> str:
+    """The mean over seeds, and from the lowest limit of all seeds to the highest."""
+    low, high = min(one.low for one in estimates), max(one.high for one in estimates)
+    return f"{_mean_text([one.value for one in estimates])} ({low:.2f} to {high:.2f})"
 
 
 def _mean_text(values: Sequence[float]) -> str:
