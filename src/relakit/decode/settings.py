@@ -107,7 +107,8 @@ class SearchSettings:
             value = getattr(self, name)
             if value != getattr(SearchSettings, name):
                 raise ValueError(
-                    f"{name} is {value}, but only draws depend on it: add sample, or leave it out"
+                    f"{name} is {value}, but only draws depend on it: add --sample (in Python "
+                    "sample=True), or leave it out"
                 )
 
     @property
