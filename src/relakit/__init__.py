@@ -6,11 +6,11 @@ from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from relakit.decode.settings import DEVICE, PRECISION, Precision
+from relakit.decode.settings import DEVICE, PRECISION, Precision, SearchSettings
 
 if TYPE_CHECKING:
     from relakit import analysis
-    from relakit.decode.translator import Translator
+    from relakit.decode.translator import Hypothesis, Translator
     from relakit.nn.capture import AttentionRecord, capture
     from relakit.nn.convert import convert_attention
     from relakit.nn.multihead import MultiheadAttention
@@ -28,10 +28,13 @@ __all__ = [
     "AttentionSpec",
     "GatedLayerNorm",
     "GatedRMSNorm",
+    "Hypothesis",
     "LayerNorm",
     "MultiheadAttention",
     "RMSNorm",
     "RowStatistics",
+    "SearchSettings",
+    "Translator",
     "__version__",
     "analysis",
     "attention",
@@ -49,10 +52,12 @@ _HOMES: Final = MappingProxyType(
         "AttentionSpec": "nn.variants",
         "GatedLayerNorm": "nn.norms",
         "GatedRMSNorm": "nn.norms",
+        "Hypothesis": "decode.translator",
         "LayerNorm": "nn.norms",
         "MultiheadAttention": "nn.multihead",
         "RMSNorm": "nn.norms",
         "RowStatistics": "ops.call",
+        "Translator": "decode.translator",
         "attention": "ops.attention",
         "attention_details": "ops.attention",
         "capture": "nn.capture",
@@ -63,19 +68,20 @@ _HOMES: Final = MappingProxyType(
 
 
 def load(
-    folder: str | PathLike[str], *, device: str = DEVICE, precision: Precision = PRECISION
+    *folders: str | PathLike[str], device: str = DEVICE, precision: Precision = PRECISION
 ) -> "Translator":
     """Read a model directory: ``relakit.load(folder).translate(["A sentence."])``.
 
     Args:
-        folder: holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+        *folders: each holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``. Several
+            make an ensemble: the probability of a token is the mean of theirs.
         device: where to compute.
         precision: ``"fp32"``, ``"bf16"``, ``"int8"`` (weights of one byte, on a CPU) or ``"auto"``
             (bf16 where the device computes with it, else fp32).
     """
     from relakit.decode.translator import Translator
 
-    return Translator.load(folder, device=device, precision=precision)
+    return Translator.load(*folders, device=device, precision=precision)
 
 
 def __getattr__(name: str) -> object:

@@ -74,13 +74,102 @@ def test_comparison_with_a_baseline(
     assert evaluate(monkeypatch, *files, "--json", "--samples", 50) == 0
     content = json.loads(capsys.readouterr().out)
     assert [score["name"] for score in content["scores"]] == ["BLEU", "chrF", "tokenised BLEU"]
-    bleu, chrf = content["comparison"]
+    bleu, chrf, tokenised = content["comparison"]
+    assert tokenised["metric"] == "tokenised BLEU"
     assert bleu["difference"] > 0
     assert 0 < chrf["p_value"] <= 1
     assert evaluate(monkeypatch, *files, "--samples", 50) == 0
     printed = capsys.readouterr().out
     assert f"+{bleu['difference']:.2f}" in printed
     assert bleu["signature"] in printed
+
+
+def test_metrics_by_name(
+    tmp_path: Path,
+    reference: Path,
+    output: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    baseline = written(tmp_path / "baseline.txt", ["A dog.", "The old man sees.", "It rains now."])
+    files = ("--hypothesis", output, "--reference", reference, "--baseline", baseline)
+    options = ("--metric", "ter", "--metric", "chrF++", "--samples", 20)
+    assert evaluate(monkeypatch, *files, *options, "--json") == 0
+    content = json.loads(capsys.readouterr().out)
+    assert [score["name"] for score in content["scores"]] == ["TER", "chrF++"]
+    assert [both["metric"] for both in content["comparison"]] == ["TER", "chrF++"]
+    assert content["comparison"][0]["difference"] < 0, "of TER less is better"
+    assert evaluate(monkeypatch, *files, *options) == 0
+    printed = capsys.readouterr().out
+    assert "Of TER less is better" in printed
+    assert corpus_score("TER", OUTPUTS, REFERENCES).signature in printed
+
+
+def test_several_references(
+    tmp_path: Path,
+    reference: Path,
+    output: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    others = ["A small dog walks across the bridge.", "The old man looks at a house.", "Rain!"]
+    second = written(tmp_path / "second.txt", others)
+    files = ("--hypothesis", output, "--reference", reference, "--reference", second)
+    assert evaluate(monkeypatch, *files, "--json") == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["references"] == [str(reference), str(second)]
+    assert content["scores"][0]["score"] == corpus_score("BLEU", OUTPUTS, REFERENCES, others).score
+    assert content["scores"][0]["signature"].startswith("nrefs:2|")
+
+
+def test_tokenizers(
+    tmp_path: Path,
+    reference: Path,
+    output: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = ("--hypothesis", output, "--reference", reference, "--metric", "BLEU", "--json")
+    for options, expected in [
+        ((), "13a"),
+        (("--tokenize", "char"), "char"),
+        (("--target-lang", "zh"), "zh"),
+        (("--target-lang", "zh", "--tokenize", "none"), "none"),
+    ]:
+        assert evaluate(monkeypatch, *files, *options) == 0
+        [score] = json.loads(capsys.readouterr().out)["scores"]
+        assert f"|tok:{expected}|" in score["signature"]
+
+
+def test_the_language_of_the_model_decides(
+    tmp_path: Path,
+    reference: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source, model = written(tmp_path / "source.txt", SOURCES), write_model(tmp_path / "model")
+    config = json.loads((model / "config.json").read_text())
+    config["languages"]["target"] = "zh"
+    (model / "config.json").write_text(json.dumps(config))
+    files = (model, "--source", source, "--reference", reference, "--max-length", 3, "--json")
+    assert evaluate(monkeypatch, *files) == 0
+    assert "|tok:zh|" in json.loads(capsys.readouterr().out)["scores"][0]["signature"]
+
+
+def test_an_ensemble(
+    tmp_path: Path,
+    reference: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source, kept = written(tmp_path / "source.txt", SOURCES), tmp_path / "kept.txt"
+    one, two = write_model(tmp_path / "one"), write_model(tmp_path / "two", seed=1)
+    files = ("--model", one, "--model", two, "--source", source, "--reference", reference)
+    options = ("--output", kept, "--max-length", 5, "--min-length", 5, "--json")
+    assert evaluate(monkeypatch, *files, *options) == 0
+    assert json.loads(capsys.readouterr().out)["system"] == f"{one} + {two}"
+    expected = relakit.load(one, two).translate(SOURCES, max_length=5, min_length=5)
+    assert kept.read_text(encoding="utf-8").splitlines() == expected
 
 
 def test_a_model_and_another(
@@ -129,6 +218,18 @@ def test_errors(
             f"{short} has 2 lines, {reference} 3: they must have the same number",
         ),
         (("--hypothesis", empty, "--reference", reference), f"{empty} is empty"),
+        (
+            ("--hypothesis", output, "--reference", reference, "--reference", short),
+            f"{short} has 2 lines, {reference} 3: they must have the same number",
+        ),
+        (
+            ("--hypothesis", output, "--reference", reference, "--metric", "comet"),
+            "unknown metric 'comet'; choose among BLEU, chrF, chrF++, TER, tokenised BLEU",
+        ),
+        (
+            ("--hypothesis", output, "--reference", reference, "--tokenize", "mecab"),
+            "unknown tokenizer 'mecab' for BLEU; choose one of 13a, intl, zh",
+        ),
         (
             (tmp_path, "--source", output, "--reference", reference),
             f"{tmp_path} is no model directory",

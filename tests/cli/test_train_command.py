@@ -51,6 +51,28 @@ def run(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output + result.stderr
 
 
+def test_the_other_direction(recipe: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    status, text = run(recipe, "--out", str(out), "--reverse", "--set", "validation.bleu=false")
+    assert status == 0, text
+    about = json.loads((out / "model" / "config.json").read_text())
+    assert about["languages"] == {"source": "de", "target": "en"}
+    corpus = json.loads((out / "corpus" / "corpus.json").read_text())
+    assert corpus["settings"]["source_language"] == "en"
+    other = tmp_path / "other"  # a corpus that is there already serves both directions
+    prepared = ["--set", f"data.prepared={out / 'corpus'}", "--set", "validation.bleu=false"]
+    status, text = run(recipe, "--out", str(other), *prepared)
+    assert status == 0, text
+    about = json.loads((other / "model" / "config.json").read_text())
+    assert about["languages"] == {"source": "en", "target": "de"}
+    status, text = run(recipe, "--out", str(other), "--resume", "--reverse", *prepared)
+    assert status == 1
+    assert "data.reverse = False, the recipe says True" in text
+    status, text = run("--resume", "--out", str(out), "--reverse")
+    assert status == 2
+    assert "--reverse changes a recipe" in text
+
+
 def test_from_recipe_to_model(recipe: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
     status, text = run(recipe, "--out", str(out), "--set", "training.updates=5")

@@ -94,6 +94,90 @@ def test_scores(run: Run, folder: Path) -> None:
     assert second == "0.0000\t"
 
 
+def lines_of(result: Result) -> list[str]:
+    assert (result.status, result.err) == (0, b"")
+    return result.out.decode().split("\n")[:-1]
+
+
+def test_samples(run: Run, folder: Path) -> None:
+    options = ("--sample", "--temperature", 0.8, "--top-k", 20, "--top-p", 0.9, "--max-length", 6)
+    text = "\n".join(LINES).encode()
+    first = lines_of(run(folder, *options, text=text))
+    assert first == lines_of(run(folder, *options, "--batch-tokens", 1, text=text))
+    assert first == lines_of(run(folder, *options, "--interactive", text=text))
+    assert first != lines_of(run(folder, *options, "--seed", 2, text=text))
+    assert first == relakit.load(folder).translate(
+        LINES, sample=True, temperature=0.8, top_k=20, top_p=0.9, max_length=6
+    )
+    several = lines_of(run(folder, *options, "--n-best", 7, text=b"A dog\n"))
+    assert [line.split(" ||| ")[0] for line in several] == ["0"] * 7
+
+
+def test_all_settings_of_the_search(run: Run, folder: Path) -> None:
+    options = ("--length-factor", 0.5, "--length-margin", 2, "--min-length", 3, "--wide-ends")
+    found = lines_of(run(folder, *options, "--beam", 2, text="\n".join(LINES).encode()))
+    assert found == relakit.load(folder).translate(
+        LINES, beam=2, length_factor=0.5, length_margin=2, min_length=3, wide_ends=True
+    )
+    assert found != relakit.load(folder).translate(LINES, beam=2)
+
+
+PREFIXES = ["Ein klei", "", "die alte ", "\u00fcber"]
+
+
+def test_prefixes_from_a_file_or_a_column(run: Run, folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "prefixes.txt"
+    path.write_text("".join(f"{prefix}\n" for prefix in PREFIXES), encoding="utf-8")
+    text = "\n".join(LINES).encode()
+    found = lines_of(run(folder, "--prefix-file", path, "--max-length", 9, text=text))
+    assert found == relakit.load(folder).translate(LINES, prefixes=PREFIXES, max_length=9)
+    assert found[0].startswith("Ein klei")
+    assert found[2].startswith("die alte")
+    columns = [f"{line}\t{prefix}" for line, prefix in zip(LINES, PREFIXES, strict=True)]
+    columns[1] = LINES[1]  # without a tab there is no prefix
+    for more in ((), ("--interactive",)):
+        options = ("--prefix-column", "--max-length", 9, *more)
+        assert found == lines_of(run(folder, *options, text="\n".join(columns).encode()))
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "lines", "message"),
+    [
+        (b"x\n", b"a\nb\n", "prefixes.txt has 1 lines, the input has more"),
+        (b"x\ny\nz\n", b"a\n", "prefixes.txt has 3 lines, the input has 1"),
+        (b"x\n\xff\n", b"a\nb\n", "prefixes.txt, line 2: not UTF-8"),
+    ],
+)
+def test_prefixes_that_do_not_fit(
+    run: Run, folder: Path, tmp_path: Path, prefixes: bytes, lines: bytes, message: str
+) -> None:
+    path, output = tmp_path / "prefixes.txt", tmp_path / "out.txt"
+    path.write_bytes(prefixes)
+    options = ("--prefix-file", path, "--output", output, "--max-length", 4)
+    result = run(folder, *options, text=lines)
+    assert result.status == 1
+    assert message in result.err.decode()
+    assert not output.exists()
+
+
+def test_an_ensemble(run: Run, folder: Path, tmp_path: Path) -> None:
+    other = write_model(tmp_path / "other", seed=1)
+    text = "\n".join(LINES).encode()
+    found = lines_of(run(folder, "--model", other, "--max-length", 6, text=text))
+    assert found == relakit.load(folder, other).translate(LINES, max_length=6)
+    named = lines_of(run("--model", folder, "--model", other, "--max-length", 6, text=text))
+    assert named == found
+    assert found != lines_of(run(folder, "--max-length", 6, text=text))
+
+
+def test_without_a_model(run: Run) -> None:
+    result = run()
+    assert (result.status, result.err) == (
+        1,
+        b"relakit: error: name a model directory: relakit translate MODEL\n",
+    )
+
+
 def test_weights_of_one_byte(run: Run, folder: Path) -> None:
     if reasons := why_not_native(relakit.load(folder).model):
         pytest.skip("; ".join(reasons))
@@ -119,6 +203,11 @@ def test_a_line_that_is_no_utf8(run: Run, folder: Path, tmp_path: Path) -> None:
         (["--threads", "0"], "--threads must be at least 1, got 0"),
         (["--input", "no-such-file"], "no-such-file"),
         (["--nbest", "9"], "nbest must be from 1 to the beam, 4, got 9"),
+        (["--temperature", "0.5"], "temperature is 0.5, but only draws depend on it: add --sample"),
+        (["--sample", "--top-p", "0"], "top_p must be above 0 and at most 1, got 0.0"),
+        (["--prefix-file", "x", "--prefix-column"], "exclude each other"),
+        (["--prefix-file", "no-such-file"], "no-such-file"),
+        (["--model", "no-such-model"], "no-such-model"),
     ],
 )
 def test_what_cannot_be(run: Run, folder: Path, arguments: list[str], message: str) -> None:

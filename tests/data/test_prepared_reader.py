@@ -39,6 +39,21 @@ def test_pairs_come_back(folder: Path) -> None:
         assert split.source(0).dtype == np.int64
 
 
+def test_in_reverse_the_sides_change_places(folder: Path) -> None:
+    corpus, usual = PreparedCorpus.load(folder, reverse=True), PreparedCorpus.load(folder)
+    assert (corpus.source_language, corpus.target_language) == ("de", "en")
+    split, decode = corpus.train, corpus.tokenizer.decode
+    read = [(decode(split.source(i)), decode(split.target(i))) for i in range(len(split))]
+    assert read == [(target, source) for source, target in PAIRS]
+    assert (
+        split.counts.source_tokens == usual.train.counts.target_tokens == split.source_lengths.sum()
+    )
+    assert (
+        split.counts.target_tokens == usual.train.counts.source_tokens == split.target_lengths.sum()
+    )
+    assert corpus.fingerprint != usual.fingerprint
+
+
 def test_the_usual_splits_have_names_of_their_own(folder: Path) -> None:
     corpus = PreparedCorpus.load(folder)
     assert [split.name for split in (corpus.train, corpus.valid, corpus.test)] == [

@@ -88,6 +88,6 @@ def test_forbidden_tokens() -> None:
 
 def test_allow_only() -> None:
     logits = torch.arange(4.0 * CHUNK).view(4, CHUNK)
-    allow_only(logits, torch.tensor([1, 2]), 3)
-    assert logits[1, 3] == CHUNK + 3
-    assert int(logits.isfinite().sum()) == 2 * CHUNK + 2
+    allow_only(logits, torch.tensor([1, 2]), [3, 0])
+    assert (logits[1, 3], logits[2, 0]) == (CHUNK + 3, 2 * CHUNK)
+    assert int(logits.isfinite().sum()) == 2 * CHUNK + 4

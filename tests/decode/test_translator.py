@@ -7,7 +7,7 @@ from model_folders import write_model
 from random_models import random_model, random_sources
 
 import relakit
-from relakit.data.tokenizer import learn_tokenizer
+from relakit.data.tokenizer import BEGIN, END, learn_tokenizer
 from relakit.decode.native_engine import why_not_native
 from relakit.decode.translator import Translator, choose_dtype, plan_batches
 from relakit.model import save_model
@@ -53,6 +53,84 @@ def test_nbest(translator: Translator) -> None:
             assert hypothesis.score == pytest.approx(hypothesis.log_probability / penalty)
     best = [hypotheses[0].text for hypotheses in found]
     assert best == translator.translate(LINES, max_length=8)
+
+
+PREFIXES = ["Ein klei", "", "die alte ", "x", "Br\u00fc", "\u00fcber"]
+
+
+@pytest.mark.parametrize("options", [{}, {"sample": True, "top_k": 20}], ids=["beam", "sample"])
+@pytest.mark.parametrize("reference", [False, True], ids=["usual", "PyTorch"])
+def test_translations_begin_with_their_prefixes(
+    options: dict[str, object],
+    reference: bool,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if reference:
+        monkeypatch.setenv("RELAKIT_BACKEND", "reference")
+    translator = relakit.load(folder)
+    found = translator.translate_nbest(LINES, prefixes=PREFIXES, max_length=8, nbest=2, **options)
+    free = translator.translate_nbest(LINES, max_length=8, nbest=2, **options)
+    assert found != free
+    assert found[1] == free[1], "an empty line stays empty"
+    assert [h.text for h in found[3]] == [""], "whatever its prefix"
+    for hypotheses, prefix in zip(found, PREFIXES, strict=True):
+        for hypothesis in hypotheses:
+            assert hypothesis.text.startswith(prefix.strip()) or hypothesis.text == ""
+            assert not hypothesis.tokens or len(hypothesis.tokens) <= 8
+    stream = translator.translate_stream(
+        LINES, prefixes=iter(PREFIXES), window=2, max_length=8, nbest=2, **options
+    )
+    assert [[h.text for h in hypotheses] for hypotheses in stream] == [
+        [h.text for h in hypotheses] for hypotheses in found
+    ]
+
+
+@torch.no_grad()
+def test_scores_with_a_prefix_are_those_of_all_tokens(translator: Translator) -> None:
+    sources = translator.tokenizer.encode_batch(LINES)
+    found = translator.translate_nbest(LINES, prefixes=PREFIXES, max_length=8)
+    for source, hypotheses in zip(sources, found, strict=True):
+        for hypothesis in hypotheses:
+            if source:
+                tokens = torch.tensor([[BEGIN, *hypothesis.tokens]])
+                states = translator.model(torch.tensor([[*source, END]]), tokens)
+                each = translator.model.logits(states)[0].log_softmax(1)
+                steps = [*hypothesis.tokens, END]
+                expected = sum(float(each[i, token]) for i, token in enumerate(steps))
+                assert hypothesis.log_probability == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_long_prefix_makes_room_for_itself(translator: Translator) -> None:
+    prefix = "Ein kleiner Hund! " * 20
+    [text] = translator.translate(["dog"], prefixes=[prefix], length_factor=1, length_margin=2)
+    assert text.startswith(prefix.strip())
+    with pytest.raises(ValueError, match=r"the prefix of sentence 2 may take .* maximum length, 9"):
+        translator.translate(["a", "dog"], prefixes=["", prefix], max_length=9)
+
+
+def test_a_prefix_for_each(translator: Translator) -> None:
+    with pytest.raises(ValueError, match="there are 6 texts and 1 prefixes"):
+        translator.translate(LINES, prefixes=["x"])
+    with pytest.raises(ValueError, match="there are 3 prefixes, but more lines"):
+        list(translator.translate_stream(LINES, prefixes=["x"] * 3, window=2, max_length=9))
+
+
+def test_samples_do_not_depend_on_windows(translator: Translator) -> None:
+    def samples(window: int, batch_tokens: int = 2048) -> list[str]:
+        found = translator.translate_stream(
+            LINES, window=window, batch_tokens=batch_tokens, sample=True, max_length=9
+        )
+        return [hypotheses[0].text for hypotheses in found]
+
+    assert samples(1) == samples(4) == samples(100, batch_tokens=1)
+    assert samples(1) == translator.translate(LINES, sample=True, max_length=9)
+    assert samples(1) != translator.translate(LINES, sample=True, max_length=9, seed=2)
+
+
+def test_one_translation_or_several(translator: Translator) -> None:
+    with pytest.raises(ValueError, match="use translate_nbest"):
+        translator.translate(LINES, nbest=2)
 
 
 @pytest.mark.parametrize("window", [1, 4, 100])

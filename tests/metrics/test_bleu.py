@@ -1,15 +1,15 @@
+import importlib
 import json
 import math
+import re
+import sys
 from collections import Counter
 
 import pytest
 import sacrebleu
 
-from relakit.metrics.bleu import (
-    CorpusScore,
-    bleu_score,
-    corpus_score,
-)
+from relakit.metrics.bleu import CorpusScore, bleu_score, corpus_score, make_metric
+from relakit.metrics.settings import BLEU_TOKENIZERS, METRIC_NAMES, known_metric, tokenizer_for
 
 HYPOTHESES = [
     "The small dog ran well-known roads, and barked.",
@@ -74,6 +74,89 @@ def test_tokenised_bleu_is_not_smoothed() -> None:
     assert bleu_score(["a b c x"], ["a b c d"]).score > 0.0
 
 
+def test_chrf_with_words_is_that_of_sacrebleu() -> None:
+    score = corpus_score("chrF++", HYPOTHESES, REFERENCES)
+    assert score.score == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES], word_order=2).score
+    assert "|nc:6|nw:2|" in score.signature
+
+
+def test_ter_is_that_of_sacrebleu() -> None:
+    score = corpus_score("TER", HYPOTHESES, REFERENCES)
+    assert score.score == sacrebleu.corpus_ter(HYPOTHESES, [REFERENCES]).score
+    assert "|norm:no|punct:yes|asian:no|" in score.signature
+
+
+def test_ter_without_spaces_between_words() -> None:
+    score = corpus_score("TER", ["小犬"], ["小狗"], tokenizer="zh")
+    assert score.score == pytest.approx(50.0)
+    assert corpus_score("TER", ["小犬"], ["小狗"]).score == pytest.approx(100.0)
+
+
+def test_several_references() -> None:
+    others = [line.replace("dog", "cat") for line in HYPOTHESES]
+    for name in METRIC_NAMES:
+        score = corpus_score(name, HYPOTHESES, REFERENCES, others)
+        alone = corpus_score(name, HYPOTHESES, REFERENCES)
+        assert score.signature.startswith("nrefs:2|")
+        assert score.sentences == 3
+        assert (score.score < alone.score) == (name == "TER")
+    expected = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES, others]).score
+    assert corpus_score("BLEU", HYPOTHESES, REFERENCES, others).score == expected
+
+
+@pytest.mark.parametrize("tokenizer", ["13a", "intl", "zh", "char", "none"])
+def test_tokenizers_are_those_of_sacrebleu(tokenizer: str) -> None:
+    score = corpus_score("BLEU", HYPOTHESES, REFERENCES, tokenizer=tokenizer)
+    expected = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES], tokenize=tokenizer)
+    assert score.score == expected.score
+    assert f"|tok:{tokenizer}|" in score.signature
+
+
+def test_all_tokenizers_exist() -> None:
+    assert {*BLEU_TOKENIZERS} <= {*sacrebleu.BLEU.TOKENIZERS}
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "module", "package"),
+    [
+        ("ja-mecab", "sacrebleu.tokenizers.tokenizer_ja_mecab", "sacrebleu[ja]"),
+        ("ko-mecab", "sacrebleu.tokenizers.tokenizer_ko_mecab", "sacrebleu[ko]"),
+        ("flores200", "sentencepiece", "sentencepiece"),
+    ],
+)
+def test_a_tokenizer_whose_package_is_missing(
+    tokenizer: str, module: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if module == "sentencepiece":
+        monkeypatch.setitem(sys.modules, module, None)
+    else:
+        monkeypatch.setattr(importlib.import_module(module), "MeCab", None)
+    expected = f"BLEU's tokenizer {tokenizer} needs another package: pip install '{package}'"
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        make_metric("BLEU", tokenizer)
+    make_metric("chrF", tokenizer)
+
+
+def test_a_tokenizer_that_cannot_be_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*_: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr("relakit.metrics.bleu.BLEU", lambda **_: unreachable())
+    with pytest.raises(ValueError, match=r"flores200 downloads a file .* failed: no network"):
+        make_metric("BLEU", "flores200")
+
+
+def test_tokenizers_by_language() -> None:
+    languages = ("de", "zh", "zh_CN", "ja", "jpn", "ko-KR", None)
+    expected = ["13a", "zh", "zh", "ja-mecab", "ja-mecab", "ko-mecab", "13a"]
+    assert [tokenizer_for(language) for language in languages] == expected
+
+
+def test_names_of_metrics() -> None:
+    given = ("bleu", "CHRF", "chrf++", "Ter", "tokenised-bleu", "tokenised BLEU")
+    assert [known_metric(name) for name in given] == [*METRIC_NAMES, "tokenised BLEU"]
+
+
 def test_case_counts() -> None:
     assert bleu_score(["a b c d e"], ["a b c d e"]).score == pytest.approx(100.0)
     assert bleu_score(["a b c d E"], ["a b c d e"]).score < 90
@@ -92,6 +175,8 @@ def test_differing_counts() -> None:
 def test_nothing_to_score() -> None:
     with pytest.raises(ValueError, match="there are no translations to score"):
         corpus_score("chrF", [], [])
+    with pytest.raises(ValueError, match="there are no references"):
+        corpus_score("chrF", HYPOTHESES)
 
 
 def test_empty_translations_are_scored() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from relakit.metrics.bleu import bleu_score, corpus_score
 from relakit.metrics.bootstrap import paired_bootstrap
+from relakit.metrics.settings import METRIC_NAMES
 
 WORDS = ("the", "a", "dog", "runs", "sleeps", "in", "house", "old", "young", "sees", "and", "or")
 
@@ -29,7 +30,7 @@ GOOD, EQUAL, BAD = (
 
 
 def test_a_clear_difference() -> None:
-    bleu, chrf = paired_bootstrap(BAD, GOOD, REFERENCES)
+    bleu, chrf, _ = paired_bootstrap(BAD, GOOD, REFERENCES)
     assert (bleu.metric, chrf.metric) == ("BLEU", "chrF")
     assert bleu.baseline.score == bleu_score(BAD, REFERENCES).score
     assert bleu.system.score == bleu_score(GOOD, REFERENCES).score
@@ -45,9 +46,21 @@ def test_a_clear_difference() -> None:
 
 
 def test_no_difference_to_speak_of() -> None:
-    bleu, _ = paired_bootstrap(EQUAL, GOOD, REFERENCES, samples=300)
+    bleu, *_ = paired_bootstrap(EQUAL, GOOD, REFERENCES, samples=300)
     assert bleu.p_value > 0.05
     assert "|bs:300|" in bleu.signature
+
+
+def test_every_metric_and_several_references() -> None:
+    compared = paired_bootstrap(
+        BAD, GOOD, REFERENCES, EQUAL, metrics=METRIC_NAMES, tokenizer="char", samples=20
+    )
+    assert [comparison.metric for comparison in compared] == [*METRIC_NAMES]
+    for comparison in compared:
+        expected = corpus_score(comparison.metric, GOOD, REFERENCES, EQUAL, tokenizer="char")
+        assert comparison.system.score == pytest.approx(expected.score)
+        assert "nrefs:2|" in comparison.signature
+        assert (comparison.difference < 0) == (comparison.metric == "TER")
 
 
 def test_the_same_every_time() -> None:
@@ -56,7 +69,7 @@ def test_the_same_every_time() -> None:
 
 
 def test_comparisons_go_to_json() -> None:
-    bleu, _ = paired_bootstrap(BAD, GOOD, REFERENCES, samples=20)
+    bleu, *_ = paired_bootstrap(BAD, GOOD, REFERENCES, samples=20)
     content = json.loads(json.dumps(bleu.to_json()))
     assert content["difference"] == bleu.difference
     assert content["baseline"]["score"] == bleu.baseline.score

@@ -185,7 +185,7 @@ def analyze(
             limit=limit,
         )
     models = {
-        its_name: load_translator(folder, threads=threads, precision=precision, device=device)
+        its_name: load_translator([folder], threads=threads, precision=precision, device=device)
         for its_name, folder in zip(name or name_models(folders), folders, strict=True)
     }
     with analysis_bar(console, len(pairs)) as progress:

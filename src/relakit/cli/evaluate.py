@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,28 +11,35 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.cli.completion import complete_model
 from relakit.cli.translator_options import (
-    BatchTokens,
-    Beam,
     Device,
-    LengthPenalty,
-    MaxLength,
+    MoreModels,
     PrecisionName,
     Threads,
     load_translator,
+    named_models,
+    with_search_options,
 )
 from relakit.decode.settings import DEVICE, PRECISION, SearchSettings
-from relakit.metrics.settings import SAMPLES
+from relakit.metrics.settings import (
+    BLEU_TOKENIZERS,
+    METRIC_NAMES,
+    METRICS,
+    SAMPLES,
+    BleuTokenizer,
+    known_metric,
+    known_tokenizer,
+    tokenizer_for,
+)
 
 if TYPE_CHECKING:
     from relakit.metrics.bleu import CorpusScore
     from relakit.metrics.bootstrap import Comparison
 
-WHAT, OUTPUT = "What to score", "Output"
+WHAT, HOW, OUTPUT = "What to score", "How to score", "Output"
 WIDTH = 110
 """Columns that a signature needs: wrapped, it could not be copied."""
-
-Translate = Callable[[Path, Sequence[str]], list[str]]
 
 
 @dataclass(frozen=True)
@@ -41,18 +48,30 @@ class Lines:
 
     name: str
     lines: list[str]
+    language: str | None = None
+    """If a model wrote them, and knows."""
 
 
+@with_search_options
 def evaluate(
     model: Annotated[
         Path | None,
         typer.Argument(
-            metavar="MODEL", help="A model directory; or give --hypothesis.", show_default=False
+            metavar="MODEL",
+            help="A model directory; or give --hypothesis.",
+            show_default=False,
+            autocompletion=complete_model,
         ),
     ] = None,
+    more_models: MoreModels = None,
     reference: Annotated[
-        Path | None,
-        typer.Option(help="The translations to compare with.", rich_help_panel=WHAT),
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="The translations to compare with. Repeatable: a translation may be like any of "
+            "several references.",
+            rich_help_panel=WHAT,
+        ),
     ] = None,
     source: Annotated[
         Path | None, typer.Option(help="What the model translates.", rich_help_panel=WHAT)
@@ -68,8 +87,31 @@ def evaluate(
             rich_help_panel=WHAT,
         ),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"One of {', '.join(METRIC_NAMES)}. Repeatable. \\[default: {', '.join(METRICS)}]",
+            rich_help_panel=HOW,
+        ),
+    ] = None,
+    tokenize: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"How BLEU finds words: {', '.join(BLEU_TOKENIZERS)}. \\[default: zh for Chinese, "
+            "ja-mecab for Japanese, ko-mecab for Korean, else 13a]",
+            rich_help_panel=HOW,
+        ),
+    ] = None,
+    target_lang: Annotated[
+        str | None,
+        typer.Option(
+            help="The language of the translations. \\[default: the model's]", rich_help_panel=HOW
+        ),
+    ] = None,
     samples: Annotated[
-        int, typer.Option(help="Draws of the test set for the comparison.", rich_help_panel=WHAT)
+        int, typer.Option(help="Draws of the test set for the comparison.", rich_help_panel=HOW)
     ] = SAMPLES,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)
@@ -78,76 +120,91 @@ def evaluate(
         Path | None,
         typer.Option(help="Keep the model's translations in this file.", rich_help_panel=OUTPUT),
     ] = None,
-    beam: Beam = SearchSettings.beam,
-    length_penalty: LengthPenalty = SearchSettings.length_penalty,
-    max_length: MaxLength = SearchSettings.max_length,
-    batch_tokens: BatchTokens = SearchSettings.batch_tokens,
     threads: Threads = None,
     precision: PrecisionName = PRECISION,
     device: Device = DEVICE,
+    *,
+    search: SearchSettings,
 ) -> None:
-    """Score translations: sacreBLEU, chrF and tokenised BLEU, each with its signature.
+    """Score translations: BLEU, chrF, chrF++, TER and tokenised BLEU, each with its signature.
 
     relakit evaluate MODEL --source F --reference F translates, then scores; relakit evaluate
     --hypothesis F --reference F scores a file. --baseline compares two outputs by paired bootstrap
     resampling (Koehn, 2004). Files are UTF-8, one sentence per line, plain, gzip or zstd.
     """
-    from relakit.metrics.bleu import METRICS, corpus_score
+    from relakit.metrics.bleu import corpus_score, make_metric
     from relakit.metrics.bootstrap import paired_bootstrap
     from relakit.writing import write_whole
 
-    def by_model(folder: Path, texts: Sequence[str]) -> list[str]:
-        translator = load_translator(folder, threads=threads, precision=precision, device=device)
-        message = Text(f"{folder} translates {len(texts):,} lines ...")
-        with Console(stderr=True).status(message):
-            return translator.translate(
-                texts,
-                beam=beam,
-                length_penalty=length_penalty,
-                max_length=max_length,
-                batch_tokens=batch_tokens,
-            )
+    metrics = [known_metric(name) for name in metric] if metric else METRICS
+    given_tokenizer = None if tokenize is None else known_tokenizer(tokenize)
 
-    references, sources = _checked_inputs(model, reference, source, hypothesis, baseline)
-    if model is not None and sources is not None:
-        system = Lines(str(model), by_model(model, sources.lines))
+    def tokenizer_of(language: str | None) -> BleuTokenizer:
+        return given_tokenizer or tokenizer_for(target_lang or language)
+
+    def translated(folders: Sequence[Path], texts: Sequence[str]) -> Lines:
+        translator = load_translator(folders, threads=threads, precision=precision, device=device)
+        language = translator.about.target_language
+        for kind in metrics:  # what lacks a package shall fail now, not when all is translated
+            make_metric(kind, tokenizer_of(language))
+        name = " + ".join(map(str, folders))
+        options = asdict(replace(search, nbest=1))
+        with Console(stderr=True).status(Text(f"{name} translates {len(texts):,} lines ...")):
+            found = translator.translate_nbest(texts, **options)
+        return Lines(name, [hypotheses[0].text for hypotheses in found], language)
+
+    models = named_models(model, more_models)
+    references, sources = _checked_inputs(models, reference, source, hypothesis, baseline)
+    if output is not None and not models:
+        raise ValueError("--output keeps a model's translations; name a MODEL")
+    if models and sources is not None:
+        system = translated(models, sources.lines)
     else:
         assert hypothesis is not None
-        system = _output_of(hypothesis, references, None, by_model)
+        system = _output_of(hypothesis, references, None, translated)
+    tokenizer = tokenizer_of(system.language)
     if output is not None:
-        if model is None:
-            raise ValueError("--output keeps a model's translations; name a MODEL")
         write_whole(output, "".join(f"{line}\n" for line in system.lines).encode())
-    scores = [corpus_score(name, system.lines, references.lines) for name in METRICS]
+    expected = [several.lines for several in references]
+    scores = [corpus_score(name, system.lines, *expected, tokenizer=tokenizer) for name in metrics]
     compared: list[Comparison] = []
     other = None
     if baseline is not None:
-        other = _output_of(baseline, references, sources, by_model)
-        compared = paired_bootstrap(other.lines, system.lines, references.lines, samples=samples)
+        other = _output_of(baseline, references, sources, translated)
+        compared = paired_bootstrap(
+            other.lines,
+            system.lines,
+            *expected,
+            metrics=metrics,
+            tokenizer=tokenizer,
+            samples=samples,
+        )
     if as_json:
-        typer.echo(json.dumps(_as_json(system, scores, other, compared), indent=2))
+        typer.echo(json.dumps(_as_json(system, references, scores, other, compared), indent=2))
     else:
         render(scores, compared, Console(highlight=False))
 
 
 def _checked_inputs(
-    model: Path | None,
-    reference: Path | None,
+    models: Sequence[Path],
+    reference: Sequence[Path] | None,
     source: Path | None,
     hypothesis: Path | None,
     baseline: Path | None,
-) -> tuple[Lines, Lines | None]:
+) -> tuple[list[Lines], Lines | None]:
     """The references, and the sources where a model needs them."""
-    if (model is None) == (hypothesis is None):
+    if (not models) == (hypothesis is None):
         raise ValueError("name what to score: either MODEL with --source, or --hypothesis")
-    if reference is None:
+    if not reference:
         raise ValueError("--reference is missing: the translations to compare with")
-    has_model = model is not None or (baseline is not None and baseline.is_dir())
+    has_model = bool(models) or (baseline is not None and baseline.is_dir())
     if has_model and source is None:
         raise ValueError("--source is missing: what the model is to translate")
     if source is not None and not has_model:
         raise ValueError("--source is for a model to translate, and none is named; leave it out")
-    references = _read(reference)
+    references = [_read(path) for path in reference]
+    for further in references[1:]:
+        _check_as_many(further, references)
     if source is None:
         return references, None
     sources = _read(source)
@@ -155,10 +212,15 @@ def _checked_inputs(
     return references, sources
 
 
-def _output_of(path: Path, references: Lines, sources: Lines | None, by_model: Translate) -> Lines:
+def _output_of(
+    path: Path,
+    references: Sequence[Lines],
+    sources: Lines | None,
+    translated: Callable[[Sequence[Path], Sequence[str]], Lines],
+) -> Lines:
     """The lines of a file, or a model's translations of the sources."""
     if sources is not None and path.is_dir():
-        return Lines(str(path), by_model(path, sources.lines))
+        return translated([path], sources.lines)
     lines = _read(path)
     _check_as_many(lines, references)
     return lines
@@ -173,19 +235,25 @@ def _read(path: Path) -> Lines:
     return Lines(str(path), lines)
 
 
-def _check_as_many(lines: Lines, references: Lines) -> None:
-    if len(lines.lines) != len(references.lines):
+def _check_as_many(lines: Lines, references: Sequence[Lines]) -> None:
+    first = references[0]
+    if len(lines.lines) != len(first.lines):
         raise ValueError(
-            f"{lines.name} has {len(lines.lines):,} lines, {references.name} "
-            f"{len(references.lines):,}: they must have the same number"
+            f"{lines.name} has {len(lines.lines):,} lines, {first.name} "
+            f"{len(first.lines):,}: they must have the same number"
         )
 
 
 def _as_json(
-    system: Lines, scores: "list[CorpusScore]", other: Lines | None, compared: "list[Comparison]"
+    system: Lines,
+    references: Sequence[Lines],
+    scores: "list[CorpusScore]",
+    other: Lines | None,
+    compared: "list[Comparison]",
 ) -> dict[str, object]:
     content: dict[str, object] = {
         "system": system.name,
+        "references": [several.name for several in references],
         "scores": [score.to_json() for score in scores],
     }
     if other is not None:
@@ -203,7 +271,9 @@ def render(scores: "list[CorpusScore]", compared: "list[Comparison]", console: C
     for score in scores:
         table.add_row(score.name, f"{score.score:.2f}", score.signature)
     console.print(table)
-    console.print(f"{scores[0].sentences:,} sentences.")
+    has_ter = any(score.name == "TER" for score in scores)
+    note = " Of TER less is better, of all others more." if has_ter else ""
+    console.print(f"{scores[0].sentences:,} sentences.{note}")
     if not compared:
         return
     table = Table("compared by", box=None, pad_edge=False)

@@ -23,7 +23,6 @@ from relakit.cli.translate import translate
 app = typer.Typer(
     name="relakit",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

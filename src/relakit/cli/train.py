@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relakit.cli.completion import complete_recipe
+from relakit.recipes import recipe_names
 from relakit.train.run_folder import MODEL, RESULT, RUNS
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ def train(
             metavar="RECIPE",
             help="A recipe that comes with relakit (see --list), or a TOML file. Not needed with "
             "--resume and --out.",
+            autocompletion=complete_recipe,
         ),
     ] = None,
     settings: Annotated[
@@ -31,6 +34,14 @@ def train(
             "data.folder=path/to/corpus. Repeatable.",
         ),
     ] = None,
+    reverse: Annotated[
+        bool,
+        typer.Option(
+            "--reverse",
+            help="Train the other direction on the same corpus: source and target change places. "
+            "Short for --set data.reverse=true.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help=f"The run's folder. \\[default: {RUNS}/RECIPE]"),
@@ -52,7 +63,7 @@ def train(
 
     Exit status: 0 finished, 3 training failed (see result.json), 130 or 143 stopped by a signal.
     """
-    from relakit.train.recipe_file import load_recipe, recipe_names
+    from relakit.train.recipe_file import load_recipe
 
     if show_list:
         _list_recipes()
@@ -63,10 +74,13 @@ def train(
             "only with --resume and --out",
             param_hint="RECIPE",
         )
-    if recipe is None and settings:
-        raise typer.BadParameter("--set changes a recipe: name it", param_hint="RECIPE")
-    loaded = None if recipe is None else load_recipe(recipe, settings or ())
-    folder = out if out is not None else Path(RUNS) / Path(str(recipe)).stem
+    changes = [*(settings or ()), *(["data.reverse=true"] if reverse else ())]
+    if recipe is None and changes:
+        option = "--reverse" if reverse else "--set"
+        raise typer.BadParameter(f"{option} changes a recipe: name it", param_hint="RECIPE")
+    loaded = None if recipe is None else load_recipe(recipe, changes)
+    name = Path(str(recipe)).stem + ("-reverse" if reverse else "")
+    folder = out if out is not None else Path(RUNS) / name
     _train(loaded, folder, resume)
 
 

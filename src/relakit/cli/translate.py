@@ -5,6 +5,7 @@ import stat
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -12,15 +13,16 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from relakit.cli.prefix_input import PrefixColumn, PrefixFile, with_prefixes
 from relakit.cli.translator_options import (
-    BatchTokens,
-    Beam,
     Device,
-    LengthPenalty,
-    MaxLength,
+    ModelFolder,
+    MoreModels,
     PrecisionName,
     Threads,
     load_translator,
+    named_models,
+    with_search_options,
 )
 from relakit.cli.waiting_input import interruptible
 from relakit.decode.settings import DEVICE, PRECISION, WINDOW, SearchSettings
@@ -32,10 +34,10 @@ INPUT_OUTPUT = "Input and output"
 BLOCK_BYTES = 1 << 20
 
 
+@with_search_options
 def translate(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model directory.", show_default=False)
-    ],
+    model: ModelFolder = None,
+    more_models: MoreModels = None,
     input_file: Annotated[
         Path | None,
         typer.Option(
@@ -55,8 +57,10 @@ def translate(
     nbest: Annotated[
         int | None,
         typer.Option(
-            help="Print this many translations of each line, at most --beam, as "
-            "'index ||| text ||| score'; the index counts lines from 0.",
+            "--nbest",
+            "--n-best",
+            help="Print this many translations of each line, at most --beam (with --sample any "
+            "number), as 'index ||| text ||| score'; the index counts lines from 0.",
             rich_help_panel=INPUT_OUTPUT,
         ),
     ] = None,
@@ -77,34 +81,36 @@ def translate(
             rich_help_panel=INPUT_OUTPUT,
         ),
     ] = False,
-    beam: Beam = SearchSettings.beam,
-    length_penalty: LengthPenalty = SearchSettings.length_penalty,
-    max_length: MaxLength = SearchSettings.max_length,
-    batch_tokens: BatchTokens = SearchSettings.batch_tokens,
+    prefix_file: PrefixFile = None,
+    prefix_column: PrefixColumn = False,
     threads: Threads = None,
     precision: PrecisionName = PRECISION,
     device: Device = DEVICE,
+    *,
+    search: SearchSettings,
 ) -> None:
     """Translate text line by line, in order.
 
     One sentence per line, UTF-8. A line that is empty or blank gives an empty line. A score is the
     log-probability of a translation divided by the length penalty.
     """
-    translator = load_translator(model, threads=threads, precision=precision, device=device)
+    settings = replace(search, nbest=1 if nbest is None else nbest)
+    models = named_models(model, more_models)
+    if not models:
+        raise ValueError("name a model directory: relakit translate MODEL")
+    translator = load_translator(models, threads=threads, precision=precision, device=device)
     is_terminal = input_file is None and sys.stdin.isatty()
     with (
         _lines(input_file) as lines,
         _opened(output_file) as output,
         _progress(input_file) as counted,
     ):
+        texts, prefixes = with_prefixes(lines, prefix_file, column=prefix_column)
         found = translator.translate_stream(
-            lines,
+            texts,
             window=1 if interactive or is_terminal else WINDOW,
-            nbest=1 if nbest is None else nbest,
-            beam=beam,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            batch_tokens=batch_tokens,
+            prefixes=prefixes,
+            **asdict(settings),
         )
         try:
             for index, hypotheses in enumerate(counted(found)):

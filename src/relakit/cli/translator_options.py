@@ -1,16 +1,46 @@
 """The options of commands that translate, and the translator they ask for."""
 
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from relakit.decode.settings import PRECISIONS, known_precision
+from relakit.cli.completion import complete_model
+from relakit.decode.settings import PRECISIONS, SearchSettings, known_precision
 
 if TYPE_CHECKING:
     from relakit.decode.translator import Translator
 
-SEARCH, COMPUTATION = "The search", "The computation"
+SEARCH, SAMPLING, COMPUTATION = "The search", "Sampling", "The computation"
+
+ModelFolder = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model directory.",
+        show_default=False,
+        autocompletion=complete_model,
+    ),
+]
+MoreModels = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="A further model directory, for an ensemble: the probability of a token is the mean "
+        "of the models'. All must have the same tokenizer. Repeatable.",
+        autocompletion=complete_model,
+    ),
+]
+
+
+def named_models(first: Path | None, others: Sequence[Path] | None) -> list[Path]:
+    """The model directories that a command names, by MODEL, --model or both."""
+    return [*([] if first is None else [first]), *(others or ())]
+
 
 Beam = Annotated[
     int,
@@ -27,7 +57,26 @@ LengthPenalty = Annotated[
 MaxLength = Annotated[
     int | None,
     typer.Option(
-        help="Most tokens in a translation. \\[default: twice as many as in its source, plus 20]",
+        help="Most tokens in a translation. \\[default: by --length-factor and --length-margin]",
+        rich_help_panel=SEARCH,
+    ),
+]
+LengthFactor = Annotated[
+    float,
+    typer.Option(
+        help="A translation has at most so many times the tokens of its source ...",
+        rich_help_panel=SEARCH,
+    ),
+]
+LengthMargin = Annotated[int, typer.Option(help="... plus so many.", rich_help_panel=SEARCH)]
+MinLength = Annotated[
+    int, typer.Option(help="Fewest tokens in a translation.", rich_help_panel=SEARCH)
+]
+WideEnds = Annotated[
+    bool,
+    typer.Option(
+        "--wide-ends",
+        help="Keep hypotheses that end among the best 2 * beam of a step, not only the best beam.",
         rich_help_panel=SEARCH,
     ),
 ]
@@ -36,6 +85,42 @@ BatchTokens = Annotated[
     typer.Option(
         help="Source tokens, padding included, that are translated at once.",
         rich_help_panel=COMPUTATION,
+    ),
+]
+Sample = Annotated[
+    bool,
+    typer.Option(
+        "--sample",
+        help="Draw each token at random by its probability, instead of searching for the best "
+        "translation.",
+        rich_help_panel=SAMPLING,
+    ),
+]
+Temperature = Annotated[
+    float,
+    typer.Option(
+        help="Below 1: likely tokens become likelier; above 1: unlikely ones.",
+        rich_help_panel=SAMPLING,
+    ),
+]
+TopK = Annotated[
+    int | None,
+    typer.Option(
+        help="Draw among so many of the likeliest tokens. \\[default: all]",
+        rich_help_panel=SAMPLING,
+    ),
+]
+TopP = Annotated[
+    float,
+    typer.Option(
+        help="Draw among the fewest likeliest tokens that have this share of the probability.",
+        rich_help_panel=SAMPLING,
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        help="Decides, with the number of a line, what is drawn for it.", rich_help_panel=SAMPLING
     ),
 ]
 Threads = Annotated[
@@ -54,10 +139,51 @@ PrecisionName = Annotated[
 Device = Annotated[str, typer.Option(help="Such as cpu or cuda:0.", rich_help_panel=COMPUTATION)]
 
 
+SEARCH_OPTIONS: Final[dict[str, Any]] = {
+    "beam": Beam,
+    "length_penalty": LengthPenalty,
+    "max_length": MaxLength,
+    "length_factor": LengthFactor,
+    "length_margin": LengthMargin,
+    "min_length": MinLength,
+    "wide_ends": WideEnds,
+    "sample": Sample,
+    "temperature": Temperature,
+    "top_k": TopK,
+    "top_p": TopP,
+    "seed": Seed,
+    "batch_tokens": BatchTokens,
+}
+"""The option for each field of `SearchSettings` but ``nbest``, which only some commands have."""
+
+
+def with_search_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all `SEARCH_OPTIONS`; it gets them as one argument, ``search``."""
+    own = [p for p in inspect.signature(command).parameters.values() if p.name != "search"]
+    added = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=getattr(SearchSettings, name),
+            annotation=option,
+        )
+        for name, option in SEARCH_OPTIONS.items()
+    ]
+
+    @wraps(command)
+    def with_settings(**values: Any) -> None:
+        given = {name: values.pop(name) for name in SEARCH_OPTIONS}
+        command(**values, search=SearchSettings(**given))
+
+    # typer makes the options from the signature.
+    with_settings.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+    return with_settings
+
+
 def load_translator(
-    model: Path, *, threads: int | None, precision: str, device: str
+    models: Sequence[Path], *, threads: int | None, precision: str, device: str
 ) -> "Translator":
-    """Read a model directory and set PyTorch's threads; ValueError if the device cannot be used."""
+    """Read model directories, set PyTorch's threads; ValueError if the device cannot be used."""
     import torch
 
     from relakit.decode.translator import Translator
@@ -71,4 +197,4 @@ def load_translator(
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"device {device!r} cannot be used: {reason}") from None
-    return Translator.load(model, device=device, precision=known_precision(precision))
+    return Translator.load(*models, device=device, precision=known_precision(precision))

@@ -1,6 +1,7 @@
 """Open a prepared corpus: the token ids of its splits, mapped into memory, and its tokenizer."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -81,16 +82,27 @@ class EncodedSplit:
 
 
 class PreparedCorpus:
-    """A folder that `relakit prepare` wrote."""
+    """A folder that `relakit prepare` wrote; in reverse, its sources are the targets."""
 
-    def __init__(self, folder: Path, document: CorpusDocument, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        document: CorpusDocument,
+        tokenizer: Tokenizer,
+        *,
+        reverse: bool = False,
+    ) -> None:
         self.folder: Final = folder
         self.tokenizer: Final = tokenizer
         self._document = document
+        self._sides: Final = SIDES[::-1] if reverse else SIDES
+        """What the folder calls the side to translate from, and that to translate to."""
 
     @classmethod
-    def load(cls, folder: Path) -> "PreparedCorpus":
+    def load(cls, folder: Path, *, reverse: bool = False) -> "PreparedCorpus":
         """Open a prepared corpus.
+
+        ``reverse``: translate from what was the target when it was prepared.
 
         Raises:
             ValueError: names what is missing, truncated or from another corpus.
@@ -103,7 +115,7 @@ class PreparedCorpus:
                 f"{path} is not the tokenizer that this corpus was encoded with; prepare the "
                 "corpus again"
             )
-        return cls(folder, document, tokenizer)
+        return cls(folder, document, tokenizer, reverse=reverse)
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -114,7 +126,7 @@ class PreparedCorpus:
         """A checksum of the tokens of all splits: it does not matter where the corpus lies."""
         checksum = hashlib.blake2b(self._document.tokenizer_sha256.encode(), digest_size=32)
         for split in sorted(self.splits):
-            for side in SIDES:
+            for side in self._sides:
                 for name in (offsets_name(split, side), tokens_name(split, side)):
                     with (self.folder / name).open("rb") as file:
                         while chunk := file.read(1 << 20):
@@ -127,11 +139,15 @@ class PreparedCorpus:
 
     @property
     def source_language(self) -> str | None:
-        return self.settings.source_language
+        return self._language(self._sides[0])
 
     @property
     def target_language(self) -> str | None:
-        return self.settings.target_language
+        return self._language(self._sides[1])
+
+    def _language(self, side: Side) -> str | None:
+        settings = self.settings
+        return settings.source_language if side == "source" else settings.target_language
 
     @property
     def train(self) -> EncodedSplit:
@@ -156,10 +172,14 @@ class PreparedCorpus:
                 f"{self.folder} has no split {name!r}; it has {', '.join(self.splits)}"
             )
         counts = self._document.splits[name]
+        from_side, to_side = self._sides
+        if from_side == "target":
+            source_tokens, target_tokens = counts.target_tokens, counts.source_tokens
+            counts = replace(counts, source_tokens=source_tokens, target_tokens=target_tokens)
         return EncodedSplit(
             name,
-            self._side(name, "source", counts.kept),
-            self._side(name, "target", counts.kept),
+            self._side(name, from_side, counts.kept),
+            self._side(name, to_side, counts.kept),
             self._map(lines_name(name), OFFSET_TYPE, counts.kept),
             counts,
         )

@@ -6,8 +6,10 @@ words. Text that looks like a special token is text.
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -102,6 +104,29 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of many texts, faster than one by one."""
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
+
+    def starting_with(self, text: str, *, longer: bool = False) -> list[int]:
+        """The tokens whose text starts with this one, spaces included; or only the longer ones."""
+        [(mapped, _)] = pre_tokenizers.ByteLevel(
+            add_prefix_space=False, use_regex=False
+        ).pre_tokenize_str(text)
+        names, ids = self._by_name
+        first, last = (bisect_left(names, end) for end in (mapped, mapped + chr(0x10FFFF)))
+        is_token = longer and first < last and names[first] == mapped
+        return ids[first + is_token : last]
+
+    @property
+    def tokens(self) -> list[str]:
+        """All tokens by id, as the vocabulary spells them: a space is an "\u0120"."""
+        vocabulary = self._tokenizer.get_vocab()
+        return sorted(vocabulary, key=vocabulary.__getitem__)
+
+    @cached_property
+    def _by_name(self) -> tuple[list[str], list[int]]:
+        """The ordinary tokens in the order of their spelling, and their ids."""
+        ordinary = list(enumerate(self.tokens))[len(SPECIAL_TOKENS) :]
+        ordinary.sort(key=lambda token: token[1])
+        return [name for _, name in ordinary], [id for id, _ in ordinary]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the tokens, on one line; special tokens are left out."""

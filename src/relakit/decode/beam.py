@@ -1,4 +1,4 @@
-"""Beam search over a batch of sentences.
+"""Beam search over a batch of sentences, and drawing samples, which differs in a few places.
 
 In every step the ``2 * beam`` best continuations of a sentence are looked at. Those among the best
 ``beam`` that end the sentence (among all of them with ``wide_ends``) are kept aside as ended
@@ -11,17 +11,26 @@ log-probability at the greatest length. Searching on would not change what is re
 of 1, which is greedy search unless ends are wide, a sentence is done with its first ended
 hypothesis. A hypothesis of the greatest length can only go on with the end-of-sentence token; one
 below the least length, with any token but that.
+
+Samples run side by side as beams do, but each goes on with the token that is drawn for it, and none
+takes another's place. A sentence is done when all of its samples have ended.
+
+Where a translation must begin with a prefix, all tokens are ruled out that do not follow it.
 """
 
 import math
+import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
+from torch import Tensor
 
 from relakit.data.tokenizer import BEGIN, END, PAD
-from relakit.decode.best_tokens import Candidates
+from relakit.decode.best_tokens import Candidates, allow_only, apply_rules, best_candidates
 from relakit.decode.engine import Engine, RunningHypotheses
+from relakit.decode.prefixes import Prefix
+from relakit.decode.sampling import draw, random_numbers
 from relakit.decode.settings import SearchSettings
 
 
@@ -74,13 +83,30 @@ class EndedHypotheses:
         return list(self._best)
 
 
+def without_ended(candidates: Candidates) -> Candidates:
+    """The candidates, with no chance for those that end their sentence."""
+    scores = candidates.scores.masked_fill(candidates.tokens == END, -math.inf)
+    # What has no chance may be no token at all (see `OutputLayer`), but will be embedded.
+    tokens = candidates.tokens.masked_fill(scores == -math.inf, PAD)
+    return Candidates(scores, candidates.beams, tokens)
+
+
 def go_on(candidates: Candidates, beam: int) -> Candidates:
     """The best ``beam`` of the candidates that do not end their sentence."""
-    running = candidates.scores.masked_fill(candidates.tokens == END, -math.inf)
-    scores, places = running.topk(beam)
-    # What has no chance may be no token at all (see `OutputLayer`), but will be embedded.
-    tokens = candidates.tokens.gather(1, places).masked_fill_(scores == -math.inf, PAD)
-    return Candidates(scores, candidates.beams.gather(1, places), tokens)
+    running = without_ended(candidates)
+    scores, places = running.scores.topk(beam)
+    return Candidates(scores, running.beams.gather(1, places), running.tokens.gather(1, places))
+
+
+@dataclass
+class _Sentence:
+    """What a search knows of one sentence, besides its running hypotheses."""
+
+    ended: EndedHypotheses
+    prefix: Prefix | None = None
+    numbers: list[random.Random] = field(default_factory=list)
+    """For each sample; none in a beam search."""
+    is_done: bool = False
 
 
 class _Batch:
@@ -89,31 +115,70 @@ class _Batch:
     def __init__(
         self,
         running: RunningHypotheses,
-        limits: Sequence[int],
+        sentences: Sequence[_Sentence],
         settings: SearchSettings,
         device: torch.device,
     ) -> None:
         self.running = running
-        self.beam = settings.beam
-        self.may_end = settings.beam * (2 if settings.wide_ends else 1)
-        self.ended = [EndedHypotheses(settings, limit) for limit in limits]
-        self.is_done = [False] * len(limits)
-        rows = len(limits) * self.beam
+        self.settings = settings
+        self.beam = settings.followed
+        self.may_end = self.beam * (2 if settings.wide_ends else 1)
+        self.sentences = list(sentences)
+        rows = len(sentences) * self.beam
         self.tokens = torch.full((rows, 1), BEGIN, device=device)  # all so far, [rows, steps + 1]
-        # At the start all beams of a sentence are alike; only the first may go on.
-        shape = (len(limits), self.beam)
-        self.scores = torch.full(shape, -math.inf, dtype=torch.float32, device=device)
-        self.scores[:, 0] = 0.0
+        shape = (len(sentences), self.beam)
+        self.scores = torch.zeros(shape, dtype=torch.float32, device=device)
+        if not settings.sample:
+            # At the start all beams of a sentence are alike; only the first may go on.
+            self.scores[:, 1:] = -math.inf
 
     @property
     def length(self) -> int:
         """Tokens of every running hypothesis, before a step."""
         return self.running.steps  # the begin token was read, but counts for the one to be read
 
+    @property
+    def is_done(self) -> bool:
+        return all(sentence.is_done for sentence in self.sentences)
+
     def must_end(self) -> list[bool] | None:
         """Whether the hypotheses of a sentence have the greatest length; None if none have."""
-        at_limit = [ended.limit == self.length for ended in self.ended]
+        at_limit = [sentence.ended.limit == self.length for sentence in self.sentences]
         return at_limit if any(at_limit) else None
+
+    def step(self) -> Candidates:
+        """Read the last token of every hypothesis; return continuations."""
+        is_too_short = self.length < self.settings.min_length
+        forbidden = (PAD, BEGIN, END) if is_too_short else (PAD, BEGIN)
+        last, must_end = self.tokens[:, -1], self.must_end()
+        count = 2 * self.beam
+        in_prefix = [
+            i
+            for i, sentence in enumerate(self.sentences)
+            if sentence.prefix is not None and self.length < sentence.prefix.longest
+        ]
+        if not self.settings.sample and not in_prefix:
+            return self.running.candidates(
+                last, self.scores, count, forbidden=forbidden, must_end=must_end
+            )
+        log_probabilities = self.running.log_probabilities(last)
+        apply_rules(log_probabilities, self.beam, forbidden=forbidden, must_end=must_end)
+        for sentence in in_prefix:
+            self._keep_to_prefix(sentence, log_probabilities)
+        if self.settings.sample:
+            numbers = [row for sentence in self.sentences for row in sentence.numbers]
+            return draw(log_probabilities, self.scores, self.settings, numbers)
+        return best_candidates(log_probabilities, self.scores, count)
+
+    def _keep_to_prefix(self, sentence: int, log_probabilities: Tensor) -> None:
+        """Rule out what does not begin with the prefix of a sentence, in place."""
+        prefix = self.sentences[sentence].prefix
+        assert prefix is not None
+        for row in range(sentence * self.beam, (sentence + 1) * self.beam):
+            allowed = prefix.allowed(self.tokens[row, 1:].tolist())
+            if allowed is not None:
+                only = torch.tensor([row], device=log_probabilities.device)
+                allow_only(log_probabilities, only, allowed)
 
     def collect_ended(self, candidates: Candidates) -> None:
         """Put aside the candidates that end a sentence, if they are among the best."""
@@ -121,11 +186,12 @@ class _Batch:
         if not bool(is_end.any()):
             return
         is_end &= candidates.scores[:, : self.may_end] > -math.inf
-        for sentence, place in is_end.nonzero().tolist():
-            if not self.is_done[sentence]:
-                row = sentence * self.beam + int(candidates.beams[sentence, place])
-                self.ended[sentence].add(
-                    self.tokens[row, 1:].tolist(), float(candidates.scores[sentence, place])
+        for index, place in is_end.nonzero().tolist():
+            sentence = self.sentences[index]
+            if not sentence.is_done:
+                row = index * self.beam + int(candidates.beams[index, place])
+                sentence.ended.add(
+                    self.tokens[row, 1:].tolist(), float(candidates.scores[index, place])
                 )
 
     def advance(self, running: Candidates) -> None:
@@ -137,23 +203,22 @@ class _Batch:
         )
         self.scores = running.scores
         self.running.reorder(running.beams)
-        for sentence, best in enumerate(running.scores[:, 0].tolist()):
-            if not self.is_done[sentence]:
-                self.is_done[sentence] = self.ended[sentence].are_final(best)
+        for sentence, best in zip(self.sentences, running.scores.amax(1).tolist(), strict=True):
+            sentence.is_done = sentence.is_done or sentence.ended.are_final(best)
 
     def leave(self) -> None:
         """Drop the sentences that are done, once there are enough of them to be worth it."""
-        done, count = sum(self.is_done), len(self.is_done)
+        kept = [i for i, sentence in enumerate(self.sentences) if not sentence.is_done]
+        count = len(self.sentences)
+        done = count - len(kept)
         if done in (0, count) or done < count * self.running.least_share_to_drop:
             return
-        kept = [i for i, is_done in enumerate(self.is_done) if not is_done]
         index = torch.tensor(kept, device=self.scores.device)
         self.running.keep(kept)
         self.scores = self.scores.index_select(0, index)
         self.tokens = self.tokens.view(-1, self.beam, self.tokens.size(1)).index_select(0, index)
         self.tokens = self.tokens.flatten(0, 1)
-        self.ended = [self.ended[i] for i in kept]
-        self.is_done = [False] * len(kept)
+        self.sentences = [self.sentences[i] for i in kept]
 
 
 @torch.inference_mode()
@@ -162,28 +227,33 @@ def beam_search(
     sources: Sequence[Sequence[int]],
     limits: Sequence[int],
     settings: SearchSettings,
+    *,
+    prefixes: Sequence[Prefix | None] | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> list[list[Ended]]:
-    """The best hypotheses of each sentence, best first.
+    """The best hypotheses of each sentence, or samples, best first.
 
     Args:
         model: ready for searches.
         sources: token ids of each sentence, with the end-of-sentence token.
-        limits: most tokens of each translation.
+        limits: most tokens of each translation, not fewer than its prefix may have.
         settings: how to search.
+        prefixes: what each translation begins with.
+        numbers: of the sentences, on which their samples depend; by default 0, 1, 2 and so on.
     """
-    running = model.start(sources, settings.beam)
-    batch = _Batch(running, limits, settings, model.device)
-    found = list(batch.ended)
-    while not all(batch.is_done):
-        is_too_short = batch.length < settings.min_length
-        candidates = running.candidates(
-            batch.tokens[:, -1],
-            batch.scores,
-            2 * settings.beam,
-            forbidden=(PAD, BEGIN, END) if is_too_short else (PAD, BEGIN),
-            must_end=batch.must_end(),
-        )
+    sentences = [_Sentence(EndedHypotheses(settings, limit)) for limit in limits]
+    for sentence, prefix in zip(sentences, prefixes or (), strict=prefixes is not None):
+        sentence.prefix = prefix
+    if settings.sample:
+        for sentence, number in zip(sentences, numbers or range(len(sentences)), strict=True):
+            sentence.numbers = random_numbers(settings.seed, number, settings.followed)
+    running = model.start(sources, settings.followed)
+    batch = _Batch(running, sentences, settings, model.device)
+    while not batch.is_done:
+        candidates = batch.step()
         batch.collect_ended(candidates)
-        batch.advance(go_on(candidates, settings.beam))
+        batch.advance(
+            without_ended(candidates) if settings.sample else go_on(candidates, batch.beam)
+        )
         batch.leave()
-    return [ended.best() for ended in found]
+    return [sentence.ended.best() for sentence in sentences]

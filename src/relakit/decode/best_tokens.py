@@ -12,6 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from relakit.data.tokenizer import END
+
+NOT_FINITE: Final = (
+    "the model's scores are not finite numbers: its weights are broken, or its training has "
+    "diverged"
+)
 CHUNK: Final = 64
 """Columns that are searched only if their maximum is high enough."""
 LARGEST_PLAIN: Final = 60.0
@@ -50,6 +56,19 @@ class OutputLayer:
         logits[:, self.vocabulary :] = -math.inf
         return logits
 
+    def log_probabilities(self, states: Tensor) -> Tensor:
+        """As above, normalised."""
+        logits = self(states)
+        return logits.sub_(finite_normalisers(logits)[:, None])
+
+
+def finite_normalisers(logits: Tensor) -> Tensor:
+    """`log_normalisers`; ValueError if one is not finite."""
+    normalisers = log_normalisers(logits)
+    if not bool(normalisers.isfinite().all()):
+        raise ValueError(NOT_FINITE)
+    return normalisers
+
 
 def log_normalisers(logits: Tensor) -> Tensor:
     """log(sum(exp(logits))) of each row: ``[rows, columns]`` to ``[rows]``."""
@@ -67,11 +86,22 @@ def forbid(logits: Tensor, tokens: Sequence[int]) -> None:
         logits[:, token] = -math.inf
 
 
-def allow_only(logits: Tensor, rows: Tensor, token: int) -> None:
-    """Rule out all tokens but this one in the given rows, in place."""
-    kept = logits[rows, token]
+def allow_only(logits: Tensor, rows: Tensor, tokens: Sequence[int]) -> None:
+    """Rule out all tokens but these in the given rows, in place."""
+    places = rows[:, None], torch.tensor(tokens, device=logits.device)
+    kept = logits[places]
     logits[rows] = -math.inf
-    logits[rows, token] = kept
+    logits[places] = kept
+
+
+def apply_rules(
+    logits: Tensor, beams: int, *, forbidden: Sequence[int], must_end: Sequence[bool] | None
+) -> None:
+    """Rule out what may not follow, in place; the arguments are those of `RunningHypotheses`."""
+    forbid(logits, forbidden)
+    if must_end is not None:
+        rows = torch.tensor(must_end, device=logits.device).repeat_interleave(beams)
+        allow_only(logits, rows.nonzero().view(-1), [END])
 
 
 def best_candidates(logits: Tensor, offsets: Tensor, count: int) -> Candidates:

@@ -1,20 +1,16 @@
-"""What a beam search runs on: an engine reads tokens and proposes the next ones.
+"""What a search runs on: an engine reads tokens and proposes the next ones.
 
-There are two: `relakit.decode.native_engine` in C++ and `relakit.decode.torch_engine` in PyTorch.
+There are two: `relakit.decode.native_engine` in C++ and `relakit.decode.torch_engine` in PyTorch;
+`relakit.decode.ensemble` makes one of several.
 """
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from relakit.decode.best_tokens import Candidates
-
-NOT_FINITE: Final = (
-    "the model's scores are not finite numbers: its weights are broken, or its training has "
-    "diverged"
-)
 
 
 class RunningHypotheses(Protocol):
@@ -48,6 +44,13 @@ class RunningHypotheses(Protocol):
 
         Raises:
             ValueError: the model's scores are not finite.
+        """
+
+    def log_probabilities(self, tokens: Tensor) -> Tensor:
+        """Read another token ``[rows]`` of each beam; return the log-probability of every next one.
+
+        For whatever `candidates` cannot do. ``[rows, columns]``, -inf where no token is, for the
+        caller to change. May raise as `candidates`.
         """
 
     def reorder(self, parents: Tensor) -> None:

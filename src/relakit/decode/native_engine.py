@@ -1,7 +1,8 @@
 """The search engine in C++, for CPUs: in float32, or with weights of one byte."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import torch
@@ -9,8 +10,7 @@ from torch import Tensor, nn
 
 from relakit.data.prepared_format import Side
 from relakit.data.tokenizer import END
-from relakit.decode.best_tokens import Candidates
-from relakit.decode.engine import NOT_FINITE
+from relakit.decode.best_tokens import NOT_FINITE, Candidates, OutputLayer
 from relakit.model import Transformer
 from relakit.model.config import ATTENTION_KINDS
 from relakit.model.embedding import sinusoids
@@ -158,7 +158,15 @@ class NativeEngine:
             positions.data_ptr(),
             beams,
         )
-        return NativeHypotheses(search, self.positions, isa, threads)
+        return NativeHypotheses(search, self, isa, threads)
+
+    @cached_property
+    def output(self) -> OutputLayer:
+        """For log-probabilities of all tokens; in float32, for C++ only finds the best ones.
+
+        It is another copy of the embeddings, so it is made when it is first needed.
+        """
+        return OutputLayer(self._model.embedding.weight)
 
     def positions(self, count: int) -> Tensor:
         """The vectors of at least the first ``count`` positions."""
@@ -192,11 +200,9 @@ class NativeHypotheses:
 
     least_share_to_drop = 0.0  # nothing is copied
 
-    def __init__(
-        self, search: Any, positions: Callable[[int], Tensor], isa: str, threads: int
-    ) -> None:
+    def __init__(self, search: Any, engine: NativeEngine, isa: str, threads: int) -> None:
         self._search = search
-        self._positions = positions
+        self._engine = engine
         self._isa = isa
         self._threads = threads
         self.steps = 0
@@ -234,9 +240,16 @@ class NativeHypotheses:
             raise ValueError(NOT_FINITE)
         return Candidates(best_scores, best_beams, best_tokens)
 
+    def log_probabilities(self, tokens: Tensor) -> Tensor:
+        output = self._engine.output
+        shape = (tokens.size(0), output.weight.size(0))
+        states = torch.empty(shape, dtype=torch.float32, device=_CPU)
+        self.step(tokens, states)
+        return output.log_probabilities(states)
+
     def step(self, tokens: Tensor, states: Tensor | None = None) -> None:
         """Read another token ``[rows]`` of each beam; ``states`` takes ``[rows, dim]``."""
-        position = self._positions(self.steps + 1)[self.steps]
+        position = self._engine.positions(self.steps + 1)[self.steps]
         tokens = tokens.contiguous()
         self._search.step(
             self._isa,

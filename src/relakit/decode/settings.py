@@ -5,7 +5,7 @@ It imports no torch, so that the command line can show the defaults at once.
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, TypedDict, get_args
 
 Precision: TypeAlias = Literal["fp32", "bf16", "int8", "auto"]
 """Of weights and computation. int8: linear layers with weights of one byte, on a CPU; auto: bf16
@@ -45,16 +45,29 @@ class SearchSettings:
     min_length: int = 0
     """Fewest tokens in a translation; with ``max_length`` it fixes the length, for benchmarks."""
     nbest: int | None = None
-    """How many hypotheses to return; None: as many as the beam has."""
+    """How many hypotheses to return; None: as many as the beam has, or one sample."""
     batch_tokens: int = 2048
     """Source tokens, padding included, that are translated at once."""
     wide_ends: bool = False
     """Keep hypotheses that end among the best 2 * beam of a step, instead of the best beam."""
+    sample: bool = False
+    """Draw every token at random by its probability, instead of searching for the best ones. Gives
+    ``nbest`` independent translations; ``beam`` and ``wide_ends`` have no meaning then."""
+    temperature: float = 1.0
+    """Logits are divided by it before a draw: below 1 likely tokens become likelier."""
+    top_k: int | None = None
+    """Draw among so many of the likeliest tokens; None: among all."""
+    top_p: float = 1.0
+    """Draw among the fewest likeliest tokens that have this share of the probability together."""
+    seed: int = 1
+    """Of the draws. With the number of a sentence it decides all of its samples."""
 
     def __post_init__(self) -> None:
         if self.beam < 1:
             raise ValueError(f"the beam must be at least 1, got {self.beam}")
-        if self.nbest is not None and not 1 <= self.nbest <= self.beam:
+        if self.nbest is not None and self.sample and self.nbest < 1:
+            raise ValueError(f"nbest must be at least 1, got {self.nbest}")
+        if self.nbest is not None and not self.sample and not 1 <= self.nbest <= self.beam:
             raise ValueError(f"nbest must be from 1 to the beam, {self.beam}, got {self.nbest}")
         if not 0 <= self.length_penalty < math.inf:
             raise ValueError(
@@ -76,19 +89,71 @@ class SearchSettings:
             )
         if self.batch_tokens < 1:
             raise ValueError(f"a batch must have at least 1 token, got {self.batch_tokens}")
+        self._check_sampling()
+
+    def _check_sampling(self) -> None:
+        if not 0 < self.temperature < math.inf:
+            raise ValueError(
+                f"the temperature must be a number above 0, got {self.temperature}; for the "
+                "likeliest token of each step search with a beam of 1"
+            )
+        if self.top_k is not None and self.top_k < 1:
+            raise ValueError(f"top_k must be at least 1, got {self.top_k}")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1, got {self.top_p}")
+        if self.sample:
+            return
+        for name in ("temperature", "top_k", "top_p", "seed"):
+            value = getattr(self, name)
+            if value != getattr(SearchSettings, name):
+                raise ValueError(
+                    f"{name} is {value}, but only draws depend on it: add --sample (in Python "
+                    "sample=True), or leave it out"
+                )
 
     @property
     def wanted(self) -> int:
         """How many hypotheses to return."""
-        return self.beam if self.nbest is None else self.nbest
+        if self.nbest is None:
+            return 1 if self.sample else self.beam
+        return self.nbest
 
-    def limit(self, source_length: int) -> int:
-        """Most tokens in a translation of that many source tokens, not counting END."""
+    @property
+    def followed(self) -> int:
+        """How many hypotheses of a sentence are followed at once."""
+        return self.wanted if self.sample else self.beam
+
+    def limit(self, source_length: int, prefix_length: int = 0) -> int:
+        """Most tokens in a translation of that many source tokens, not counting END.
+
+        It leaves room for a prefix; ``max_length`` is as it is.
+        """
         if self.max_length is None:
             longest = int(self.length_factor * source_length) + self.length_margin
-            return max(longest, self.min_length)
+            return max(longest, self.min_length, prefix_length + self.length_margin)
         return self.max_length
 
     def __str__(self) -> str:
         """What scores depend on, for people."""
+        if self.sample:
+            return f"sampled, temperature {self.temperature}, seed {self.seed}"
         return f"beam {self.beam}, length penalty {self.length_penalty}"
+
+
+class SearchOptions(TypedDict, total=False):
+    """The fields of `SearchSettings`, as keyword arguments of functions that translate."""
+
+    beam: int
+    length_penalty: float
+    max_length: int | None
+    length_factor: float
+    length_margin: int
+    min_length: int
+    nbest: int | None
+    batch_tokens: int
+    wide_ends: bool
+    sample: bool
+    temperature: float
+    top_k: int | None
+    top_p: float
+    seed: int

@@ -6,16 +6,13 @@ import torch
 from torch import Tensor
 
 from relakit.data.batches import pad_batch
-from relakit.data.tokenizer import END
 from relakit.decode.best_tokens import (
     Candidates,
     OutputLayer,
-    allow_only,
+    apply_rules,
     best_candidates,
-    forbid,
-    log_normalisers,
+    finite_normalisers,
 )
-from relakit.decode.engine import NOT_FINITE
 from relakit.model import Transformer
 from relakit.model.decoder_cache import DecoderCache
 from relakit.model.embedding import Embedding
@@ -68,16 +65,19 @@ class TorchHypotheses:
         forbidden: Sequence[int],
         must_end: Sequence[bool] | None,
     ) -> Candidates:
-        embedded = self._embedding.at(self._cache.steps, tokens)
-        logits = self._output(self._decoder.step(embedded, self._cache))
-        normalisers = log_normalisers(logits)
-        if not bool(normalisers.isfinite().all()):
-            raise ValueError(NOT_FINITE)
-        forbid(logits, forbidden)
-        if must_end is not None:
-            rows = torch.tensor(must_end, device=logits.device).repeat_interleave(scores.size(1))
-            allow_only(logits, rows.nonzero().view(-1), END)
+        logits = self._output(self._step(tokens))
+        # Added to the scores, not to all logits, which would take another pass over them.
+        normalisers = finite_normalisers(logits)
+        apply_rules(logits, scores.size(1), forbidden=forbidden, must_end=must_end)
         return best_candidates(logits, scores - normalisers.view(scores.shape), count)
+
+    def log_probabilities(self, tokens: Tensor) -> Tensor:
+        return self._output.log_probabilities(self._step(tokens))
+
+    def _step(self, tokens: Tensor) -> Tensor:
+        """Read another token of each beam: ``[rows]`` to states ``[rows, dim]``."""
+        embedded = self._embedding.at(self._cache.steps, tokens)
+        return self._decoder.step(embedded, self._cache)
 
     def reorder(self, parents: Tensor) -> None:
         self._cache.reorder(parents)

@@ -5,23 +5,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from relakit.data.tokenizer import END, Tokenizer
 from relakit.decode.beam import Ended, beam_search
 from relakit.decode.choose_engine import choose_engine
+from relakit.decode.ensemble import EnsembleEngine
+from relakit.decode.members import check_same_kind, load_member
+from relakit.decode.prefixes import Prefix, make_prefix
 from relakit.decode.settings import (
     DEVICE,
     PRECISION,
     WINDOW,
     Precision,
+    SearchOptions,
     SearchSettings,
     known_precision,
 )
-from relakit.model import ModelAbout, Transformer, load_model
-from relakit.model.directory import TOKENIZER_FILE
+from relakit.model import ModelAbout, Transformer
 from relakit.ops.torch_private import cpu_computes_bf16
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # pydantic brings it, and Python from 3.11 on has it
 
 
 @dataclass(frozen=True)
@@ -38,9 +45,10 @@ class Hypothesis:
 
 
 class Translator:
-    """Translates with a model and its tokenizer.
+    """Translates with a model and its tokenizer, or with several models that share one.
 
-    The model's weights are read when it is made: make a new one when they have changed.
+    The models' weights are read when it is made: make a new one when they have changed. All methods
+    take the fields of `SearchSettings` as keyword arguments, such as ``beam=1``.
     """
 
     def __init__(
@@ -48,75 +56,88 @@ class Translator:
         model: Transformer,
         tokenizer: Tokenizer,
         *,
+        others: Sequence[Transformer] = (),
         about: ModelAbout | None = None,
         in_bytes: bool = False,
     ) -> None:
-        """``in_bytes``: weights of one byte each; see `Translator.load`."""
-        model.config.check_tokenizer(tokenizer.size)
+        """Make one of models that are in memory; `Translator.load` reads them.
+
+        Args:
+            model: the one to translate with.
+            tokenizer: its tokenizer.
+            others: of the same vocabulary; each token's probability is the mean over all models.
+            about: what its directory tells of the model.
+            in_bytes: weights of one byte each.
+        """
+        self.models = (model, *others)
+        for each in self.models:
+            each.config.check_tokenizer(tokenizer.size)
         self.model = model
         self.tokenizer = tokenizer
         self.about = about or ModelAbout()
-        self._engine = choose_engine(model, in_bytes=in_bytes)
+        engines = [choose_engine(each, in_bytes=in_bytes) for each in self.models]
+        self._engine = engines[0] if len(engines) == 1 else EnsembleEngine(engines)
 
     @classmethod
     def load(
         cls,
-        folder: str | os.PathLike[str],
-        *,
+        *folders: str | os.PathLike[str],
         device: torch.device | str = DEVICE,
         precision: Precision = PRECISION,
     ) -> "Translator":
-        """Read a model directory.
+        """Read a model directory, or several for an ensemble.
 
         Args:
-            folder: holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+            *folders: each holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``. The
+                models of an ensemble must have been trained with the same tokenizer.
             device: where to compute.
             precision: of weights and computation: ``"fp32"``, ``"bf16"``, ``"int8"`` for linear
                 layers with weights of one byte, on the CPU, or ``"auto"`` for bf16 where the
                 device computes with it and fp32 elsewhere.
         """
+        if not folders:
+            raise ValueError("name a model directory to load")
         dtype = choose_dtype(precision, torch.device(device))
-        model, about = load_model(folder, device=device)
-        tokenizer = Tokenizer.load(Path(folder) / TOKENIZER_FILE)
-        return cls(model.to(dtype), tokenizer, about=about, in_bytes=precision == "int8")
+        members = [load_member(Path(folder), torch.device(device)) for folder in folders]
+        check_same_kind(members)
+        first, *others = (member.model.to(dtype) for member in members)
+        return cls(
+            first,
+            members[0].tokenizer,
+            others=others,
+            about=members[0].about,
+            in_bytes=precision == "int8",
+        )
 
     def translate(
         self,
         texts: Sequence[str],
         *,
-        beam: int = SearchSettings.beam,
-        length_penalty: float = SearchSettings.length_penalty,
-        max_length: int | None = SearchSettings.max_length,
-        batch_tokens: int = SearchSettings.batch_tokens,
+        prefixes: Sequence[str] | None = None,
+        **options: "Unpack[SearchOptions]",
     ) -> list[str]:
         """The best translation of each text. An empty text, or one of spaces, has an empty one.
 
         Args:
             texts: one sentence each.
-            beam: hypotheses that are followed at once; 1 is greedy search.
-            length_penalty: alpha in log-probability / ((5 + length) / 6) ** alpha.
-            max_length: most tokens of a translation; None: twice those of its source, plus 20.
-            batch_tokens: source tokens, padding included, that are translated at once.
+            prefixes: what each translation must begin with; an empty one leaves it free. One that
+                ends within a word may be completed; one that ends in a space may not.
+            **options: see `SearchSettings`; among them ``beam`` (1 is greedy search),
+                ``length_penalty``, ``max_length``, ``batch_tokens``, and ``sample`` with
+                ``temperature``, ``top_k``, ``top_p`` and ``seed``.
         """
-        found = self.translate_nbest(
-            texts,
-            nbest=1,
-            beam=beam,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            batch_tokens=batch_tokens,
-        )
+        if "nbest" in options:
+            raise ValueError("translate gives one translation of each text; use translate_nbest")
+        options["nbest"] = 1
+        found = self.translate_nbest(texts, prefixes=prefixes, **options)
         return [hypotheses[0].text for hypotheses in found]
 
     def translate_nbest(
         self,
         texts: Sequence[str],
         *,
-        nbest: int | None = None,
-        beam: int = SearchSettings.beam,
-        length_penalty: float = SearchSettings.length_penalty,
-        max_length: int | None = SearchSettings.max_length,
-        batch_tokens: int = SearchSettings.batch_tokens,
+        prefixes: Sequence[str] | None = None,
+        **options: "Unpack[SearchOptions]",
     ) -> list[list[Hypothesis]]:
         """The ``nbest`` translations of each text, best first; None: all of the beam.
 
@@ -125,25 +146,20 @@ class Translator:
         """
         if isinstance(texts, str):
             raise ValueError("texts must be a list of sentences, got a single string")
-        settings = SearchSettings(
-            beam=beam,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            nbest=nbest,
-            batch_tokens=batch_tokens,
-        )
-        return self._translate(texts, settings)
+        if prefixes is not None and len(prefixes) != len(texts):
+            raise ValueError(
+                f"there are {len(texts):,} texts and {len(prefixes):,} prefixes; each text needs "
+                "one, which may be empty"
+            )
+        return self._translate(texts, SearchSettings(**options), prefixes, first=0)
 
     def translate_stream(
         self,
         lines: Iterable[str],
         *,
         window: int = WINDOW,
-        nbest: int | None = None,
-        beam: int = SearchSettings.beam,
-        length_penalty: float = SearchSettings.length_penalty,
-        max_length: int | None = SearchSettings.max_length,
-        batch_tokens: int = SearchSettings.batch_tokens,
+        prefixes: Iterable[str] | None = None,
+        **options: "Unpack[SearchOptions]",
     ) -> Iterator[list[Hypothesis]]:
         """Translate lines as they come, in their order.
 
@@ -151,84 +167,98 @@ class Translator:
             lines: one sentence each.
             window: lines that are read, sorted by length and translated together; with 1 every line
                 is answered before the next is read.
-            nbest: as for `translate_nbest`.
-            beam: as for `translate`, like the others.
-            length_penalty: see there.
-            max_length: see there.
-            batch_tokens: see there.
+            prefixes: one for each line, as for `translate`.
+            **options: as for `translate_nbest`.
         """
         if window < 1:
             raise ValueError(f"the window must be at least 1, got {window}")
-        settings = SearchSettings(
-            beam=beam,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            nbest=nbest,
-            batch_tokens=batch_tokens,
-        )
+        settings = SearchSettings(**options)
 
         def found() -> Iterator[list[Hypothesis]]:
-            iterator = iter(lines)
+            iterator, beginnings = iter(lines), None if prefixes is None else iter(prefixes)
+            first = 0
             while texts := list(islice(iterator, window)):
-                yield from self._translate(texts, settings)
+                begin_with = None if beginnings is None else list(islice(beginnings, len(texts)))
+                if begin_with is not None and len(begin_with) < len(texts):
+                    raise ValueError(
+                        f"there are {first + len(begin_with):,} prefixes, but more lines; each "
+                        "line needs one, which may be empty"
+                    )
+                yield from self._translate(texts, settings, begin_with, first=first)
+                first += len(texts)
 
         return found()
 
     def translate_ids(
-        self,
-        sources: Sequence[Sequence[int]],
-        *,
-        nbest: int | None = 1,
-        beam: int = SearchSettings.beam,
-        length_penalty: float = SearchSettings.length_penalty,
-        max_length: int | None = SearchSettings.max_length,
-        min_length: int = SearchSettings.min_length,
-        batch_tokens: int = SearchSettings.batch_tokens,
+        self, sources: Sequence[Sequence[int]], **options: "Unpack[SearchOptions]"
     ) -> list[list[Ended]]:
-        """`translate_nbest` for token ids, without special tokens, in and out.
+        """`translate_nbest` for token ids, without special tokens, in and out; by default one."""
+        options.setdefault("nbest", 1)
+        return self.search(sources, SearchSettings(**options))
 
-        ``min_length``: fewest tokens of a translation.
-        """
-        settings = SearchSettings(
-            beam=beam,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            min_length=min_length,
-            nbest=nbest,
-            batch_tokens=batch_tokens,
-        )
-        return self.search(sources, settings)
-
-    def _translate(self, texts: Sequence[str], settings: SearchSettings) -> list[list[Hypothesis]]:
+    def _translate(
+        self,
+        texts: Sequence[str],
+        settings: SearchSettings,
+        prefixes: Sequence[str] | None,
+        first: int,
+    ) -> list[list[Hypothesis]]:
         sources = self.tokenizer.encode_batch(texts)
-        return [self._with_text(ended) for ended in self.search(sources, settings)]
+        begin_with = None
+        if prefixes is not None:
+            begin_with = [make_prefix(prefix, self.tokenizer) for prefix in prefixes]
+        found = self.search(sources, settings, prefixes=begin_with, first=first)
+        return [self._with_text(ended) for ended in found]
 
     def search(
-        self, sources: Sequence[Sequence[int]], settings: SearchSettings
+        self,
+        sources: Sequence[Sequence[int]],
+        settings: SearchSettings,
+        *,
+        prefixes: Sequence[Prefix | None] | None = None,
+        first: int = 0,
     ) -> list[list[Ended]]:
-        """The best hypotheses of each sentence of token ids, with every setting of the search."""
+        """The best hypotheses of each sentence of token ids, with every setting of the search.
+
+        Args:
+            sources: without special tokens.
+            settings: how to search.
+            prefixes: what each translation begins with.
+            first: the number of the first sentence, if it has others before it. What is drawn for a
+                sentence depends on its number.
+        """
         found = [[Ended([], 0.0, 0.0)] for _ in sources]  # what an empty sentence gets
         lengths = [len(source) for source in sources]
-        was_training = self.model.training
-        self.model.eval()
+        begin_with = list(prefixes) if prefixes is not None else [None] * len(sources)
+        limits = _limits(lengths, settings, begin_with, first)
+        were_training = [model.training for model in self.models]
+        for model in self.models:
+            model.eval()
         try:
             for indices in plan_batches(lengths, settings.batch_tokens):
-                results = self._search_batch([sources[i] for i in indices], settings)
+                self._grow_positions(1 + max(max(lengths[i], limits[i]) for i in indices))
+                results = beam_search(
+                    self._engine,
+                    [[*sources[i], END] for i in indices],
+                    [limits[i] for i in indices],
+                    settings,
+                    prefixes=[begin_with[i] for i in indices],
+                    numbers=[first + i for i in indices],
+                )
                 for index, result in zip(indices, results, strict=True):
                     found[index] = result
         finally:
-            self.model.train(was_training)
+            for model, was_training in zip(self.models, were_training, strict=True):
+                model.train(was_training)
         return found
 
-    def _search_batch(
-        self, sources: Sequence[Sequence[int]], settings: SearchSettings
-    ) -> list[list[Ended]]:
-        longest = max(len(source) for source in sources) + 1
-        limits = [settings.limit(len(source)) for source in sources]
-        # The table of positions grows here, outside of inference mode: the model keeps it, and a
-        # tensor made in inference mode could not take part in training.
-        self.model.embedding.position_vectors(max(longest, *limits) + 1)
-        return beam_search(self._engine, [[*source, END] for source in sources], limits, settings)
+    def _grow_positions(self, count: int) -> None:
+        """Grow the models' tables of positions, outside of inference mode.
+
+        The models keep them, and a tensor made in inference mode could not take part in training.
+        """
+        for model in self.models:
+            model.embedding.position_vectors(count)
 
     def _with_text(self, found: list[Ended]) -> list[Hypothesis]:
         texts = self.tokenizer.decode_batch([ended.tokens for ended in found])
@@ -236,6 +266,26 @@ class Translator:
             Hypothesis(text, ended.tokens, ended.score, ended.log_probability)
             for text, ended in zip(texts, found, strict=True)
         ]
+
+
+def _limits(
+    lengths: Sequence[int],
+    settings: SearchSettings,
+    prefixes: Sequence[Prefix | None],
+    first: int,
+) -> list[int]:
+    """The most tokens of each translation; ValueError if that is too little for its prefix."""
+    limits = []
+    for number, (length, prefix) in enumerate(zip(lengths, prefixes, strict=True), start=first + 1):
+        needed = 0 if prefix is None else prefix.longest
+        limit = settings.limit(length, needed)
+        if needed > limit:
+            raise ValueError(
+                f"the prefix of sentence {number:,} may take {needed:,} tokens, more than the "
+                f"maximum length, {limit:,}; shorten it, or raise the maximum"
+            )
+        limits.append(limit)
+    return limits
 
 
 def plan_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:

@@ -10,8 +10,14 @@ from typing import Any
 
 from sacrebleu.significance import PairedTest
 
-from relakit.metrics.bleu import METRICS, check_counts
-from relakit.metrics.settings import COMPARED_BY, SAMPLES, MetricName
+from relakit.metrics.bleu import check_counts, make_metric
+from relakit.metrics.settings import (
+    BLEU_TOKENIZER,
+    METRICS,
+    SAMPLES,
+    BleuTokenizer,
+    MetricName,
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """The system's score minus the baseline's."""
+        """The system's score minus the baseline's; of TER less is better."""
         return self.system.score - self.baseline.score
 
     def to_json(self) -> dict[str, Any]:
@@ -51,14 +57,17 @@ class Comparison:
 def paired_bootstrap(
     baseline: Sequence[str],
     system: Sequence[str],
-    references: Sequence[str],
-    *,
-    metrics: Sequence[MetricName] = COMPARED_BY,
+    *references: Sequence[str],
+    metrics: Sequence[MetricName] = METRICS,
+    tokenizer: BleuTokenizer = BLEU_TOKENIZER,
     samples: int = SAMPLES,
 ) -> list[Comparison]:
-    """Compare two outputs of the same test set, by each of the metrics."""
-    check_counts(baseline, references)
-    check_counts(system, references)
+    """Compare two outputs of the same test set, by each of the metrics.
+
+    References and tokenizer are those of `corpus_score`.
+    """
+    check_counts(baseline, *references)
+    check_counts(system, *references)
     if samples < 1:
         raise ValueError(f"samples must be at least 1, got {samples}")
     compared = []
@@ -66,8 +75,8 @@ def paired_bootstrap(
         # One at a time: sacreBLEU has its own names for metrics, and two may share one.
         test = PairedTest(
             [("baseline", baseline), ("system", system)],
-            {name: METRICS[name]()},
-            [references],
+            {name: make_metric(name, tokenizer)},
+            references,
             test_type="bs",
             n_samples=samples,
         )

@@ -1,9 +1,55 @@
-"""Names of the metrics, and defaults of comparisons; without sacreBLEU, which is slow to load."""
+"""Names of metrics and tokenizers, and defaults; without sacreBLEU, which is slow to load."""
 
-from typing import Final, Literal, TypeAlias
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias, get_args
 
-MetricName: TypeAlias = Literal["BLEU", "chrF", "tokenised BLEU"]
+MetricName: TypeAlias = Literal["BLEU", "chrF", "chrF++", "TER", "tokenised BLEU"]
+METRIC_NAMES: Final[tuple[MetricName, ...]] = get_args(MetricName)
+METRICS: Final[tuple[MetricName, ...]] = ("BLEU", "chrF", "tokenised BLEU")
+"""Those that are computed unless others are asked for."""
+
+BleuTokenizer: TypeAlias = Literal[
+    "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none", "flores101", "flores200"
+]
+"""sacreBLEU's tokenizers; scores with different ones cannot be compared."""
+BLEU_TOKENIZERS: Final[tuple[BleuTokenizer, ...]] = get_args(BleuTokenizer)
+BLEU_TOKENIZER: Final[BleuTokenizer] = "13a"
+_BY_LANGUAGE: Final = MappingProxyType[str, BleuTokenizer](
+    {
+        "zh": "zh",
+        "zho": "zh",
+        "ja": "ja-mecab",
+        "jpn": "ja-mecab",
+        "ko": "ko-mecab",
+        "kor": "ko-mecab",
+    }
+)
 
 SAMPLES: Final = 1000
 """Draws of the test set in a comparison."""
-COMPARED_BY: Final[tuple[MetricName, ...]] = ("BLEU", "chrF")
+
+
+def known_metric(name: str) -> MetricName:
+    """The metric of this name, whatever its case; a hyphen may stand for the space."""
+    for metric in METRIC_NAMES:
+        if name.lower().replace("-", " ") == metric.lower():
+            return metric
+    raise ValueError(f"unknown metric {name!r}; choose among {', '.join(METRIC_NAMES)}")
+
+
+def known_tokenizer(name: str) -> BleuTokenizer:
+    """The name, if BLEU has such a tokenizer."""
+    for tokenizer in BLEU_TOKENIZERS:
+        if name == tokenizer:
+            return tokenizer
+    raise ValueError(
+        f"unknown tokenizer {name!r} for BLEU; choose one of {', '.join(BLEU_TOKENIZERS)}"
+    )
+
+
+def tokenizer_for(language: str | None) -> BleuTokenizer:
+    """What sacreBLEU uses for text in this language, such as ``de`` or ``zh-CN``."""
+    if language is None:
+        return BLEU_TOKENIZER
+    code = language.lower().replace("_", "-").partition("-")[0]
+    return _BY_LANGUAGE.get(code, BLEU_TOKENIZER)

@@ -15,14 +15,14 @@ from relakit.train.run_folder import TEXT
 def open_corpus(
     data: DataSection, folder: Path, *, on_stage: OnStage = ignore_stage
 ) -> PreparedCorpus:
-    """Open the recipe's corpus; if it is text, prepare it in ``folder`` first."""
-    if data.prepared is not None:
-        corpus = PreparedCorpus.load(data.prepared)
-    else:
-        if not folder.exists():
-            files = _text_files(data, folder, on_stage)
-            prepare(files, folder, settings=prepare_settings(data), on_stage=on_stage)
-        corpus = PreparedCorpus.load(folder)
+    """Open the recipe's corpus; if it is text, prepare it in ``folder`` first.
+
+    A recipe in reverse uses what would be prepared without, and exchanges the sides in reading.
+    """
+    if data.prepared is None and not folder.exists():
+        files = _text_files(data, folder, on_stage)
+        prepare(files, folder, settings=prepare_settings(data), on_stage=on_stage)
+    corpus = PreparedCorpus.load(data.prepared or folder, reverse=data.reverse)
     if "train" not in corpus.splits:
         raise ValueError(f"{corpus.folder} has no split 'train', it has {', '.join(corpus.splits)}")
     return corpus

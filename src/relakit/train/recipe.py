@@ -45,6 +45,8 @@ class DataSection(Section):
     """The source language: how the files in ``folder`` end."""
     target: str = "de"
     """The target language."""
+    reverse: bool = False
+    """Translate from ``target`` to ``source``, with a corpus that is prepared the other way."""
     vocab_size: Count = PrepareSettings.vocab_size
     """Entries of the joint BPE vocabulary."""
     max_tokens: Count = PrepareSettings.max_tokens

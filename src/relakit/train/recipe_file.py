@@ -16,18 +16,13 @@ from pydantic import BaseModel, ValidationError
 
 from relakit.model.attention_setting import did_you_mean
 from relakit.nn.variants import ATTENTIONS, AttentionName
+from relakit.recipes import recipe_names
 from relakit.train.recipe import Recipe
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-
-def recipe_names() -> list[str]:
-    """The recipes that come with relakit."""
-    names = (entry.name for entry in files("relakit.recipes").iterdir())
-    return sorted(name[: -len(".toml")] for name in names if name.endswith(".toml"))
 
 
 def load_recipe(name_or_path: str, settings: Iterable[str] = ()) -> Recipe:

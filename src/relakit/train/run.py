@@ -248,9 +248,10 @@ def _take_final_weights(trainer: Trainer) -> int:
 
 def _save(trainer: Trainer, result: Result) -> None:
     data = trainer.recipe.data
+    source, target = (data.target, data.source) if data.reverse else (data.source, data.target)
     about = ModelAbout(
-        source_language=trainer.corpus.source_language or data.source,
-        target_language=trainer.corpus.target_language or data.target,
+        source_language=trainer.corpus.source_language or source,
+        target_language=trainer.corpus.target_language or target,
         training={
             "updates": result.updates,
             "epochs": result.epochs,

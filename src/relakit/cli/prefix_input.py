@@ -1,0 +1,79 @@
+"""What translations must begin with, from a file or from a column of the input."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+PREFIXES = "Prefixes"
+
+PrefixFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="What each translation must begin with, line by line; an empty line leaves it free. A "
+        "prefix that ends within a word is completed; one that ends in a space is not.",
+        rich_help_panel=PREFIXES,
+    ),
+]
+PrefixColumn = Annotated[
+    bool,
+    typer.Option(
+        "--prefix-column",
+        help="The same, but a line of the input is a sentence, a tab and its prefix.",
+        rich_help_panel=PREFIXES,
+    ),
+]
+
+
+def with_prefixes(
+    lines: Iterator[str], path: Path | None, *, column: bool
+) -> tuple[Iterator[str], Iterator[str] | None]:
+    """Sentences, and their prefixes if there are any, which may be read as far as the sentences.
+
+    Raises:
+        ValueError: both ways are asked for; when read, that there are not as many prefixes as
+            lines.
+    """
+    if path is not None and column:
+        raise ValueError("--prefix-file and --prefix-column exclude each other; give one of them")
+    if path is None and not column:
+        return lines, None
+    pairs = _from_column(lines) if path is None else _from_file(lines, path)
+    waiting: deque[str] = deque()
+
+    def sentences() -> Iterator[str]:
+        for sentence, prefix in pairs:
+            waiting.append(prefix)
+            yield sentence
+
+    def prefixes() -> Iterator[str]:
+        while waiting:
+            yield waiting.popleft()
+
+    return sentences(), prefixes()
+
+
+def _from_column(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for line in lines:
+        sentence, *prefix = line.split("\t", 2)
+        yield sentence, prefix[0] if prefix else ""
+
+
+def _from_file(lines: Iterable[str], path: Path) -> Iterator[tuple[str, str]]:
+    from relakit.data.lines import read_lines
+
+    prefixes = read_lines(path)
+    count = 0
+    for line in lines:
+        prefix = next(prefixes, None)
+        if prefix is None:
+            raise ValueError(
+                f"{path} has {count:,} lines, the input has more: each needs a prefix, which may "
+                "be empty"
+            )
+        count += 1
+        yield line, prefix
+    if more := sum(1 for _ in prefixes):
+        raise ValueError(f"{path} has {count + more:,} lines, the input has {count:,}")

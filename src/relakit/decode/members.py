@@ -1,0 +1,67 @@
+"""Models read from their directories, and whether they can translate together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from relakit.data.tokenizer import Tokenizer
+from relakit.model import ModelAbout, Transformer, load_model
+from relakit.model.directory import TOKENIZER_FILE
+
+
+@dataclass(frozen=True)
+class Member:
+    """A model with what belongs to it."""
+
+    folder: Path
+    model: Transformer
+    tokenizer: Tokenizer
+    about: ModelAbout
+
+
+def load_member(folder: Path, device: torch.device) -> Member:
+    """Read a model directory."""
+    model, about = load_model(folder, device=device)
+    return Member(folder, model, Tokenizer.load(folder / TOKENIZER_FILE), about)
+
+
+def check_same_kind(members: Sequence[Member]) -> None:
+    """Raise ValueError, with the first difference, unless they translate the same tokens."""
+    first, *others = members
+    for other in others:
+        problem = (
+            _other_languages(first.about, other.about)
+            or _other_tokens(first.tokenizer, other.tokenizer)
+            or _other_sizes(first.model, other.model)
+        )
+        if problem is not None:
+            raise ValueError(
+                f"{first.folder} and {other.folder} cannot translate together: {problem}; an "
+                "ensemble needs models that were trained with the same tokenizer"
+            )
+
+
+def _other_languages(first: ModelAbout, other: ModelAbout) -> str | None:
+    for side in ("source", "target"):
+        one, two = (getattr(about, f"{side}_language") for about in (first, other))
+        if one is not None and two is not None and one != two:
+            return f"their {side} languages are {one!r} and {two!r}"
+    return None
+
+
+def _other_tokens(first: Tokenizer, other: Tokenizer) -> str | None:
+    for id, (one, two) in enumerate(zip(first.tokens, other.tokens, strict=False)):
+        if one != two:
+            return f"token {id:,} is {one!r} and {two!r}"
+    if first.size != other.size:
+        return f"their vocabularies have {first.size:,} and {other.size:,} tokens"
+    if first.to_json() != other.to_json():
+        return "their tokenizers have the same tokens, but split text by other rules"
+    return None
+
+
+def _other_sizes(first: Transformer, other: Transformer) -> str | None:
+    one, two = first.config.vocabulary, other.config.vocabulary
+    return None if one == two else f"their embeddings have {one:,} and {two:,} rows"
