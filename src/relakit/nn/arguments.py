@@ -1,4 +1,4 @@
-"""Checks of the arguments that make a module: sizes, numbers, switches, device and dtype."""
+"""Checks of the arguments that make a module: sizes, numbers, switches, device, dtype."""
 
 from numbers import Real
 
@@ -31,15 +31,23 @@ def check_switch(name: str, value: object, hint: str = "") -> None:
         raise TypeError(f"{name} must be True or False, got {value!r}{hint}")
 
 
-def check_device_and_dtype(device: object, dtype: object) -> None:
-    """Raise unless torch knows the device, and parameters can have the dtype."""
-    if isinstance(device, str):
-        try:
-            torch.device(device)
-        except RuntimeError:
-            raise ValueError(
-                f"unknown device {device!r}; choose for example 'cpu', 'cuda' or 'cuda:1'"
-            ) from None
+def check_usable(device: torch.device | str | None) -> None:
+    """Raise ValueError unless tensors can be made on the device; None is the default one."""
+    if device is None:
+        return
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA raises the second
+        reason = str(error).splitlines()[0]
+        if "device type at start of device string" in reason:  # then torch lists twenty
+            reason = "there is no such kind"
+        raise ValueError(
+            f"device {str(device)!r} cannot be used: {reason}; choose another, such as 'cpu'"
+        ) from None
+
+
+def check_dtype(dtype: object) -> None:
+    """Raise unless parameters can have the dtype; None is the default one."""
     if dtype is None:
         return
     if not isinstance(dtype, torch.dtype):

@@ -4,10 +4,11 @@ import torch
 from torch import Tensor, nn
 
 from relakit.nn.arguments import (
-    check_device_and_dtype,
+    check_dtype,
     check_number,
     check_size,
     check_switch,
+    check_usable,
 )
 from relakit.nn.fused import attend_and_normalise
 from relakit.nn.fx_leaf import make_leaf
@@ -107,7 +108,8 @@ class MultiheadAttention(nn.MultiheadAttention):
         }
         for name, value in switches.items():
             check_switch(name, value, _hint_for_attention(value))
-        check_device_and_dtype(device, dtype)
+        check_usable(device)
+        check_dtype(dtype)
         super().__init__(
             embed_dim,
             num_heads,

@@ -104,7 +104,7 @@ def _padded(sequences: tuple[Tensor, ...]) -> Tensor:
     """``[batch, longest, features]``"""
     if not sequences:
         raise ValueError("nested tensors must hold at least one sequence, got none")
-    # Not to_padded_tensor, which does not know all layouts; this has gradients for each of them.
+    # Not to_padded_tensor, which refuses jagged tensors with holes.
     return pad_sequence(list(sequences), batch_first=True)
 
 

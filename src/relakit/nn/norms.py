@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.compiler import is_dynamo_compiling
 
-from relakit.nn.arguments import check_device_and_dtype, check_number, check_size
+from relakit.nn.arguments import check_dtype, check_number, check_size, check_usable
 from relakit.nn.fx_leaf import make_leaf
 from relakit.ops.call import check_tensor
 from relakit.ops.native.connection import connected_extension
@@ -54,7 +54,8 @@ class RMSNorm(nn.Module):
             raise ValueError(f"unknown init {init!r}; choose one of {', '.join(GAIN_INITS)}")
         if fan is not None:
             check_size("fan", fan)
-        check_device_and_dtype(device, dtype)
+        check_usable(device)
+        check_dtype(dtype)
         make_leaf(self)
         self.dim = dim
         self.eps = eps
