@@ -9,14 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from relakit.nn.arguments import check_switch
-from relakit.ops.call import check_device
 
 
 def explain_failure(
-    module: nn.MultiheadAttention,
-    inputs: dict[str, Tensor],
-    masks: dict[str, Tensor | None],
-    need_weights: object,
+    module: nn.MultiheadAttention, inputs: dict[str, Tensor], need_weights: object
 ) -> None:
     """Raise if the arguments do not fit the module or each other; return if that is not why.
 
@@ -29,6 +25,8 @@ def explain_failure(
                 f"{name} has the layout {tensor.layout}; pass an ordinary tensor: {name}.to_dense()"
             )
     parameters = dict(_projections_of(module))
+    if not parameters:  # a replica of nn.DataParallel has none
+        return
     weight_name, weight = next(iter(parameters.items()))
     for name, tensor in inputs.items():
         if tensor.device != weight.device:
@@ -37,11 +35,9 @@ def explain_failure(
                 f"move one of them: {name}.to({str(weight.device)!r}) or "
                 f"module.to({str(tensor.device)!r})"
             )
-    for name, mask in masks.items():
-        if mask is not None:
-            check_device(name, mask, inputs["query"])
-    if torch.is_autocast_enabled(weight.device.type):
-        return  # which converts what does not fit
+    device = weight.device.type
+    if device != "meta" and torch.is_autocast_enabled(device):  # it converts what does not fit
+        return
     for name, parameter in parameters.items():
         if parameter.dtype != weight.dtype:
             raise ValueError(

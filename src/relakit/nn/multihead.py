@@ -270,12 +270,7 @@ class MultiheadAttention(nn.MultiheadAttention):
                 )
             output: Tensor = self.out_proj(mixed)
         except RuntimeError:
-            explain_failure(
-                self,
-                {"query": query, "key": key, "value": value},
-                {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask},
-                need_weights,
-            )
+            explain_failure(self, {"query": query, "key": key, "value": value}, need_weights)
             raise
         if weights is not None and average_attn_weights:
             weights = weights.mean(dim=1)

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from relakit.nn.masks import merge_masks
-from relakit.ops.call import check_tensor, shape_of
+from relakit.ops.call import check_device, check_tensor, shape_of
 from relakit.ops.causal_bias import causal_pattern
 from relakit.ops.native.layout import split_projections
 
@@ -209,6 +209,7 @@ def check_masks(
                 f"{name} must be of dtype torch.bool (True = do not attend) or floating point "
                 f"(added to the scores), got {mask.dtype}"
             )
+        check_device(name, mask, query)
     if attn_mask is not None:
         shared = (queries, keys)
         per_head = (batch * module.num_heads, queries, keys)
