@@ -118,6 +118,18 @@ def test_causal_self_attention(layout: torch.layout, need_weights: bool, kind: s
     torch.testing.assert_close(list(output.unbind()), expected)
 
 
+@pytest.mark.parametrize("average", [False, True])
+def test_what_torch_can_do_in_eval_mode(average: bool) -> None:
+    """Outputs and weights of its fast path, which is the only one that takes nested tensors."""
+    theirs, ours = (module.float().eval() for module in build())
+    x = nested([part.detach().float() for part in sequences(QUERY_LENGTHS)], torch.strided)
+    with torch.no_grad():
+        expected, expected_weights = theirs(x, x, x, average_attn_weights=average)
+        output, weights = ours(x, x, x, average_attn_weights=average)
+    torch.testing.assert_close(list(output.unbind()), list(expected.unbind()))
+    torch.testing.assert_close(weights, expected_weights)
+
+
 @pytest.mark.parametrize("name", ["rela-g", "entmax15"])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_every_sequence_is_attended_to_alone(layout: torch.layout, name: str) -> None:

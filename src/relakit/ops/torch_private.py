@@ -1,7 +1,7 @@
 """Everything that relakit uses of torch beyond its public interface; a test lists it by name.
 
 Except attributes of `torch.nn.MultiheadAttention`, which its subclass `relakit.MultiheadAttention`
-sets; the test names them too.
+uses; the test names them too.
 
 Functions are imported by name: looking them up in modules takes as long as they do.
 """
