@@ -30,6 +30,13 @@ def test_loading_keeps_what_the_directory_tells(translator: Translator) -> None:
     assert (translator.about.source_language, translator.about.target_language) == ("en", "de")
 
 
+def test_random_numbers_of_the_user_are_left_alone(folder: Path) -> None:
+    before = torch.get_rng_state()
+    for precision in ("fp32", "int8"):
+        relakit.load(folder, precision=precision).translate(LINES, max_length=8)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_every_line_has_its_translation(translator: Translator) -> None:
     together = translator.translate(LINES, max_length=8)
     assert together == [translator.translate([line], max_length=8)[0] for line in LINES]

@@ -1,10 +1,12 @@
 """Model directories: written whole, read back the same, and clear about what is broken."""
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -49,6 +51,31 @@ def test_comes_back_the_same(folder: Path) -> None:
     expected = build().state_dict()
     assert model.state_dict().keys() == expected.keys()
     assert all(torch.equal(model.state_dict()[name], expected[name]) for name in expected)
+
+
+def test_loading_draws_no_random_numbers(folder: Path) -> None:
+    before = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+    load_model(folder)
+    after = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+    assert torch.equal(after[0], before[0])
+    assert after[1:] == before[1:]
+
+
+def test_what_is_not_saved_is_computed(folder: Path) -> None:
+    """A buffer that nobody fills would hold whatever the memory held."""
+    model, _ = load_model(folder)
+    fresh = Transformer(model.config)
+    expected = dict(fresh.named_buffers())
+    assert expected
+    torch.testing.assert_close(dict(model.named_buffers()), expected)
+    source = torch.tensor([[5, 6, 7]])
+    fresh.load_state_dict(model.state_dict())
+    torch.testing.assert_close(model(source, source), fresh.eval()(source, source))
+
+
+def test_a_device_that_there_is_not(folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"device 'gpu' cannot be used: there is no such kind"):
+        load_model(folder, device="gpu")
 
 
 def test_a_model_from_before_there_were_options(folder: Path) -> None:

@@ -150,7 +150,10 @@ def test_subclasses_with_a_forward_of_their_own_are_left_alone() -> None:
 
     module = Other(EMBED, HEADS)
     x = torch.randn(5, 2, EMBED)
-    with relakit.capture(module) as records:
+    with (
+        pytest.warns(UserWarning, match=r"recorded nothing.*Other \(the model itself\)"),
+        relakit.capture(module) as records,
+    ):
         assert torch.equal(module(x, x), module(x, x))
     assert records == {}
 
@@ -225,3 +228,37 @@ def test_captures_nest() -> None:
         run(model)
     assert list(outer) == NAMES
     assert list(inner) == ["layers.0.self_attn"]
+
+
+class PackedAttention(nn.Module):
+    """Attention as other packages write it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+def test_a_block_without_a_record_says_why() -> None:
+    model = nn.Sequential(nn.Linear(EMBED, EMBED), PackedAttention())
+    message = r"in Sequential ran no torch\.nn\.MultiheadAttention.*: PackedAttention \(1\)"
+    with pytest.warns(UserWarning, match=message) as caught, relakit.capture(model):
+        model(torch.randn(2, EMBED))
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="the model did not run"), relakit.capture(model):
+        pass
+    transformer = build_transformer("rela-g")
+    with (
+        pytest.warns(UserWarning, match=r"none ran: decoder\.layers\.0\.self_attn, decoder"),
+        relakit.capture(transformer, where="decoder.*"),
+    ):
+        transformer.encoder(torch.randn(2, 6, EMBED))
+    with (
+        pytest.warns(UserWarning, match="where selects none"),
+        relakit.capture(transformer, where=lambda name, module: False),
+    ):
+        run(transformer)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_error_in_the_block_comes_without_a_warning() -> None:
+    with pytest.raises(ZeroDivisionError), relakit.capture(build_transformer("rela-g")):
+        raise ZeroDivisionError

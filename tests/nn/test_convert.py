@@ -1,6 +1,7 @@
 """`relakit.convert_attention` on models that exist."""
 
 import copy
+import io
 
 import pytest
 import torch
@@ -131,7 +132,8 @@ def test_where_takes_patterns_and_functions() -> None:
         DECODER[3],
     ]
     assert changed(lambda name, module: "multihead" in name) == [DECODER[1], DECODER[3]]
-    assert changed(lambda name, module: False) == []
+    with pytest.warns(UserWarning, match=r"where selects none .* has encoder\.layers\.0"):
+        assert changed(lambda name, module: False) == []
 
 
 def test_rows_11_to_13_of_table_1() -> None:
@@ -306,7 +308,8 @@ def test_errors() -> None:
     nn.utils.parametrizations.weight_norm(parametrized, "in_proj_weight")
     with pytest.raises(ValueError, match="remove_parametrizations"):
         relakit.convert_attention(nn.ModuleList([parametrized]))
-    assert relakit.convert_attention(nn.Linear(2, 2)) == []
+    with pytest.warns(UserWarning, match="no torch.nn.MultiheadAttention in Linear.*none of its"):
+        assert relakit.convert_attention(nn.Linear(2, 2)) == []
     with pytest.raises(ValueError, match=r"'encoder' \(did you mean 'encoder\.\*'\?\)"):
         relakit.convert_attention(model, where="encoder")
     with pytest.raises(TypeError, match="where must be None, a pattern, a list"):
@@ -343,3 +346,50 @@ def test_nothing_is_converted_when_one_module_cannot_be() -> None:
     with pytest.raises(ValueError, match="Mine"):
         relakit.convert_attention(model)
     assert type(model[0]) is nn.MultiheadAttention
+
+
+class PackedAttention(nn.Module):
+    """Attention as other packages write it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+def test_a_model_without_attention_of_torch_is_named() -> None:
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(2, 2), PackedAttention()) for _ in range(3)])
+    message = r"nothing was converted; what looks like .*: PackedAttention \(0\.1 and 2 more"
+    with pytest.warns(UserWarning, match=message) as caught:
+        assert relakit.convert_attention(model) == []
+    assert caught[0].filename == __file__  # the line that called, not one of ours
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_warning_where_there_is_nothing_left_to_do() -> None:
+    model = build_transformer()
+    relakit.convert_attention(model)
+    assert relakit.convert_attention(model) == []
+
+
+def test_outside_code_finds_the_projections() -> None:
+    """It asks _qkv_same_embed_dim whether there is one matrix or three."""
+    layer = nn.TransformerEncoderLayer(EMBED, HEADS, 32, batch_first=True)
+    relakit.convert_attention(layer)
+    assert layer.self_attn._qkv_same_embed_dim
+    assert layer.self_attn.in_proj_weight.shape == (3 * EMBED, EMBED)
+    apart = relakit.MultiheadAttention(EMBED, HEADS, kdim=3)
+    assert not apart._qkv_same_embed_dim
+    assert apart.k_proj_weight.shape == (EMBED, 3)
+
+
+def test_fused_path_is_not_taken_by_copies() -> None:
+    """Neither by a deep copy nor by a layer that was read from a file."""
+    layer = nn.TransformerEncoderLayer(EMBED, HEADS, 32, batch_first=True).eval()
+    relakit.convert_attention(layer)
+    x, _, _ = batch()
+    expected = layer(x)
+    file = io.BytesIO()
+    torch.save(layer, file)
+    file.seek(0)
+    for twin in (copy.deepcopy(layer), torch.load(file, weights_only=False)):
+        with torch.no_grad():
+            torch.testing.assert_close(twin(x), expected)

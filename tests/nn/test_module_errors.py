@@ -65,32 +65,6 @@ def test_bad_input(case: str) -> None:
         module(*(torch.randn(shape) for shape in shapes.values()), **arguments)
 
 
-def test_nested_cross_attention() -> None:
-    module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True)
-    nested = torch.nested.nested_tensor([torch.randn(3, EMBED), torch.randn(5, EMBED)])
-    x = torch.randn(2, 5, EMBED)
-    with pytest.raises(ValueError, match="only for self-attention with batch_first=True; pad"):
-        module(nested, x, x)
-    with pytest.raises(ValueError, match="key is a nested tensor; pad it"):
-        module(x, nested, nested)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"attn_mask": torch.ones(5, 5, dtype=torch.bool).triu(1)},
-        {"key_padding_mask": torch.zeros(2, 5, dtype=torch.bool)},
-        {"is_causal": True},
-    ],
-    ids=lambda options: next(iter(options)),
-)
-def test_nested_with_a_mask(options: dict[str, object]) -> None:
-    module = relakit.MultiheadAttention(EMBED, HEADS, batch_first=True)
-    nested = torch.nested.nested_tensor([torch.randn(3, EMBED), torch.randn(5, EMBED)])
-    with pytest.raises(ValueError, match="nested tensors cannot be combined with attn_mask"):
-        module(nested, nested, nested, **options)
-
-
 def test_masks_of_unbatched_input() -> None:
     module = relakit.MultiheadAttention(EMBED, HEADS)
     x = torch.randn(5, EMBED)

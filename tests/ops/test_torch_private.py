@@ -29,7 +29,7 @@ PRIVATE_NAMES = {
 
 
 def test_every_private_name() -> None:
-    public = {"Any", "Function", "Tensor", "forward_ad", "is_compiling", "nn", "torch"}
+    public = {"Any", "Function", "Optimizer", "Tensor", "forward_ad", "is_compiling", "nn", "torch"}
     imported = {
         name
         for name, value in vars(torch_private).items()
@@ -44,9 +44,23 @@ def test_attributes() -> None:
     assert Tensor.__dlpack_c_exchange_api__ is not None
     assert torch.cpu._is_avx512_bf16_supported() == torch_private.cpu_computes_bf16()
     module = nn.MultiheadAttention(4, 2)
-    assert module._qkv_same_embed_dim is True  # what the fused layers of torch.nn ask
     for name in ("_reset_parameters", "_parameters", "_buffers", "_modules"):
         assert hasattr(module, name)
+
+
+def test_optimizers_in_use() -> None:
+    class Mine(torch.optim.SGD):
+        def step(self, closure: Any = None) -> None:
+            pass
+
+    class Unused(Mine):
+        def step(self, closure: Any = None) -> None:
+            pass
+
+    assert Mine not in torch_private.optimizers_in_use()
+    Mine([nn.Parameter(torch.zeros(1))])
+    assert Mine in torch_private.optimizers_in_use()
+    assert Unused not in torch_private.optimizers_in_use()
 
 
 def test_hooks_of_a_module() -> None:

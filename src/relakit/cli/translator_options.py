@@ -192,9 +192,4 @@ def load_translator(
         if threads < 1:
             raise ValueError(f"--threads must be at least 1, got {threads}")
         torch.set_num_threads(threads)
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"device {device!r} cannot be used: {reason}") from None
     return Translator.load(*models, device=device, precision=known_precision(precision))

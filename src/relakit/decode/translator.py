@@ -25,6 +25,7 @@ from relakit.decode.settings import (
     known_precision,
 )
 from relakit.model import ModelAbout, Transformer
+from relakit.nn.arguments import check_usable
 from relakit.ops.torch_private import cpu_computes_bf16
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Translator:
         """
         if not folders:
             raise ValueError("name a model directory to load")
+        check_usable(device)
         dtype = choose_dtype(precision, torch.device(device))
         members = [load_member(Path(folder), torch.device(device)) for folder in folders]
         check_same_kind(members)

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from relakit.model.config import ModelConfig
 from relakit.model.transformer import Transformer
+from relakit.nn.arguments import check_usable
 from relakit.writing import whole_folder
 
 CONFIG_FILE: Final = "config.json"
@@ -77,6 +78,7 @@ def load_model(
     folder: str | os.PathLike[str], *, device: torch.device | str = "cpu"
 ) -> tuple[Transformer, ModelAbout]:
     """Read a model directory; if it is broken, raise OSError or ValueError with the file's name."""
+    check_usable(device)
     folder = Path(folder)
     if not folder.is_dir():
         hint = "; name its folder" if folder.is_file() else ""
@@ -88,8 +90,10 @@ def load_model(
     with torch.device("meta"):
         model = Transformer(config)
     _check_weights(folder / WEIGHTS_FILE, model, weights)
-    model = Transformer(config)
+    # Not initialised: that would draw random numbers, which the user may have set a seed for.
+    model.to_empty(device="cpu")
     model.load_state_dict(weights)
+    model.embedding.reset_positions()
     return model.to(device).eval(), about
 
 

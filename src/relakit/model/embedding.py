@@ -32,8 +32,8 @@ class Embedding(nn.Module):
         self.scale = math.sqrt(config.dim)
         self.dropout = Dropout(config.dropout)
         # Not saved, as it can be computed; it grows with the longest sentence.
-        positions = sinusoids(256, config.dim, self.timescales)
-        self.register_buffer("positions", positions, persistent=False)
+        self.register_buffer("positions", None, persistent=False)
+        self.reset_positions()
 
     def reset_parameters(self) -> None:
         """Start again: normal matrices (dim^-0.5), a bias that is uniform within sqrt(3 / dim)."""
@@ -44,6 +44,11 @@ class Embedding(nn.Module):
         if self.bias is not None:
             bound = math.sqrt(3 / dim)
             nn.init.uniform_(self.bias, -bound, bound)
+
+    def reset_positions(self) -> None:
+        """Compute the vectors of positions, where the weights are."""
+        vectors = sinusoids(256, self.weight.size(1), self.timescales)
+        self.positions = vectors.to(self.weight.device)
 
     def forward(self, tokens: Tensor, *, side: Side) -> Tensor:
         """Embed ``[batch, positions]`` ids: ``[batch, positions, dim]``."""

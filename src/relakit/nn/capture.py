@@ -2,6 +2,7 @@
 
 import inspect
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ from torch import Tensor, nn
 from relakit.nn.convert import is_pytorchs_own
 from relakit.nn.module_names import (
     Where,
+    attention_like,
     check_patterns,
     is_selected,
     names_of_modules,
 )
+from relakit.nn.multihead import MultiheadAttention
 from relakit.nn.projection import project
 from relakit.ops.call import AttentionCall
 from relakit.ops.listeners import add_listener, remove_listener
@@ -57,7 +60,7 @@ def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
     compiled model runs uncompiled inside the block, and PyTorch's fused encoder layers are off.
     Every record is kept, on the model's device: for a large corpus, capture batch by batch. With
     activation checkpointing a module runs again in the backward pass, and is recorded again:
-    leave ``backward`` out of the block.
+    leave ``backward`` out of the block. If the block ends without a record, a warning says why.
 
     Args:
         model: the model whose attention to record.
@@ -84,6 +87,27 @@ def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
         add_listener(session.on_call)
         stack.callback(remove_listener, session.on_call)
         yield session.records
+    if not session.records:
+        reason = _why_empty(model, names, session)
+        warnings.warn(f"capture recorded nothing: {reason}", stacklevel=3)  # at the with statement
+
+
+def _why_empty(model: nn.Module, names: Mapping[nn.Module, list[str]], session: "_Session") -> str:
+    if not session.has_run:
+        return "the model did not run in the block (its forward, called directly, does not count)"
+    if not session.selected:
+        return "where selects none of the model's modules"
+    attentions = [
+        ns[0]
+        for m, ns in session.selected.items()
+        if is_pytorchs_own(m) or isinstance(m, MultiheadAttention)
+    ]
+    if attentions:
+        return f"of the attention modules, none ran: {', '.join(attentions)}"
+    return (
+        f"in {type(model).__name__} ran no torch.nn.MultiheadAttention with PyTorch's forward, and "
+        f"nothing called relakit.attention; {attention_like(names)}"
+    )
 
 
 class _Session:
@@ -91,7 +115,8 @@ class _Session:
 
     def __init__(self, selected: dict[nn.Module, list[str]]) -> None:
         self.records: dict[str, list[AttentionRecord]] = {}
-        self._selected = selected
+        self.selected = selected
+        self.has_run = False
         self._adding = threading.Lock()
         self._thread = threading.local()  # each thread has its own stack of running modules
 
@@ -104,6 +129,7 @@ class _Session:
 
     def watch(self, module: nn.Module) -> list[torch.utils.hooks.RemovableHandle]:
         def enter(module: nn.Module, args: Any) -> None:
+            self.has_run = True
             self._running.append(module)
 
         def leave(module: nn.Module, args: Any, output: Any) -> None:
@@ -113,7 +139,7 @@ class _Session:
             module.register_forward_pre_hook(enter, prepend=True),
             module.register_forward_hook(leave, always_call=True),
         ]
-        if is_pytorchs_own(module) and module in self._selected:
+        if is_pytorchs_own(module) and module in self.selected:
             handles.append(
                 module.register_forward_hook(self._on_torch_module, with_kwargs=True, prepend=True)
             )
@@ -121,9 +147,9 @@ class _Session:
 
     def on_call(self, call: AttentionCall) -> None:
         """Record a call of `relakit.attention`."""
-        if not self._running or self._running[-1] not in self._selected:
+        if not self._running or self._running[-1] not in self.selected:
             return
-        name = self._selected[self._running[-1]][0]
+        name = self.selected[self._running[-1]][0]
         with torch.no_grad():
             record = AttentionRecord(*reference_weights(call))
         with self._adding:

@@ -1,9 +1,14 @@
 """`convert_attention`: swap the attention of an existing model."""
 
+import warnings
+from typing import Final
+
 from torch import nn
 
+from relakit.nn.latecomers import why_not_trained
 from relakit.nn.module_names import (
     Where,
+    attention_like,
     check_patterns,
     is_selected,
     names_of_modules,
@@ -11,6 +16,9 @@ from relakit.nn.module_names import (
 )
 from relakit.nn.multihead import MultiheadAttention
 from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
+
+_OURS: Final = ("attention", "backend", "norm", "not_fused", "threshold")
+"""What a module has after conversion and PyTorch's has not."""
 
 
 def convert_attention(
@@ -22,10 +30,13 @@ def convert_attention(
 
     Those inside `torch.nn.Transformer` and its layers are found too. The projections keep their
     weights, as the same parameter objects; the parameters that the attention adds (its norm's gain
-    and gate, a learned threshold) are new, so add them to an optimizer that already exists. A
-    module that already has this attention is left as it is; one that was converted to another is
-    converted again, and keeps its norm if both attentions have the same. A module
-    that is shared under several names is converted under all of them.
+    and gate, a learned threshold) are new. So convert before you build an optimizer or wrap the
+    model in DistributedDataParallel: if either is there already, a warning says so. Another one
+    comes if there is no module to convert.
+
+    A module that already has this attention is left as it is; one that was converted to another is
+    converted again, and keeps its norm if both attentions have the same. A module that is shared
+    under several names is converted under all of them.
 
     Args:
         model: the model that contains the modules.
@@ -47,20 +58,27 @@ def convert_attention(
             "the model is itself an attention module and cannot be replaced in place; use "
             "relakit.MultiheadAttention.from_torch(module, attention)"
         )
-    found = {
-        module: names
-        for module, names in names_of_modules(model).items()
-        if isinstance(module, nn.MultiheadAttention)
-    }
+    modules = names_of_modules(model)
+    found = {m: names for m, names in modules.items() if isinstance(m, nn.MultiheadAttention)}
     all_names = [name for names in found.values() for name in names]
     check_patterns(where, all_names, shown=all_names)
-    chosen = [
-        (module, names)
-        for module, names in found.items()
-        if is_selected(where, names, module) and getattr(module, "attention", None) != spec
-    ]
+    selected = [(m, names) for m, names in found.items() if is_selected(where, names, m)]
+    if not found:
+        warnings.warn(
+            f"there is no torch.nn.MultiheadAttention in {type(model).__name__}, so nothing was "
+            f"converted; {attention_like(modules)}",
+            stacklevel=2,
+        )
+    elif not selected:
+        warnings.warn(
+            "where selects none of the attention modules, so nothing was converted; the model has "
+            f"{', '.join(all_names)}",
+            stacklevel=2,
+        )
+    chosen = [(m, names) for m, names in selected if getattr(m, "attention", None) != spec]
     for module, names in chosen:
         _check_convertible(names[0], module)
+    before = set(model.parameters())
     replacements = {module: MultiheadAttention.from_torch(module, spec) for module, _ in chosen}
     changed = []
     for name, module in list(model.named_modules(remove_duplicate=False)):
@@ -70,6 +88,8 @@ def convert_attention(
             changed.append(plain_name(name))
     if changed:
         _stop_nested_tensors(model)
+        for reason in why_not_trained(model, before):
+            warnings.warn(reason, stacklevel=2)
     return changed
 
 
@@ -90,7 +110,7 @@ def _check_convertible(name: str, module: nn.MultiheadAttention) -> None:
             "with a forward of its own, which conversion would drop; leave it out with "
             "where=lambda name, module: ..."
         )
-    for attribute in ("attention", "backend", "norm", "threshold"):
+    for attribute in _OURS:
         if hasattr(module, attribute):
             raise ValueError(
                 f"{name} is a {type(module).__qualname__} with an attribute {attribute!r} of its "

@@ -1,6 +1,7 @@
-"""Choosing modules of a model by name."""
+"""Choosing modules of a model by name, and naming them to the user."""
 
-from collections.abc import Callable, Iterable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
@@ -38,9 +39,12 @@ def is_selected(where: Where, names: Sequence[str], module: nn.Module) -> bool:
 def check_patterns(where: Where, names: Iterable[str], shown: Sequence[str]) -> None:
     """Raise ValueError for a pattern that matches none of the names: a typing error.
 
-    ``shown`` are the names that the error lists.
+    ``shown`` are the names that the error lists. TypeError for what is no ``where`` at all.
     """
-    if where is None or callable(where):
+    if where is None:
+        return
+    if callable(where):
+        _check_function(where)
         return
     names = list(names)
     for pattern in _patterns(where):
@@ -53,6 +57,45 @@ def check_patterns(where: Where, names: Iterable[str], shown: Sequence[str]) -> 
             f"no attention module is called {pattern!r}{hint}; the model has "
             f"{', '.join(shown) or 'none'}"
         )
+
+
+def attention_like(names: Mapping[nn.Module, Sequence[str]]) -> str:
+    """Which of the modules are attention by the names of their classes, for a message."""
+    by_class: dict[str, list[str]] = {}
+    for module, (name, *_) in names.items():
+        kind = type(module).__name__
+        is_named_so = "attention" in kind.lower() or "attn" in kind.lower()
+        if is_named_so or isinstance(module, nn.MultiheadAttention):
+            by_class.setdefault(kind, []).append(name or "the model itself")
+    if not by_class:
+        return "none of its classes has attention in its name"
+    shown = [
+        f"{kind} ({first}{f' and {len(more)} more' if more else ''})"
+        for kind, (first, *more) in by_class.items()
+    ]
+    return (
+        "what looks like attention, and could call relakit.attention itself (see "
+        f"docs/conversion.md): {', '.join(shown)}"
+    )
+
+
+def _check_function(where: Callable[[str, nn.Module], bool]) -> None:
+    if isinstance(where, nn.Module):
+        raise TypeError(
+            f"where must be None, a pattern, a list of patterns or a function, got a module, "
+            f"{type(where).__name__}; give its name"
+        )
+    try:
+        signature = inspect.signature(where)
+    except ValueError:  # of a function in C, nobody knows
+        return
+    try:
+        signature.bind("name", where)
+    except TypeError:
+        raise TypeError(
+            "where must be a function of two arguments, a module's name and the module, got one "
+            f"with {signature}"
+        ) from None
 
 
 def _patterns(where: str | Sequence[str]) -> Sequence[str]:

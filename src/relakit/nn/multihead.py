@@ -3,12 +3,45 @@
 import torch
 from torch import Tensor, nn
 
+from relakit.nn.arguments import (
+    check_dtype,
+    check_number,
+    check_size,
+    check_switch,
+    check_usable,
+)
 from relakit.nn.fused import attend_and_normalise
+from relakit.nn.fx_leaf import make_leaf
+from relakit.nn.mismatch import explain_failure
+from relakit.nn.nested import forward_nested
 from relakit.nn.norms import RMSNorm
 from relakit.nn.projection import project
-from relakit.nn.variants import AttentionName, AttentionSpec, build_norm, resolve_attention
+from relakit.nn.variants import (
+    ATTENTIONS,
+    AttentionName,
+    AttentionSpec,
+    build_norm,
+    resolve_attention,
+)
 from relakit.ops.backends import BackendName, known_backend
 from relakit.ops.precision import without_autocast
+
+
+def _do_nothing(module: nn.Module, args: object) -> None:
+    """A hook."""
+
+
+class NotFused(nn.Module):
+    """Inside an attention module: keeps `nn.TransformerEncoderLayer` calling that module.
+
+    In eval mode without gradients the layer would run a fused softmax kernel with the module's
+    weights instead, unless some module inside of it has a hook. So this one has one. It is never
+    called: a hook on a module that is would make calls slower.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_forward_pre_hook(_do_nothing)
 
 
 class MultiheadAttention(nn.MultiheadAttention):
@@ -20,8 +53,9 @@ class MultiheadAttention(nn.MultiheadAttention):
 
     The norm works on the concatenated heads, before the output projection.
 
-    Two differences from PyTorch's module: a query whose keys are all masked gets zeros, never NaN;
-    and wrong arguments raise ValueError.
+    The differences from PyTorch's module that matter: a query whose keys are all masked gets zeros,
+    never NaN; nested tensors may have masks and gradients; and wrong arguments raise ValueError or
+    TypeError. docs/conversion.md lists all of them.
 
     Args:
         embed_dim: the model's dimension.
@@ -64,7 +98,18 @@ class MultiheadAttention(nn.MultiheadAttention):
     ) -> None:
         spec = resolve_attention(attention)
         known_backend(backend)
-        _check_sizes(embed_dim, num_heads, kdim, vdim, dropout)
+        _check_sizes(embed_dim, num_heads, kdim, vdim)
+        _check_dropout(dropout)
+        switches = {
+            "bias": bias,
+            "add_bias_kv": add_bias_kv,
+            "add_zero_attn": add_zero_attn,
+            "batch_first": batch_first,
+        }
+        for name, value in switches.items():
+            check_switch(name, value, _hint_for_attention(value))
+        check_usable(device)
+        check_dtype(dtype)
         super().__init__(
             embed_dim,
             num_heads,
@@ -129,10 +174,8 @@ class MultiheadAttention(nn.MultiheadAttention):
         old = self.__dict__.get("attention")  # if the module is converted a second time
         self.attention = spec
         self.backend = backend
-        # If this is True, nn.TransformerEncoderLayer and nn.TransformerEncoder replace the module
-        # by a fused softmax kernel in eval mode. We ask in_proj_weight instead which projection
-        # weights there are.
-        self._qkv_same_embed_dim = False
+        make_leaf(self)
+        self.register_module("not_fused", NotFused())
         if old is None or not old.has_norm_of(spec):
             norm = build_norm(spec, self.embed_dim, self.head_dim, device=device, dtype=dtype)
             self.register_module("norm", norm)
@@ -143,10 +186,7 @@ class MultiheadAttention(nn.MultiheadAttention):
             self.register_parameter("threshold", nn.Parameter(zeros))
 
     def _reset_parameters(self) -> None:
-        # The parent's version asks this attribute which projections there are.
-        self._qkv_same_embed_dim = self.in_proj_weight is not None
         super()._reset_parameters()
-        self._qkv_same_embed_dim = False
         # The parent's constructor calls this before either exists.
         norm, threshold = getattr(self, "norm", None), getattr(self, "threshold", None)
         if norm is not None:
@@ -167,6 +207,9 @@ class MultiheadAttention(nn.MultiheadAttention):
     ) -> tuple[Tensor, Tensor | None]:
         """Attend, with the arguments and results of `torch.nn.MultiheadAttention.forward`.
 
+        All three inputs may be nested tensors, of the module with ``batch_first``. Masks then have
+        the sizes of the longest sequences, and the output has the query's layout.
+
         Args:
             query: ``[queries, batch, embed_dim]``; ``[batch, queries, embed_dim]`` with
                 ``batch_first``; ``[queries, embed_dim]`` unbatched.
@@ -176,7 +219,8 @@ class MultiheadAttention(nn.MultiheadAttention):
                 key. Floating point: added to the key's scores.
             need_weights: return the weights too.
             attn_mask: ``[queries, keys]`` or ``[batch * heads, queries, keys]``. Boolean: True = do
-                not attend. Floating point: added to the scores.
+                not attend. Floating point: added to the scores. Or ``causal_upper_left(queries,
+                keys)`` or ``causal_lower_right(queries, keys)`` of `torch.nn.attention.bias`.
             average_attn_weights: return the mean of the weights over heads.
             is_causal: a hint that ``attn_mask``, which must be given, is the causal mask. As in
                 PyTorch, the hint replaces the mask if no weights are needed and there is no
@@ -187,71 +231,53 @@ class MultiheadAttention(nn.MultiheadAttention):
             if averaged, else ``[batch, heads, queries, keys]``; unbatched without ``batch``.
         """
         if getattr(query, "is_nested", False):  # `project` says what is wrong with a list
-            if attn_mask is not None or key_padding_mask is not None or is_causal:
-                raise ValueError(
-                    "nested tensors cannot be combined with attn_mask, key_padding_mask or "
-                    "is_causal; pad them and pass the masks"
-                )
-            return self._forward_nested(query, key, value, need_weights, average_attn_weights)
-        projections = project(
-            self,
-            query,
-            key,
-            value,
-            key_padding_mask=key_padding_mask,
-            need_weights=need_weights,
-            attn_mask=attn_mask,
-            is_causal=is_causal,
-        )
-        # The projections follow autocast; what lies between them chooses its own precision.
-        with without_autocast(query):
-            mixed, weights = attend_and_normalise(
-                projections.tensors,
-                heads=self.num_heads,
-                spec=self.attention,
-                threshold=self._threshold(),
-                norm=self.norm,
-                attn_mask=projections.attn_mask,
-                dropout_p=self.dropout if self.training else 0.0,
-                is_causal=projections.is_causal,
-                positions=projections.positions,
+            return forward_nested(
+                self,
+                query,
+                key,
+                value,
+                key_padding_mask=key_padding_mask,
                 need_weights=need_weights,
-                backend=self.backend,
+                attn_mask=attn_mask,
+                average_attn_weights=average_attn_weights,
+                is_causal=is_causal,
             )
-        output: Tensor = self.out_proj(mixed)
+        try:
+            projections = project(
+                self,
+                query,
+                key,
+                value,
+                key_padding_mask=key_padding_mask,
+                need_weights=need_weights,
+                attn_mask=attn_mask,
+                is_causal=is_causal,
+            )
+            # The projections follow autocast; what lies between them chooses its own precision.
+            with without_autocast(query):
+                mixed, weights = attend_and_normalise(
+                    projections.tensors,
+                    heads=self.num_heads,
+                    spec=self.attention,
+                    threshold=self._threshold(),
+                    norm=self.norm,
+                    attn_mask=projections.attn_mask,
+                    dropout_p=self.dropout if self.training else 0.0,
+                    is_causal=projections.is_causal,
+                    positions=projections.positions,
+                    need_weights=need_weights,
+                    backend=self.backend,
+                )
+            output: Tensor = self.out_proj(mixed)
+        except RuntimeError:
+            explain_failure(self, {"query": query, "key": key, "value": value}, need_weights)
+            raise
         if weights is not None and average_attn_weights:
             weights = weights.mean(dim=1)
         if query.dim() == 2:
             output = output.squeeze(0)
             weights = None if weights is None else weights.squeeze(0)
         return output, weights
-
-    def _forward_nested(
-        self, query: Tensor, key: Tensor, value: Tensor, need_weights: bool, average: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        """Self-attention over a nested tensor, by way of a padded one.
-
-        `nn.TransformerEncoder` passes these in eval mode, unless `convert_attention` converted it.
-        """
-        if not (query is key and key is value and self.batch_first):
-            raise ValueError(
-                "nested tensors are supported only for self-attention with batch_first=True; pad "
-                "them and pass key_padding_mask"
-            )
-        lengths = [sequence.size(0) for sequence in query.unbind()]
-        padded = query.to_padded_tensor(0.0)
-        positions = torch.arange(padded.size(1), device=padded.device)
-        padding = positions >= torch.tensor(lengths, device=padded.device)[:, None]
-        output, weights = self.forward(
-            padded,
-            padded,
-            padded,
-            key_padding_mask=padding,
-            need_weights=need_weights,
-            average_attn_weights=average,
-        )
-        sequences = [x[:length] for x, length in zip(output, lengths, strict=True)]
-        return torch.nested.as_nested_tensor(sequences), weights
 
     def _threshold(self) -> float | Tensor:
         if self.threshold is not None:
@@ -263,18 +289,30 @@ class MultiheadAttention(nn.MultiheadAttention):
         return f"{self.embed_dim}, num_heads={self.num_heads}, attention={self.attention}"
 
 
-def _check_sizes(
-    embed_dim: int, num_heads: int, kdim: int | None, vdim: int | None, dropout: float
-) -> None:
-    sizes = {"embed_dim": embed_dim, "num_heads": num_heads, "kdim": kdim, "vdim": vdim}
-    for name, size in sizes.items():
-        if size is not None and size < 1:
-            raise ValueError(f"{name} must be at least 1, got {size}")
+def _check_sizes(embed_dim: int, num_heads: int, kdim: int | None, vdim: int | None) -> None:
+    check_size("embed_dim", embed_dim)
+    check_size("num_heads", num_heads)
+    for name, size in {"kdim": kdim, "vdim": vdim}.items():
+        if size is not None:
+            check_size(name, size)
     if embed_dim % num_heads != 0:
         divisors = [n for n in range(1, embed_dim + 1) if embed_dim % n == 0]
         raise ValueError(
             f"num_heads must divide embed_dim, got num_heads={num_heads} and "
             f"embed_dim={embed_dim}; choose one of {', '.join(map(str, divisors))}"
         )
+
+
+def _check_dropout(dropout: float) -> None:
+    check_number("dropout", dropout, _hint_for_attention(dropout))
     if not 0.0 <= dropout <= 1.0:
         raise ValueError(f"dropout must be between 0 and 1, got {dropout}")
+
+
+def _hint_for_attention(value: object) -> str:
+    """For an attention that was given in the place of another argument."""
+    if isinstance(value, AttentionSpec):
+        return "; pass the attention by name: attention=..."
+    if isinstance(value, str) and value in ATTENTIONS:
+        return f"; pass the attention by name: attention={value!r}"
+    return ""

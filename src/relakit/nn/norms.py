@@ -10,6 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.compiler import is_dynamo_compiling
 
+from relakit.nn.arguments import check_dtype, check_number, check_size, check_usable
+from relakit.nn.fx_leaf import make_leaf
+from relakit.ops.call import check_tensor
 from relakit.ops.native.connection import connected_extension
 from relakit.ops.norms import DEFAULT_EPS, gated, layer_norm, rms_norm
 
@@ -43,14 +46,17 @@ class RMSNorm(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        if dim < 1:
-            raise ValueError(f"dim must be at least 1, got {dim}")
+        check_size("dim", dim)
+        check_number("eps", eps)
         if not 0 <= eps < math.inf:
             raise ValueError(f"eps must be a finite number that is not negative, got {eps}")
         if init not in GAIN_INITS:
             raise ValueError(f"unknown init {init!r}; choose one of {', '.join(GAIN_INITS)}")
-        if fan is not None and fan < 1:
-            raise ValueError(f"fan must be at least 1, got {fan}")
+        if fan is not None:
+            check_size("fan", fan)
+        check_usable(device)
+        check_dtype(dtype)
+        make_leaf(self)
         self.dim = dim
         self.eps = eps
         self.init = init
@@ -88,11 +94,11 @@ class RMSNorm(nn.Module):
                     f"the last two dimensions must have {self.dim} features together, got shape "
                     f"{tuple(z.shape)}"
                 )
-        elif z.dim() == 0 or z.size(-1) != self.dim:  # a last dimension of 1 would broadcast
-            raise ValueError(
-                f"the last dimension must have size {self.dim}, got shape {tuple(z.shape)}"
-            )
+        elif not isinstance(z, Tensor) or z.dim() == 0 or z.size(-1) != self.dim:
+            self._raise_for_shape(z)  # a last dimension of 1 would broadcast
         elif heads > 1:
+            if self.dim % heads != 0:
+                raise ValueError(f"heads must divide dim, got heads={heads} and dim={self.dim}")
             z, heads_apart = z.view(*z.shape[:-1], heads, self.dim // heads), True
         if self._has_kernels and not is_dynamo_compiling():  # a compiler fuses the formula itself
             extension = connected_extension()
@@ -102,7 +108,25 @@ class RMSNorm(nn.Module):
                 result: Tensor | None = extension.norm(z, self.weight, gate, self.eps, feature_dims)
                 if result is not None:
                     return result
+        self._check_kind(z)
         return self._normalise(z.flatten(-2) if heads_apart else z)
+
+    def _raise_for_shape(self, z: object) -> None:
+        check_tensor("z", z)
+        assert isinstance(z, Tensor)
+        raise ValueError(
+            f"the last dimension must have size {self.dim}, got shape {tuple(z.shape)}"
+        )
+
+    def _check_kind(self, z: Tensor) -> None:
+        """Raise for what the formula cannot take; kernels take less, and are asked before."""
+        if not z.is_floating_point():
+            raise ValueError(f"z must be floating point, got {z.dtype}")
+        if z.device != self.weight.device:
+            raise ValueError(
+                f"z is on {z.device} and the norm's weights are on {self.weight.device}; move one "
+                f"of them: z.to({str(self.weight.device)!r}) or norm.to({str(z.device)!r})"
+            )
 
     def _normalise(self, z: Tensor) -> Tensor:
         return rms_norm(z, self.weight, eps=self.eps)

@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from relakit.nn.masks import merge_masks
-from relakit.ops.call import check_tensor, shape_of
+from relakit.ops.call import check_device, check_tensor, shape_of
+from relakit.ops.causal_bias import causal_pattern
 from relakit.ops.native.layout import split_projections
 
 
@@ -50,7 +51,8 @@ def project(
         _check_inputs(module, query, key, value)
     positions = 1 if module.batch_first or query.dim() == 2 else 0
     if attn_mask is not None or key_padding_mask is not None:
-        _check_masks(module, query, key, positions, attn_mask, key_padding_mask)
+        attn_mask = ordinary_mask(attn_mask, query, key, positions)
+        check_masks(module, query, key, positions, attn_mask, key_padding_mask)
     if is_causal and attn_mask is None:
         raise ValueError(
             "is_causal=True is a hint about attn_mask and needs it; pass for example "
@@ -145,7 +147,10 @@ def _check_inputs(module: nn.MultiheadAttention, query: Tensor, key: Tensor, val
     for name, tensor in inputs.items():
         check_tensor(name, tensor)
         if tensor.is_nested:
-            raise ValueError(f"{name} is a nested tensor; pad it and pass key_padding_mask")
+            raise ValueError(
+                f"{name} is a nested tensor and query is not; make all three nested, or pad it and "
+                "pass key_padding_mask"
+            )
     if query.dim() not in (2, 3) or not query.dim() == key.dim() == value.dim():
         raise ValueError(
             "query, key and value must all have 3 dimensions (batched) or all have 2 (unbatched), "
@@ -171,7 +176,18 @@ def _check_inputs(module: nn.MultiheadAttention, query: Tensor, key: Tensor, val
         )
 
 
-def _check_masks(
+def ordinary_mask(
+    attn_mask: Tensor | None, query: Tensor, key: Tensor, positions: int
+) -> Tensor | None:
+    """The mask; if it is one of `torch.nn.attention.bias`, which it stands for, True = ignore."""
+    pattern = causal_pattern(attn_mask)
+    if pattern is None:
+        return attn_mask
+    pattern.check_sizes(*_lengths(query, key, positions))
+    return ~pattern.visible(query.device)
+
+
+def check_masks(
     module: nn.MultiheadAttention,
     query: Tensor,
     key: Tensor,
@@ -179,9 +195,10 @@ def _check_masks(
     attn_mask: Tensor | None,
     key_padding_mask: Tensor | None,
 ) -> None:
+    """Raise if a mask has a dtype or a shape that does not fit the input."""
     is_batched = query.dim() == 3
     batch = query.size(1 - positions) if is_batched else 1
-    queries, keys = (x.size(positions if is_batched else 0) for x in (query, key))
+    queries, keys = _lengths(query, key, positions)
     masks = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask}
     for name, mask in masks.items():
         if mask is None:
@@ -192,6 +209,7 @@ def _check_masks(
                 f"{name} must be of dtype torch.bool (True = do not attend) or floating point "
                 f"(added to the scores), got {mask.dtype}"
             )
+        check_device(name, mask, query)
     if attn_mask is not None:
         shared = (queries, keys)
         per_head = (batch * module.num_heads, queries, keys)
@@ -206,6 +224,12 @@ def _check_masks(
             f"key_padding_mask must have shape {padding_shape} {legend}, "
             f"got {shape_of(key_padding_mask)}"
         )
+
+
+def _lengths(query: Tensor, key: Tensor, positions: int) -> tuple[int, int]:
+    """The numbers of queries and keys."""
+    dim = positions if query.dim() == 3 else 0
+    return query.size(dim), key.size(dim)
 
 
 def _got_shapes(inputs: dict[str, Tensor]) -> str:

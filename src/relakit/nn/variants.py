@@ -75,7 +75,7 @@ class AttentionSpec:
             raise ValueError(
                 f"norm_eps must be a finite number of at least 0, got {self.norm_eps!r}"
             )
-        if self.gate not in (None, True, False):
+        if not (self.gate is None or isinstance(self.gate, bool)):
             raise ValueError(f"gate must be True, False or None, got {self.gate!r}")
         if self.gate is None:
             object.__setattr__(self, "gate", self.norm != "none")  # frozen, but still being made
@@ -117,9 +117,13 @@ def resolve_attention(attention: AttentionName | AttentionSpec) -> AttentionSpec
     if isinstance(attention, AttentionSpec):
         return attention
     if not isinstance(attention, str) or attention not in ATTENTIONS:
+        hint = ""
+        if isinstance(attention, str):
+            spelt = attention.lower().replace("_", "-")
+            hint = f" (did you mean {spelt!r}?)" if spelt in ATTENTIONS else ""
         raise ValueError(
-            f"unknown attention {attention!r}; choose one of {', '.join(ATTENTIONS)}, or pass an "
-            "AttentionSpec"
+            f"unknown attention {attention!r}{hint}; choose one of {', '.join(ATTENTIONS)}, or "
+            "pass an AttentionSpec"
         )
     return ATTENTIONS[attention]
 

@@ -5,11 +5,13 @@ from typing import Any, Literal, overload
 
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
+from torch.overrides import handle_torch_function, has_torch_function
 
 from relakit.ops.activations import ActivationName
 from relakit.ops.backends import BackendName, choose_backend
 from relakit.ops.backends.native import native_result
 from relakit.ops.call import AttentionCall, AttentionResult, check_call, check_tensor
+from relakit.ops.causal_bias import causal_pattern
 from relakit.ops.listeners import is_recording, report
 from relakit.ops.native.connection import connected_extension
 from relakit.ops.precision import follow_autocast
@@ -106,7 +108,9 @@ def attention(
         key: ``[..., heads, keys, dim]``.
         value: ``[..., heads, keys, value dim]``.
         attn_mask: broadcasts to ``[..., heads, queries, keys]``. Boolean: True = attend. Floating
-            point: added to the scores before the activation; -inf gives a weight of exactly 0.
+            point: added to the scores before the activation; -inf gives a weight of exactly 0. Or
+            ``causal_upper_left(queries, keys)`` or ``causal_lower_right(queries, keys)`` of
+            `torch.nn.attention.bias`.
         dropout_p: probability of dropping a weight. Applied whenever it is above 0: pass 0.0
             outside training.
         is_causal: query i sees the keys 0 to i.
@@ -152,6 +156,26 @@ def attention(
     if result is not None and (not need_weights or need_weights is True):
         output: Tensor | tuple[Tensor, Tensor] = result[:2] if need_weights else result
         return output
+    if _is_traced(query, key, value):
+        traced: Tensor | tuple[Tensor, Tensor] = handle_torch_function(
+            attention,
+            (query, key, value),
+            query,
+            key,
+            value,
+            attn_mask,
+            dropout_p,
+            is_causal,
+            scale=scale,
+            enable_gqa=enable_gqa,
+            activation=activation,
+            threshold=threshold,
+            power=power,
+            length_exponent=length_exponent,
+            need_weights=need_weights,
+            backend=backend,
+        )
+        return traced
     result = run_attention(
         AttentionCall(
             query=query,
@@ -301,13 +325,35 @@ def _is_true(need_weights: object) -> bool:
     return bool(need_weights)
 
 
+def _is_traced(*inputs: object) -> bool:
+    """Whether they stand for tensors to come, as those of `torch.fx.symbolic_trace` do.
+
+    Such an object takes note of the whole call, as it does for functions of torch. Subclasses of
+    Tensor are not meant: they see the operations that the function consists of.
+    """
+    return not all(isinstance(x, Tensor) for x in inputs) and has_torch_function(inputs)
+
+
 def run_attention(call: AttentionCall, backend: BackendName | None) -> AttentionResult:
     """Check a call, run it on a backend, and report it to `relakit.capture`."""
     for name in ("query", "key", "value"):
         check_tensor(name, getattr(call, name))
     query, key, value = follow_autocast(call.query, call.key, call.value)
     call = replace(call, query=query, key=key, value=value)
+    if call.attn_mask is not None and not call.is_causal:
+        call = _with_causal_pattern(call)
     check_call(call)
     result = choose_backend(call, backend).run(call)
     report(call)
     return result
+
+
+def _with_causal_pattern(call: AttentionCall) -> AttentionCall:
+    """The call with an ordinary mask, or none, in place of a ``CausalBias``."""
+    pattern = causal_pattern(call.attn_mask)
+    if pattern is None:
+        return call
+    pattern.check_sizes(call.query.size(-2), call.key.size(-2))
+    if pattern.is_plain:
+        return replace(call, attn_mask=None, is_causal=True)
+    return replace(call, attn_mask=pattern.visible(call.query.device))

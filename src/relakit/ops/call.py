@@ -94,8 +94,7 @@ def check_call(call: AttentionCall) -> None:
         _check_inputs(call.query, call.key, call.value)
         _check_heads(call)
     _check_threshold(call)
-    if not 0.0 <= call.dropout_p <= 1.0:
-        raise ValueError(f"dropout_p must be between 0 and 1, got {call.dropout_p}")
+    _check_numbers(call)
     if call.attn_mask is not None:
         if call.is_causal:
             raise ValueError(
@@ -103,6 +102,21 @@ def check_call(call: AttentionCall) -> None:
                 "mask, or leave one of them out"
             )
         _check_mask(call.attn_mask, call.query, call.weights_shape)
+
+
+def _check_numbers(call: AttentionCall) -> None:
+    _check_number("dropout_p", call.dropout_p, "a number between 0 and 1")
+    if not 0.0 <= call.dropout_p <= 1.0:
+        raise ValueError(f"dropout_p must be between 0 and 1, got {call.dropout_p}")
+    if call.scale is not None:
+        _check_number("scale", call.scale, "a number, or None for dim ** -0.5")
+
+
+def _check_number(name: str, value: object, wanted: str) -> None:
+    """NumPy's numbers and tensors of one number will do, too."""
+    # In this order: torch.compile cannot ask its own numbers for an attribute.
+    if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
+        raise TypeError(f"{name} must be {wanted}, got {value!r}")
 
 
 def _clearly_fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
@@ -198,6 +212,7 @@ def _check_threshold(call: AttentionCall) -> None:
         return
     if not threshold.is_floating_point():
         raise ValueError(f"a threshold tensor must be floating point, got {threshold.dtype}")
+    check_device("threshold", threshold, call.query)
     if threshold.dim() == 0:
         return
     shape = call.weights_shape
@@ -218,6 +233,7 @@ def _check_mask(mask: Tensor, query: Tensor, weights_shape: tuple[int, ...]) -> 
             f"attn_mask must be of dtype {' or '.join(map(str, choices))} for a query of dtype "
             f"{query.dtype}, got {mask.dtype}"
         )
+    check_device("attn_mask", mask, query)
     # Compared from the last dimension backwards; a mask must not be larger than the weights.
     last = weights_shape[len(weights_shape) - mask.dim() :]
     if mask.dim() > len(weights_shape) or any(
@@ -249,3 +265,12 @@ def check_tensor(name: str, value: object) -> None:
 def shape_of(tensor: Tensor) -> tuple[int, ...]:
     """The shape as messages show it."""
     return tuple(tensor.shape)
+
+
+def check_device(name: str, tensor: Tensor, query: Tensor) -> None:
+    """Raise ValueError if the tensor is on another device than the query."""
+    if tensor.device != query.device:
+        raise ValueError(
+            f"{name} is on {tensor.device} and query on {query.device}; move it with "
+            f"{name}.to({str(query.device)!r})"
+        )

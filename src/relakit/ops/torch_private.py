@@ -1,7 +1,7 @@
 """Everything that relakit uses of torch beyond its public interface; a test lists it by name.
 
 Except attributes of `torch.nn.MultiheadAttention`, which its subclass `relakit.MultiheadAttention`
-sets; the test names them too.
+uses; the test names them too.
 
 Functions are imported by name: looking them up in modules takes as long as they do.
 """
@@ -22,6 +22,7 @@ from torch._C._functorch import is_batchedtensor, peek_interpreter_stack
 from torch.autograd import Function, forward_ad
 from torch.compiler import is_compiling
 from torch.nn.modules.module import _has_any_global_hook
+from torch.optim import Optimizer
 
 
 def is_transforming() -> bool:
@@ -61,6 +62,18 @@ def has_hooks(module: nn.Module) -> bool:
         or module._backward_pre_hooks
         or _has_any_global_hook()  # type: ignore[no-untyped-call]
     )
+
+
+def optimizers_in_use() -> set[type[Optimizer]]:
+    """The classes of optimizers that have had an instance: the first one marks their ``step``."""
+    return {kind for kind in _with_subclasses(Optimizer) if getattr(kind.step, "hooked", False)}
+
+
+def _with_subclasses(kind: type[Optimizer]) -> set[type[Optimizer]]:
+    kinds = {kind}
+    for below in kind.__subclasses__():
+        kinds |= _with_subclasses(below)
+    return kinds
 
 
 def cpu_computes_bf16() -> bool:

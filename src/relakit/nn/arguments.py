@@ -1,0 +1,59 @@
+"""Checks of the arguments that make a module: sizes, numbers, switches, device, dtype."""
+
+from numbers import Real
+
+import torch
+
+
+def check_size(name: str, size: object) -> None:
+    """Raise unless it is a whole number of at least 1."""
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        is_whole = isinstance(size, float) and size.is_integer()
+        hint = f"; write {size:.0f}" if is_whole else ""
+        raise TypeError(f"{name} must be a whole number (int), got {size!r}{hint}")
+    if size < 1:  # type: ignore[operator]  # NumPy's whole numbers have no common type with int
+        raise ValueError(f"{name} must be at least 1, got {size}")
+
+
+def check_number(name: str, number: object, hint: str = "") -> None:
+    """Raise unless it is a number, with a hint that the message ends with."""
+    if not isinstance(number, Real):
+        raise TypeError(f"{name} must be a number, got {number!r}{hint}")
+
+
+def check_switch(name: str, value: object, hint: str = "") -> None:
+    """Raise unless it is True or False; 1 and 0 are, too."""
+    if isinstance(value, torch.Tensor):
+        raise TypeError(
+            f"{name} must be True or False, got a tensor of shape {tuple(value.shape)}{hint}"
+        )
+    if value not in (True, False):
+        raise TypeError(f"{name} must be True or False, got {value!r}{hint}")
+
+
+def check_usable(device: torch.device | str | None) -> None:
+    """Raise ValueError unless tensors can be made on the device; None is the default one."""
+    if device is None:
+        return
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA raises the second
+        reason = str(error).splitlines()[0]
+        if "device type at start of device string" in reason:  # then torch lists twenty
+            reason = "there is no such kind"
+        raise ValueError(
+            f"device {str(device)!r} cannot be used: {reason}; choose another, such as 'cpu'"
+        ) from None
+
+
+def check_dtype(dtype: object) -> None:
+    """Raise unless parameters can have the dtype; None is the default one."""
+    if dtype is None:
+        return
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(f"dtype must be a torch.dtype such as torch.float32, got {dtype!r}")
+    if not dtype.is_floating_point:
+        raise ValueError(
+            "dtype must be floating point (torch.float16, torch.bfloat16, torch.float32 or "
+            f"torch.float64), got {dtype}"
+        )
