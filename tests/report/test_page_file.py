@@ -14,7 +14,8 @@ from report_samples import make_view, sample_views
 from unpacking import unpack_view
 
 from relakit.report import page_file, write_page
-from relakit.report.page_file import SCRIPTS, STYLES, spread_to_fit
+from relakit.report.page_file import spread_to_fit
+from relakit.report.page_html import SCRIPTS, STYLES
 
 
 class Parts(HTMLParser):
