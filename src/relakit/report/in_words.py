@@ -9,6 +9,7 @@ from statistics import fmean, median
 from typing import Final
 
 from relakit.analysis.results import HeadValues, Kind, KindResult, ModelAnalysis
+from relakit.analysis.tags import BEGIN_CLASS
 from relakit.report.head_clarity import clearest_head
 
 FEW_PAIRS: Final = 100
@@ -68,7 +69,10 @@ def comparison_in_words(first: ModelAnalysis, other: ModelAnalysis) -> str:
 
 
 def _signed(value: float, digits: int) -> str:
-    return f"{value:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    """A sign for every number, and for one that is 0 when rounded both."""
+    text = f"{abs(value):.{digits}f}"
+    sign = "\N{PLUS-MINUS SIGN}" if not float(text) else "+" if value > 0 else "\N{MINUS SIGN}"
+    return f"{sign}{text}"
 
 
 def _size(analysis: ModelAnalysis) -> str:
@@ -137,7 +141,7 @@ def _class_rates(analysis: ModelAnalysis) -> dict[str, float]:
     for number, (name, count) in enumerate(zip(classes.classes, classes.counts, strict=True)):
         known = [head[number] for layer in classes.null_rate for head in layer]
         values = [value for value in known if value is not None]
-        if count >= enough and values:
+        if name != BEGIN_CLASS and count >= enough and values:
             rates[name] = fmean(values)
     return rates
 
@@ -177,12 +181,12 @@ def _shuffled(analysis: ModelAnalysis) -> Iterator[str]:
         yield "With one pair alone there is no wrong source to compare with."
         return
     gaps = analysis.shuffled.cross_gap
-    clear = [(gap.mean, layer) for layer, gap in enumerate(gaps) if gap.low > 0]
+    clear = [layer for layer, gap in enumerate(gaps) if gap.low > 0]
     level = f"{100 * analysis.settings.confidence:g} %"
     if not clear:
         yield f"Wrong sources raise the null rate in no layer by more than chance ({level} level)."
         return
-    layer = max(clear)[1]
+    layer = max(clear, key=lambda layer: gaps[layer].mean)
     gap = gaps[layer]
     yield (
         f"Wrong sources raise the null rate most in layer {layer + 1}, by {100 * gap.mean:.1f} "
@@ -220,12 +224,13 @@ def _sinks(analysis: ModelAnalysis) -> Iterator[str]:
 
 def _outputs(kind: KindResult) -> Iterator[str]:
     """What would trouble training: one layer's output far above the others', closed gates."""
-    sizes = [size for size in kind.output_rms or () if size is not None]
-    if len(sizes) > 1 and max(sizes) > MANY_TIMES * median(sizes):
-        layer = sizes.index(max(sizes)) + 1
+    sizes = {n: size for n, size in enumerate(kind.output_rms or (), 1) if size is not None}
+    middle = median(sizes.values()) if sizes else 0.0
+    layer = max(sizes, key=sizes.__getitem__, default=0)
+    if layer and sizes[layer] > MANY_TIMES * middle:
         yield (
-            f"RMS(z) of {_NAMES[kind.kind]} is {max(sizes):.0f} in layer {layer} and "
-            f"{median(sizes):.0f} in the middle layer: watch it for instability."
+            f"RMS(z) of {_NAMES[kind.kind]} is {sizes[layer]:.0f} in layer {layer} and "
+            f"{middle:.0f} in the middle layer: watch it for instability."
         )
     closed = [
         f"{_percent(share)} in layer {layer}"

@@ -201,7 +201,9 @@ function listenToTerms() {
     if (!termAt(relatedTarget) && !isInside(relatedTarget)) explain(null);
   });
   document.addEventListener("click", ({ target }) => {
-    if (!isInside(target)) explain(termAt(target));
+    if (isInside(target)) return;
+    const found = termAt(target);
+    explain(found?.isConnected ? found : termAt(document.activeElement)); // a sorted table is a new one
   });
   document.addEventListener("keydown", ({ key }) => {
     if (key === "Escape") explain(null);

@@ -111,6 +111,7 @@ function linkWord(word, side, number, layout, isNull = false) {
     fill: colour(isNull ? "null" : "ink"),
     "data-side": side,
     "data-word": number,
+    "data-text": word,
     text: shortened(word),
   });
 }

@@ -98,7 +98,7 @@ function sentenceEntry(number) {
       "button",
       { type: "button", "data-sentence": number, title: source, click: () => update({ sentence: number }) },
       el("span", { class: "number-label", text: String(index + 1) }),
-      el("span", { class: "text" }, el("bdi", { text: source }), el("br"), el("span", { class: "about", text: aboutSentence(number) })),
+      el("span", { class: "text" }, el("bdi", { text: source.trim() ? source : "(empty)" }), el("br"), el("span", { class: "about", text: aboutSentence(number) })),
     ),
   );
 }
