@@ -56,7 +56,8 @@ def analyze_models(
         end: what weight on the source's end-of-sentence token does to alignments.
         inputs: what is analyzed, for people, such as `PairFiles.description`.
         explored: how many sentences to keep all attention of, spread over the pairs.
-        translate: whether the models translate the sources, for BLEU. It takes the most time.
+        translate: whether the models translate the sources, for BLEU, and for chrF and attention to
+            the translations of kept sentences. It takes the most time.
         progress: called with a model's name, what is computed, and the number of pairs done.
 
     Raises:
