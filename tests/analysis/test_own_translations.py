@@ -12,6 +12,7 @@ from relakit.analysis import (
     analyze_model,
     analyze_models,
     generated_gold_pair,
+    own_translations,
     score_pairs,
     split_words,
 )
@@ -90,3 +91,23 @@ def test_losses_are_those_of_the_scoring_pass(
     scores = score_pairs(translator.model, translator.tokenizer, texts)
     for view in analyzed.views:
         assert view.loss == pytest.approx(float(scores.cross_entropy[view.index]), rel=1e-5)
+
+
+def test_the_longest_are_left_out_where_memory_is_short(
+    analyzed: AnalyzedModel, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {
+        view.index: sum(view.own.weights[kind].nbytes for kind in KINDS)
+        for view in analyzed.views
+        if view.own is not None
+    }
+    bleu = bleu_score(OUTPUTS, [pair.target for pair in PAIRS])
+    longest = max(sizes, key=sizes.__getitem__)
+    for room, expected in [
+        (sum(sizes.values()), {*sizes}),
+        (sum(sizes.values()) - 1, {*sizes} - {longest}),
+    ]:
+        monkeypatch.setattr(own_translations, "MOST_BYTES", room)
+        again = add_translations(analyzed, translator, PAIRS, OUTPUTS, bleu)
+        assert {view.index for view in again.views if view.own is not None} == expected
+        assert [view.chrf for view in again.views] == [view.chrf for view in analyzed.views]

@@ -4,9 +4,9 @@ The attention comes from forced decoding, as that to the references does, so tha
 compared.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from relakit.analysis.attention_pass import attention_batches
 from relakit.analysis.pair_batches import EncodedPairs
@@ -15,11 +15,14 @@ from relakit.analysis.results import AnalyzedModel, SentenceView
 from relakit.analysis.totals import view_at
 from relakit.analysis.word_map import split_words
 from relakit.data.tokenizer import Tokenizer
-from relakit.model import Transformer
+from relakit.model import ModelConfig, Transformer
 
 if TYPE_CHECKING:
     from relakit.decode.translator import Translator
     from relakit.metrics.bleu import CorpusScore
+
+MOST_BYTES: Final = 1 << 28
+"""Attention to own translations that is kept."""
 
 
 def add_translations(
@@ -40,7 +43,8 @@ def add_translations(
 
     Returns:
         With BLEU; each kept sentence has its translation, chrF and, where the translation is not
-        the reference, the attention to it.
+        the reference, the attention to it; that of the longest is left out if all of them would
+        take more than `MOST_BYTES`, as the endless translations of an untrained model may.
     """
     from relakit.metrics.sentence_scores import sentence_chrf  # sacrebleu takes a while to load
 
@@ -53,7 +57,8 @@ def add_translations(
     differing = {
         view.index: own[view.index] for view in analyzed.views if outputs[view.index] != view.target
     }
-    own_views = view_pairs(translator.model, translator.tokenizer, differing)
+    shown = _within_memory(differing, translator.model.config, translator.tokenizer)
+    own_views = view_pairs(translator.model, translator.tokenizer, shown)
     views = [
         replace(
             view,
@@ -73,8 +78,29 @@ def _with_output(pair: AnalysisPair, output: str) -> AnalysisPair:
     return AnalysisPair(pair.source, output, pair.source_words, words, tokenized=pair.tokenized)
 
 
+def _within_memory(
+    pairs: Mapping[int, AnalysisPair], config: ModelConfig, tokenizer: Tokenizer
+) -> dict[int, AnalysisPair]:
+    """The pairs, without the longest if all attention of all of them would take too much memory."""
+
+    def size(pair: AnalysisPair) -> int:
+        """Bytes of a pair's weights."""
+        source, target = (len(tokenizer.encode(t).ids) + 1 for t in (pair.source, pair.target))
+        decoder = config.decoder_layers * target * (target + source)
+        return 4 * config.heads * (config.encoder_layers * source**2 + decoder)
+
+    sizes = {index: size(pair) for index, pair in pairs.items()}
+    kept, room = set(), MOST_BYTES
+    for index in sorted(sizes, key=sizes.__getitem__):
+        room -= sizes[index]
+        if room < 0:
+            break
+        kept.add(index)
+    return {index: pair for index, pair in pairs.items() if index in kept}
+
+
 def view_pairs(
-    model: Transformer, tokenizer: Tokenizer, pairs: dict[int, AnalysisPair]
+    model: Transformer, tokenizer: Tokenizer, pairs: Mapping[int, AnalysisPair]
 ) -> dict[int, SentenceView]:
     """Force-decode pairs, and keep all attention of each. Both are by their numbers."""
     numbers = list(pairs)
