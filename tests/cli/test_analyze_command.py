@@ -108,7 +108,10 @@ def test_everything_is_written(
     assert {row["model"] for row in table} == {"run 1", "run 2"}
     assert float(table[0]["value"]) == first.kind("encoder").sparsity[0][0]
     assert (out / "figures" / "figure-6.svg").exists()
-    assert TARGETS[0] in (out / "report.html").read_text(encoding="utf-8")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert TARGETS[0] in page
+    for block in ("view-1-3", "own-1-3", "links-1"):
+        assert f'id="{block}"' in page
 
 
 def test_without_gold_and_translations(

@@ -14,7 +14,7 @@ from relakit.report import write_page
 
 HOSTILE = (
     '</script><script>window.harmed=1</script> <img src=x onerror="window.harmed=1"> '
-    "&amp; \"quoted\" 'too' {{views}} $x_{ \\ 😀 \u2028 ]]>"
+    "&amp; \"quoted\" 'too' {{blocks}} $x_{ \\ 😀 \u2028 ]]>"
 )
 FLAGS = (
     "--headless",

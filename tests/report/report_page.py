@@ -23,6 +23,7 @@ class Page:
         self.driver = driver
         self.path = path
         self.downloads = downloads
+        self.saved_name = ""
 
     def open(self, place: str = "") -> None:
         """Open the report anew, at a place that the address names."""
@@ -92,6 +93,19 @@ class Page:
         )
         return [(row, column) for row, column in drawn]
 
+    def sentences(self) -> list[int]:
+        """The list of sentences, by their places in the file."""
+        entries = self.find_all("#sentence-list button")
+        return [int(entry.get_attribute("data-sentence")) for entry in entries]
+
+    def order_sentences(self, name: str) -> None:
+        self.run(
+            "const s = document.querySelector('[aria-label=\"Order of sentences\"]');"
+            "s.selectedIndex = [...s.options].findIndex(o => o.text === arguments[0]);"
+            "s.dispatchEvent(new Event('change'))",
+            name,
+        )
+
     def save(self, selector: str) -> bytes:
         """Click a button that saves, and return what was saved."""
         for old in self.downloads.iterdir():
@@ -101,10 +115,11 @@ class Page:
         def saved() -> list[Path]:
             """Empty until all of it is there: the browser writes under another name."""
             files = [*self.downloads.iterdir()]
-            is_whole = len(files) == 1 and files[0].suffix in (".svg", ".png")
+            is_whole = len(files) == 1 and files[0].suffix in (".svg", ".png", ".pharaoh")
             return files if is_whole and files[0].stat().st_size else []
 
         self.wait(saved)
+        self.saved_name = saved()[0].name
         return saved()[0].read_bytes()
 
     def errors(self) -> list[str]:

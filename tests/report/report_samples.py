@@ -5,6 +5,7 @@ numbers are computed from the weights with plain NumPy, so that the two agree.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -81,7 +82,16 @@ def make_view(
         },
         gold=gold,
         output=target,
+        chrf=100.0,
+        loss=float(random.random()),
     )
+
+
+def with_output(view: SentenceView, output: str, *, chrf: float, sparse: bool) -> SentenceView:
+    """The view of a model that wrote something else, and was made to write that, too."""
+    layers, heads = view.weights["cross"].shape[:2]
+    own = make_view(view.index, view.source, output, sparse=sparse, layers=layers, heads=heads)
+    return replace(view, output=output, chrf=chrf, own=replace(own, output=None, chrf=None))
 
 
 def _weights(

@@ -34,7 +34,7 @@ def test_it_opens_without_errors_and_without_network(page: Page) -> None:
 
 def test_all_parts_are_there(page: Page, sample: Sample) -> None:
     assert page.find("h1").text == "Attention <i>& more</i>"
-    cards = [card.text for card in page.find_all("#overview .card")]
+    cards = [card.text for card in page.find_all("#overview .cards .card")]
     assert [text.split("\n")[0] for text in cards] == [
         "BLEU", "Sparsity", "Null rate", "Alignment error rate",
     ]  # fmt: skip
@@ -187,13 +187,9 @@ def test_keys_are_left_to_the_search_box(page: Page, sample: Sample) -> None:
 
 
 def test_sentences_are_sorted_by_null_rate(page: Page, sample: Sample) -> None:
-    page.run(
-        "const s = document.querySelector('[aria-label=\"Order of sentences\"]');"
-        "s.selectedIndex = 1; s.dispatchEvent(new Event('change'))"
-    )
-    shown = [int(e.get_attribute("data-sentence")) for e in page.find_all("#sentence-list button")]
+    page.order_sentences("highest null rate first")
     rates = [(view.weights["cross"] == 0).all(-1).mean() for view in sample.views["ReLA-g"]]
-    assert [rates[n] for n in shown] == sorted(rates, reverse=True)
+    assert [rates[n] for n in page.sentences()] == sorted(rates, reverse=True)
 
 
 def test_heads_are_sorted(page: Page, sample: Sample) -> None:
@@ -298,7 +294,7 @@ def test_hostile_text_stays_text(page: Page, sample: Sample) -> None:
     source = sample.views["ReLA-g"][6].source
     assert page.run("return document.querySelector('#sentence-text dd').textContent") == source
     labels = page.run(
-        "return [...document.querySelectorAll('.links .source')].map(t => t.textContent)"
+        "return [...document.querySelectorAll('.links .source')].map(t => t.dataset.text)"
     )
     words = [source[start:end] for start, end in sample.views["ReLA-g"][6].source_words]
     assert labels == words * 2
@@ -349,7 +345,7 @@ def test_a_report_of_one_model_without_gold_or_sentences(
     driver.get(path.as_uri())
     page = Page(driver, path, tmp_path)
     assert "without sentences" in page.find("#explorer").text
-    assert len(page.find_all("#overview .card")) == 2
+    assert len(page.find_all("#overview .cards .card")) == 2
     assert page.errors() == []
 
 

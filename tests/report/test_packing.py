@@ -4,10 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from report_samples import cross_words, make_view, sample_views
+from report_samples import cross_words, make_view, sample_views, with_output
 from unpacking import unpack_view
 
 from relakit.analysis.links import links_of
+from relakit.report import packing
 from relakit.report.packing import KINDS, cross_null_rate, pack_view, quantise
 
 
@@ -119,3 +120,31 @@ def test_broken_views_are_refused() -> None:
     short = view.weights["encoder"][..., :-1]
     with pytest.raises(ValueError, match=r"pair 5: encoder attention must have the shape .*3, 3"):
         pack_view(dataclasses.replace(view, weights={**view.weights, "encoder": short}))
+
+
+def test_the_own_translation_is_packed_beside_the_reference() -> None:
+    view = make_view(3, "a b c", "d e f.", sparse=True)
+    packed = pack_view(view)
+    assert (packed.own_text, packed.chrf, packed.loss) == (None, 100, view.loss)
+    assert unpack_view(packed.text)[0]["difference"] is None
+    view = with_output(view, "d x f.", chrf=40, sparse=True)
+    packed = pack_view(view)
+    assert packed.chrf == 40
+    assert unpack_view(packed.text)[0]["difference"] == [
+        ["same", "d"], ["missing", "e"], ["same", " "], ["added", "x"], ["same", " "],
+        ["same", "f."],
+    ]  # fmt: skip
+    assert packed.own_text is not None
+    header, weights, _ = unpack_view(packed.own_text)
+    assert header["targetWords"] == ["d", "x", "f", "."]
+    assert view.own is not None
+    step = view.own.weights["cross"].max((-1, -2), keepdims=True) / 255
+    assert (np.abs(weights["cross"] - view.own.weights["cross"]) <= step * 1.001).all()
+
+
+def test_an_endless_own_translation_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = with_output(make_view(0, "a", "b", sparse=True), "x " * 50, chrf=0, sparse=True)
+    assert pack_view(view).own_text is not None
+    monkeypatch.setattr(packing, "MOST_TOKENS", 49)
+    assert pack_view(view).own_text is None
+    assert unpack_view(pack_view(view).text)[0]["difference"] is not None

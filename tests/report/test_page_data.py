@@ -17,7 +17,7 @@ def test_json_cannot_end_the_script() -> None:
 
 def test_numbers_of_the_models(sample: Sample) -> None:
     analysis = sample.analyses[0]
-    data = json.loads(json_for_script(page_data(sample.analyses, title="t", sentences=[])))
+    data = json.loads(json_for_script(page_data(sample.analyses, title="t", clarity=[None, None])))
     model = data["models"][0]
     assert [m["name"] for m in data["models"]] == ["ReLA-g", "softmax"]
     cross = analysis.kind("cross")
@@ -42,7 +42,7 @@ def test_numbers_that_were_not_counted() -> None:
 def test_inputs_are_shown(sample: Sample) -> None:
     def inputs(**known: object) -> object:
         analysis = sample.analyses[0].model_copy(update=known)
-        return page_data([analysis], title="t", sentences=[])["models"][0]["inputs"]
+        return page_data([analysis], title="t", clarity=[None])["models"][0]["inputs"]
 
     assert inputs() == {}
     assert inputs(inputs={"source": "a.de", "beam": "4"}) == {"source": "a.de", "beam": "4"}

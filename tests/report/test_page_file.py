@@ -8,13 +8,16 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from report_page import Sample
-from report_samples import make_view, sample_views
+from report_samples import make_view, sample_views, with_output
 from unpacking import unpack_view
 
+from relakit.analysis import SentenceLinks
 from relakit.report import page_file, write_page
-from relakit.report.page_file import SCRIPTS, STYLES, spread_to_fit
+from relakit.report.page_file import spread_to_fit
+from relakit.report.page_html import SCRIPTS, STYLES
 
 
 class Parts(HTMLParser):
@@ -165,3 +168,48 @@ def test_the_same_results_give_the_same_file(report: Path, sample: Sample, tmp_p
     again = tmp_path / "report.html"
     write_page(sample.analyses, sample.views, again, title="Attention <i>& more</i>")
     assert again.read_bytes() == report.read_bytes()
+
+
+def block_ids(path: Path, start: str) -> list[str]:
+    ids = Parts(path.read_text(encoding="utf-8")).value("script", "id")
+    return [name for name in ids if name.startswith(start)]
+
+
+def test_own_translations_get_the_room_that_is_left(sample: Sample, tmp_path: Path) -> None:
+    views = [
+        with_output(view, f"{view.target} Nein.", chrf=50, sparse=True)
+        for view in sample_views(30, sparse=True)
+    ]
+    path = tmp_path / "report.html"
+
+    def write(limit: int) -> tuple[int, int]:
+        kept = write_page(sample.analyses[:1], {"ReLA-g": views}, path, max_bytes=limit)
+        assert path.stat().st_size <= limit
+        assert len(block_ids(path, "view-0-")) == kept
+        return kept, len(block_ids(path, "own-0-"))
+
+    assert write(10_000_000) == (30, 30)
+    whole = path.stat().st_size
+    kept, own = write(whole * 4 // 5)
+    assert kept == 30, "sentences come first"
+    assert 5 < own < 25
+    assert 5 < write(whole // 2)[0] < 30
+
+
+def test_links_that_do_not_fit_are_left_out_of_the_page(sample: Sample, tmp_path: Path) -> None:
+    views = sample_views(3, sparse=True)
+    path = tmp_path / "report.html"
+    shape = (2, 3, 5, 4000)
+    links = SentenceLinks(
+        (20,) * 200, np.random.default_rng(0).integers(-1, 20, shape).astype(np.int16)
+    )
+
+    def write(limit: int) -> list[str]:
+        write_page(
+            sample.analyses, {"ReLA-g": views}, path, links={"ReLA-g": links}, max_bytes=limit
+        )
+        assert path.stat().st_size <= limit
+        return block_ids(path, "links-")
+
+    assert write(1_000_000) == ["links-0"]
+    assert write(300_000) == []

@@ -41,6 +41,7 @@ from relakit.analysis.links import (
     links_of,
 )
 from relakit.analysis.null_by_class import query_classes
+from relakit.analysis.own_translations import add_translations
 from relakit.analysis.pair_links import PairLinks
 from relakit.analysis.pair_scores import PairScores
 from relakit.analysis.pairs import (
@@ -61,6 +62,7 @@ from relakit.analysis.results import (
 )
 from relakit.analysis.roc import auc, auc_estimate
 from relakit.analysis.scoring_pass import score_pairs
+from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.sparsity import layer_null_rate, null_rate, sparsity_rate
 from relakit.analysis.tags import read_tags, tag_words, token_class
 from relakit.analysis.word_map import NO_WORD, split_words, word_weights, words_of_tokens
@@ -93,7 +95,9 @@ __all__ = [
     "RankingAreas",
     "Reading",
     "ReadingEstimates",
+    "SentenceLinks",
     "SentenceView",
+    "add_translations",
     "alignment_error_rate",
     "analyze_model",
     "analyze_models",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from relakit.analysis.attention_pass import attention_batches, capture_cross_attention
 from relakit.analysis.links import END_WEIGHTS, EndWeight
+from relakit.analysis.own_translations import add_translations
 from relakit.analysis.pair_batches import BATCH_TOKENS, EncodedPairs
 from relakit.analysis.pair_links import PairLinks
 from relakit.analysis.pairs import AnalysisPair, Pairs
@@ -55,7 +56,8 @@ def analyze_models(
         end: what weight on the source's end-of-sentence token does to alignments.
         inputs: what is analyzed, for people, such as `PairFiles.description`.
         explored: how many sentences to keep all attention of, spread over the pairs.
-        translate: whether the models translate the sources, for BLEU. It takes the most time.
+        translate: whether the models translate the sources, for BLEU, and for chrF and attention to
+            the translations of kept sentences. It takes the most time.
         progress: called with a model's name, what is computed, and the number of pairs done.
 
     Raises:
@@ -65,18 +67,18 @@ def analyze_models(
     found = []
     for name, translator in models.items():
         tell(name, "attention", 0)
-        analysis, views = analyze_model(
+        totals = _totals(
             translator.model,
             translator.tokenizer,
             pairs,
-            name=name,
             settings=settings,
             end=end,
             keep=spread(explored, len(pairs)),
+            keep_links=True,
             progress=partial(tell, name, "attention"),
         )
-        analysis = analysis.model_copy(update={"inputs": dict(inputs or {})})
-        analyzed = AnalyzedModel(analysis, views)
+        analysis = totals.result(name).model_copy(update={"inputs": dict(inputs or {})})
+        analyzed = AnalyzedModel(analysis, totals.kept_views(), totals.kept_links())
         if translate:
             tell(name, "translations", 0)
             done = partial(tell, name, "translations")
@@ -95,7 +97,8 @@ def _with_translations(
     for hypotheses in translator.translate_stream(sources, nbest=1, window=_TRANSLATED_AT_ONCE):
         outputs.append(hypotheses[0].text)
         progress(len(outputs))
-    return analyzed.with_translations(outputs, bleu_score(outputs, list(references)))
+    bleu = bleu_score(outputs, list(references))
+    return add_translations(analyzed, translator, pairs, outputs, bleu)
 
 
 def name_models(folders: Sequence[Path]) -> list[str]:
@@ -144,12 +147,43 @@ def analyze_model(
         ValueError: model and tokenizer do not belong together, there are no pairs or fewer than
             ``keep`` says, tags for some pairs only, or gold without a sure link.
     """
+    totals = _totals(
+        model,
+        tokenizer,
+        pairs,
+        settings=settings,
+        end=end,
+        keep=keep,
+        keep_links=False,
+        batch_tokens=batch_tokens,
+        progress=progress,
+    )
+    return totals.result(name), totals.kept_views()
+
+
+def _totals(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    pairs: Iterable[AnalysisPair],
+    *,
+    settings: AnalysisSettings | None,
+    end: EndWeight,
+    keep: Collection[int],
+    keep_links: bool,
+    batch_tokens: int = BATCH_TOKENS,
+    progress: Callable[[int], None] | None,
+) -> ModelTotals:
+    """Everything that `analyze_model` counts."""
     model.config.check_tokenizer(tokenizer.size)
-    totals = ModelTotals(model, tokenizer, settings or AnalysisSettings(), end, frozenset(keep))
+    kept = frozenset(keep)
+    totals = ModelTotals(
+        model, tokenizer, settings or AnalysisSettings(), end, kept, keep_links=keep_links
+    )
     batches = attention_batches(
         model,
         totals.read(pairs),
         shuffle_seed=totals.settings.shuffle_seed,
+        losses=kept,
         batch_tokens=batch_tokens,
     )
     for batch in batches:
@@ -157,10 +191,9 @@ def analyze_model(
         if progress is not None:
             # A pair is done when its target has met the wrong source, too.
             progress((totals.pairs + totals.shuffled.pairs) // 2)
-    analysis = totals.result(name)
     if progress is not None:
         progress(totals.pairs)
-    return analysis, sorted(totals.views, key=lambda view: view.index)
+    return totals
 
 
 def evaluate_alignment(

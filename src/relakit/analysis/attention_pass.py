@@ -4,7 +4,7 @@
 cross-attention pair by pair.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -59,7 +59,7 @@ class AttentionBatch:
     encoder attention then."""
     losses: Tensor | None = None
     """``[pairs]``: the cross-entropy of each target in nats, the sum over its tokens and the end of
-    the sentence, float64; None unless asked for"""
+    the sentence, float64; NaN of pairs that were not asked for, None if none was"""
 
     def query_sizes(self, kind: AttentionKind) -> Tensor:
         return self.source_sizes if kind == "encoder" else self.target_sizes
@@ -85,7 +85,7 @@ def attention_batches(
     *,
     kinds: Sequence[AttentionKind] = ATTENTION_KINDS,
     shuffle_seed: int | None = None,
-    losses: bool = False,
+    losses: bool | Collection[int] = False,
     batch_tokens: int = BATCH_TOKENS,
     window: int = WINDOW,
 ) -> Iterator[AttentionBatch]:
@@ -102,7 +102,7 @@ def attention_batches(
         shuffle_seed: after the batches of a window, give its targets again, each with the source of
             another pair of the window, by a random permutation without fixed point. The encoder
             does not run again. A window of one pair is left out. None: do not do this.
-        losses: give the cross-entropy of each target, too.
+        losses: give the cross-entropy of each target, too; or of these pairs alone, from 0.
         batch_tokens: padded tokens, of the longer side, that are computed at once; the result
             depends on it only by rounding.
         window: pairs that are read before they are computed.
@@ -167,7 +167,7 @@ def _windows(
     pairs: Iterable[TokenPair],
     kinds: tuple[AttentionKind, ...],
     shuffle_seed: int | None,
-    losses: bool,
+    losses: bool | Collection[int],
     batch_tokens: int,
     window: int,
 ) -> Iterator[AttentionBatch]:
@@ -195,7 +195,7 @@ class _Window:
         kinds: tuple[AttentionKind, ...],
         *,
         keep_encoded: bool,
-        losses: bool,
+        losses: bool | Collection[int],
     ) -> None:
         self.model = model
         self.pairs = pairs
@@ -260,9 +260,17 @@ class _Window:
         )
 
     def _losses(self, batch: Sequence[int], states: Tensor) -> Tensor | None:
-        if not self.losses:
+        wanted = self.losses
+        if not wanted:
             return None
-        return sentence_losses(self.model, states, [self.pairs[i][1] for i in batch])
+        if isinstance(wanted, bool):
+            return sentence_losses(self.model, states, [self.pairs[i][1] for i in batch])
+        places = [place for place, i in enumerate(batch) if self.start + i in wanted]
+        losses = torch.full((len(batch),), torch.nan, dtype=torch.float64)
+        if places:
+            targets = [self.pairs[batch[place]][1] for place in places]
+            losses[places] = sentence_losses(self.model, states[places], targets)
+        return losses
 
     def _tensor(self, sentences: Sequence[Sequence[int]], **ends: int) -> Tensor:
         return torch.from_numpy(pad_batch(sentences, **ends)).to(self.device)

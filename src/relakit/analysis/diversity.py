@@ -1,15 +1,10 @@
 """How much the heads of a layer disagree: generalised Jensen-Shannon divergence."""
 
-from typing import Final
-
 import torch
 from torch import Tensor
 
 from relakit.analysis.rates import Share, by_head
 from relakit.analysis.sparsity import null_queries
-
-SUM_TO_ONE: Final = frozenset({"softmax", "sparsemax", "entmax15"})
-"""Activations whose weights are a distribution over keys as they are."""
 
 
 def head_diversity(

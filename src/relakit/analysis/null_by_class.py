@@ -1,7 +1,7 @@
 """Cross-attention null rates by the class of the word just written (Figure 7)."""
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -10,11 +10,9 @@ from relakit.analysis.attention_pass import AttentionBatch
 from relakit.analysis.rates import layer_values
 from relakit.analysis.results import ClassNullRates
 from relakit.analysis.sparsity import null_queries
+from relakit.analysis.tags import BEGIN_CLASS
 from relakit.analysis.word_map import NO_WORD, Integers
 from relakit.model import ModelConfig
-
-BEGIN_CLASS: Final = "<s>"
-"""The class of the first step, when no word has been written yet."""
 
 
 def query_classes(token_words: Integers, classes: Sequence[str]) -> list[str | None]:

@@ -40,6 +40,8 @@ class AnalysisPair:
     gold: GoldAlignment | None = None
     target_tags: tuple[str, ...] | None = None
     """Of each target word"""
+    tokenized: bool = False
+    """How another translation of the source is to be split into words, see `split_words`"""
 
     def __post_init__(self) -> None:
         if self.gold is not None:
@@ -55,6 +57,7 @@ class AnalysisPair:
             target,
             split_words(source, tokenized=tokenized),
             split_words(target, tokenized=tokenized),
+            tokenized=tokenized,
         )
 
 
@@ -238,7 +241,9 @@ def read_analysis_pairs(
         if words_tags is not None:
             with _named(f"{tags}, line {number:,}"):
                 check_tags(words_tags, len(target_words))
-        yield AnalysisPair(source, target, source_words, target_words, alignment, words_tags)
+        yield AnalysisPair(
+            source, target, source_words, target_words, alignment, words_tags, tokenized
+        )
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,9 @@ from relakit.analysis.aer import AlignmentScore, AttentionScores, LinkCounts
 from relakit.analysis.estimate import CONFIDENCE
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import END_WEIGHTS, READINGS, EndWeight, Reading
+from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.word_map import Span
 from relakit.writing import write_whole
-
-if TYPE_CHECKING:
-    from relakit.metrics.bleu import CorpusScore
 
 Kind: TypeAlias = Literal["encoder", "decoder", "cross"]
 """Which attention: the encoder's on itself, the decoder's on itself, the decoder's on the
@@ -29,6 +27,8 @@ LayerValues: TypeAlias = tuple[float | None, ...]
 HeadValues: TypeAlias = tuple[LayerValues, ...]
 """``[layers][heads]``; None where nothing was counted."""
 
+SUM_TO_ONE: Final = frozenset({"softmax", "sparsemax", "entmax15"})
+"""Attention, and activations, whose weights are a distribution over keys as they are."""
 TEMPERATURES: Final = (1.0, 0.5, 0.25, 0.1)
 """Of Table 6."""
 
@@ -276,6 +276,13 @@ class SentenceView:
     gold: GoldAlignment | None = None
     output: str | None = None
     """The model's own translation, if it was made"""
+    chrf: float | None = None
+    """chrF of `output` against `target`, from 0 to 100"""
+    own: "SentenceView | None" = None
+    """The same attention with `output` in place of the target; None if there is no output, or if it
+    is the target"""
+    loss: float | None = None
+    """Cross-entropy of the target in nats per token, the end of the sentence included"""
     target_tags: tuple[str, ...] | None = None
     """Of each target word, if given"""
 
@@ -286,14 +293,8 @@ class AnalyzedModel:
 
     analysis: ModelAnalysis
     views: Sequence[SentenceView]
-
-    def with_translations(self, outputs: Sequence[str], bleu: "CorpusScore") -> "AnalyzedModel":
-        """With the model's own translations of all pairs, and their BLEU."""
-        scores = {"bleu": bleu.score, "bleu_signature": bleu.signature}
-        return AnalyzedModel(
-            self.analysis.model_copy(update=scores),
-            [replace(view, output=outputs[view.index]) for view in self.views],
-        )
+    links: SentenceLinks | None = None
+    """Of all pairs, if they were kept"""
 
 
 def spread(count: int, total: int) -> list[int]:

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches
-from relakit.analysis.diversity import SUM_TO_ONE
 from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
 from relakit.analysis.pair_scores import PairScores
+from relakit.analysis.results import SUM_TO_ONE
 from relakit.analysis.sparsity import null_counts
 from relakit.data.tokenizer import Tokenizer
 from relakit.model import Transformer

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from relakit.data.lines import read_lines
 
+BEGIN_CLASS: Final = "<s>"
+"""The class of a decoder's first step, when no word has been written yet."""
 COMMAS: Final = frozenset(",،、，､﹐﹑߸፣᠂᠈")
 _FULL_STOPS: Final = frozenset(".。．｡।۔።…")
 

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from relakit.analysis.aer import LinkCounts
 from relakit.analysis.attention_pass import AttentionBatch, CrossAttention, cross_attention_of
 from relakit.analysis.attention_sinks import end_key_share, first_key_share
-from relakit.analysis.diversity import SUM_TO_ONE, diversity_share
+from relakit.analysis.diversity import diversity_share
 from relakit.analysis.flops import rela_g_flops, softmax_flops
 from relakit.analysis.links import EndWeight, links_of_heads
 from relakit.analysis.null_by_class import ClassTotals, query_classes
@@ -17,6 +18,7 @@ from relakit.analysis.pair_links import PairCount, PairLinks
 from relakit.analysis.pairs import AnalysisPair
 from relakit.analysis.rates import ShareTotal, check_numbers, head_values, layer_values
 from relakit.analysis.results import (
+    SUM_TO_ONE,
     AlignmentResult,
     AlignmentSettings,
     AnalysisSettings,
@@ -26,6 +28,7 @@ from relakit.analysis.results import (
     ModelAnalysis,
     SentenceView,
 )
+from relakit.analysis.sentence_links import LinkTotals, SentenceLinks
 from relakit.analysis.shuffled_targets import ShuffledTotals
 from relakit.analysis.sparsity import layer_null_share, null_share, zero_share
 from relakit.analysis.tags import token_class
@@ -102,20 +105,27 @@ class AlignmentTotals:
 
     def add(self, attention: CrossAttention, encoded: EncodedPair) -> None:
         """Count the links of one pair, of all layers and heads at once, if it has gold links."""
-        pair = encoded.pair
-        if pair.gold is None:
-            return
-        links = links_of_heads(
+        if encoded.pair.gold is not None:
+            self.count(attention.index, self.links(attention, encoded), encoded.pair)
+
+    def links(self, attention: CrossAttention, encoded: EncodedPair) -> npt.NDArray[np.int64]:
+        """The links of one pair, as `links_of_heads` gives them."""
+        return links_of_heads(
             attention.weights,
             encoded.source_words,
             encoded.target_words,
-            source_count=len(pair.source_words),
-            target_count=len(pair.target_words),
+            source_count=len(encoded.pair.source_words),
+            target_count=len(encoded.pair.target_words),
             end=self.settings.end,
         )
+
+    def count(self, index: int, links: npt.NDArray[np.int64], pair: AnalysisPair) -> None:
+        """Compare the links of the pair with this number with its gold, if it has any."""
+        if pair.gold is None:
+            return
         counted = self.counts.add(links, pair.gold, len(pair.source_words))
         if self._keep_pairs:
-            self._kept.append(PairCount(attention.index, counted, len(pair.gold.sure)))
+            self._kept.append(PairCount(index, counted, len(pair.gold.sure)))
 
     def result(self) -> AlignmentResult:
         return AlignmentResult.from_counts(
@@ -136,6 +146,8 @@ class ModelTotals:
         settings: AnalysisSettings,
         end: EndWeight,
         keep: frozenset[int],
+        *,
+        keep_links: bool,
     ) -> None:
         config = model.config
         self.config = config
@@ -147,6 +159,7 @@ class ModelTotals:
         self.classes = ClassTotals(config)
         self.shuffled = ShuffledTotals(config)
         self.alignment = AlignmentTotals(config, end)
+        self.links = LinkTotals() if keep_links else None
         self.views: list[SentenceView] = []
         self._encoded = EncodedPairs(tokenizer)
 
@@ -176,12 +189,22 @@ class ModelTotals:
             kind.add(batch)
         encoded = {index: self._encoded.take(index) for index in batch.indices}
         self.classes.add(batch, [_classes(encoded[index]) for index in batch.indices])
-        if any(one.pair.gold is not None for one in encoded.values()):
+        if self.links is not None or any(one.pair.gold is not None for one in encoded.values()):
             for attention in cross_attention_of(batch):
-                self.alignment.add(attention, encoded[attention.index])
+                links = self.alignment.links(attention, encoded[attention.index])
+                self.alignment.count(attention.index, links, encoded[attention.index].pair)
+                if self.links is not None:
+                    self.links.add(attention.index, links)
         for place, index in enumerate(batch.indices):
             if index in self.keep:
-                self.views.append(_view(batch, place, encoded[index]))
+                self.views.append(view_at(batch, place, encoded[index]))
+
+    def kept_views(self) -> list[SentenceView]:
+        """In the order of the pairs."""
+        return sorted(self.views, key=lambda view: view.index)
+
+    def kept_links(self) -> SentenceLinks | None:
+        return None if self.links is None else self.links.result()
 
     def result(self, name: str) -> ModelAnalysis:
         if not self.pairs:
@@ -223,9 +246,10 @@ def _classes(encoded: EncodedPair) -> list[str | None]:
     return query_classes(encoded.target_words, classes)
 
 
-def _view(batch: AttentionBatch, place: int, encoded: EncodedPair) -> SentenceView:
+def view_at(batch: AttentionBatch, place: int, encoded: EncodedPair) -> SentenceView:
     """The pair at one place of a batch, with copies of its attention."""
     pair = encoded.pair
+    loss = None if batch.losses is None else float(batch.losses[place] / batch.target_sizes[place])
     weights = {}
     for kind in ATTENTION_KINDS:
         queries = int(batch.query_sizes(kind)[place])
@@ -244,5 +268,6 @@ def _view(batch: AttentionBatch, place: int, encoded: EncodedPair) -> SentenceVi
         target_token_words=tuple(encoded.target_words.tolist()),
         weights=weights,
         gold=pair.gold,
+        loss=loss,
         target_tags=pair.target_tags,
     )

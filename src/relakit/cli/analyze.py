@@ -106,7 +106,7 @@ def analyze(
         bool,
         typer.Option(
             "--translate/--no-translate",
-            help="Translate the sources, for BLEU.",
+            help="Translate the sources, for BLEU, chrF and attention to own translations.",
             rich_help_panel=NUMBERS,
         ),
     ] = True,

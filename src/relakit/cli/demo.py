@@ -13,7 +13,7 @@ from relakit.cli.analyze import analysis_bar
 from relakit.train.run_folder import MODEL, RUNS, TEXT
 
 if TYPE_CHECKING:
-    from relakit.analysis import AlignmentResult, AnalyzedModel, Reading
+    from relakit.analysis import AlignmentResult, AnalysisPair, AnalyzedModel, Reading
     from relakit.data.generated import GeneratedPair
     from relakit.decode.translator import Translator
     from relakit.metrics.bleu import CorpusScore
@@ -65,6 +65,7 @@ def demo(
     if result is None:
         console.print(f"{out} holds a finished demo; --again trains it again.", soft_wrap=True)
 
+    from relakit.analysis import add_translations, generated_gold_pair
     from relakit.data.generated import generate_pairs
     from relakit.decode.translator import Translator
     from relakit.metrics.bleu import bleu_score
@@ -77,9 +78,9 @@ def demo(
     console.print(_sample_table(pairs, outputs))
     score = bleu_score(outputs, [pair.target_text for pair in pairs])
     valid = generate_pairs(generated.valid, seed=generated.seed, split="valid")
-    analyzed = _analyze(translator, pairs, f"{RECIPE}, {recipe.model.attention}").with_translations(
-        outputs, score
-    )
+    gold_pairs = [generated_gold_pair(pair) for pair in pairs]
+    analyzed = _analyze(translator, gold_pairs, f"{RECIPE}, {recipe.model.attention}")
+    analyzed = add_translations(analyzed, translator, gold_pairs, outputs, score)
     assert analyzed.analysis.alignment is not None  # the corpus has gold links
     table = _score_table(score, _choose_head(translator, valid), analyzed.analysis.alignment)
     if result is not None:
@@ -151,15 +152,15 @@ class Head(NamedTuple):
 
 
 def _analyze(
-    translator: "Translator", pairs: Sequence["GeneratedPair"], name: str
+    translator: "Translator", pairs: Sequence["AnalysisPair"], name: str
 ) -> "AnalyzedModel":
     """All numbers of the model on the test set."""
-    from relakit.analysis import analyze_models, generated_gold_pair
+    from relakit.analysis import analyze_models
 
     with analysis_bar(Console(stderr=True), len(pairs)) as progress:
         [analyzed] = analyze_models(
             {name: translator},
-            [generated_gold_pair(pair) for pair in pairs],
+            pairs,
             inputs={"pairs": "the test split of the generated corpus"},
             translate=False,
             progress=progress,

@@ -12,8 +12,13 @@ import numpy.typing as npt
 
 from relakit.analysis.links import EndWeight, links_of_heads
 from relakit.analysis.results import KINDS, SentenceView
+from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.word_map import Span
+from relakit.report.head_clarity import head_clarity
+from relakit.report.word_difference import Status, word_difference
 
+MOST_TOKENS: Final = 400
+"""A sentence with more is not packed."""
 LEVELS: Final = 255
 """Steps of a head's weights, from 0 to the largest"""
 SIGNED_LEVELS: Final = 127
@@ -29,14 +34,21 @@ class PackedView:
     target: str
     null_rate: float
     """Share of the cross-attention's queries, over layers and heads, that are null"""
+    chrf: float | None
+    loss: float | None
+    clarity: npt.NDArray[np.float64]
+    """Of each cross-attention head"""
     text: str
     """Base64 of what page/data.js reads"""
+    own_text: str | None
+    """The same with the model's own translation in place of the target"""
 
 
 def pack_view(view: SentenceView, end: EndWeight = "ignored") -> PackedView:
     """Quantise and compress a view.
 
-    Links between words come from the exact weights.
+    Links between words come from the exact weights. An own translation of more than `MOST_TOKENS`
+    tokens is left out.
 
     Args:
         view: a sentence pair.
@@ -45,6 +57,26 @@ def pack_view(view: SentenceView, end: EndWeight = "ignored") -> PackedView:
     Raises:
         ValueError: a weight is not finite, or the shapes do not fit the tokens.
     """
+    own = view.own
+    return PackedView(
+        index=view.index,
+        source=view.source,
+        target=view.target,
+        null_rate=cross_null_rate(view),
+        chrf=view.chrf,
+        loss=view.loss,
+        clarity=head_clarity(view.weights["cross"]),
+        text=_packed_text(view, end),
+        own_text=None if own is None or is_too_long(own) else _packed_text(own, end),
+    )
+
+
+def is_too_long(view: SentenceView) -> bool:
+    """Whether packing it would need too much memory, which is several times that of the weights."""
+    return max(len(view.source_token_spans), len(view.target_token_spans)) > MOST_TOKENS
+
+
+def _packed_text(view: SentenceView, end: EndWeight) -> str:
     _check(view)
     scales, cells, signed = [], [], {}
     for kind in KINDS:
@@ -66,14 +98,15 @@ def pack_view(view: SentenceView, end: EndWeight = "ignored") -> PackedView:
         end=end,
     )
     packed_links = links.astype("<i2").tobytes()
-    content = b"".join([len(header).to_bytes(4, "little"), header, *scales, packed_links, *cells])
-    return PackedView(
-        index=view.index,
-        source=view.source,
-        target=view.target,
-        null_rate=cross_null_rate(view),
-        text=base64.b64encode(_deflate(content)).decode("ascii"),
+    return _as_text(
+        b"".join([len(header).to_bytes(4, "little"), header, *scales, packed_links, *cells])
     )
+
+
+def pack_links(links: SentenceLinks) -> str:
+    """Links of all pairs: the number of words of each target, then the source words."""
+    counts = np.array([len(links.target_words), *links.target_words], dtype="<i4").tobytes()
+    return _as_text(counts + links.source_words.astype("<i2").tobytes())
 
 
 def cross_null_rate(view: SentenceView) -> float:
@@ -120,19 +153,28 @@ def _header(view: SentenceView) -> dict[str, Any]:
         if gold is None
         else {"sure": sorted(gold.sure), "possible": sorted(gold.possible - gold.sure)},
         "output": view.output,
+        "difference": _difference(view),
         "tags": None if view.target_tags is None else list(view.target_tags),
         "shapes": {kind: list(view.weights[kind].shape) for kind in KINDS},
     }
+
+
+def _difference(view: SentenceView) -> list[tuple[Status, str]] | None:
+    if view.own is None:
+        return None
+    own = view.own
+    return word_difference(view.target, own.target, view.target_words, own.target_words)
 
 
 def _texts(text: str, spans: Sequence[Span]) -> list[str]:
     return [text[start:end] for start, end in spans]
 
 
-def _deflate(content: bytes) -> bytes:
-    """Without a header, as the browser's "deflate-raw" reads it."""
+def _as_text(content: bytes) -> str:
+    """Deflated without a header, as the browser's "deflate-raw" reads it, and in base64."""
     compressor = zlib.compressobj(level=6, wbits=-zlib.MAX_WBITS)
-    return compressor.compress(content) + compressor.flush()
+    deflated = compressor.compress(content) + compressor.flush()
+    return base64.b64encode(deflated).decode("ascii")
 
 
 def _check(view: SentenceView) -> None:

@@ -7,19 +7,32 @@ from typing import Any
 
 from relakit.analysis.aer import AlignmentScore, AttentionScores
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import AlignmentResult, KindResult, ModelAnalysis
+from relakit.analysis.results import SUM_TO_ONE, AlignmentResult, KindResult, ModelAnalysis
+from relakit.report.in_words import comparison_in_words, model_in_words
 from relakit.report.temperatures import shown_temperature, temperature_note
 
 
 def page_data(
-    analyses: Sequence[ModelAnalysis], *, title: str, sentences: Sequence[dict[str, Any]]
+    analyses: Sequence[ModelAnalysis],
+    *,
+    title: str,
+    clarity: Sequence[list[list[float]] | None],
 ) -> dict[str, Any]:
-    """The JSON document of the page; its names are those that the scripts use."""
+    """The JSON document of the page without its sentences; its names are those of the scripts.
+
+    Args:
+        analyses: of each model.
+        title: of the page.
+        clarity: of each model's cross-attention heads, see `mean_clarity`.
+    """
     return {
         "title": title,
-        "models": [_model(analysis) for analysis in analyses],
+        "models": [
+            {**_model(analysis), "clarity": clear, "inWords": model_in_words(analysis, clear)}
+            for analysis, clear in zip(analyses, clarity, strict=True)
+        ],
+        "comparisons": [comparison_in_words(analyses[0], other) for other in analyses[1:]],
         "diversityTemperatures": temperature_note(analyses),
-        "sentences": list(sentences),
     }
 
 
@@ -56,6 +69,7 @@ def _kind(result: KindResult) -> dict[str, Any]:
         "queries": result.queries,
         "layers": result.layers,
         "heads": result.heads,
+        "sumsToOne": result.attention in SUM_TO_ONE,
         "sparsity": result.sparsity,
         "nullRate": result.null_rate,
         "layerNullRate": result.layer_null_rate,

@@ -1,46 +1,24 @@
 """report.html: everything in one file that needs no network."""
 
-import base64
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
-from importlib.resources import files
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from relakit.analysis.results import ModelAnalysis, SentenceView, spread
-from relakit.report.packing import PackedView, pack_view
+from relakit.analysis.sentence_links import SentenceLinks
+from relakit.report.head_clarity import mean_clarity
+from relakit.report.packing import PackedView, is_too_long, pack_links, pack_view
 from relakit.report.page_data import json_for_script, page_data
+from relakit.report.page_html import block_element, page_html
 from relakit.writing import write_whole
 
 TITLE: Final = "Attention report"
 MAX_BYTES: Final = 16_000_000
-MOST_TOKENS: Final = 400
 MOST_VIEW_BYTES: Final = 2_000_000
 """A larger one would crowd out too many others."""
-STYLES: Final = ("theme.css", "layout.css", "controls.css", "pictures.css", "print.css")
-SCRIPTS: Final = (
-    "elements.js",
-    "numbers.js",
-    "data.js",
-    "attention.js",
-    "theme.js",
-    "state.js",
-    "heat_map.js",
-    "head_tiles.js",
-    "links.js",
-    "saving.js",
-    "overview.js",
-    "line_charts.js",
-    "sortable_table.js",
-    "tables.js",
-    "settings.js",
-    "sentence_list.js",
-    "pane.js",
-    "explorer.js",
-    "keyboard.js",
-    "main.js",
-)
+LINKS_SHARE: Final = 0.25
+"""Of the file: the most that links of all pairs may take."""
 
 
 def write_page(
@@ -48,6 +26,7 @@ def write_page(
     views: Mapping[str, Iterable[SentenceView]],
     path: Path,
     *,
+    links: Mapping[str, SentenceLinks] | None = None,
     title: str = TITLE,
     max_bytes: int = MAX_BYTES,
 ) -> int:
@@ -59,10 +38,13 @@ def write_page(
         views: sentences to look at, by the model's name; they are read once, one at a time. A
             model may have none.
         path: the file; missing folders are made.
+        links: of all pairs, by the model's name, to be saved from the page. If they would take more
+            than `LINKS_SHARE` of the file, only those of the sentences that it shows can be.
         title: at the top of the page.
         max_bytes: largest size of the file. If not all sentences fit, as many as do are kept,
             spread evenly. A view of more than `MOST_TOKENS` tokens, or of more than
-            `MOST_VIEW_BYTES`, is always left out.
+            `MOST_VIEW_BYTES`, is always left out. Where there is room left, sentences have
+            the attention to the models' own translations too, spread in the same way.
 
     Returns:
         How many sentences the page has.
@@ -74,26 +56,48 @@ def write_page(
     _check_names(analyses, views)
     given: set[int] = set()
     packed = [_packed(analysis, views.get(analysis.name, ()), given) for analysis in analyses]
-    indices = sorted(set().union(*packed))
     _check_texts(analyses, packed)
-    rest = _page(analyses, title, [], "")
-    kept = spread_to_fit(
-        [sum(_size(of_model[index]) for of_model in packed if index in of_model)
-         for index in indices],
-        max_bytes - len(rest.encode()),
-    )  # fmt: skip
-    chosen = [indices[number] for number in kept]
-    sentences = [_sentence(index, packed) for index in chosen]
-    blocks = "\n".join(
-        f'<script type="text/plain" id="view-{number}-{index}">{of_model[index].text}</script>'
-        for number, of_model in enumerate(packed)
-        for index in chosen
-        if index in of_model
+    document = page_data(
+        analyses,
+        title=title,
+        clarity=[mean_clarity(view.clarity for view in of_model.values()) for of_model in packed],
     )
+    document["givenSentences"] = len(given)
+    blocks = _link_blocks(analyses, links or {}, int(max_bytes * LINKS_SHARE))
+    room = max_bytes - len(page_html({**document, "sentences": []}, blocks).encode())
+    chosen, view_blocks = _fitting(packed, room)
+    document["sentences"] = [_sentence(index, packed) for index in chosen]
     path.parent.mkdir(parents=True, exist_ok=True)
-    page = _page(analyses, title, sentences, blocks, len(given))
+    page = page_html(document, {**blocks, **view_blocks})
     write_whole(path, page.encode("utf-8", "backslashreplace"))
     return len(chosen)
+
+
+def _fitting(
+    packed: Sequence[Mapping[int, PackedView]], room: int
+) -> tuple[list[int], dict[str, str]]:
+    """The sentences that fit, by index, and the blocks of their views.
+
+    Own translations get what the others leave.
+    """
+    indices = sorted(set().union(*packed))
+    sizes = {i: sum(map(_size, _views_of(i, packed))) for i in indices}
+    chosen = _spread_indices(sizes, room)
+    own_sizes = {i: sum(map(_own_size, _views_of(i, packed))) for i in chosen}
+    left = room - sum(sizes[i] for i in chosen)
+    with_own = _spread_indices({i: size for i, size in own_sizes.items() if size}, left)
+    blocks: dict[str, str] = {}
+    for number, of_model in enumerate(packed):
+        blocks |= {f"view-{number}-{i}": of_model[i].text for i in chosen if i in of_model}
+        own_texts = {i: of_model[i].own_text for i in with_own if i in of_model}
+        blocks |= {f"own-{number}-{i}": text for i, text in own_texts.items() if text is not None}
+    return chosen, blocks
+
+
+def _spread_indices(sizes: Mapping[int, int], limit: int) -> list[int]:
+    """`spread_to_fit` of items by their indices."""
+    indices = list(sizes)
+    return [indices[number] for number in spread_to_fit(list(sizes.values()), limit)]
 
 
 def _packed(
@@ -104,12 +108,25 @@ def _packed(
     packed = {}
     for view in views:
         given.add(view.index)
-        # Checked before packing, which needs several times the memory of the weights.
-        if max(len(view.source_token_spans), len(view.target_token_spans)) <= MOST_TOKENS:
+        if not is_too_long(view):
             of_view = pack_view(view, end)
+            if len(of_view.own_text or "") > MOST_VIEW_BYTES:
+                of_view = replace(of_view, own_text=None)
             if len(of_view.text) <= MOST_VIEW_BYTES:
                 packed[view.index] = of_view
     return packed
+
+
+def _link_blocks(
+    analyses: Sequence[ModelAnalysis], links: Mapping[str, SentenceLinks], limit: int
+) -> dict[str, str]:
+    """The links of all models, by the element's id; none if they do not fit."""
+    blocks = {
+        f"links-{number}": pack_links(links[analysis.name])
+        for number, analysis in enumerate(analyses)
+        if analysis.name in links
+    }
+    return blocks if sum(map(len, blocks.values())) <= limit else {}
 
 
 def spread_to_fit(sizes: Sequence[int], limit: int) -> list[int]:
@@ -125,52 +142,8 @@ def spread_to_fit(sizes: Sequence[int], limit: int) -> list[int]:
     return []
 
 
-def _page(
-    analyses: Sequence[ModelAnalysis],
-    title: str,
-    sentences: Sequence[dict[str, Any]],
-    blocks: str,
-    given: int = 0,
-) -> str:
-    style = "\n".join(_part(name) for name in STYLES)
-    # One module, so that the scripts share their names and none is global.
-    script = "\n".join(_part(name) for name in SCRIPTS)
-    document = page_data(analyses, title=title, sentences=sentences)
-    document["givenSentences"] = given
-    replacements = {
-        "{{policy}}": _policy(style, script),
-        "{{title}}": escape(title),
-        "{{style}}": style,
-        "{{script}}": script,
-        "{{data}}": json_for_script(document),
-        "{{views}}": blocks,
-    }
-    # Split once at the placeholders: what is filled in is never searched for more.
-    page = _part("page.html")
-    pieces = []
-    for place, content in replacements.items():
-        before, found, page = page.partition(place)
-        if not found:
-            raise AssertionError(f"page.html has no {place}, or not in its order")
-        pieces += [before, content]
-    return "".join([*pieces, page])
-
-
-def _policy(style: str, script: str) -> str:
-    """The page may run only its own script, and must not load anything."""
-    return (
-        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
-        f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
-    )
-
-
-def _digest(content: str) -> str:
-    digest = hashlib.sha256(content.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
-
-
-def _part(name: str) -> str:
-    return (files("relakit.report") / "page" / name).read_text(encoding="utf-8")
+def _views_of(index: int, packed: Sequence[Mapping[int, PackedView]]) -> list[PackedView]:
+    return [of_model[index] for of_model in packed if index in of_model]
 
 
 def _sentence(index: int, packed: Sequence[Mapping[int, PackedView]]) -> dict[str, Any]:
@@ -180,13 +153,25 @@ def _sentence(index: int, packed: Sequence[Mapping[int, PackedView]]) -> dict[st
         "index": index,
         "source": shown.source,
         "target": shown.target,
-        "nullRates": [None if view is None else round(view.null_rate, 4) for view in views],
+        "nullRates": [view and _rounded(view.null_rate) for view in views],
+        "chrfs": [view and _rounded(view.chrf) for view in views],
+        "losses": [view and _rounded(view.loss) for view in views],
     }
 
 
+def _rounded(number: float | None) -> float | None:
+    """Short enough for the file, and exact enough to sort by."""
+    return None if number is None else round(number, 4)
+
+
 def _size(view: PackedView) -> int:
-    """Bytes of a view in the page, with its texts and its element."""
-    return len(view.text) + len(json_for_script([view.source, view.target]).encode()) + 150
+    """Bytes of a view in the page, with its texts, its numbers and its element."""
+    texts = json_for_script([view.source, view.target])
+    return len(view.text) + len(texts.encode()) + 250
+
+
+def _own_size(view: PackedView) -> int:
+    return 0 if view.own_text is None else len(view.own_text) + len(block_element("", "")) + 30
 
 
 def _check_names(

@@ -63,6 +63,7 @@ def write_report(
     """
     analyses = [model.analysis for model in models]
     views = {model.analysis.name: model.views for model in models}
+    links = {model.analysis.name: model.links for model in models if model.links is not None}
     no_figures = why_no_figures() if figures else "they were not asked for"
     check_report_folder(folder)
     with whole_folder(folder) as parts:
@@ -71,7 +72,7 @@ def write_report(
         write_tables(analyses, parts / TABLES)
         if no_figures is None:
             write_figures(analyses, views, parts / FIGURES)
-        explored = write_page(analyses, views, parts / PAGE, title=title)
+        explored = write_page(analyses, views, parts / PAGE, links=links, title=title)
     return WrittenReport(folder, explored, no_figures)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from relakit.analysis.links import END_WEIGHTS, READINGS, EndWeight, Reading
-from relakit.analysis.null_by_class import BEGIN_CLASS
 from relakit.analysis.results import KINDS, Kind, ModelAnalysis
+from relakit.analysis.tags import BEGIN_CLASS
 from relakit.reproduce.claims import (
     Claim,
     Find,

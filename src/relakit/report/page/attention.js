@@ -15,6 +15,8 @@ const END = "⟨end⟩";
  * @property {number} max the largest weight's size
  * @property {boolean} causal keys behind the query are hidden from it
  * @property {boolean} negative some weight is below 0
+ * @property {Float64Array} [shades] how strong each weight's colour is, see `shade`
+ * @property {string} [range] what the strongest colour stands for
  */
 
 /**

@@ -22,7 +22,8 @@ const views = new Map();
  * @property {number[]} sourceTokenWords the word of each token, -1 for none
  * @property {number[]} targetTokenWords
  * @property {{sure: number[][], possible: number[][]}|null} gold links [source word, target word]
- * @property {string|null} output
+ * @property {string|null} output what the model wrote itself
+ * @property {Array<[string, string]>|null} difference the output in pieces: same, added, or missing from it
  * @property {string[]|null} tags
  * @property {Object<string, {shape: number[], scales: Float32Array, levels: Uint8Array|Int8Array,
  *   steps: number}>} kinds a weight is level / steps * scale of its head
@@ -30,9 +31,12 @@ const views = new Map();
  *   a target word is linked to, from exact weights; -1 for none. The mean of heads is the last head
  */
 
-/** @returns {Promise<View|null>} null where the model has no view of the sentence */
-function loadView(model, sentence) {
-  const id = `view-${model}-${sentences[sentence].index}`;
+/**
+ * @param {"view"|"own"} text made to write the reference, or its own translation
+ * @returns {Promise<View|null>} null where the model has no view of the sentence
+ */
+function loadView(model, sentence, text = "view") {
+  const id = `${text}-${model}-${sentences[sentence].index}`;
   let view = views.get(id);
   views.delete(id);
   view ??= unpack(byId(id));
@@ -41,11 +45,16 @@ function loadView(model, sentence) {
   return view;
 }
 
-async function unpack(element) {
-  if (!element) return null;
+/** @returns {Promise<ArrayBuffer>} what an element holds */
+async function inflate(element) {
   const packed = Uint8Array.from(atob(element.textContent), (character) => character.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  const content = await new Response(stream).arrayBuffer();
+  return new Response(stream).arrayBuffer();
+}
+
+async function unpack(element) {
+  if (!element) return null;
+  const content = await inflate(element);
   const headerSize = new DataView(content).getUint32(0, true);
   let place = 4 + headerSize;
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(content, 4, headerSize)));

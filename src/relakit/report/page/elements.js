@@ -47,8 +47,9 @@ function byId(id) {
  * @param {Array<{value: any, text: string, title?: string}>} options
  * @param {any} current
  * @param {(value: any) => void} choose
+ * @param {string} [key] of the glossary
  */
-function segmented(label, options, current, choose) {
+function segmented(label, options, current, choose, key) {
   const buttons = options.map(({ value, text, title }) =>
     el("button", {
       type: "button",
@@ -59,7 +60,7 @@ function segmented(label, options, current, choose) {
       click: () => choose(value),
     }),
   );
-  return field(label, el("div", { class: "segmented", role: "group", "aria-label": label }, ...buttons));
+  return field(label, el("div", { class: "segmented", role: "group", "aria-label": label }, ...buttons), key);
 }
 
 /** A drop-down list, as `segmented`. */
@@ -72,8 +73,8 @@ function dropDown(label, options, current, choose) {
   return field(label, select);
 }
 
-function field(label, control) {
-  return el("div", { class: "field" }, el("span", { class: "name", text: label }), control);
+function field(label, control, key) {
+  return el("div", { class: "field" }, el("span", { class: "name" }, key ? term(key, label) : label), control);
 }
 
 /** A coloured dot that stands for a model. */

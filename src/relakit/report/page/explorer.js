@@ -10,6 +10,9 @@ function makeExplorer() {
     section.append(el("p", { class: "card muted", text: "This report was made without sentences to look at." }));
     return;
   }
+  const { place, reason } = startingPoint();
+  const opening = `It opens on layer ${place.layer + 1}, head ${place.head + 1} of ${models[0].name}: the head ${reason}.`;
+  section.querySelector(".lead").append(" ", el("span", { id: "opening" }, ...withTerms(opening)));
   section.append(
     el(
       "div",
@@ -59,14 +62,19 @@ function showToolbar() {
     controls.push(dropDown("Beside it", others, state.other, (other) => update({ other })));
   }
   controls.push(
-    segmented("Attention", options(KIND_NAMES), state.kind, (kind) => update({ kind })),
+    segmented("Attention", options(KIND_NAMES), state.kind, (kind) => update({ kind }), "attention"),
     segmented("Layer", numbered(layers), state.layer, (layer) => update({ layer })),
     segmented("Head", numbered(heads, [{ value: heads, text: "mean", title: "Mean of the layer's heads" }]), state.head, (head) => update({ head })),
-    segmented("Axes", options({ words: "Words", tokens: "Tokens" }), state.units, (units) => update({ units })),
+    segmented("Axes", options({ words: "Words", tokens: "Tokens" }), state.units, (units) => update({ units }), "units"),
   );
   if (state.kind === "cross") {
-    controls.push(segmented("Reading", options({ normal: "Normal", shifted: "Shifted" }), state.reading, (reading) => update({ reading })));
+    controls.push(segmented("Reading", options({ normal: "Normal", shifted: "Shifted" }), state.reading, (reading) => update({ reading }), "reading"));
   }
+  if (hasOutputs) {
+    controls.push(segmented("Translation", options({ reference: "Reference", own: "Own" }), state.text, (text) => update({ text }), "translation"));
+  }
+  const scales = SCALES.filter((scale) => scale !== "shared" || state.other !== null).map((value) => ({ value, text: SCALE_NAMES[value] }));
+  controls.push(segmented("Colours", scales, shownScale(), (scale) => update({ scale }), "colours"));
   const hasAlignment = state.kind === "cross" && models[state.model].alignment;
   const sorts = Object.entries(SORT_NAMES).filter(([sort]) => sort !== "aer" || hasAlignment);
   controls.push(dropDown("Sort heads by", options(Object.fromEntries(sorts)), state.sort, (sort) => update({ sort })));
@@ -88,7 +96,7 @@ function keepFocus(part, draw) {
 
 /** A selector that finds a control again inside its part after it was drawn anew. */
 function controlPath(control, part) {
-  const own = ["data-head", "data-value", "data-save", "data-column"].find((name) => control.hasAttribute(name));
+  const own = ["data-head", "data-value", "data-save", "data-column", "data-term"].find((name) => control.hasAttribute(name));
   const nearest = control.closest("[data-model], [aria-label]");
   const named = nearest && nearest !== part && part.contains(nearest) ? nearest : null;
   const attribute = (element, name) => `[${name}="${CSS.escape(element.getAttribute(name))}"]`;
@@ -102,7 +110,8 @@ let drawing = 0;
 async function showPanes() {
   const mine = ++drawing;
   const shown = [state.model, ...(state.other === null ? [] : [state.other])];
-  const loaded = await Promise.all(shown.map((model) => loadView(model, state.sentence)));
+  const references = await Promise.all(shown.map((model) => loadView(model, state.sentence)));
+  const loaded = await Promise.all(shown.map((model, number) => chosenView(model, references[number])));
   if (mine !== drawing) return;
   const panes = byId("panes");
   panes.classList.toggle("two", shown.length > 1);
@@ -111,17 +120,24 @@ async function showPanes() {
   const scrolled = pictureScroll();
   const side = matchMedia("(max-width: 820px)").matches ? 1 : shown.length;
   const width = (panes.clientWidth - 16 * (side - 1)) / side - 42;
-  const drawn = shown.map((model, number) => drawPane(model, loaded[number], width));
+  const drawn = drawPanes(shown, loaded, width);
   keepFocus("#panes", () => panes.replaceChildren(...drawn));
   restoreScroll(scrolled);
-  showSentenceText(shown, loaded);
+  keepFocus("#sentence-text", () => showSentenceText(shown, references));
   if (mine === 1) performance.mark("first picture");
   document.documentElement.dataset.drawn = mine; // for tests: when to look
 }
 
+/** The view of the reference, or that of the model's own translation, which may be the reference. */
+async function chosenView(model, reference) {
+  if (state.text === "reference" || !reference) return reference;
+  const own = await loadView(model, state.sentence, "own");
+  return own ?? (reference.output === sentences[state.sentence].target ? reference : null);
+}
+
 /** How far the pictures are scrolled, and which axes they have. */
 function pictureScroll() {
-  const axes = `${state.sentence} ${state.kind} ${state.units} ${state.other} ${state.model}`;
+  const axes = `${state.sentence} ${state.kind} ${state.units} ${state.other} ${state.model} ${state.text}`;
   const positions = [...byId("panes").querySelectorAll(".picture")].map(({ scrollLeft, scrollTop }) => [scrollLeft, scrollTop]);
   const last = byId("panes").dataset.axes;
   byId("panes").dataset.axes = axes;
@@ -132,17 +148,4 @@ function pictureScroll() {
 function restoreScroll(positions) {
   const pictures = byId("panes").querySelectorAll(".picture");
   positions.forEach(([left, top], number) => pictures[number]?.scrollTo({ left, top, behavior: "instant" }));
-}
-
-function showSentenceText(shown, loaded) {
-  const { index, source, target } = sentences[state.sentence];
-  const entries = [[`Source ${count(index + 1)}`, source], ["Target", target]];
-  const tagged = loaded.find((view) => view?.tags);
-  if (tagged) entries.push(["Tags", tagged.targetWords.map((word, number) => `${word}/${tagged.tags[number]}`).join(" ")]);
-  loaded.forEach((view, number) => {
-    if (view?.output) entries.push([`${models[shown[number]].name} writes`, view.output]);
-  });
-  byId("sentence-text").replaceChildren(
-    ...entries.flatMap(([name, text]) => [el("dt", { text: name }), el("dd", { text, dir: "auto" })]),
-  );
 }

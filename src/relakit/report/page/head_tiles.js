@@ -15,15 +15,20 @@ function headOrder(model) {
   return [...order, heads];
 }
 
+/** @returns {Map<number, Picture>} of each head, in the chosen order */
+function tilePictures(model, view) {
+  const { kind, reading, layer } = shownHead(model);
+  return new Map(headOrder(model).map((head) => [head, pictureOf(view, { kind, layer, head, units: "tokens", reading })]));
+}
+
 /**
  * @param {number} model
- * @param {View} view
+ * @param {Map<number, Picture>} pictures with shades
  * @returns {HTMLElement}
  */
-function headTiles(model, view) {
+function headTiles(model, pictures) {
   const { kind, reading, layer, head: chosen } = shownHead(model);
-  const tiles = headOrder(model).map((head) => {
-    const picture = pictureOf(view, { kind, layer, head, units: "tokens", reading });
+  const tiles = [...pictures].map(([head, picture]) => {
     const numbers = headNumbers(model, kind, layer, head, reading);
     const [name, measure] = tileTexts(model, head, numbers);
     return el(
@@ -51,7 +56,7 @@ function tileTexts(model, head, numbers) {
   return [name, `null ${percent(numbers.null, 0)}`];
 }
 
-function tileCanvas({ rows, columns, weights, nullRows, max }) {
+function tileCanvas({ rows, columns, weights, shades, nullRows }) {
   const canvas = el("canvas", { width: columns.length, height: rows.length, "aria-hidden": "true" });
   const height = Math.round((TILE_WIDTH * rows.length) / columns.length);
   canvas.style.width = `${TILE_WIDTH}px`;
@@ -63,7 +68,7 @@ function tileCanvas({ rows, columns, weights, nullRows, max }) {
   for (let cell = 0; cell < weights.length; cell++) {
     const isNull = nullRows[Math.floor(cell / columns.length)];
     if (weights[cell] === 0 && !isNull) continue;
-    image.data.set(isNull ? nullColour : scaleColour(scales, weights[cell], max), 4 * cell);
+    image.data.set(isNull ? nullColour : scaleColour(scales, shades[cell]), 4 * cell);
     image.data[4 * cell + 3] = 255;
   }
   context.putImageData(image, 0, 0);

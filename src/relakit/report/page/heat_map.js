@@ -93,7 +93,7 @@ function sheet({ rows, columns, nullRows, causal }, { cell, left, top, right, bo
 }
 
 /** A rectangle for each weight that is not 0; as many as are too slow one by one, by colour. */
-function cells({ rows, columns, weights, max }, { cell, left, top }) {
+function cells({ rows, columns, weights, shades }, { cell, left, top }) {
   const scales = currentScales();
   const group = svgEl("g", { class: "cells" });
   const gap = cell >= 10 ? 1 : 0;
@@ -105,7 +105,7 @@ function cells({ rows, columns, weights, max }, { cell, left, top }) {
     for (let column = 0; column < columns.length; column++) {
       const weight = weights[row * columns.length + column];
       if (weight === 0) continue;
-      const rgb = scaleColour(scales, weight, max);
+      const rgb = scaleColour(scales, shades[row * columns.length + column]);
       const [x, y] = [left + column * cell + gap / 2, top + row * cell + gap / 2];
       if (areMany) outlines.set(rgb, `${outlines.get(rgb) ?? ""}M${x} ${y}h${side}v${side}h-${side}z`);
       else group.append(svgEl("rect", { x, y, width: side, height: side, fill: rgbText(rgb) }));
@@ -149,7 +149,7 @@ function labelColour(label) {
   return label === BEGIN || label === END ? colour("muted") : colour("ink");
 }
 
-function heatMapLegend({ max, nullRows, negative }, { left, bottom, height }) {
+function heatMapLegend({ range, nullRows, negative }, { left, bottom, height }) {
   const group = svgEl("g", { class: "legend-marks", "font-size": 11, fill: colour("muted") });
   const y = bottom + 18;
   const start = Math.min(left, 90);
@@ -160,11 +160,11 @@ function heatMapLegend({ max, nullRows, negative }, { left, bottom, height }) {
     group.append(svgEl("rect", { x: start + step * 2, y, width: 4.2, height: 12, fill: rgbText(rgb) }));
   });
   const nulls = nullRows.filter(Boolean).length;
-  const range = negative ? `±${weightText(max)}` : weightText(max);
   group.append(svgEl("text", { x: start + 136, y: y + 10, text: range }));
   if (negative) {
-    group.append(svgEl("rect", { x: start + 180, y, width: 12, height: 12, fill: rgbText(below.at(-1)) }));
-    group.append(svgEl("text", { x: start + 198, y: y + 10, text: "below 0" }));
+    const place = start + 148 + textWidth(range, 11);
+    group.append(svgEl("rect", { x: place, y, width: 12, height: 12, fill: rgbText(below.at(-1)) }));
+    group.append(svgEl("text", { x: place + 18, y: y + 10, text: "below 0" }));
   }
   const text = nulls ? `∅ attends to nothing (${nulls} of ${nullRows.length})` : "no null rows";
   group.append(svgEl("text", { x: 8, y: height - 3, fill: nulls ? colour("null") : colour("muted"), text }));

@@ -9,6 +9,8 @@ const KEYS = [
   [["b"], "another model beside it, or none"],
   [["w"], "words or tokens on the axes"],
   [["s"], "normal or shifted reading"],
+  [["o"], "attention to the reference, or to the model's own translation"],
+  [["v"], "next scale of colours"],
   [["Shift + arrows"], "from cell to cell"],
   [["t"], "light or dark"],
   [["/"], "search sentences"],
@@ -46,6 +48,11 @@ function nextBeside() {
   update({ other: choices[(choices.indexOf(state.other) + 1) % choices.length] });
 }
 
+function nextScale() {
+  const choices = SCALES.filter((scale) => scale !== "shared" || state.other !== null);
+  update({ scale: choices[(choices.indexOf(shownScale()) + 1) % choices.length] });
+}
+
 const COMMANDS = {
   ArrowLeft: () => moveHead(-1),
   ArrowRight: () => moveHead(1),
@@ -62,6 +69,8 @@ const COMMANDS = {
   b: nextBeside,
   w: () => update({ units: state.units === "words" ? "tokens" : "words" }),
   s: () => update({ reading: state.reading === "normal" ? "shifted" : "normal" }),
+  o: () => hasOutputs && update({ text: state.text === "reference" ? "own" : "reference" }),
+  v: nextScale,
   t: toggleTheme,
   "/": () => byId("explorer").querySelector("input").focus(),
   "?": () => byId("help").showModal(),

@@ -38,8 +38,8 @@ function figure(name, caption, panels) {
     el(
       "div",
       {},
-      el("h3", { text: name }),
-      el("p", { class: "muted small", text: caption }),
+      el("h3", {}, ...withTerms(name)),
+      el("p", { class: "muted small" }, ...withTerms(caption)),
       el("div", { class: "legend" }, ...names),
     ),
     el("div", { class: "charts" }, ...drawn),
@@ -97,8 +97,8 @@ function alignmentLines(reading) {
 /** Not in the paper: how large the heads' output z is before the norm, and what that does to the gates. */
 function outputFigures() {
   const numbers = [
-    ["RMS(z)", "outputRms", "Root mean square of the heads' output z before its norm. A layer in which it is many times that of others is unstable."],
-    ["Closed gates", "closedGates", "Share of the norm's gates, sigmoid(w ⊙ z), below 0.01: these features pass nothing on and hardly learn."],
+    ["RMS(z)", "outputRms", "Size of the heads' output before its norm."],
+    ["Closed gates", "closedGates", "Share of the norm's gates that are below 0.01."],
   ];
   return numbers
     .map(([name, key, caption]) => [name, caption, kindPanels((kind) => layerLines(kind, key)).filter(({ lines }) => lines.length)])

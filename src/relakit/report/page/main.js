@@ -46,6 +46,8 @@ function listenToPage() {
   });
 }
 
+const isLinkedTo = location.hash.length > 1 && performance.getEntriesByType("navigation")[0]?.type === "navigate";
+
 applyTheme();
 showTitle();
 showOverview();
@@ -54,7 +56,10 @@ makeExplorer();
 showFigures();
 showTables();
 showSettings();
-Object.assign(state, startingPoint());
+Object.assign(state, startingPoint().place);
 readAddress();
+// Who follows an address to a picture wants to see it; who reloads stays where they were.
+if (isLinkedTo) byId("explorer").scrollIntoView({ behavior: "instant" });
 listenToKeys();
+listenToTerms();
 listenToPage();

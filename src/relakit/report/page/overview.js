@@ -2,7 +2,14 @@
 
 function showOverview() {
   const cards = [bleuCard(), sparsityCard(), nullCard(), alignmentCard()].filter(Boolean);
-  byId("overview").replaceChildren(el("div", { class: "cards" }, ...cards));
+  byId("overview").replaceChildren(inWords(), el("div", { class: "cards" }, ...cards));
+}
+
+/** What the numbers say, model by model, and how the others differ from the first. */
+function inWords() {
+  const paragraphs = models.map(({ inWords: text }, number) => el("p", {}, modelDot(number), ...withTerms(text)));
+  if (report.comparisons.length) paragraphs.push(el("p", {}, ...withTerms(report.comparisons.join(" "))));
+  return el("div", { class: "card in-words" }, el("h2", { text: "In words" }), ...paragraphs);
 }
 
 function bleuCard() {
@@ -65,8 +72,8 @@ function card(name, about, numbers) {
       el("span", { class: "value", text }),
       el("span", { class: "whose" }, modelDot(model), models[model].name),
       el("span", { class: "delta", title: compared ? `against ${models[0].name}` : null, text: compared ? delta(value - first) : "" }),
-      detail ? el("span", { class: "detail", text: detail }) : null,
+      detail ? el("span", { class: "detail" }, ...withTerms(detail)) : null,
     );
   });
-  return el("div", { class: "card" }, el("h3", { text: name }), el("p", { class: "muted small", text: about }), ...rows);
+  return el("div", { class: "card" }, el("h3", {}, ...withTerms(name)), el("p", { class: "muted small", text: about }), ...rows);
 }

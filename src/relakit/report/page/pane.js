@@ -24,24 +24,44 @@ function chooseHead(model, head) {
   else update({ model, other: state.model, head });
 }
 
+/**
+ * The models' pictures beside each other; those of a kind share their colours.
+ * @param {number[]} shown models
+ * @param {Array<View|null>} loaded what there is of each
+ * @returns {HTMLElement[]}
+ */
+function drawPanes(shown, loaded, width) {
+  const pictures = loaded.map((view, number) => view && panePictures(shown[number], view));
+  for (const part of ["main", "words"]) shade(pictures.filter(Boolean).map((ofPane) => ofPane[part]));
+  shade(pictures.filter(Boolean).flatMap(({ tiles }) => [...tiles.values()]));
+  return shown.map((model, number) => drawPane(model, loaded[number], pictures[number], width));
+}
+
+/** What is drawn of a view: the heat map's picture, that of the links, and those of all heads. */
+function panePictures(model, view) {
+  const chosen = shownHead(model);
+  return { main: pictureOf(view, chosen), words: pictureOf(view, { ...chosen, units: "words" }), tiles: tilePictures(model, view) };
+}
+
 /** @param {View|null} view @returns {HTMLElement} */
-function drawPane(model, view, width) {
+function drawPane(model, view, pictures, width) {
   const shown = shownHead(model);
   const pane = el("div", { class: "card pane", "data-model": model });
   const head = `layer ${shown.layer + 1}, ${headName(shown.kind, model, shown.head)}`;
-  const title = el("h3", {}, modelDot(model), `${models[model].name} `, el("span", { class: "muted", text: `· ${head}` }));
+  const own = state.text === "own" ? ", own translation" : "";
+  const title = el("h3", {}, modelDot(model), `${models[model].name} `, el("span", { class: "muted", text: `· ${head}${own}` }));
   if (!view) {
-    pane.append(el("div", { class: "pane-head" }, title), el("p", { class: "muted", text: "This sentence was not kept for this model." }));
+    const what = state.text === "own" ? "Attention to this model's own translation of this sentence was not kept." : "This sentence was not kept for this model.";
+    pane.append(el("div", { class: "pane-head" }, title), el("p", { class: "muted", text: what }));
     return pane;
   }
-  const picture = pictureOf(view, shown);
   const numbers = headNumbers(model, shown.kind, shown.layer, shown.head, shown.reading);
   pane.append(
-    el("div", { class: "pane-head" }, title, el("span", { class: "measures", text: measures(picture, numbers) })),
-    heatMapPart(model, picture, width),
-    el("div", {}, el("div", { class: "part-head" }, el("h3", { text: "All heads of the layer" })), headTiles(model, view)),
+    el("div", { class: "pane-head" }, title, el("span", { class: "measures" }, ...withTerms(measures(pictures.main, numbers)))),
+    heatMapPart(model, pictures.main, width),
+    el("div", {}, el("div", { class: "part-head" }, el("h3", { text: "All heads of the layer" })), headTiles(model, pictures.tiles)),
   );
-  if (shown.kind === "cross") pane.append(linksPart(model, view, shown));
+  if (shown.kind === "cross") pane.append(linksPart(model, view, shown, pictures.words, width));
   return pane;
 }
 
@@ -52,21 +72,23 @@ function measures(picture, numbers) {
   const overall = [`null ${percent(numbers.null)}`];
   if (numbers.sparsity !== null) overall.push(`zeros ${percent(numbers.sparsity)}`);
   if (numbers.aer !== null) overall.push(`AER ${fixed(numbers.aer)}`);
-  return `${here} · overall: ${overall.join(", ")}`;
+  return `${here} · ${state.text === "own" ? "all references" : "overall"}: ${overall.join(", ")}`;
 }
 
 function pictureTitle(model) {
   const shown = shownHead(model);
   const reading = shown.kind === "cross" ? `, ${shown.reading}` : "";
   const head = headName(shown.kind, model, shown.head);
-  return `${models[model].name}: ${shown.kind} attention, layer ${shown.layer + 1}, ${head}${reading}`;
+  const own = state.text === "own" ? ", own translation" : "";
+  return `${models[model].name}: ${shown.kind} attention, layer ${shown.layer + 1}, ${head}${reading}${own}`;
 }
 
 function pictureName(model, part) {
   const shown = shownHead(model);
   const head = headName(shown.kind, model, shown.head);
   const sentence = sentences[shown.sentence].index + 1;
-  return fileName(models[model].name, "sentence", sentence, shown.kind, "layer", shown.layer + 1, head, part);
+  const own = state.text === "own" ? ["own"] : [];
+  return fileName(models[model].name, "sentence", sentence, ...own, shown.kind, "layer", shown.layer + 1, head, part);
 }
 
 /** @param {() => SVGSVGElement} draw makes the picture anew, with a title */
@@ -112,7 +134,10 @@ function lookAt(shown, at, x, y) {
   const weight = weights[at.row * columns.length + at.column];
   const tagged = (label, tag) => (tag ? `${label} (${tag})` : label);
   const words = `${tagged(rows[at.row], rowTags[at.row])} → ${tagged(columns[at.column], columnTags[at.column])}`;
-  const note = nullRows[at.row] ? "attends to nothing" : `${percent(Math.abs(weight) / shown.picture.max, 0)} of the largest`;
+  const share = rowShares(shown.picture)[at.row * columns.length + at.column];
+  const note = nullRows[at.row]
+    ? "attends to nothing"
+    : `${percent(Math.abs(weight) / shown.picture.max, 0)} of the largest, ${percent(Math.abs(share), 0)} of its row`;
   tooltip.replaceChildren(el("strong", { text: weightText(weight) }), el("br"), words, el("br"), el("span", { class: "small", text: note }));
   tooltip.dataset.weight = weight;
   const left = Math.min(x + 16, innerWidth - tooltip.offsetWidth - 8);
@@ -137,10 +162,11 @@ function moveCell(rows, columns) {
   byId("readout").textContent = byId("tooltip").textContent;
 }
 
-function linksPart(model, view, shown) {
-  const picture = pictureOf(view, { ...shown, units: "words" });
-  const draw = (title) => drawLinks(view, picture, { ...shown, title });
+function linksPart(model, view, shown, picture, width) {
+  const draw = (title) => drawLinks(view, picture, { ...shown, title, room: width });
   const save = saveButtons("links", model, () => draw(pictureTitle(model)));
+  // Of the references alone: their words are those of the files.
+  if (state.text === "reference") save.append(pharaohButton(model));
   return el(
     "div",
     {},

@@ -1,11 +1,36 @@
-// The list of sentences: find one by its words, or sort by how much of it is null.
+// The list of sentences: find one by its words, or sort by what the model makes of it.
 
-const SENTENCE_ORDERS = {
-  file: "as in the file",
-  high: "highest null rate first",
-  low: "lowest null rate first",
-  long: "longest first",
+/**
+ * How the list can be sorted: by a number of each sentence, which it may lack, falling or rising.
+ * @type {Object<string, {name: string, value?: (sentence: number) => number|null, falling?: boolean}>}
+ */
+const ALL_ORDERS = {
+  file: { name: "as in the file" },
+  chrfLow: { name: "lowest chrF first", value: (number) => sentences[number].chrfs[state.model] },
+  chrfHigh: { name: "highest chrF first", value: (number) => sentences[number].chrfs[state.model], falling: true },
+  chrfGap: { name: "models differ most in chrF", value: chrfGap, falling: true },
+  lossHigh: { name: "highest loss first", value: (number) => sentences[number].losses[state.model], falling: true },
+  lossLow: { name: "lowest loss first", value: (number) => sentences[number].losses[state.model] },
+  nullHigh: { name: "highest null rate first", value: (number) => sentences[number].nullRates[state.model], falling: true },
+  nullLow: { name: "lowest null rate first", value: (number) => sentences[number].nullRates[state.model] },
+  long: { name: "longest first", value: (number) => sentences[number].source.length, falling: true },
+  short: { name: "shortest first", value: (number) => sentences[number].source.length },
 };
+
+/** Those for which there are numbers. */
+const SENTENCE_ORDERS = Object.fromEntries(
+  Object.entries(ALL_ORDERS).filter(([name]) => {
+    if (name === "chrfGap") return models.length > 1 && hasOutputs;
+    if (name.startsWith("chrf")) return hasOutputs;
+    return !name.startsWith("loss") || sentences.some(({ losses }) => losses.some((loss) => loss !== null));
+  }),
+);
+
+/** How far the models' translations of a sentence are apart. */
+function chrfGap(number) {
+  const known = sentences[number].chrfs.filter((chrf) => chrf !== null);
+  return known.length > 1 ? Math.max(...known) - Math.min(...known) : null;
+}
 
 const listing = { query: "", order: "file", shown: sentences.map((_, number) => number) };
 
@@ -28,7 +53,7 @@ function makeSentenceList() {
         fillSentenceList();
       },
     },
-    ...Object.values(SENTENCE_ORDERS).map((text) => el("option", { text })),
+    ...Object.values(SENTENCE_ORDERS).map(({ name }) => el("option", { text: name })),
   );
   const list = el("ol", { id: "sentence-list", "aria-label": "Sentences" });
   const step = (by, text, name) =>
@@ -50,13 +75,12 @@ function makeSentenceList() {
 
 function fillSentenceList() {
   const wanted = listing.query.trim().toLowerCase();
-  const rate = (number) => sentences[number].nullRates[state.model] ?? -1;
-  const length = (number) => sentences[number].source.length;
-  const orders = { file: () => 0, high: (a, b) => rate(b) - rate(a), low: (a, b) => rate(a) - rate(b), long: (a, b) => length(b) - length(a) };
+  const { value, falling } = SENTENCE_ORDERS[listing.order];
+  const compare = value ? comparing(value, falling) : () => 0;
   listing.shown = sentences
     .map((_, number) => number)
     .filter((number) => `${sentences[number].source}\n${sentences[number].target}`.toLowerCase().includes(wanted))
-    .sort((a, b) => orders[listing.order](a, b) || a - b);
+    .sort((a, b) => compare(a, b) || a - b);
   byId("sentence-list").replaceChildren(...listing.shown.map(sentenceEntry));
   const given = report.givenSentences;
   const unit = given === 1 ? "sentence" : "sentences";
@@ -66,8 +90,7 @@ function fillSentenceList() {
 }
 
 function sentenceEntry(number) {
-  const { index, source, nullRates } = sentences[number];
-  const rate = nullRates[state.model];
+  const { index, source } = sentences[number];
   return el(
     "li",
     {},
@@ -75,15 +98,19 @@ function sentenceEntry(number) {
       "button",
       { type: "button", "data-sentence": number, title: source, click: () => update({ sentence: number }) },
       el("span", { class: "number-label", text: String(index + 1) }),
-      el(
-        "span",
-        { class: "text" },
-        source,
-        el("br"),
-        el("span", { class: "about", text: rate === null ? "not kept for this model" : `null ${percent(rate, 0)}` }),
-      ),
+      el("span", { class: "text" }, el("bdi", { text: source.trim() ? source : "(empty)" }), el("br"), el("span", { class: "about", text: aboutSentence(number) })),
     ),
   );
+}
+
+/** The numbers that the list can be sorted by. */
+function aboutSentence(number) {
+  const { nullRates, chrfs, losses } = sentences[number];
+  const [rate, chrf, loss] = [nullRates, chrfs, losses].map((values) => values[state.model]);
+  if (rate === null) return "not kept for this model";
+  const isByLoss = listing.order.startsWith("loss");
+  const parts = [chrf === null ? null : `chrF ${fixed(chrf, 0)}`, `null ${percent(rate, 0)}`, isByLoss && loss !== null ? `loss ${fixed(loss)}` : null];
+  return parts.filter(Boolean).join(" · ");
 }
 
 function markSentence() {

@@ -8,6 +8,7 @@
  * @property {boolean} [words] aligned left
  * @property {boolean} [heat] tinted by the value, a share from 0 to 1
  * @property {string} [title]
+ * @property {string} [term] of the glossary, in place of a title
  */
 
 /** Which column sorts a table, by the table's name, so that drawing again keeps it. */
@@ -37,11 +38,11 @@ function sortableTable(name, columns, rows, { caption, row: properties } = {}) {
     return el(
       "th",
       { scope: "col", class: column.words ? "words" : null, "aria-sort": isSorting ? (sorting.falling ? "descending" : "ascending") : null },
-      el("button", { type: "button", "data-column": column.name, title: column.title, text: column.name + arrow, click: () => sortBy(column.name) }),
+      el("button", { type: "button", "data-column": column.name, title: column.title, ...explained(column.term), text: column.name + arrow, click: () => sortBy(column.name) }),
     );
   });
   table.append(
-    ...(caption ? [el("caption", { text: caption })] : []),
+    ...(caption ? [el("caption", {}, ...withTerms(caption))] : []),
     el("thead", {}, el("tr", {}, ...heads)),
     el("tbody", {}, ...sorted.map((row) => el("tr", properties?.(row) ?? {}, ...columns.map((column) => tableCell(column, row))))),
   );

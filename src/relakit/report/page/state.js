@@ -2,6 +2,7 @@
 
 const SORTS = ["number", "null", "sparsity", "aer"];
 const UNITS = ["words", "tokens"];
+const TEXTS = ["reference", "own"];
 
 /** Models and sentences by their place in the lists; layers and heads from 0. */
 const state = {
@@ -13,6 +14,8 @@ const state = {
   head: 0,
   units: "words",
   reading: "normal",
+  text: "reference",
+  scale: null, // until one is chosen
   sort: "number",
 };
 
@@ -50,6 +53,8 @@ function stateText() {
     head: state.head === heads ? "mean" : String(state.head + 1),
     units: state.units,
     reading: state.reading,
+    text: state.text,
+    scale: state.scale ?? "",
     sort: state.sort,
   });
   return parameters.toString();
@@ -63,6 +68,8 @@ function readAddress() {
     ...said("kind", KINDS),
     ...said("units", UNITS),
     ...said("reading", READINGS),
+    ...said("text", hasOutputs ? TEXTS : ["reference"]),
+    ...said("scale", ["own", "shared", "row"]),
     ...said("sort", SORTS),
   };
   const model = models.findIndex(({ name }) => name === parameters.get("model"));
@@ -81,20 +88,35 @@ function readAddress() {
   update(changes);
 }
 
+/** Whether any model translated. */
+const hasOutputs = sentences.some(({ chrfs }) => chrfs.some((chrf) => chrf !== null));
+
 const TELLING_LENGTH = 75; // characters
 
 /**
- * Where a first look is worth most: the cross-attention's best aligning head, or the layer whose
- * heads differ most, on a sentence of middle length.
+ * Where a first look is worth most: on a sentence of middle length, the cross-attention head that aligns
+ * best; without gold links the one that points most clearly; without sentences the layer whose heads differ most.
+ * @returns {{place: Object<string, any>, reason: string}}
  */
 function startingPoint() {
-  const { alignment, kinds } = models[0];
+  const { alignment, clarity, kinds } = models[0];
   const distances = sentences.map(({ source }) => Math.abs(source.length - TELLING_LENGTH));
   const sentence = Math.max(0, distances.indexOf(Math.min(...distances)));
   if (alignment) {
     const [layer, head] = alignment[alignment.bestReading].bestHead;
-    return { sentence, layer, head, reading: alignment.bestReading };
+    const aer = fixed(alignment[alignment.bestReading].heads[layer][head]);
+    const reason = `with the lowest alignment error rate (${aer}, ${alignment.bestReading} reading)`;
+    return { place: { sentence, layer, head, reading: alignment.bestReading }, reason };
+  }
+  if (clarity) {
+    const values = clarity.flat();
+    const best = values.indexOf(Math.max(...values));
+    const [layer, head] = [Math.floor(best / kinds.cross.heads), best % kinds.cross.heads];
+    const rate = percent(kinds.cross.nullRate[layer][head]);
+    const reason = `that points most clearly (clarity ${fixed(values[best])}, null rate ${rate}), as there are no gold links to choose by`;
+    return { place: { sentence, layer, head }, reason };
   }
   const variances = kinds.cross.nullVariance.map((variance) => variance ?? -1);
-  return { sentence, layer: variances.indexOf(Math.max(...variances)), head: 0 };
+  const layer = variances.indexOf(Math.max(...variances));
+  return { place: { sentence, layer, head: 0 }, reason: "that is the first of the layer whose heads differ most in null rate" };
 }

@@ -20,8 +20,8 @@ function alignmentTable() {
   const rows = models.filter(({ alignment }) => alignment).map(({ name, alignment }) => ({ model: name, alignment }));
   if (!rows.length) return null;
   const columns = READINGS.flatMap((reading) => [
-    { name: `${reading} AoL`, value: ({ alignment }) => alignment[reading].aol, text: (value) => fixed(value, 3) },
-    { name: `${reading} AoH`, value: ({ alignment }) => alignment[reading].aoh, text: (value) => fixed(value, 3) },
+    { name: `${reading} AoL`, value: ({ alignment }) => alignment[reading].aol, text: (value) => fixed(value, 3), term: "aol" },
+    { name: `${reading} AoH`, value: ({ alignment }) => alignment[reading].aoh, text: (value) => fixed(value, 3), term: "aoh" },
   ]);
   const caption = "Table 5. Alignment error rate, averaged over layers: of the layer's mean attention (AoL) and of its best head (AoH).";
   return sortableTable("alignment", [modelColumn, ...columns], rows, { caption });
@@ -37,7 +37,7 @@ function diversityTable() {
     value: ({ kinds, temperature }) => mean(kinds[kind].diversity[temperature] ?? []),
     text: (value) => fixed(value),
   }));
-  const temperature = { name: "τ", title: "Temperature", value: (row) => Number(row.temperature) };
+  const temperature = { name: "τ", term: "temperature", value: (row) => Number(row.temperature) };
   const caption = "Table 6. Head diversity by temperature τ, averaged over layers, in nats.";
   return sortableTable("diversity", [modelColumn, temperature, ...columns], rows, { caption });
 }
@@ -87,28 +87,31 @@ const placeColumns = [
 /** Every head of the shown model and kind; a click shows it. */
 function headTable() {
   const { model, kind } = state;
-  const { kinds, alignment } = models[model];
+  const { kinds, alignment, clarity } = models[model];
   const numbers = kinds[kind];
   const rows = numbers.nullRate.flatMap((heads, layer) => heads.map((_, head) => ({ layer, head })));
-  const shareColumn = (name, table, title) => ({
+  const shareColumn = (name, table, term) => ({
     name,
-    title,
+    term,
     value: ({ layer, head }) => table[layer][head],
     text: (value) => percent(value),
     heat: true,
   });
   const columns = [
     ...placeColumns,
-    shareColumn("Null rate", numbers.nullRate, "Queries whose weights are all 0"),
-    shareColumn("Sparsity", numbers.sparsity, "Weights that are exactly 0"),
-    shareColumn("First sink", numbers.firstSink, "Weight on the first key"),
+    shareColumn("Null rate", numbers.nullRate, "null"),
+    shareColumn("Sparsity", numbers.sparsity, "sparsity"),
+    shareColumn("First sink", numbers.firstSink, "sink"),
   ];
-  if (numbers.endSink) columns.push(shareColumn("End sink", numbers.endSink, "Weight on the end of the sentence"));
+  if (numbers.endSink) columns.push(shareColumn("End sink", numbers.endSink, "sink"));
+  if (kind === "cross" && clarity) {
+    columns.push({ name: "Clarity", term: "clarity", value: ({ layer, head }) => clarity[layer][head], text: (value) => fixed(value), heat: true });
+  }
   if (kind === "cross" && alignment) {
     for (const reading of READINGS) {
       columns.push({
         name: `AER ${reading}`,
-        title: "Alignment error rate: lower is better",
+        term: "aer",
         value: ({ layer, head }) => alignment[reading].heads[layer][head],
         text: (value) => fixed(value),
       });

@@ -51,10 +51,10 @@ function ramp(stops) {
   });
 }
 
-/** The colour of a weight that is not 0. */
-function scaleColour(scales, weight, max) {
-  const scale = weight < 0 ? scales.negative : scales.positive;
-  return scale[Math.min(SCALE_STEPS - 1, Math.floor((Math.abs(weight) / max) * SCALE_STEPS))];
+/** The colour of a weight that is not 0, by its shade from -1 to 1. */
+function scaleColour(scales, shade) {
+  const scale = shade < 0 ? scales.negative : scales.positive;
+  return scale[Math.min(SCALE_STEPS - 1, Math.floor(Math.abs(shade) * SCALE_STEPS))];
 }
 
 function currentScales() {

@@ -1,0 +1,113 @@
+"""A model's own translations of analyzed pairs: their scores, and its attention as it writes them.
+
+The attention comes from forced decoding, as that to the references does, so that the two can be
+compared.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from relakit.analysis.attention_pass import attention_batches
+from relakit.analysis.pair_batches import EncodedPairs
+from relakit.analysis.pairs import AnalysisPair, Pairs
+from relakit.analysis.results import AnalyzedModel, SentenceView
+from relakit.analysis.totals import view_at
+from relakit.analysis.word_map import split_words
+from relakit.data.tokenizer import Tokenizer
+from relakit.model import ModelConfig, Transformer
+
+if TYPE_CHECKING:
+    from relakit.decode.translator import Translator
+    from relakit.metrics.bleu import CorpusScore
+
+MOST_BYTES: Final = 1 << 28
+"""Attention to own translations that is kept."""
+
+
+def add_translations(
+    analyzed: AnalyzedModel,
+    translator: "Translator",
+    pairs: Pairs,
+    outputs: Sequence[str],
+    bleu: "CorpusScore",
+) -> AnalyzedModel:
+    """The results with the model's translations of all pairs.
+
+    Args:
+        analyzed: of ``translator``'s model on ``pairs``.
+        translator: what wrote the translations.
+        pairs: with the references.
+        outputs: the translation of each pair's source.
+        bleu: of all ``outputs``.
+
+    Returns:
+        With BLEU; each kept sentence has its translation, chrF and, where the translation is not
+        the reference, the attention to it; that of the longest is left out if all of them would
+        take more than `MOST_BYTES`, as the endless translations of an untrained model may.
+    """
+    from relakit.metrics.sentence_scores import sentence_chrf  # sacrebleu takes a while to load
+
+    kept = {view.index for view in analyzed.views}
+    own = {
+        index: _with_output(pair, outputs[index])
+        for index, pair in enumerate(pairs)
+        if index in kept
+    }
+    differing = {
+        view.index: own[view.index] for view in analyzed.views if outputs[view.index] != view.target
+    }
+    shown = _within_memory(differing, translator.model.config, translator.tokenizer)
+    own_views = view_pairs(translator.model, translator.tokenizer, shown)
+    views = [
+        replace(
+            view,
+            output=outputs[view.index],
+            chrf=sentence_chrf(outputs[view.index], view.target),
+            own=own_views.get(view.index),
+        )
+        for view in analyzed.views
+    ]
+    scores = {"bleu": bleu.score, "bleu_signature": bleu.signature}
+    return replace(analyzed, analysis=analyzed.analysis.model_copy(update=scores), views=views)
+
+
+def _with_output(pair: AnalysisPair, output: str) -> AnalysisPair:
+    """The pair with another target, about which nothing else is known."""
+    words = split_words(output, tokenized=pair.tokenized)
+    return AnalysisPair(pair.source, output, pair.source_words, words, tokenized=pair.tokenized)
+
+
+def _within_memory(
+    pairs: Mapping[int, AnalysisPair], config: ModelConfig, tokenizer: Tokenizer
+) -> dict[int, AnalysisPair]:
+    """The pairs, without the longest if all attention of all of them would take too much memory."""
+
+    def size(pair: AnalysisPair) -> int:
+        """Bytes of a pair's weights."""
+        source, target = (len(tokenizer.encode(t).ids) + 1 for t in (pair.source, pair.target))
+        decoder = config.decoder_layers * target * (target + source)
+        return 4 * config.heads * (config.encoder_layers * source**2 + decoder)
+
+    sizes = {index: size(pair) for index, pair in pairs.items()}
+    kept, room = set(), MOST_BYTES
+    for index in sorted(sizes, key=sizes.__getitem__):
+        room -= sizes[index]
+        if room < 0:
+            break
+        kept.add(index)
+    return {index: pair for index, pair in pairs.items() if index in kept}
+
+
+def view_pairs(
+    model: Transformer, tokenizer: Tokenizer, pairs: Mapping[int, AnalysisPair]
+) -> dict[int, SentenceView]:
+    """Force-decode pairs, and keep all attention of each. Both are by their numbers."""
+    numbers = list(pairs)
+    encoded = EncodedPairs(tokenizer)
+    views = {}
+    for batch in attention_batches(model, encoded.read(pairs.values()), losses=range(len(numbers))):
+        for place, index in enumerate(batch.indices):
+            view = view_at(batch, place, encoded.take(index))
+            views[numbers[index]] = replace(view, index=numbers[index])
+    return views

@@ -1,0 +1,89 @@
+"""The page as text: markup, style, script and data in one document that may load nothing."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+
+from relakit.report.page_data import json_for_script
+
+STYLES: Final = ("theme.css", "layout.css", "controls.css", "pictures.css", "print.css")
+SCRIPTS: Final = (
+    "elements.js",
+    "numbers.js",
+    "data.js",
+    "glossary.js",
+    "attention.js",
+    "theme.js",
+    "state.js",
+    "colour_scale.js",
+    "heat_map.js",
+    "head_tiles.js",
+    "links.js",
+    "saving.js",
+    "pharaoh.js",
+    "overview.js",
+    "line_charts.js",
+    "sortable_table.js",
+    "tables.js",
+    "settings.js",
+    "sentence_list.js",
+    "sentence_text.js",
+    "pane.js",
+    "explorer.js",
+    "keyboard.js",
+    "main.js",
+)
+
+
+def page_html(document: Mapping[str, Any], blocks: Mapping[str, str]) -> str:
+    """The whole page.
+
+    Args:
+        document: what the script reads as JSON, with the ``title``.
+        blocks: by the element's id, what the script unpacks when it is asked for; plain ASCII.
+    """
+    style = "\n".join(_part(name) for name in STYLES)
+    # One module, so that the scripts share their names and none is global.
+    script = "\n".join(_part(name) for name in SCRIPTS)
+    replacements = {
+        "{{policy}}": _policy(style, script),
+        "{{title}}": escape(document["title"]),
+        "{{style}}": style,
+        "{{script}}": script,
+        "{{data}}": json_for_script(document),
+        "{{blocks}}": "\n".join(block_element(name, text) for name, text in blocks.items()),
+    }
+    # Split once at the placeholders: what is filled in is never searched for more.
+    page = _part("page.html")
+    pieces = []
+    for place, content in replacements.items():
+        before, found, page = page.partition(place)
+        if not found:
+            raise AssertionError(f"page.html has no {place}, or not in its order")
+        pieces += [before, content]
+    return "".join([*pieces, page])
+
+
+def block_element(name: str, text: str) -> str:
+    """The element that holds a block."""
+    return f'<script type="text/plain" id="{name}">{text}</script>'
+
+
+def _policy(style: str, script: str) -> str:
+    """The page may run only its own script, and must not load anything."""
+    return (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
+        f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+    )
+
+
+def _digest(content: str) -> str:
+    digest = hashlib.sha256(content.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+def _part(name: str) -> str:
+    return (files("relakit.report") / "page" / name).read_text(encoding="utf-8")
