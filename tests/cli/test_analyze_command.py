@@ -262,7 +262,7 @@ class TestFolder:
         arguments = [*options(files, "source", "target"), "--out", tmp_path]
         outcome = analyze(model, *arguments)
         assert outcome.status == 1
-        assert "which is not part of an analysis, and would be lost" in outcome.err
+        assert "which is not part of a report and would be lost" in outcome.err
         assert files["source"].exists()
 
     def test_one_that_cannot_be_written(

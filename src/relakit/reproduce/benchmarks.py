@@ -48,6 +48,5 @@ def run_benchmark(benchmark: Benchmark, results: Path) -> str | None:
             f"needs a checkout of relakit: there is no {benchmark.script} here; there, run "
             f"`{' '.join(command[1:])}`"
         )
-    (results / benchmark.result).parent.mkdir(parents=True, exist_ok=True)
     status = subprocess.run(command, check=False).returncode
     return f"exit status {status} of `{' '.join(command[1:])}`" if status else None
