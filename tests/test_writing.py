@@ -264,9 +264,7 @@ class TestStandardOutput:
 
         monkeypatch.setattr(sys, "stdout", type("Stream", (), {"buffer": Full()}))
         with (
-            pytest.raises(
-                WriteError, match=r"^standard output cannot be written: no space is"
-            ),
+            pytest.raises(WriteError, match=r"^standard output cannot be written: no space is"),
             standard_output() as file,
         ):
             file.write(b"text")

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -68,34 +68,39 @@ def check_output_folder(
         )
 
 
-def refuse_inputs(option: str, output: Path, inputs: Mapping[str, Path | None]) -> None:
+def refuse_inputs(
+    option: str, output: Path, inputs: Mapping[str, Path | Sequence[Path] | None]
+) -> None:
     """Refuse to write over what is read, whatever it is called: links lead to the same file.
 
     Args:
         option: that names ``output``, such as ``--output``.
         output: the file or folder that will be written.
-        inputs: files and folders that will be read, by the option that names each.
+        inputs: files and folders that will be read, by the option that names them.
 
     Raises:
         ValueError: names both.
     """
-    for name, path in inputs.items():
-        if path is None or not os.path.exists(path):
-            continue
-        if _is_same(output, path):
-            raise ValueError(
-                f"{option} {output} is also {name} {path}, which would be overwritten; choose "
-                "another name"
-            )
-        if output.is_dir() and _is_inside(path, output):
-            raise ValueError(
-                f"{option} {output} holds {name} {path}, which would be lost; choose another folder"
-            )
-        if path.is_dir() and output.is_file() and _is_inside(output, path):
-            raise ValueError(
-                f"{option} {output} is a part of {name} {path}, which would be damaged; choose "
-                "another name"
-            )
+    for name, given in inputs.items():
+        for path in [given] if isinstance(given, Path) else given or ():
+            _refuse_input(option, output, name, path)
+
+
+def _refuse_input(option: str, output: Path, name: str, path: Path) -> None:
+    if _is_same(output, path):
+        raise ValueError(
+            f"{option} {output} is also {name} {path}, which would be overwritten; choose another "
+            "name"
+        )
+    if output.is_dir() and path.exists() and _is_inside(path, output):
+        raise ValueError(
+            f"{option} {output} holds {name} {path}, which would be lost; choose another folder"
+        )
+    if path.is_dir() and output.is_file() and _is_inside(output, path):
+        raise ValueError(
+            f"{option} {output} is a part of {name} {path}, which would be damaged; choose another "
+            "name"
+        )
 
 
 def _is_same(output: Path, path: Path) -> bool:

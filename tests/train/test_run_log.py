@@ -65,7 +65,7 @@ def test_lines_of_earlier_versions_stay(tmp_path: Path) -> None:
     scores = {"loss": 1.5, "bleu": None, "bleu_signature": None}
     old = json.dumps({"kind": "validation", "update": 50, "training_loss": 2.0, "scores": scores})
     path.write_text(old + "\n", encoding="utf-8")
-    log = LogFile(path, resume=True)
+    log = LogFile(path, resume=True, warn=pytest.fail)
     log.resume(60)
     log.validation(entry(OUTPUTS))
     first, second = path.read_text(encoding="utf-8").splitlines()
@@ -97,7 +97,7 @@ def test_the_terminal_warns_of_closed_gates(share: float, warns: bool) -> None:
 def test_curves(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    board = TensorBoard(tmp_path)
+    board = TensorBoard(tmp_path, warn=pytest.fail)
     board.validation(entry(OUTPUTS))
     board.close()
     events = EventAccumulator(str(tmp_path))

@@ -11,6 +11,7 @@ import typer
 
 from relakit.cli import bench
 from relakit.cli.analyze import analyze
+from relakit.cli.average import average
 from relakit.cli.demo import demo
 from relakit.cli.doctor import doctor
 from relakit.cli.evaluate import evaluate
@@ -34,7 +35,19 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-for command in (demo, doctor, generate, prepare, train, translate, evaluate, analyze, reproduce):
+COMMANDS = (
+    demo,
+    doctor,
+    generate,
+    prepare,
+    train,
+    average,
+    translate,
+    evaluate,
+    analyze,
+    reproduce,
+)
+for command in COMMANDS:
     app.command(help=_help(command))(command)
 app.add_typer(bench.app, name="bench")
 

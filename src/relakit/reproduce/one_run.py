@@ -98,7 +98,7 @@ def _train(
     places.prepare(run, recipe)
     begun = bool(find_checkpoints(folder / CHECKPOINTS, interrupted=True))
     result, _ = run_training(
-        places.training_recipe(run, recipe), folder, resume=begun, console=console
+        places.training_recipe(run, recipe), folder, resume=begun, console=console, lock=False
     )
     if result.verdict == "stopped":
         return None

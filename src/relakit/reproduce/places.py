@@ -13,7 +13,7 @@ from relakit.reproduce.records import Records, read_records
 from relakit.reproduce.runs import Run, fingerprint, fingerprint_of
 from relakit.train.corpus import open_corpus, prepare_settings
 from relakit.train.recipe import DataSection, Recipe
-from relakit.train.run import lasting_differences, read_recipe
+from relakit.train.resume import lasting_differences, read_recipe
 from relakit.train.run_folder import CORPUS
 
 

@@ -13,8 +13,8 @@ before.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,8 @@ from relakit.output_paths import CHECKPOINT
 from relakit.writing import remove_folder, whole_folder, write_whole
 
 _NAME: Final = re.compile(r"(update|interrupted)-(\d{7,})")
+CHECKPOINT_NAMES: Final = "update-0001200 or interrupted-0001234"
+"""What checkpoints are called, for people."""
 WEIGHTS: Final = "weights.safetensors"
 MOMENTS: Final = "adam.safetensors"
 STATE: Final = CHECKPOINT.marker
@@ -86,6 +88,21 @@ def find_checkpoints(folder: Path, *, interrupted: bool = False) -> list[Checkpo
         if match and entry.is_dir() and (interrupted or match[1] == "update"):
             found.append(Checkpoint(entry, int(match[2])))
     return sorted(found, key=lambda checkpoint: checkpoint.update)
+
+
+def open_checkpoint(folder: Path) -> Checkpoint:
+    """The checkpoint in a folder, whatever that is called.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not CHECKPOINT.is_at(folder) or not (folder / WEIGHTS).is_file():
+        raise ValueError(f"{folder} is no checkpoint: it has no {STATE} and {WEIGHTS}")
+    checkpoint = Checkpoint(folder, 0)
+    update = checkpoint.state().get("update")
+    if not isinstance(update, int):
+        raise ValueError(f"{folder / STATE} does not say of which update it is")
+    return replace(checkpoint, update=update)
 
 
 def save_checkpoint(
@@ -148,18 +165,6 @@ def damaged(checkpoint: Checkpoint, error: Exception) -> ValueError:
         f"{checkpoint.folder} is damaged, or of another model ({type(error).__name__}: {what}); "
         "remove that folder, and --resume goes on from the checkpoint before it"
     )
-
-
-def average_weights(checkpoints: Sequence[Checkpoint]) -> dict[str, Tensor]:
-    """The mean of the checkpoints' weights, summed in double precision."""
-    if not checkpoints:
-        raise ValueError("there are no checkpoints to average")
-    sums: dict[str, Tensor] = {}
-    for checkpoint in checkpoints:
-        for name, tensor in checkpoint.weights().items():
-            wide = tensor.double()
-            sums[name] = sums[name] + wide if name in sums else wide
-    return {name: (total / len(checkpoints)).float() for name, total in sums.items()}
 
 
 def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
