@@ -22,7 +22,7 @@ _REASONS: Final = {
     errno.ENXIO: ("nothing is there to take it", "choose another place"),
     errno.EIO: ("the device reports an error", "check the disk"),
 }
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class WriteError(OSError):
@@ -102,7 +102,7 @@ def in_bytes(count: int) -> str:
 
 def _message(path: Path | str, cause: OSError, needed: int | None, is_all: bool, hint: str) -> str:
     reason, advice = _why(path, cause)
-    if cause.errno in _NO_ROOM and needed:
+    if cause.errno in NO_ROOM and needed:
         reason += f": {'' if is_all else 'more than '}{in_bytes(needed)} needed"
         free = _free(path) if cause.errno == errno.ENOSPC else None
         if free is not None:

@@ -27,6 +27,7 @@ __all__ = [
     "WriteError",
     "append",
     "check_writable",
+    "flush_standard_output",
     "make_folder",
     "open_to_append",
     "remove_folder",
@@ -167,6 +168,18 @@ def standard_output() -> Generator[BinaryIO, None, None]:
     except OSError as error:
         if isinstance(error, BrokenPipeError) or getattr(error, "path", "") == "standard output":
             silence(stream)  # Python would try again, and complain, when it ends
+        raise
+
+
+def flush_standard_output() -> None:
+    """Write what was printed now, so that what cannot be written is a `WriteError`."""
+    try:
+        with explained("standard output"):
+            sys.stdout.flush()
+    except BrokenPipeError:
+        silence(sys.stdout.buffer)  # whoever reads it has enough
+    except WriteError:
+        silence(sys.stdout.buffer)
         raise
 
 

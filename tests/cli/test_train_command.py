@@ -113,7 +113,7 @@ def test_list() -> None:
     [
         ([], "name a recipe"),
         (["--resume"], "name a recipe"),
-        (["--resume", "--out", "x", "--set", "training.epochs=1"], "--set changes a recipe"),
+        (["--resume", "--out", "x", "--set", "training.epochs=1"], "x has no recipe.json, so"),
         (["no-such-recipe"], "there is no recipe 'no-such-recipe'"),
         (["demo", "--set", "training.epoch=1"], "did you mean epochs?"),
     ],
