@@ -130,3 +130,18 @@ def test_a_corpus_that_is_not_there(recipe: str, tmp_path: Path) -> None:
     )
     assert status == 1
     assert "nowhere" in text
+
+
+def test_a_run_goes_on_with_other_settings(recipe: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "run")
+    assert run(recipe, "--out", out, "--set", "validation.bleu=false")[0] == 0
+    longer = ("--resume", "--out", out, "--set")
+    status, text = run(*longer, "training.updates=6")
+    assert status == 0, text
+    assert "Going on after update 4." in text
+    assert "finished: all 6 updates are done" in text
+    status, text = run(*longer, "training.seed=2", "--set", "model.dim=32")
+    assert status == 1
+    assert "model.dim = 16, the recipe says 32; training.seed = 1, the recipe says 2" in text
+    status, text = run(*longer, "training.update=6")
+    assert (status, "did you mean updates?" in text) == (1, True)

@@ -36,7 +36,7 @@ from relakit.train.run_folder import (
 from relakit.train.run_log import LogFile, RunLog, RunLogs, TensorBoard
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
-from relakit.writing import WriteError, sweep, write_whole
+from relakit.writing import WriteError, remove_folder, sweep, write_whole
 
 StageBar = Callable[[], AbstractContextManager[OnStage]]
 """Opens what shows how far the preparation of the corpus is."""
@@ -108,13 +108,18 @@ def _run(
 
 
 def remove_run(folder: Path) -> None:
-    """Remove what a run wrote into its folder, and the folder if nothing else is in it."""
-    for name in RUN_ENTRIES:
-        path = folder / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+    """Remove what a run wrote into its folder, and the folder if nothing else is in it.
+
+    Raises:
+        BusyError: another process trains there.
+    """
+    with locked(folder):
+        for name in RUN_ENTRIES:
+            path = folder / name
+            if path.is_dir():
+                remove_folder(path)
+            else:
+                path.unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()
 
