@@ -51,16 +51,18 @@ def test_looking_takes_no_lock_and_writes_nothing(tmp_path: Path) -> None:
         pass
 
 
-def test_waiting_for_a_lock(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["", "made/for/it"])
+def test_waiting_for_a_lock(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
     order: list[str] = []
 
     def second() -> None:
-        with locked(tmp_path, wait=True):
+        with locked(folder, wait=True):
             order.append("second")
-            assert is_locked(tmp_path)
+            assert is_locked(folder)
 
     waiting = threading.Thread(target=second)
-    with locked(tmp_path):
+    with locked(folder):
         waiting.start()
         waiting.join(0.2)
         order.append("first")

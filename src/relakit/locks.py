@@ -15,9 +15,9 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NoReturn
 
-from relakit.write_errors import explained
+from relakit.write_errors import WriteError, explained
 
 LOCK: Final = ".lock"
 SECONDS_BETWEEN_LOOKS: Final = 0.5
@@ -29,6 +29,7 @@ _UNSUPPORTED: Final = (
     errno.ENOSYS,
     errno.EOPNOTSUPP,
 )
+_ATTEMPTS: Final = 100
 _LOGGER: Final = logging.getLogger(__name__)
 
 Flock = Literal["got", "busy", "unsupported"]
@@ -78,9 +79,7 @@ def locked(
         WriteError: there can be no lock.
     """
     path = lock_path(folder, beside=beside)
-    with explained(folder):
-        made = not path.parent.exists()
-        path.parent.mkdir(parents=True, exist_ok=True)
+    made = not path.parent.exists()
     handle = _take(path, folder, wait=wait)
     try:
         yield
@@ -156,14 +155,23 @@ def _take(path: Path, folder: Path, *, wait: bool) -> int:
 
 
 def _open(path: Path, folder: Path) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        owner = _owner_at_work(path)
-        if owner is not None:  # another user's, whose file we may only read
-            raise _busy(folder, path, owner) from None
+    for attempt in range(_ATTEMPTS):
         with explained(folder):
-            raise error
+            path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            # Who made the folder for its lock may have just removed it.
+            if not isinstance(error, FileNotFoundError) or attempt == _ATTEMPTS - 1:
+                _explain_lock(error, path, folder)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _explain_lock(error: OSError, path: Path, folder: Path) -> NoReturn:
+    owner = _owner_at_work(path)
+    if owner is not None:  # another user's, whose file we may only read
+        raise _busy(folder, path, owner) from None
+    raise WriteError(folder, error) from error
 
 
 def _owner_at_work(path: Path) -> Owner | None:

@@ -104,7 +104,7 @@ def _message(path: Path | str, cause: OSError, needed: int | None, is_all: bool,
     reason, advice = _why(path, cause)
     if cause.errno in NO_ROOM and needed:
         reason += f": {'' if is_all else 'more than '}{in_bytes(needed)} needed"
-        free = _free(path) if cause.errno == errno.ENOSPC else None
+        free = _free(path) if cause.errno == errno.ENOSPC and isinstance(path, Path) else None
         if free is not None:
             reason += f", {in_bytes(free)} free"
     return f"{path} cannot be written: {reason}{'; ' if advice else ''}{advice}{hint}"
@@ -132,9 +132,9 @@ def _existing(path: Path) -> Path | None:
     return next((part for part in (path, *path.parents) if os.path.exists(part)), None)
 
 
-def _free(path: Path | str) -> int | None:
+def _free(path: Path) -> int | None:
     """Free bytes on the disk of a path, if it is one that is counted."""
-    existing = _existing(Path(path))
+    existing = _existing(path)
     if existing is None or not (existing.is_dir() or existing.is_file()):
         return None
     try:

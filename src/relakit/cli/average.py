@@ -21,7 +21,7 @@ def average(
     checkpoints: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[CHECKPOINT]...",
+            metavar="CHECKPOINT",
             help="Names such as update-0012000, numbers of updates, or paths, also of other runs "
             "of the same model. \\[default: the last ones, as at the end of training]",
             show_default=False,
