@@ -68,9 +68,10 @@ def test_the_other_direction(recipe: str, tmp_path: Path) -> None:
     status, text = run(recipe, "--out", str(other), "--resume", "--reverse", *prepared)
     assert status == 1
     assert "data.reverse = False, the recipe says True" in text
-    status, text = run("--resume", "--out", str(out), "--reverse")
-    assert status == 2
-    assert "--reverse changes a recipe" in text
+    status, text = run("--resume", "--out", str(other), "--reverse")
+    assert status == 1
+    assert "data.reverse = False, the recipe says True" in text
+    assert run("--resume", "--out", str(out), "--reverse")[0] == 0  # as it was
 
 
 def test_from_recipe_to_model(recipe: str, tmp_path: Path) -> None:

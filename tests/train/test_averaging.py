@@ -151,3 +151,11 @@ class TestMistakes:
         learn_tokenizer(["a b c"] * 5, vocab_size=270).save(tmp_path / "tokenizer.json")
         with pytest.raises(ValueError, match=r"tokens, the checkpoints are of a model with 295"):
             average_run(run, tmp_path / "model", tokenizer=tmp_path / "tokenizer.json")
+
+
+def test_a_run_in_reverse(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    data = {"prepared": str(corpus.folder), "source": "en", "target": "de", "reverse": True}
+    run_training(recipe_of(corpus, data=data, training={"updates": 1}), tmp_path / "run")
+    average_run(tmp_path / "run", tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text(encoding="utf-8"))
+    assert config["languages"] == {"source": "de", "target": "en"}
