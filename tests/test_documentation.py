@@ -48,7 +48,7 @@ def test_architecture_says_where_to_look() -> None:
     page = PLAN.read_text(encoding="utf-8")
     table = page.partition("| question | file | look for |\n")[2].partition("\n\n")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines()[1:]]
-    assert len(rows) == 13
+    assert len(rows) >= 13
     for question, files, names in rows:
         paths = [path for place in PLACE.findall(files) for path in ROOT.glob(place)]
         text = "\n".join(path.read_text(encoding="utf-8") for path in paths)

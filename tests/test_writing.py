@@ -1,29 +1,273 @@
-"""Files and folders appear complete or not at all."""
+"""Files and folders appear complete or not at all, wherever a path leads."""
 
+import errno
 import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from faulty_system import failing
 
-from relakit.writing import whole_file, whole_folder, write_whole
+from relakit.leftovers import temporary_name
+from relakit.writing import (
+    WriteError,
+    append,
+    check_writable,
+    make_folder,
+    open_to_append,
+    remove_folder,
+    standard_output,
+    whole_file,
+    whole_folder,
+    write_whole,
+)
 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_is_replaced(tmp_path: Path) -> None:
-    write_whole(tmp_path / "file", b"old")
-    write_whole(tmp_path / "file", b"new")
-    assert (tmp_path / "file").read_bytes() == b"new"
-    assert names(tmp_path) == ["file"]
+@pytest.fixture
+def umask() -> Iterator[Callable[[int], None]]:
+    before = os.umask(0o022)
+    yield lambda mask: os.umask(mask) and None
+    os.umask(before)
 
 
-def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
-    (tmp_path / "file").mkdir()
-    with pytest.raises(OSError, match="file"):
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+class TestFile:
+    def test_is_replaced(self, tmp_path: Path) -> None:
+        write_whole(tmp_path / "file", b"old")
         write_whole(tmp_path / "file", b"new")
-    assert names(tmp_path) == ["file"]
+        assert (tmp_path / "file").read_bytes() == b"new"
+        assert names(tmp_path) == ["file"]
+
+    def test_appears_when_it_is_whole(self, tmp_path: Path) -> None:
+        path = tmp_path / "out.txt"
+        path.write_text("before")
+        with whole_file(path) as file:
+            file.write(b"after")
+            file.flush()
+            assert path.read_text() == "before"
+        assert path.read_text() == "after"
+        assert names(tmp_path) == ["out.txt"]
+
+    @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+    def test_that_fails_leaves_nothing(self, tmp_path: Path, error: type[BaseException]) -> None:
+        def write_half() -> None:
+            with whole_file(tmp_path / "out.txt") as file:
+                file.write(b"half")
+                raise error
+
+        with pytest.raises(error):
+            write_half()
+        assert names(tmp_path) == []
+
+    def test_missing_folders_are_made(self, tmp_path: Path) -> None:
+        write_whole(tmp_path / "a" / "b" / "file", b"text")
+        assert (tmp_path / "a" / "b" / "file").read_bytes() == b"text"
+
+    def test_large_and_small_pieces_stay_in_order(self, tmp_path: Path) -> None:
+        pieces = [bytes([n]) * (n * 40_000 + 1) for n in range(20)]
+        with whole_file(tmp_path / "file") as file:
+            for piece in pieces:
+                file.write(piece)
+        assert (tmp_path / "file").read_bytes() == b"".join(pieces)
+
+    def test_the_umask_is_honoured(self, tmp_path: Path, umask: Callable[[int], None]) -> None:
+        for mask, expected in ((0o022, 0o644), (0o077, 0o600), (0o002, 0o664)):
+            umask(mask)
+            write_whole(tmp_path / f"{mask}", b"")
+            assert mode(tmp_path / f"{mask}") == expected
+
+    def test_a_replaced_file_keeps_its_mode(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        path.touch()
+        path.chmod(0o640)
+        write_whole(path, b"new")
+        assert mode(path) == 0o640
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    def test_a_replaced_file_keeps_its_owner(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        path.touch()
+        os.chown(path, 1234, 2345)
+        write_whole(path, b"new")
+        assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
+
+    def test_a_long_name(self, tmp_path: Path) -> None:
+        path = tmp_path / ("ä" * 127)
+        write_whole(path, b"text")
+        assert path.read_bytes() == b"text"
+        with pytest.raises(WriteError, match="its name is too long; choose a shorter one"):
+            write_whole(tmp_path / ("x" * 256), b"")
+
+    def test_the_file_and_its_name_are_brought_to_the_disk(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        synced: list[str] = []
+
+        def fsync(handle: int) -> None:
+            path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+            synced.append("folder" if path == tmp_path else path.suffix)
+            assert (tmp_path / "file").exists() == (path == tmp_path)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        write_whole(tmp_path / "file", b"text")
+        assert synced == [".tmp", "folder"]
+
+
+class TestLinks:
+    def test_the_file_behind_a_link_is_replaced(self, tmp_path: Path) -> None:
+        (tmp_path / "real").mkdir()
+        target = tmp_path / "real" / "file"
+        target.write_bytes(b"old")
+        (tmp_path / "first").symlink_to("second")
+        (tmp_path / "second").symlink_to(target)
+        write_whole(tmp_path / "first", b"new")
+        assert target.read_bytes() == b"new"
+        assert (tmp_path / "first").is_symlink()
+        assert (tmp_path / "second").is_symlink()
+        assert names(tmp_path / "real") == ["file"]
+
+    def test_a_link_to_nothing_gets_its_file(self, tmp_path: Path) -> None:
+        (tmp_path / "link").symlink_to(tmp_path / "later")
+        write_whole(tmp_path / "link", b"text")
+        assert (tmp_path / "later").read_bytes() == b"text"
+        assert (tmp_path / "link").is_symlink()
+
+    def test_links_in_a_circle(self, tmp_path: Path) -> None:
+        (tmp_path / "a").symlink_to("b")
+        (tmp_path / "b").symlink_to("a")
+        with pytest.raises(WriteError, match="a cannot be written: its symbolic links lead in a"):
+            write_whole(tmp_path / "a", b"")
+        assert names(tmp_path) == ["a", "b"]
+
+    def test_the_folder_behind_a_link_is_replaced(self, tmp_path: Path) -> None:
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "link").symlink_to("folder")
+        with whole_folder(tmp_path / "link") as unfinished:
+            (unfinished / "new").touch()
+        assert names(tmp_path) == ["folder", "link"]
+        assert names(tmp_path / "folder") == ["new"]
+
+
+class TestWhatIsNoRegularFile:
+    def test_a_pipe_is_written_to(self, tmp_path: Path) -> None:
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        write_whole(path, b"text")
+        assert os.read(reader, 10) == b"text"
+        os.close(reader)
+        assert path.is_fifo()
+        assert names(tmp_path) == ["pipe"]
+
+    @pytest.fixture
+    def device(self, tmp_path: Path) -> Callable[[int], Path]:
+        """Makes a device like /dev/null (3) or /dev/full (7), which it may do no harm to damage."""
+
+        def make(minor: int) -> Path:
+            path = tmp_path / "device"
+            try:
+                os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+                with path.open("rb"):
+                    pass
+            except OSError as error:
+                pytest.skip(f"devices cannot be made here: {error.strerror}")
+            return path
+
+        return make
+
+    @pytest.mark.parametrize("by_link", [False, True])
+    def test_a_device_stays_one(
+        self, by_link: bool, device: Callable[[int], Path], tmp_path: Path
+    ) -> None:
+        path = device(3)
+        (tmp_path / "link").symlink_to(path)
+        write_whole(tmp_path / "link" if by_link else path, b"text")
+        assert path.is_char_device()
+        assert names(tmp_path) == ["device", "link"]
+
+    def test_a_device_that_is_full(self, device: Callable[[int], Path]) -> None:
+        path = device(7)
+        with pytest.raises(WriteError, match="device cannot be written: no space is left on"):
+            write_whole(path, b"text")
+        assert path.is_char_device()
+
+    def test_a_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(WriteError, match="it is a folder; name a file"):
+            write_whole(tmp_path, b"")
+
+    def test_what_is_below_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        for write in (write_whole, append):
+            with pytest.raises(WriteError, match="file is a file, not a folder"):
+                write(tmp_path / "file" / "below", b"")
+        with pytest.raises(WriteError, match="file is a file, not a folder"):
+            make_folder(tmp_path / "file")
+
+
+STANDARD_OUTPUT = """
+import sys
+from pathlib import Path
+from relakit.writing import whole_file
+print("first")
+with whole_file(Path(sys.argv[1])) as file:
+    file.write(b"second\\n")
+print("third")
+"""
+
+
+class TestStandardOutput:
+    @pytest.mark.parametrize("path", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+    def test_by_its_path_loses_nothing_of_a_file(self, path: str, tmp_path: Path) -> None:
+        output = tmp_path / "out"
+        output.write_text("before\n")
+        with output.open("a") as file:
+            subprocess.run([sys.executable, "-c", STANDARD_OUTPUT, path], stdout=file, check=True)
+        assert output.read_text() == "before\nfirst\nsecond\nthird\n"
+        assert names(tmp_path) == ["out"]
+
+    def test_by_its_path_into_a_pipe(self) -> None:
+        command = [sys.executable, "-c", STANDARD_OUTPUT, "/dev/stdout"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        assert done.stdout == b"first\nsecond\nthird\n"
+
+    def test_that_is_closed(self) -> None:
+        code = STANDARD_OUTPUT.replace('print("first")', "import os; os.close(1)")
+        code = code.replace('print("third")', "")
+        command = [sys.executable, "-c", code, "/dev/stdout"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert "/dev/stdout cannot be written: bad file descriptor" in done.stderr
+
+    def test_takes_bytes(self, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+        with standard_output() as file:
+            file.write(b"text\n")
+        assert capsysbinary.readouterr().out == b"text\n"
+
+    def test_errors_have_a_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Full:
+            def write(self, data: bytes) -> None:
+                raise OSError(errno.ENOSPC, "no")
+
+            def fileno(self) -> int:
+                raise OSError
+
+        monkeypatch.setattr(sys, "stdout", type("Stream", (), {"buffer": Full()}))
+        with (
+            pytest.raises(WriteError, match=r"^standard output cannot be written: no space is"),
+            standard_output() as file,
+        ):
+            file.write(b"text")
 
 
 def fail_halfway(folder: Path, error: type[BaseException]) -> None:
@@ -59,72 +303,279 @@ class TestFolder:
         if there_before:
             assert names(folder) == ["old"]
 
-
-def test_the_folder_behind_a_link_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "link").symlink_to("folder")
-    with whole_folder(tmp_path / "link") as unfinished:
-        (unfinished / "new").touch()
-    assert names(tmp_path) == ["folder", "link"]
-    assert names(tmp_path / "folder") == ["new"]
-
-
-def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
-    path = tmp_path / "out.txt"
-    path.write_text("before")
-    with whole_file(path) as file:
-        file.write(b"after")
-        file.flush()
-        assert path.read_text() == "before"
-    assert path.read_text() == "after"
-    assert list(tmp_path.iterdir()) == [path]
+    def test_fails_at_any_step_and_is_as_before(self, folder: Path, there_before: bool) -> None:
+        """Until there are no more steps that could fail."""
+        fail_at = 0
+        while True:
+            fail_at += 1
+            with failing(fail_at) as system, suppress(WriteError):
+                with whole_folder(folder) as unfinished:
+                    write_whole(unfinished / "new", b"text")
+                break
+            assert system.has_failed
+            if there_before:
+                assert names(folder.parent) == ["folder"]
+                assert len(names(folder)) == 1
+            elif folder.parent.exists():
+                assert names(folder.parent) in ([], ["folder"])  # the last step follows its name
+        assert fail_at > 8
+        assert names(folder) == ["new"]
 
 
-def test_a_file_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    def write_half() -> None:
-        with whole_file(tmp_path / "out.txt") as file:
-            file.write(b"half")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        write_half()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with whole_file(path) as file:
-        file.write(b"text")
-    assert os.read(reader, 10) == b"text"
-    os.close(reader)
-    assert path.is_fifo()
+def test_an_empty_folder_keeps_its_mode(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    for content in ([], ["old"]):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o750)
+        for name in content:
+            (folder / name).touch()
+        with whole_folder(folder) as unfinished:
+            (unfinished / "new").touch()
+        assert (names(folder), mode(folder)) == (["new"], 0o750)
 
 
-@pytest.mark.parametrize("sync", [False, True])
-def test_files_are_on_the_disk_before_the_folder_has_its_name(
-    sync: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_folder_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
 
     def fsync(handle: int) -> None:
-        assert not (tmp_path / "folder").exists()
-        synced.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
+        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        assert (tmp_path / "folder").exists() == (path == tmp_path)
+        synced.append("temporary" if path.suffix == ".tmp" else path.name)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with whole_folder(tmp_path / "folder", sync=sync) as unfinished:
-        (unfinished / "inner").mkdir()
-        (unfinished / "a").write_bytes(b"a")
-        (unfinished / "inner" / "b").write_bytes(b"b")
-    assert sorted(synced) == (["a", "b"] if sync else [])
+    with whole_folder(tmp_path / "folder") as unfinished:
+        make_folder(unfinished / "inner")
+        write_whole(unfinished / "a", b"a")
+        write_whole(unfinished / "inner" / "b", b"b")
+    assert sorted(synced) == sorted(["a", "b", "inner", "temporary", tmp_path.name])
 
 
-def test_the_only_writer_removes_what_a_killed_attempt_left(tmp_path: Path) -> None:
-    (tmp_path / ".folder.unfinished").mkdir()
-    (tmp_path / ".folder.unfinished" / "half").touch()
-    with whole_folder(tmp_path / "folder", only_writer=True) as unfinished:
-        assert unfinished == tmp_path / ".folder.unfinished"
-        (unfinished / "new").touch()
-    assert names(tmp_path) == ["folder"]
-    assert names(tmp_path / "folder") == ["new"]
+class TestErrors:
+    def test_name_what_will_be_there(self, tmp_path: Path) -> None:
+        def write() -> None:
+            with whole_folder(tmp_path / "report") as unfinished:
+                (unfinished / "blocked").mkdir()
+                write_whole(unfinished / "blocked", b"")
+
+        with pytest.raises(WriteError) as caught:
+            write()
+        assert str(caught.value) == (
+            f"{tmp_path / 'report' / 'blocked'} cannot be written: it is a folder; name a file"
+        )
+
+    def test_of_python_s_own_files_name_it_too(self, tmp_path: Path) -> None:
+        def write() -> None:
+            with whole_folder(tmp_path / "report") as unfinished:
+                (unfinished / "missing" / "file").write_bytes(b"")
+
+        with pytest.raises(WriteError, match=re.escape(str(tmp_path / "report/missing/file"))):
+            write()
+
+    def test_of_what_is_read_stay_as_they_are(self, tmp_path: Path) -> None:
+        def read() -> None:
+            with whole_folder(tmp_path / "report"), whole_file(tmp_path / "other"):
+                (tmp_path / "input").read_bytes()
+
+        with pytest.raises(FileNotFoundError, match="input"):
+            read()
+        assert names(tmp_path) == []
+
+    def test_of_a_reader_that_has_enough_stay_as_they_are(self, tmp_path: Path) -> None:
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+        def write() -> None:
+            with whole_file(path) as file:
+                os.close(reader)
+                file.write(b"text")
+
+        with pytest.raises(BrokenPipeError):
+            write()
+
+    def test_say_how_much_is_needed(self, tmp_path: Path) -> None:
+        fail_at = 0
+        messages = []
+        while True:
+            fail_at += 1
+            with failing(fail_at) as system:
+                try:
+                    write_whole(tmp_path / "file", b"x" * 2_500_000)
+                except WriteError as error:
+                    messages.append(str(error))
+            if not system.has_failed:
+                break
+            assert [name for name in names(tmp_path) if name != "file"] == []
+        assert len(messages) >= 5
+        for message in messages:
+            assert re.fullmatch(
+                rf"{tmp_path}/file cannot be written: no space is left on the disk: 2\.5 MB "
+                r"needed, [\d.]+ [kMGT]B free; make room or choose another place",
+                message,
+            )
+
+    def test_say_how_much_was_known_to_be_needed(self, tmp_path: Path) -> None:
+        def write() -> None:
+            with whole_folder(tmp_path / "folder") as unfinished:
+                write_whole(unfinished / "a", b"x" * 1_000_000)
+                with whole_file(unfinished / "b") as file:
+                    file.write(b"x" * 2_000_000)
+
+        with failing(10), pytest.raises(WriteError) as caught:
+            write()
+        assert f"{tmp_path}/folder/b cannot be written" in str(caught.value)
+        assert "more than 3.0 MB needed" in str(caught.value)
+        assert names(tmp_path) == []
+
+    @pytest.mark.parametrize(
+        ("number", "reason"),
+        [
+            (errno.EDQUOT, "the disk quota is used up: 3 bytes needed; make room"),
+            (errno.EROFS, "its file system is read-only; choose another place"),
+            (errno.EACCES, "permission denied; choose another place, or have its owner allow it"),
+            (errno.EIO, "the device reports an error; check the disk"),
+            (errno.EFBIG, "it would be larger than is allowed here; see ulimit -f"),
+            (errno.EMFILE, "too many open files"),
+        ],
+    )
+    def test_say_why(self, tmp_path: Path, number: int, reason: str) -> None:
+        with failing(2, number), pytest.raises(WriteError) as caught:
+            write_whole(tmp_path / "file", b"new")
+        assert f"{tmp_path / 'file'} cannot be written: {reason}" in str(caught.value)
+        assert caught.value.errno == number
+        assert "Errno" not in str(caught.value)
+
+    def test_a_file_that_may_not_be_written(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Renaming would replace it all the same; root may write to everything."""
+        path = tmp_path / "file"
+        path.write_bytes(b"old")
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        with pytest.raises(WriteError, match="permission denied"):
+            write_whole(path, b"new")
+        assert path.read_bytes() == b"old"
+
+
+class TestAppending:
+    def test_adds_lines(self, tmp_path: Path) -> None:
+        path = tmp_path / "new" / "log"
+        append(path, b"one\n")
+        append(path, b"two\n")
+        assert path.read_bytes() == b"one\ntwo\n"
+
+    def test_adds_nothing_if_not_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = tmp_path / "log"
+        append(path, b"one\n")
+        write = os.write
+        calls: list[int] = []
+
+        def half(handle: int, data: bytes) -> int:
+            calls.append(handle)
+            if len(calls) > 1:
+                raise OSError(errno.ENOSPC, "full")
+            return write(handle, data[:2])
+
+        monkeypatch.setattr(os, "write", half)
+        with pytest.raises(WriteError, match=r"log cannot be written: no space .* 4 bytes needed"):
+            append(path, b"two\n")
+        assert path.read_bytes() == b"one\n"
+
+    def test_others_may_append(self, tmp_path: Path) -> None:
+        path = tmp_path / "runs" / "log"
+        append(path, b"one\n")
+        with open_to_append(path) as file:
+            subprocess.run([sys.executable, "-c", "print('two')"], stdout=file, check=True)
+        assert path.read_bytes() == b"one\ntwo\n"
+
+
+def test_a_folder_is_removed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "file").touch()
+    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)  # killed here
+    remove_folder(folder)
+    assert not folder.exists()
+    monkeypatch.undo()
+    folder.mkdir()
+    remove_folder(folder)
+    assert not folder.exists()
+
+
+class TestCheckingBeforehand:
+    def test_leaves_nothing(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"old")
+        (tmp_path / "folder").mkdir()
+        for name in ("file", "folder", "new", "made/new"):
+            check_writable(tmp_path / name)
+        assert names(tmp_path) == ["file", "folder", "made"]
+        assert names(tmp_path / "made") == []
+        assert (tmp_path / "file").read_bytes() == b"old"
+
+    def test_finds_what_will_not_do(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(WriteError, match="file is a file, not a folder"):
+            check_writable(tmp_path / "file" / "below")
+        with failing(2, errno.EROFS), pytest.raises(WriteError, match="read-only"):
+            check_writable(tmp_path / "new")
+        assert names(tmp_path) == ["file"]
+
+    def test_standard_output_will_do(self) -> None:
+        check_writable(Path("/dev/stdout"))
+
+
+def killed(path: Path) -> Path:
+    """What a process that is no more left beside a path."""
+    name = temporary_name(path).name.replace(f"-{os.getpid()}-", "-4194999-")
+    return path.with_name(name)
+
+
+def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    left, other = killed(path), killed(tmp_path / "other")
+    left.write_bytes(b"half")
+    other.write_bytes(b"half")
+    write_whole(path, b"whole")
+    assert names(tmp_path) == sorted(["file", other.name])
+    folder = tmp_path / "folder"
+    left = killed(folder)
+    left.mkdir()
+    (left / "half").touch()
+    with whole_folder(folder):
+        pass
+    assert not left.exists()
+
+
+def test_a_small_disk(tmp_path: Path) -> None:
+    """A real one, of one megabyte."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("there is no mount command")
+    if mounted.returncode:
+        pytest.skip(f"a disk for the test cannot be mounted: {mounted.stderr.strip()}")
+    try:
+        write_whole(disk / "file", b"old")
+        with pytest.raises(WriteError, match=r"3\.0 MB needed, 1\.0 MB free; make room"):
+            write_whole(disk / "file", bytes(3_000_000))
+        assert (disk / "file").read_bytes() == b"old"
+
+        def fill() -> None:
+            with whole_folder(disk / "folder") as unfinished:
+                for number in range(9):
+                    write_whole(unfinished / f"{number}", bytes(300_000))
+
+        with pytest.raises(WriteError, match=r"folder/3 cannot .* more than 1\.2 MB needed, 1\.0"):
+            fill()
+        assert names(disk) == ["file"]
+        append(disk / "log", bytes(700_000))
+        with pytest.raises(WriteError, match="log cannot be written: no space is left"):
+            append(disk / "log", bytes(700_000))
+        assert (disk / "log").stat().st_size == 700_000
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

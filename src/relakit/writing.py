@@ -1,97 +1,339 @@
-"""Files and folders that appear with all their content, or not at all.
+"""Everything that relakit writes for a user: files and folders that appear whole or not at all.
 
-Everything is written under a hidden temporary name in the same folder and renamed at the end, so
-that readers see either the old content or the new, even if the writer is killed.
+A new file or folder is written under a hidden name beside the old one (`leftovers`), brought to the
+disk and renamed, so readers see either the old content or the new, even if the writer is killed or
+the power fails. Symbolic links are followed: what they lead to is replaced. What is no regular
+file, such as a device, a pipe or standard output, is written to directly. A replaced file keeps its
+owner and its mode; one that has several names (hard links) loses the others.
+
+What goes wrong is a `WriteError`: one line with the path, the reason and what to do.
 """
 
+import errno
 import os
-import secrets
 import shutil
+import stat
+import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from relakit.leftovers import hold, is_unfinished, sweep, temporary_name
+from relakit.output_stream import Stream, buffered, check_access, open_special, silence
+from relakit.write_errors import WriteError, explained
+
+__all__ = [
+    "WriteError",
+    "append",
+    "check_writable",
+    "flush_standard_output",
+    "make_folder",
+    "open_to_append",
+    "remove_folder",
+    "standard_output",
+    "sweep",
+    "whole_file",
+    "whole_folder",
+    "write_whole",
+]
+
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, replacing the one that was there."""
-    temporary = _beside(path)
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Write a file, replacing the one that was there; missing folders are made."""
+    with whole_file(path, size=len(content)) as file:
+        file.write(content)
 
 
 @contextmanager
-def whole_file(path: Path) -> Generator[BinaryIO, None, None]:
+def whole_file(path: Path, *, size: int | None = None) -> Generator[BinaryIO, None, None]:
     """A file to write into that becomes ``path`` at the end; if the block raises, nothing stays.
 
-    If ``path`` exists but is not a regular file, such as a device or a pipe, it is written to
-    directly.
+    Args:
+        path: missing folders are made.
+        size: how many bytes it will have, if that is known.
+
+    Raises:
+        WriteError: it cannot be written.
     """
-    if path.exists() and not path.is_file():
-        with path.open("wb") as file:
+    with explained(path):
+        special = open_special(path)
+    if special is not None:
+        with buffered(special, path) as file:
             yield file
         return
-    temporary = _beside(path)
+    target = Path(os.path.realpath(path))
+    temporary = temporary_name(target)
+    sync = not is_unfinished(target)  # else its folder is brought to the disk as a whole
+    written = 0
     try:
-        with temporary.open("wb") as file:
+        with explained(path):
+            handle = _begin_file(temporary, target)
+        with buffered(handle, path) as file:
             yield file
-        os.replace(temporary, path)
+            file.flush()
+            written = os.fstat(handle).st_size
+            if sync:
+                with explained(path):
+                    _sync_handle(handle)
+        with explained(path):
+            os.replace(temporary, target)
+            if sync:
+                _sync(target.parent)
+    except WriteError as error:
+        if error.path != path:
+            raise  # of another file, which the block wrote
+        written = max(written, error.needed or 0)
+        _remove(temporary)
+        raise error.renewed(needed=size or written, is_all=size is not None) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
 
 
 @contextmanager
-def whole_folder(
-    path: Path, *, sync: bool = False, only_writer: bool = False
-) -> Generator[Path, None, None]:
+def whole_folder(path: Path, *, size: int | None = None) -> Generator[Path, None, None]:
     """A folder to write into that becomes ``path`` at the end, replacing what was there.
 
     If the block raises, nothing is left of it and ``path`` is as before.
 
     Args:
         path: missing parents are made.
-        sync: have every file on the disk before the folder gets its name, so that it is whole even
-            after a power failure.
-        only_writer: no one else writes this folder at the same time. Then the temporary folder
-            always has the same name, and leftovers of an attempt that was killed are removed.
+        size: how many bytes its files will have, if that is known.
+
+    Raises:
+        WriteError: it cannot be written; also for errors about files in the temporary folder.
     """
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replaced = _beside(path)
-    if only_writer:
-        temporary = path.with_name(f".{path.name}.unfinished")
-        shutil.rmtree(temporary, ignore_errors=True)
-    else:
-        temporary = _beside(path)
-    temporary.mkdir()
+    target = Path(os.path.realpath(path))
+    temporary = temporary_name(target)
+    handle = None
     try:
+        with explained(path):
+            os.makedirs(target.parent, exist_ok=True)
+            sweep(target.parent, target.name)
+            os.mkdir(temporary)
+            handle = os.open(temporary, os.O_RDONLY)
+            hold(handle)
         yield temporary
-        if sync:
-            for file in temporary.rglob("*"):
-                if file.is_file():
-                    _sync(file)
-        if path.exists():
-            os.rename(path, replaced)
-        os.rename(temporary, path)
+        with explained(path):
+            _sync_tree(temporary)
+            _put_in_place(temporary, target)
+    except OSError as error:
+        found = _in_final_words(error, temporary, path)
+        if found is None:
+            raise
+        needed = size or _tree_size(temporary) + (found.needed or 0)
+        _remove(temporary)
+        raise found.renewed(needed=needed, is_all=size is not None) from None
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        if path.exists():
+        if handle is not None:
+            os.close(handle)
+        _remove(temporary)
+
+
+def append(path: Path, content: bytes) -> None:
+    """Add to the end of a file, all of it or nothing. It is not waited for the disk.
+
+    Raises:
+        WriteError: it cannot be written.
+    """
+    with open_to_append(path) as file:
+        handle = file.fileno()
+        before = os.fstat(handle).st_size
+        try:
+            with explained(path, needed=len(content), is_all=True):
+                _write_all(handle, content)
+        except BaseException:
+            with suppress(OSError):  # what has no end cannot be cut off
+                os.ftruncate(handle, before)
+            raise
+
+
+@contextmanager
+def open_to_append(path: Path) -> Generator[BinaryIO, None, None]:
+    """A file for others to write at its end, such as a process that is started."""
+    with explained(path):
+        os.makedirs(path.parent, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    with os.fdopen(handle, "ab", buffering=0) as file:
+        yield file
+
+
+@contextmanager
+def standard_output() -> Generator[BinaryIO, None, None]:
+    """Standard output for bytes; what cannot be written there is a `WriteError`, too."""
+    stream = sys.stdout.buffer
+    try:
+        with buffered(Stream(stream), "standard output") as file:
+            yield file
+    except OSError as error:
+        if isinstance(error, BrokenPipeError) or getattr(error, "path", "") == "standard output":
+            silence(stream)  # Python would try again, and complain, when it ends
+        raise
+
+
+def flush_standard_output() -> None:
+    """Write what was printed now, so that what cannot be written is a `WriteError`."""
+    try:
+        with explained("standard output"):
+            sys.stdout.flush()
+    except BrokenPipeError:
+        silence(sys.stdout.buffer)  # whoever reads it has enough
+    except WriteError:
+        silence(sys.stdout.buffer)
+        raise
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, unless it is there."""
+    with explained(path):
+        os.makedirs(path, exist_ok=True)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder at once: if this is interrupted, no half of it is left under its name."""
+    with explained(path):
+        removed = temporary_name(path)
+        os.rename(path, removed)
+        shutil.rmtree(removed, ignore_errors=True)
+
+
+def check_writable(path: Path) -> None:
+    """Raise `WriteError` if a file or folder can surely not be written there, before long work."""
+    with explained(path):
+        special = open_special(path, only_look=True)
+        if special is not None:
+            return
+        target = Path(os.path.realpath(path))
+        temporary = temporary_name(target)
+        try:
+            os.close(_begin_file(temporary, target))
+        finally:
+            _remove(temporary)
+
+
+def _write_all(handle: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def _begin_file(temporary: Path, target: Path) -> int:
+    """Open a temporary file beside a target, with the mode and owner that it will have."""
+    before = os.stat(target) if target.exists() else None
+    if before is not None:
+        check_access(target)
+    os.makedirs(target.parent, exist_ok=True)
+    sweep(target.parent, target.name)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        hold(handle)
+        if before is not None:
+            _make_like(handle, before)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _make_like(handle: int, before: os.stat_result) -> None:
+    with suppress(OSError):  # only root may give files away
+        os.fchown(handle, before.st_uid, before.st_gid)
+    with suppress(OSError):
+        os.fchmod(handle, stat.S_IMODE(before.st_mode))
+
+
+def _put_in_place(temporary: Path, target: Path) -> None:
+    """Give a folder its name; whatever stops us, the folder that was there keeps it."""
+    if not os.path.isdir(target) or not os.listdir(target):
+        if target.exists():
+            _inherit(temporary, target)
+        os.rename(temporary, target)  # over an empty folder, too
+        _sync(target.parent)
+        return
+    replaced = temporary_name(target, "old")
+    handle = os.open(target, os.O_RDONLY)
+    try:
+        hold(handle)
+        _inherit(temporary, target)
+        os.rename(target, replaced)
+        try:
+            os.rename(temporary, target)
+        except BaseException:
+            os.rename(replaced, target)
+            raise
+        try:
+            _sync(target.parent)
+        finally:
             shutil.rmtree(replaced, ignore_errors=True)
-        elif replaced.exists():
-            os.rename(replaced, path)
+    finally:
+        os.close(handle)
 
 
-def _beside(path: Path) -> Path:
-    """A hidden name in the same folder that nothing else has."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+def _inherit(temporary: Path, target: Path) -> None:
+    handle = os.open(temporary, os.O_RDONLY)
+    try:
+        _make_like(handle, os.stat(target))
+    finally:
+        os.close(handle)
+
+
+def _in_final_words(error: OSError, temporary: Path, path: Path) -> WriteError | None:
+    """An error about a file in a temporary folder, as one about the folder to be; None for others.
+
+    What the block read, and could not read, is not ours.
+    """
+    where = error.path if isinstance(error, WriteError) else error.filename
+    if where == path:
+        return error if isinstance(error, WriteError) else None
+    if not isinstance(where, (str, os.PathLike)):
+        return None
+    inside = Path(where)
+    if temporary != inside and temporary not in inside.parents:
+        return None
+    cause = error.cause if isinstance(error, WriteError) else error
+    needed = error.needed if isinstance(error, WriteError) else None
+    return WriteError(path / inside.relative_to(temporary), cause, needed=needed)
+
+
+def _tree_size(folder: Path) -> int:
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            size += path.stat().st_size if path.is_file() else 0
+    return size
+
+
+def _sync_tree(folder: Path) -> None:
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            _sync(Path(parent, name))
+        _sync(Path(parent))
 
 
 def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    """Have a file's content, or a folder's names, on the disk."""
     try:
-        os.fsync(handle)
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return  # a folder that may be written to, but not read
+    try:
+        _sync_handle(handle)
     finally:
         os.close(handle)
+
+
+def _sync_handle(handle: int) -> None:
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that has no disk below it
+            raise
+
+
+def _remove(path: Path) -> None:
+    """Remove a temporary file or folder, if it is still there."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()

@@ -262,7 +262,7 @@ class TestFolder:
         arguments = [*options(files, "source", "target"), "--out", tmp_path]
         outcome = analyze(model, *arguments)
         assert outcome.status == 1
-        assert "which is not part of an analysis, and would be lost" in outcome.err
+        assert "which would be lost; choose another folder" in outcome.err
         assert files["source"].exists()
 
     def test_one_that_cannot_be_written(
@@ -274,7 +274,7 @@ class TestFolder:
         arguments = [*options(files, "source", "target"), "--out", "/proc/analysis"]
         outcome = analyze(model, *arguments)
         assert outcome.status == 1
-        assert "--out /proc/analysis cannot be written: " in outcome.err
+        assert "/proc/analysis cannot be written: " in outcome.err
 
 
 def test_without_matplotlib(

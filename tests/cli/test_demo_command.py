@@ -1,6 +1,7 @@
 """`relakit demo`, much smaller than users see it."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 
 from relakit.cli.main import app
 from relakit.report import report_folder
+from relakit.train.run_log import LogFile, UpdateEntry
 
 SMALL = (
     "data.generated.train=400",
@@ -74,3 +76,24 @@ def test_is_about_the_generated_corpus(tmp_path: Path) -> None:
     settings = ["--set", "data.folder=somewhere", "--out", str(tmp_path / "demo")]
     result = CliRunner().invoke(app, ["demo", *settings])
     assert "the demo needs its generated corpus" in str(result.exception)
+
+
+def test_one_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It leaves a model, which is not taken for that of a finished demo."""
+    out = tmp_path / "demo"
+    log = LogFile.update
+
+    def interrupted(self: LogFile, entry: UpdateEntry) -> None:
+        log(self, entry)
+        if entry.update == 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LogFile, "update", interrupted)
+        status, text = run("--out", str(out))
+    assert status == 143, text
+    assert (out / "model" / "config.json").is_file()
+    status, text = run("--out", str(out))
+    assert status == 0, text
+    assert "Going on after update 2." in text
+    assert "On 30 held-out sentences" in text

@@ -244,3 +244,32 @@ def test_errors(
         printed = capsys.readouterr().err
         assert printed.startswith("relakit: error: ")
         assert message in printed
+
+
+@pytest.mark.parametrize("option", ["--source", "--reference"])
+def test_an_input_is_not_overwritten(
+    option: str,
+    tmp_path: Path,
+    reference: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    model = write_model(tmp_path / "model")
+    files = {"--source": written(tmp_path / "source.txt", SOURCES), "--reference": reference}
+    given = [part for name, path in files.items() for part in (name, path)]
+    assert evaluate(monkeypatch, model, *given, "--output", files[option]) == 1
+    assert f"is also {option} {files[option]}" in capsys.readouterr().err
+    assert files[option].read_text(encoding="utf-8").splitlines() in (SOURCES, REFERENCES)
+
+
+def test_an_output_that_cannot_be_written_is_found_before_the_work(
+    tmp_path: Path,
+    reference: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Even before the model is looked for."""
+    files = ["--source", reference, "--reference", reference]
+    output = reference / "below" / "out.txt"
+    assert evaluate(monkeypatch, tmp_path / "nowhere", *files, "--output", output) == 1
+    assert f"{output} cannot be written: {reference} is a file" in capsys.readouterr().err

@@ -1,6 +1,8 @@
 """The command line's own options, and how errors reach the user."""
 
+import os
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -102,3 +104,30 @@ def _raiser(error: Exception):
         raise error
 
     return app
+
+
+def test_errors_of_the_system_have_no_numbers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "app", lambda: Path("/no/such/file").read_bytes())
+    assert run_relakit(monkeypatch, "doctor") == 1
+    assert capsys.readouterr().err == ("relakit: error: /no/such/file: no such file or directory\n")
+
+
+def test_standard_output_that_is_full(tmp_path: Path) -> None:
+    """In a process of its own: Python has a word to say when it ends."""
+    full = tmp_path / "full"
+    try:
+        os.mknod(full, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+        output = full.open("wb")
+    except OSError as error:
+        pytest.skip(f"devices cannot be made here: {error.strerror}")
+    code = "from relakit.cli.main import main; main()"
+    with output:
+        done = subprocess.run(
+            [sys.executable, "-c", code, "--version"],
+            stdout=output, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("relakit: error: standard output cannot be written: no space is")
+    assert done.stderr.count("\n") == 1

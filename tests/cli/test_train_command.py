@@ -68,9 +68,10 @@ def test_the_other_direction(recipe: str, tmp_path: Path) -> None:
     status, text = run(recipe, "--out", str(other), "--resume", "--reverse", *prepared)
     assert status == 1
     assert "data.reverse = False, the recipe says True" in text
-    status, text = run("--resume", "--out", str(out), "--reverse")
-    assert status == 2
-    assert "--reverse changes a recipe" in text
+    status, text = run("--resume", "--out", str(other), "--reverse")
+    assert status == 1
+    assert "data.reverse = False, the recipe says True" in text
+    assert run("--resume", "--out", str(out), "--reverse")[0] == 0  # as it was
 
 
 def test_from_recipe_to_model(recipe: str, tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_list() -> None:
     [
         ([], "name a recipe"),
         (["--resume"], "name a recipe"),
-        (["--resume", "--out", "x", "--set", "training.epochs=1"], "--set changes a recipe"),
+        (["--resume", "--out", "x", "--set", "training.epochs=1"], "x has no recipe.json, so"),
         (["no-such-recipe"], "there is no recipe 'no-such-recipe'"),
         (["demo", "--set", "training.epoch=1"], "did you mean epochs?"),
     ],
@@ -130,3 +131,18 @@ def test_a_corpus_that_is_not_there(recipe: str, tmp_path: Path) -> None:
     )
     assert status == 1
     assert "nowhere" in text
+
+
+def test_a_run_goes_on_with_other_settings(recipe: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "run")
+    assert run(recipe, "--out", out, "--set", "validation.bleu=false")[0] == 0
+    longer = ("--resume", "--out", out, "--set")
+    status, text = run(*longer, "training.updates=6")
+    assert status == 0, text
+    assert "Going on after update 4." in text
+    assert "finished: all 6 updates are done" in text
+    status, text = run(*longer, "training.seed=2", "--set", "model.dim=32")
+    assert status == 1
+    assert "model.dim = 16, the recipe says 32; training.seed = 1, the recipe says 2" in text
+    status, text = run(*longer, "training.update=6")
+    assert (status, "did you mean updates?" in text) == (1, True)

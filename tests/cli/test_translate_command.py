@@ -245,3 +245,37 @@ def test_interrupted_it_ends_without_a_traceback(folder: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize("way", ["itself", "link"])
+def test_the_input_is_not_overwritten(run: Run, folder: Path, tmp_path: Path, way: str) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("A dog\n")
+    output = source
+    if way == "link":
+        output = tmp_path / "out.txt"
+        output.symlink_to(source)
+    result = run(folder, "--input", source, "--output", output)
+    assert result.status == 1
+    assert f"--output {output} is also --input {source}" in result.err.decode()
+    result = run(folder, "--input", source, "--output", folder / "config.json")
+    assert b"is a part of MODEL" in result.err
+    assert source.read_text() == "A dog\n"
+
+
+def test_nor_is_what_standard_input_comes_from(folder: Path, tmp_path: Path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("A dog\n")
+    code = "from relakit.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "translate", str(folder), "--output", str(source)]
+    with source.open("rb") as stdin:
+        done = subprocess.run(command, stdin=stdin, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"in.txt is also standard input" in done.stderr
+    assert source.read_text() == "A dog\n"
+
+
+def test_folders_that_are_missing_are_made(run: Run, folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "new" / "folder" / "out.txt"
+    assert run(folder, "--output", output, "--max-length", 2, text=b"A dog\n").status == 0
+    assert output.read_text().count("\n") == 1

@@ -126,7 +126,7 @@ class TestFolder:
     def test_that_is_a_file(self, tmp_path: Path) -> None:
         path = tmp_path / "file"
         path.touch()
-        with pytest.raises(FileExistsError, match="is not a folder"):
+        with pytest.raises(FileExistsError, match="is a file; a generated corpus needs a folder"):
             write_corpus(path, sizes={"train": 5}, replace=True)
 
 

@@ -1,6 +1,7 @@
 """Corpora become token ids: what is kept, dropped and counted, in a folder that is whole."""
 
 import gzip
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import HELD_OUT_TOKENS, PrepareSettings, SplitCounts, prepare
 from relakit.data.tokenizer import Tokenizer, learn_tokenizer
+from relakit.locks import BusyError, locked
 
 SOURCES = ["A dog runs.", "", "Two dogs run!", "The cat  sleeps.", "one " * 30, "Cats sleep.", "x"]
 TARGETS = [
@@ -261,14 +263,49 @@ class TestFolder:
         out.mkdir(parents=True)
         (out / "thesis.tex").touch()
         with pytest.raises(
-            FileExistsError, match="is not a prepared corpus; choose another folder"
+            FileExistsError, match=r"holds 'thesis\.tex', which is not part of a prepared corpus"
         ):
             prepare({"train": train}, out, replace=replace)
         assert [path.name for path in out.iterdir()] == ["thesis.tex"]
 
+    def test_with_something_of_the_user_s_is_not_replaced(
+        self, train: ParallelFiles, out: Path
+    ) -> None:
+        prepare({"train": train}, out, settings=SETTINGS)
+        (out / "notes.txt").write_text("mine")
+        with pytest.raises(FileExistsError, match=r"holds 'notes\.txt', which is not part of"):
+            prepare({"train": train}, out, settings=SETTINGS, replace=True)
+        assert (out / "notes.txt").read_text() == "mine"
+
+    def test_with_a_run_is_not_replaced(self, train: ParallelFiles, out: Path) -> None:
+        out.mkdir(parents=True)
+        (out / "recipe.json").touch()
+        with pytest.raises(FileExistsError, match=r"holds a training run \(recipe\.json\), which"):
+            prepare({"train": train}, out, replace=True)
+
     def test_that_is_a_file(self, train: ParallelFiles, tmp_path: Path) -> None:
-        with pytest.raises(FileExistsError, match="is not a folder"):
-            prepare({"train": train}, train.source, replace=True)
+        (tmp_path / "file").touch()
+        with pytest.raises(FileExistsError, match="is a file; a prepared corpus needs a folder"):
+            prepare({"train": train}, tmp_path / "file", replace=True)
+
+    def test_that_is_an_input(self, train: ParallelFiles, tmp_path: Path) -> None:
+        (tmp_path / "link").symlink_to(train.source)
+        with pytest.raises(ValueError, match="is also the source of train"):
+            prepare({"train": train}, tmp_path / "link", replace=True)
+
+    def test_that_holds_an_input(self, train: ParallelFiles, out: Path) -> None:
+        prepare({"train": train}, out, settings=SETTINGS)
+        inside = ParallelFiles(out / "train.lines", train.target)
+        with pytest.raises(ValueError, match=r"holds the source of train .*which would be lost"):
+            prepare({"train": inside}, out, replace=True)
+
+    def test_that_another_process_writes(self, train: ParallelFiles, out: Path) -> None:
+        with locked(out, beside=True):
+            with pytest.raises(BusyError, match=f"is at work in {out}: process {os.getpid()} on"):
+                prepare({"train": train}, out, settings=SETTINGS)
+            assert not out.exists()
+        prepare({"train": train}, out, settings=SETTINGS)
+        assert [path.name for path in out.parent.iterdir()] == [out.name]
 
     def test_that_is_empty_is_filled(self, train: ParallelFiles, out: Path) -> None:
         out.mkdir(parents=True)
@@ -285,7 +322,7 @@ class TestFolder:
 
         with pytest.raises(KeyboardInterrupt):
             prepare({"train": train}, out, settings=SETTINGS, on_stage=interrupt)
-        assert list(out.parent.iterdir()) == []
+        assert not out.parent.exists()  # nor is the folder that was made for it
 
 
 def test_tells_how_far_it_is(train: ParallelFiles, out: Path) -> None:

@@ -125,7 +125,7 @@ def test_replaces_a_model_but_nothing_else(folder: Path, tokenizer_file: Path) -
     other = folder.parent / "photos"
     other.mkdir()
     (other / "cat.txt").write_text("meow", encoding="utf-8")
-    with pytest.raises(FileExistsError, match=r"photos exists and is no model directory"):
+    with pytest.raises(FileExistsError, match=r"photos holds 'cat\.txt', which is not part of"):
         save_model(other, build(), tokenizer_file)
     assert (other / "cat.txt").exists()
 

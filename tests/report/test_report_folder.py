@@ -53,9 +53,9 @@ def test_a_report_that_fails_leaves_nothing(models: list[AnalyzedModel], tmp_pat
 
 def test_folders_that_will_not_do(models: list[AnalyzedModel], tmp_path: Path) -> None:
     (tmp_path / "mine.txt").touch()
-    with pytest.raises(ValueError, match=r"holds 'mine\.txt', which is not part of an analysis"):
+    with pytest.raises(OSError, match=r"holds 'mine\.txt', which is not part of a report"):
         write_report(models, tmp_path)
-    with pytest.raises(ValueError, match=r"mine\.txt is a file; a report needs a folder"):
+    with pytest.raises(OSError, match=r"mine\.txt is a file; a report needs a folder"):
         check_report_folder(tmp_path / "mine.txt")
-    with pytest.raises(ValueError, match="/proc/report cannot be written: "):
+    with pytest.raises(OSError, match="/proc/report cannot be written: "):
         check_report_folder(Path("/proc/report"))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from relakit.locks import locked
 from relakit.reproduce import places as places_module
-from relakit.reproduce.locks import locked
 from relakit.reproduce.places import Places
 from relakit.reproduce.runs import Run
 from relakit.train.recipe import Recipe

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
+from relakit.train.averaging import average_weights
 from relakit.train.checkpoint import (
     Checkpoint,
-    average_weights,
     find_checkpoints,
     remove_interrupted,
     restore,

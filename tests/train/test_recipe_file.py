@@ -237,7 +237,7 @@ def test_bad_settings(setting: str, message: str, tmp_path: Path) -> None:
         ("[data\n", r"recipe\.toml is no valid TOML: .*line 1"),
         ("[training]\nepochs = 1\n", r"recipe\.toml: data is missing"),
         ('[data]\nfolder = "x"\n', r"recipe\.toml: training is missing"),
-        ('[data]\nfolder = "x"\n[training]\n', "set epochs or updates, or training would never"),
+        ('[data]\nfolder = "x"\n[training]\n', "set epochs, updates or minutes, or training would"),
         (
             "[data]\n[training]\nepochs = 1\n",
             "prepared, folder and generated must be set, got none",

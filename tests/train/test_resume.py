@@ -14,6 +14,9 @@ import torch
 from small_runs import as_toml, assert_same, recipe_of, weights
 
 from relakit.data.prepared_reader import PreparedCorpus
+from relakit.leftovers import temporary_name
+from relakit.locks import BusyError, locked
+from relakit.train.resume import read_recipe
 from relakit.train.run import run_training
 
 
@@ -89,6 +92,8 @@ def test_stopped_by_a_signal_and_resumed(
     assert json.loads((folder / "result.json").read_text())["verdict"] == "stopped"
     checkpoints = sorted(path.name for path in (folder / "checkpoints").iterdir())
     assert any(name.startswith("interrupted-") for name in checkpoints)
+    assert f"model so far: {folder / 'model'}" in errors
+    assert weights(folder)
     resumed = subprocess.run(
         [*COMMAND, "--resume", "--out", str(folder)], capture_output=True, text=True, check=False
     )
@@ -96,20 +101,113 @@ def test_stopped_by_a_signal_and_resumed(
     assert_same(weights(folder), undisturbed)
 
 
-def test_a_folder_that_holds_a_run_is_not_overwritten(
-    corpus: PreparedCorpus, tmp_path: Path
-) -> None:
-    recipe = recipe_of(corpus, training={"updates": 2})
-    run_training(recipe, tmp_path / "run")
-    with pytest.raises(FileExistsError, match="holds a run already; go on with it by --resume"):
+class TestFolder:
+    def test_with_a_run_is_not_overwritten(self, corpus: PreparedCorpus, tmp_path: Path) -> None:
+        recipe = recipe_of(corpus, training={"updates": 2})
         run_training(recipe, tmp_path / "run")
-    with pytest.raises(ValueError, match=r"trained with model\.dim = 32, the recipe says 64"):
-        run_training(recipe_of(corpus, model={"dim": 64}), tmp_path / "run", resume=True)
-    table = {"threshold": "learned"}
-    with pytest.raises(ValueError, match=r"model\.attention = 'rela-g', the recipe says {'activ"):
-        run_training(recipe_of(corpus, model={"attention": table}), tmp_path / "run", resume=True)
-    with pytest.raises(ValueError, match=r"has no recipe\.json, so there is nothing to resume"):
-        run_training(None, tmp_path / "nothing", resume=True)
+        with pytest.raises(FileExistsError, match="holds a run already; go on with it by --resume"):
+            run_training(recipe, tmp_path / "run")
+        with pytest.raises(ValueError, match=r"has no recipe\.json, so there is nothing to resume"):
+            run_training(None, tmp_path / "nothing", resume=True)
+        assert not (tmp_path / "nothing").exists()
+
+    @pytest.mark.parametrize("resume", [False, True])
+    def test_with_a_model_but_no_checkpoints_is_kept(
+        self, corpus: PreparedCorpus, tmp_path: Path, resume: bool
+    ) -> None:
+        recipe = recipe_of(corpus, training={"updates": 2})
+        run_training(recipe, tmp_path)
+        shutil.rmtree(tmp_path / "checkpoints")
+        before = weights(tmp_path)
+        with pytest.raises(FileExistsError, match="holds a trained model, but no checkpoints"):
+            run_training(recipe, tmp_path, resume=resume)
+        assert_same(weights(tmp_path), before)
+
+    @pytest.mark.parametrize(
+        ("name", "what"),
+        [
+            ("corpus.json", r"a prepared corpus \(corpus\.json\)"),
+            ("generated.json", r"a generated corpus \(generated\.json\)"),
+            ("config.json", r"a model directory \(config\.json\)"),
+            ("report.html", r"a report \(report\.html\)"),
+            ("text", "'text'"),
+        ],
+    )
+    def test_with_something_else_is_left_alone(
+        self, corpus: PreparedCorpus, tmp_path: Path, name: str, what: str
+    ) -> None:
+        (tmp_path / name).write_text("mine")
+        with pytest.raises(FileExistsError, match=f"{tmp_path} holds {what}, but no recipe.json"):
+            run_training(recipe_of(corpus), tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+
+    def test_with_files_that_are_not_in_the_way_will_do(
+        self, corpus: PreparedCorpus, tmp_path: Path
+    ) -> None:
+        (tmp_path / "nohup.out").write_text("mine")
+        run_training(recipe_of(corpus, training={"updates": 1}), tmp_path)
+        assert (tmp_path / "nohup.out").read_text() == "mine"
+
+    @pytest.mark.parametrize("resume", [False, True])
+    def test_of_another_process_is_busy(
+        self, corpus: PreparedCorpus, tmp_path: Path, resume: bool
+    ) -> None:
+        with (
+            locked(tmp_path / "run"),
+            pytest.raises(BusyError, match=f"at work in {tmp_path}/run: process {os.getpid()} on"),
+        ):
+            run_training(recipe_of(corpus), tmp_path / "run", resume=resume)
+        assert not (tmp_path / "run").exists()
+
+    def test_leftovers_of_killed_writers_are_swept(
+        self, corpus: PreparedCorpus, tmp_path: Path
+    ) -> None:
+        recipe = recipe_of(corpus, training={"updates": 2})
+        run_training(recipe, tmp_path)
+        gone = temporary_name(tmp_path / "checkpoints" / "interrupted-0000001").name
+        left = tmp_path / "checkpoints" / gone.replace(f"-{os.getpid()}-", "-4194999-")
+        left.mkdir()
+        run_training(None, tmp_path, resume=True)
+        assert not left.exists()
+
+
+class TestOtherSettings:
+    @pytest.fixture
+    def run(self, corpus: PreparedCorpus, tmp_path: Path) -> Path:
+        run_training(recipe_of(corpus, training={"updates": 2}), tmp_path / "run")
+        return tmp_path / "run"
+
+    def test_all_that_must_stay_are_named(self, corpus: PreparedCorpus, run: Path) -> None:
+        recipe = recipe_of(corpus, model={"dim": 64}, training={"seed": 7, "warmup": 31})
+        with pytest.raises(ValueError, match=r"run was trained with model\.dim = 32") as caught:
+            run_training(recipe, run, resume=True)
+        text = str(caught.value)
+        for part in (
+            "model.dim = 32, the recipe says 64",
+            "training.seed = 1, the recipe says 7",
+            "training.warmup = 30, the recipe says 31",
+            "choose another --out",
+        ):
+            assert part in text
+        assert "updates =" not in text
+
+    def test_an_attention_with_a_table(self, corpus: PreparedCorpus, run: Path) -> None:
+        recipe = recipe_of(corpus, model={"attention": {"threshold": "learned"}})
+        with pytest.raises(ValueError, match=r"model\.attention = 'rela-g', the recipe says {'ac"):
+            run_training(recipe, run, resume=True)
+
+    def test_those_that_may_change(self, corpus: PreparedCorpus, run: Path) -> None:
+        training = {
+            "updates": 3, "epochs": 50, "minutes": 60, "threads": 0, "device": "auto",
+            "checkpoint_every": 1, "keep": 2, "average": False, "give_up_after": 0,
+        }  # fmt: skip
+        validation = {"every": 1, "beam": 2, "final_beam": 2, "patience": 9}
+        recipe = recipe_of(corpus, description="x", training=training, validation=validation)
+        before = read_recipe(run)
+        assert before is not None
+        assert all(getattr(before.training, key) != value for key, value in training.items())
+        result, _ = run_training(recipe, run, resume=True)
+        assert (result.updates, result.settings["averaged_checkpoints"]) == (3, 1)
 
 
 def test_the_corpus_may_move_but_not_change(corpus: PreparedCorpus, tmp_path: Path) -> None:

@@ -1,20 +1,25 @@
 """Logs of a run: what a validation writes to the file, to TensorBoard and to the terminal."""
 
+import errno
 import io
 import json
 import math
 from pathlib import Path
 
 import pytest
+import torch
 from rich.console import Console
-from small_runs import recipe_of
+from small_runs import assert_same, recipe_of, weights
 
+from relakit import writing
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.model.attention_outputs import MANY_CLOSED, LayerOutputs, ModelOutputs
+from relakit.train import run_log
 from relakit.train.result import Scores
 from relakit.train.run import run_training
-from relakit.train.run_log import LogFile, TensorBoard, ValidationEntry
+from relakit.train.run_log import LogFile, TensorBoard, UpdateEntry, ValidationEntry
 from relakit.train.terminal import Terminal
+from relakit.writing import WriteError
 
 OUTPUTS: ModelOutputs = {
     "encoder": LayerOutputs((380.0, 12.0), (0.02, 0.01)),
@@ -65,7 +70,7 @@ def test_lines_of_earlier_versions_stay(tmp_path: Path) -> None:
     scores = {"loss": 1.5, "bleu": None, "bleu_signature": None}
     old = json.dumps({"kind": "validation", "update": 50, "training_loss": 2.0, "scores": scores})
     path.write_text(old + "\n", encoding="utf-8")
-    log = LogFile(path, resume=True)
+    log = LogFile(path, resume=True, warn=pytest.fail)
     log.resume(60)
     log.validation(entry(OUTPUTS))
     first, second = path.read_text(encoding="utf-8").splitlines()
@@ -97,7 +102,7 @@ def test_the_terminal_warns_of_closed_gates(share: float, warns: bool) -> None:
 def test_curves(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    board = TensorBoard(tmp_path)
+    board = TensorBoard(tmp_path, warn=pytest.fail)
     board.validation(entry(OUTPUTS))
     board.close()
     events = EventAccumulator(str(tmp_path))
@@ -108,3 +113,89 @@ def test_curves(tmp_path: Path) -> None:
     assert found["closed_gates/decoder_2"].value == pytest.approx(0.3)
     assert found["closed_gates/decoder_2"].step == 100
     assert not any(tag.startswith("closed_gates/cross") for tag in found)
+
+
+def update(number: int) -> UpdateEntry:
+    return UpdateEntry(number, 1, 2.0, 2.0, 1e-3, 0.5, 100, 0.1)
+
+
+class TestALogThatCannotBeWritten:
+    @pytest.fixture
+    def is_full(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+        """Whether the disk is full, to be changed."""
+        state = [False]
+
+        def append(path: Path, content: bytes) -> None:
+            if state[0]:
+                raise WriteError(path, OSError(errno.ENOSPC, "full"))
+            writing.append(path, content)
+
+        monkeypatch.setattr(run_log, "append", append)
+        return state
+
+    def test_waits_until_it_can_be(self, tmp_path: Path, is_full: list[bool]) -> None:
+        warnings: list[str] = []
+        log = LogFile(tmp_path / "log.jsonl", resume=False, warn=warnings.append)
+        log.update(update(1))
+        is_full[0] = True
+        log.update(update(2))
+        log.update(update(3))
+        assert len(warnings) == 1
+        assert "log.jsonl cannot be written: no space is left on the disk" in warnings[0]
+        assert "The run goes on" in warnings[0]
+        is_full[0] = False
+        log.update(update(4))
+        log.close()
+        lines = (tmp_path / "log.jsonl").read_text().splitlines()
+        assert [json.loads(line)["update"] for line in lines] == [1, 2, 3, 4]
+        assert len(warnings) == 1
+
+    def test_says_at_the_end_what_is_lost(self, tmp_path: Path, is_full: list[bool]) -> None:
+        warnings: list[str] = []
+        log = LogFile(tmp_path / "log.jsonl", resume=False, warn=warnings.append)
+        is_full[0] = True
+        log.update(update(1))
+        log.close()
+        assert "The end of " in warnings[-1]
+        assert " is lost: " in warnings[-1]
+
+    def test_does_not_end_a_run(
+        self,
+        corpus: PreparedCorpus,
+        undisturbed: dict[str, torch.Tensor],
+        tmp_path: Path,
+        is_full: list[bool],
+    ) -> None:
+        text = io.StringIO()
+        is_full[0] = True
+        console = Console(file=text, width=500)
+        result, _ = run_training(recipe_of(corpus), tmp_path / "run", console=console)
+        assert result.verdict == "finished"
+        assert_same(weights(tmp_path / "run"), undisturbed)
+        assert text.getvalue().count("The run goes on") == 2  # the file and TensorBoard
+        assert (tmp_path / "run" / "log.jsonl").read_text() == ""
+
+
+def test_lines_that_are_damaged_are_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    whole = b'{"kind": "update", "update": 1}\n'
+    path.write_bytes(whole + b"\xff\n[]\n{}\n" + b'{"kind": "update", "update": 9}\n' + whole[:-1])
+    LogFile(path, resume=True, warn=pytest.fail).resume(5)
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.skipif(not TensorBoard.is_installed(), reason="needs relakit[tensorboard]")
+def test_curves_of_a_resumed_run(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    first = TensorBoard(tmp_path, warn=pytest.fail)
+    for number in (1, 2, 3):
+        first.update(update(number))
+    first.close()
+    second = TensorBoard(tmp_path, warn=pytest.fail)
+    second.resume(2)
+    second.update(update(3))
+    second.close()
+    events = EventAccumulator(str(tmp_path))
+    events.Reload()
+    assert [point.step for point in events.Scalars("train/loss")] == [1, 2, 3]

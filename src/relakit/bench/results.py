@@ -137,5 +137,4 @@ def _turn_from_json(content: Mapping[str, Any]) -> Turn:
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text.encode())

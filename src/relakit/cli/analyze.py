@@ -160,16 +160,16 @@ def analyze(
         raise ValueError("--tags and --tagger exclude each other; give one")
     from relakit.analysis import PairFiles, analyze_models, name_models
     from relakit.analysis.analyze import EXPLORED
+    from relakit.output_paths import refuse_inputs
     from relakit.report import check_report_folder, write_report
     from relakit.report.page_file import TITLE
 
-    try:
-        check_report_folder(out)
-    except ValueError as error:
-        raise ValueError(f"--out {error}") from None
-    for option, path in (("source", source), ("target", target), ("gold", gold), ("tags", tags)):
+    inputs = {"--source": source, "--target": target, "--gold": gold, "--tags": tags}
+    for option, path in inputs.items():
         if path is not None and not path.is_file():
-            raise ValueError(f"--{option} {path}: there is no such file")
+            raise ValueError(f"{option} {path}: there is no such file")
+    refuse_inputs("--out", out, {**inputs, **{f"model {f.name}": f for f in folders}})
+    check_report_folder(out)
     console = Console(stderr=True)
     with console.status("Reading the test set ..."):
         pairs = PairFiles(

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from relakit.cli.analyze import analysis_bar
-from relakit.train.run_folder import MODEL, RUNS, TEXT
+from relakit.output_paths import MODEL as MODEL_DIRECTORY
+from relakit.train.run_folder import MODEL, RESULT, RUNS, TEXT
 
 if TYPE_CHECKING:
     from relakit.analysis import AlignmentResult, AnalysisPair, AnalyzedModel, Reading
@@ -96,8 +97,9 @@ def demo(
 def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
     """Train; None if the demo was already trained."""
     from relakit.cli.stage_bar import stage_bar
-    from relakit.model.directory import CONFIG_FILE
-    from relakit.train.run import read_recipe, remove_run, run_training
+    from relakit.train.result import read_verdict
+    from relakit.train.resume import read_recipe
+    from relakit.train.run import remove_run, run_training
 
     before = read_recipe(out)
     if again and before is not None:
@@ -105,7 +107,8 @@ def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
             raise ValueError(f"{out} holds a run that is not a demo; choose another --out")
         remove_run(out)
         before = None
-    if before is not None and (out / MODEL / CONFIG_FILE).is_file():
+    is_finished = read_verdict(out / RESULT) == "finished" and MODEL_DIRECTORY.is_at(out / MODEL)
+    if before is not None and is_finished:
         if before != recipe:
             raise ValueError(
                 f"{out} holds a demo with other settings; choose another --out, or --again"

@@ -134,7 +134,8 @@ def evaluate(
     """
     from relakit.metrics.bleu import corpus_score, make_metric
     from relakit.metrics.bootstrap import paired_bootstrap
-    from relakit.writing import write_whole
+    from relakit.output_paths import refuse_inputs
+    from relakit.writing import check_writable, write_whole
 
     metrics = [known_metric(name) for name in metric] if metric else METRICS
     given_tokenizer = None if tokenize is None else known_tokenizer(tokenize)
@@ -154,9 +155,13 @@ def evaluate(
         return Lines(name, [hypotheses[0].text for hypotheses in found], language)
 
     models = named_models(model, more_models)
+    if output is not None:
+        if not models:
+            raise ValueError("--output keeps a model's translations; name a MODEL")
+        read = {"--source": source, "--reference": reference, "--baseline": baseline}
+        refuse_inputs("--output", output, {"MODEL": models, **read})
+        check_writable(output)
     references, sources = _checked_inputs(models, reference, source, hypothesis, baseline)
-    if output is not None and not models:
-        raise ValueError("--output keeps a model's translations; name a MODEL")
     if models and sources is not None:
         system = translated(models, sources.lines)
     else:

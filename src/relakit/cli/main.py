@@ -11,6 +11,7 @@ import typer
 
 from relakit.cli import bench
 from relakit.cli.analyze import analyze
+from relakit.cli.average import average
 from relakit.cli.demo import demo
 from relakit.cli.doctor import doctor
 from relakit.cli.evaluate import evaluate
@@ -19,6 +20,8 @@ from relakit.cli.prepare import prepare
 from relakit.cli.reproduce import reproduce
 from relakit.cli.train import train
 from relakit.cli.translate import translate
+from relakit.write_errors import NO_ROOM, WriteError
+from relakit.writing import flush_standard_output
 
 app = typer.Typer(
     name="relakit",
@@ -34,7 +37,19 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-for command in (demo, doctor, generate, prepare, train, translate, evaluate, analyze, reproduce):
+COMMANDS = (
+    demo,
+    doctor,
+    generate,
+    prepare,
+    train,
+    average,
+    translate,
+    evaluate,
+    analyze,
+    reproduce,
+)
+for command in COMMANDS:
     app.command(help=_help(command))(command)
 app.add_typer(bench.app, name="bench")
 
@@ -60,9 +75,22 @@ def options(
 def main() -> None:
     """Run the command line. Users see their mistakes as one line, not as a traceback."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            flush_standard_output()  # Python would report a full disk with a traceback
     except (OSError, ValueError) as error:
         if os.environ.get("RELAKIT_DEBUG"):
             raise
-        typer.echo(f"relakit: error: {error}", err=True)
+        typer.echo(f"relakit: error: {_in_words(error)}", err=True)
         sys.exit(1)
+
+
+def _in_words(error: OSError | ValueError) -> str:
+    """What an error says, without the numbers of the system's own."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    if error.filename is None and error.errno in NO_ROOM:  # all that we write ourselves has a name
+        return str(WriteError("standard output", error))
+    where = "" if error.filename is None else f"{error.filename}: "
+    return f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"

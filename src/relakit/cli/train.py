@@ -1,6 +1,5 @@
 """`relakit train`: from a recipe to a model."""
 
-import os
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +8,7 @@ import typer
 
 from relakit.cli.completion import complete_recipe
 from relakit.recipes import recipe_names
-from relakit.train.run_folder import MODEL, RESULT, RUNS
+from relakit.train.run_folder import MODEL, RECIPE, RESULT, RUNS
 
 if TYPE_CHECKING:
     from relakit.train.recipe import Recipe
@@ -30,8 +29,8 @@ def train(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Replace a setting of the recipe, such as training.epochs=3 or "
-            "data.folder=path/to/corpus. Repeatable.",
+            help="Replace a setting of the recipe (with --resume, of the run's own), such as "
+            "training.epochs=3 or data.folder=path/to/corpus. Repeatable.",
         ),
     ] = None,
     reverse: Annotated[
@@ -48,7 +47,11 @@ def train(
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Continue from the last checkpoint in the run's folder."),
+        typer.Option(
+            "--resume",
+            help="Continue from the last checkpoint in the run's folder. Length, validation, "
+            "saving, threads and device may be set anew; the rest stays as it was.",
+        ),
     ] = False,
     show_list: Annotated[
         bool, typer.Option("--list", help="List the recipes that come with relakit, and exit.")
@@ -58,8 +61,9 @@ def train(
 
     When training is finished, the run's folder holds the model directory (model/), the last
     checkpoints, a log, and result.json with the verdict and the scores. However a run was stopped,
-    --resume continues it to the same weights. Under torchrun the same command trains
-    on several processes.
+    --resume continues it to the same weights. Stopped by Ctrl-C or SIGTERM, it also leaves the
+    model so far in model/; relakit average makes one from any checkpoints. Under torchrun the same
+    command trains on several processes.
 
     Exit status: 0 finished, 3 training failed (see result.json), 130 or 143 stopped by a signal.
     """
@@ -75,19 +79,28 @@ def train(
             param_hint="RECIPE",
         )
     changes = [*(settings or ()), *(["data.reverse=true"] if reverse else ())]
-    if recipe is None and changes:
-        option = "--reverse" if reverse else "--set"
-        raise typer.BadParameter(f"{option} changes a recipe: name it", param_hint="RECIPE")
-    loaded = None if recipe is None else load_recipe(recipe, changes)
     name = Path(str(recipe)).stem + ("-reverse" if reverse else "")
     folder = out if out is not None else Path(RUNS) / name
-    _train(loaded, folder, resume)
+    if recipe is not None:
+        _train(load_recipe(recipe, changes), folder, resume)
+    else:
+        _train(_changed_recipe(folder, changes), folder, resume)
+
+
+def _changed_recipe(folder: Path, settings: list[str]) -> "Recipe | None":
+    """The recipe of a run with other settings; None to leave it as it is."""
+    from relakit.train.recipe_file import change_recipe
+    from relakit.train.resume import read_recipe
+
+    before = read_recipe(folder) if settings else None
+    return None if before is None else change_recipe(before, settings, str(folder / RECIPE))
 
 
 def _train(recipe: "Recipe | None", folder: Path, resume: bool) -> None:
     from rich.console import Console
 
     from relakit.cli.stage_bar import stage_bar
+    from relakit.train.distributed import is_main_process
     from relakit.train.run import run_training
 
     console = Console(stderr=True)
@@ -98,7 +111,7 @@ def _train(recipe: "Recipe | None", folder: Path, resume: bool) -> None:
         console=console,
         stage_bar=lambda: stage_bar(console),
     )
-    if int(os.environ.get("RANK", "0")) > 0:  # under torchrun, only one process talks
+    if not is_main_process():  # under torchrun, only one process talks
         console.quiet = True
     style = {"finished": "green", "stopped": "yellow", "failed": "red"}[result.verdict]
     console.print(f"[{style}]{result.verdict}[/]: {result.reason}")
@@ -111,6 +124,7 @@ def _train(recipe: "Recipe | None", folder: Path, resume: bool) -> None:
         console.print(f"details: {folder / RESULT}", highlight=False, soft_wrap=True)
         raise typer.Exit(3)
     else:
+        console.print(f"model so far: {folder / MODEL}", highlight=False, soft_wrap=True)
         command = f"relakit train --resume --out {folder}"
         console.print(f"continue with: {command}", highlight=False, soft_wrap=True)
         raise typer.Exit(128 + (ending.signal or signal.SIGTERM))

@@ -4,7 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -26,6 +26,7 @@ from relakit.cli.translator_options import (
 )
 from relakit.cli.waiting_input import interruptible
 from relakit.decode.settings import DEVICE, PRECISION, WINDOW, SearchSettings
+from relakit.output_paths import refuse_inputs
 
 if TYPE_CHECKING:
     from relakit.decode.translator import Hypothesis
@@ -98,9 +99,21 @@ def translate(
     models = named_models(model, more_models)
     if not models:
         raise ValueError("name a model directory: relakit translate MODEL")
+    if output_file is not None:
+        refuse_inputs(
+            "--output",
+            output_file,
+            {
+                "MODEL": models,
+                "--input": input_file,
+                "standard input": _standard_input() if input_file is None else None,
+                "--prefix-file": prefix_file,
+            },
+        )
     translator = load_translator(models, threads=threads, precision=precision, device=device)
     is_terminal = input_file is None and sys.stdin.isatty()
     with (
+        suppress(BrokenPipeError),  # whoever reads the translations has enough of them
         _lines(input_file) as lines,
         _opened(output_file) as output,
         _progress(input_file) as counted,
@@ -112,16 +125,11 @@ def translate(
             prefixes=prefixes,
             **asdict(settings),
         )
-        try:
-            for index, hypotheses in enumerate(counted(found)):
-                printed = format_lines(index, hypotheses, as_nbest=nbest is not None, scores=scores)
-                output.write("".join(printed).encode())
-                if interactive or is_terminal:
-                    output.flush()
-            output.flush()
-        except BrokenPipeError:
-            # The reader has closed the pipe; Python would complain when it flushes on exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        for index, hypotheses in enumerate(counted(found)):
+            printed = format_lines(index, hypotheses, as_nbest=nbest is not None, scores=scores)
+            output.write("".join(printed).encode())
+            if interactive or is_terminal:
+                output.flush()
 
 
 def format_lines(
@@ -181,10 +189,16 @@ def _lines(path: Path | None) -> Generator[Iterator[str], None, None]:
 
 @contextmanager
 def _opened(path: Path | None) -> Generator[BinaryIO, None, None]:
-    from relakit.writing import whole_file
+    from relakit.writing import standard_output, whole_file
 
-    if path is None:
-        yield sys.stdout.buffer
-    else:
-        with whole_file(path) as file:
-            yield file
+    with standard_output() if path is None else whole_file(path) as file:
+        yield file
+
+
+def _standard_input() -> Path | None:
+    """What standard input was redirected from, if it has a name."""
+    try:
+        path = Path(f"/dev/fd/{sys.stdin.fileno()}")
+    except (OSError, ValueError):
+        return None
+    return path if path.exists() else None

@@ -11,9 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from relakit.output_paths import PREPARED
+
 FORMAT: Final = "relakit corpus"
 VERSION: Final = 1
-DOCUMENT_NAME: Final = "corpus.json"
+DOCUMENT_NAME: Final = PREPARED.marker
 TOKENIZER_NAME: Final = "tokenizer.json"
 Side: TypeAlias = Literal["source", "target"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)

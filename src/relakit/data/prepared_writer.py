@@ -5,6 +5,7 @@ begins, and counts the pairs, so that the tokenizer can learn from lines spread 
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ import numpy as np
 from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.prepared_format import (
     DOCUMENT_NAME,
+    FORMAT,
     OFFSET_TYPE,
     SIDES,
     TOKENIZER_NAME,
@@ -31,7 +33,9 @@ from relakit.data.prepared_format import (
 )
 from relakit.data.stages import OnStage, ignore_stage
 from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, learn_tokenizer
-from relakit.writing import whole_folder
+from relakit.locks import locked
+from relakit.output_paths import PREPARED, check_output_folder, refuse_inputs
+from relakit.writing import whole_file, whole_folder, write_whole
 
 __all__ = ["PrepareSettings", "PreparedSummary", "SplitCounts", "prepare"]
 
@@ -68,10 +72,23 @@ def prepare(
     Raises:
         ValueError: says what is wrong with the corpus, where, and what to do.
         FileExistsError: the folder exists, and ``replace`` is False or it holds something else.
+        BusyError: another process prepares a corpus in it.
     """
     settings = settings or PrepareSettings()
     _check_inputs(splits, learn=tokenizer is None)
-    _check_folder(folder, replace)
+    refuse_inputs("the folder", folder, _named_files(splits))
+    check_output_folder(folder, PREPARED, parts=_own_names(folder), replace=replace)
+    with locked(folder, beside=True):
+        return _prepare(splits, folder, settings, tokenizer, on_stage)
+
+
+def _prepare(
+    splits: Mapping[str, ParallelFiles],
+    folder: Path,
+    settings: PrepareSettings,
+    tokenizer: Tokenizer | None,
+    on_stage: OnStage,
+) -> PreparedSummary:
     totals = {name: _count_pairs(name, files, on_stage) for name, files in splits.items()}
     with whole_folder(folder) as unfinished:
         if tokenizer is None:
@@ -94,7 +111,7 @@ def prepare(
             inputs={name: [str(path) for path in files.paths] for name, files in splits.items()},
             files={path.name: path.stat().st_size for path in sorted(unfinished.iterdir())},
         )
-        (unfinished / DOCUMENT_NAME).write_text(document.to_json(), encoding="utf-8")
+        write_whole(unfinished / DOCUMENT_NAME, document.to_json().encode())
     return PreparedSummary(folder=folder, vocabulary=tokenizer.size, splits=counts)
 
 
@@ -117,21 +134,23 @@ def _check_inputs(splits: Mapping[str, ParallelFiles], *, learn: bool) -> None:
                 )
 
 
-def _check_folder(folder: Path, replace: bool) -> None:
-    """Refuse to replace anything but an earlier prepared corpus."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise FileExistsError(f"{folder} exists already, and is not a folder")
-    is_corpus = (folder / DOCUMENT_NAME).is_file()
-    if not is_corpus and any(folder.iterdir()):
-        raise FileExistsError(
-            f"{folder} exists already, and is not a prepared corpus; choose another folder"
+def _own_names(folder: Path) -> set[str]:
+    """The files that belong to the prepared corpus in a folder; none if there is no such corpus."""
+    try:
+        document = json.loads((folder / DOCUMENT_NAME).read_bytes())
+        return (
+            {DOCUMENT_NAME, *map(str, document["files"])} if document["format"] == FORMAT else set()
         )
-    if is_corpus and not replace:
-        raise FileExistsError(
-            f"{folder} holds a prepared corpus already; --force replaces it, or choose another"
-        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _named_files(splits: Mapping[str, ParallelFiles]) -> dict[str, Path]:
+    return {
+        f"the {side} of {name}": path
+        for name, files in splits.items()
+        for side, path in zip(SIDES, files.paths, strict=False)
+    }
 
 
 def _count_pairs(name: str, files: ParallelFiles, on_stage: OnStage) -> int:
@@ -234,7 +253,7 @@ class _SplitWriter:
         self._token_type = token_type(tokenizer.size)
 
         def create(file_name: str) -> BinaryIO:
-            return stack.enter_context((folder / file_name).open("wb"))
+            return stack.enter_context(whole_file(folder / file_name))
 
         self._tokens = [create(tokens_name(name, side)) for side in SIDES]
         self._offsets = [create(offsets_name(name, side)) for side in SIDES]

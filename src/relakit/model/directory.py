@@ -6,7 +6,6 @@ tokenizer's file; here it is only copied.
 
 import json
 import os
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,15 +13,16 @@ from typing import Any, Final
 import torch
 from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from relakit.model.config import ModelConfig
+from relakit.model.tensor_file import tensor_bytes, write_tensors
 from relakit.model.transformer import Transformer
 from relakit.nn.arguments import check_usable
-from relakit.writing import whole_folder
+from relakit.output_paths import MODEL, check_output_folder
+from relakit.writing import whole_folder, write_whole
 
-CONFIG_FILE: Final = "config.json"
+CONFIG_FILE: Final = MODEL.marker
 WEIGHTS_FILE: Final = "model.safetensors"
 TOKENIZER_FILE: Final = "tokenizer.json"
 FORMAT: Final = "relakit-model"
@@ -39,6 +39,13 @@ class ModelAbout:
     """How the model was trained; for people to read."""
 
 
+def check_model_folder(folder: Path, *, replace: bool) -> None:
+    """Refuse to write a model over anything but, with ``replace``, a model directory."""
+    is_model = CONFIG_FILE in os.listdir(folder) if folder.is_dir() else False
+    parts = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE) if is_model else ()
+    check_output_folder(folder, MODEL, parts=parts, replace=replace)
+
+
 def save_model(
     folder: str | os.PathLike[str],
     model: Transformer,
@@ -53,11 +60,7 @@ def save_model(
     """
     folder = Path(folder)
     about = about or ModelAbout()
-    if folder.exists() and not (folder / CONFIG_FILE).is_file():
-        raise FileExistsError(
-            f"{folder} exists and is no model directory (it has no {CONFIG_FILE}); "
-            "choose another name or remove it"
-        )
+    check_model_folder(folder, replace=True)
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -67,10 +70,11 @@ def save_model(
     }
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     state = model.state_dict() if weights is None else weights
-    with whole_folder(folder) as unfinished:
-        (unfinished / CONFIG_FILE).write_text(text, encoding="utf-8")
-        save_file({n: x.detach().contiguous() for n, x in state.items()}, unfinished / WEIGHTS_FILE)
-        shutil.copyfile(tokenizer_file, unfinished / TOKENIZER_FILE)
+    tokenizer = Path(tokenizer_file).read_bytes()
+    with whole_folder(folder, size=tensor_bytes(state) + len(tokenizer)) as unfinished:
+        write_whole(unfinished / CONFIG_FILE, text.encode())
+        write_tensors(unfinished / WEIGHTS_FILE, state)
+        write_whole(unfinished / TOKENIZER_FILE, tokenizer)
     return folder
 
 

@@ -48,7 +48,6 @@ def save_figure(figure: "Figure", path: Path) -> None:
     """Write a figure in the format of the path's suffix; missing folders are made."""
     from matplotlib import rc_context
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()
     suffix = path.suffix.removeprefix(".")
     # Neither a date nor random names inside: the same results give the same file.

@@ -67,7 +67,6 @@ def write_page(
     room = max_bytes - len(page_html({**document, "sentences": []}, blocks).encode())
     chosen, view_blocks = _fitting(packed, room)
     document["sentences"] = [_sentence(index, packed) for index in chosen]
-    path.parent.mkdir(parents=True, exist_ok=True)
     page = page_html(document, {**blocks, **view_blocks})
     write_whole(path, page.encode("utf-8", "backslashreplace"))
     return len(chosen)

@@ -1,22 +1,22 @@
 """A report: a folder with all numbers as JSON and CSV, the figures, and a page to explore."""
 
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from relakit.analysis.results import AnalyzedModel
+from relakit.output_paths import REPORT, check_output_folder
 from relakit.report.figure_files import why_no_figures
 from relakit.report.figures import write_figures
 from relakit.report.page_file import TITLE, write_page
 from relakit.report.tables import write_tables
-from relakit.writing import whole_folder
+from relakit.writing import check_writable, whole_folder
 
 TABLES: Final = "tables"
 FIGURES: Final = "figures"
-PAGE: Final = "report.html"
+PAGE: Final = REPORT.marker
 _PARTS: Final = re.compile(rf"analysis(-\d+)?\.json|{TABLES}|{FIGURES}|{re.escape(PAGE)}")
 
 
@@ -58,8 +58,9 @@ def write_report(
         figures: draw them, if matplotlib is installed.
 
     Raises:
-        ValueError: the folder cannot be written, or holds anything but a report
-            (`check_report_folder`), or the models do not go together (`write_page`).
+        OSError: the folder cannot be written, or holds anything but a report
+            (`check_report_folder`).
+        ValueError: the models do not go together (`write_page`).
     """
     analyses = [model.analysis for model in models]
     views = {model.analysis.name: model.views for model in models}
@@ -83,22 +84,11 @@ def _file_names(models: int) -> list[str]:
 
 
 def check_report_folder(folder: Path) -> None:
-    """Raise ValueError if no report can be written there, before anything is computed.
+    """Raise OSError if no report can be written there, before anything is computed.
 
     This includes a folder with files that are not part of a report: they would be replaced.
     """
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; a report needs a folder")
-    foreign = [path.name for path in folder.iterdir()] if folder.exists() else []
-    foreign = [name for name in foreign if not _PARTS.fullmatch(name)]
-    if foreign:
-        raise ValueError(
-            f"{folder} holds {foreign[0]!r}, which is not part of an analysis, and would be lost; "
-            "choose another folder"
-        )
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder.parent):
-            pass
-    except OSError as error:
-        raise ValueError(f"{folder} cannot be written: {error.strerror}") from None
+    found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    parts = [name for name in found if _PARTS.fullmatch(name)]
+    check_output_folder(folder, REPORT, parts=parts, replace=True)
+    check_writable(folder)

@@ -13,7 +13,7 @@ from relakit.analysis.aer import AlignmentScore
 from relakit.analysis.links import READINGS
 from relakit.analysis.results import HeadValues, KindResult, LayerValues, ModelAnalysis
 from relakit.report.page_data import finite
-from relakit.writing import write_whole
+from relakit.writing import make_folder, write_whole
 
 Cell: TypeAlias = str | int | float | None
 Row: TypeAlias = tuple[Cell, ...]
@@ -29,7 +29,7 @@ def write_tables(analyses: Sequence[ModelAnalysis], folder: Path) -> list[Path]:
 
     Tables without rows, such as those of alignment without gold links, are left out.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written = []
     for name, (columns, rows) in tables(analyses).items():
         if rows:

@@ -9,6 +9,7 @@ from typing import Final
 
 from relakit.reproduce.speed import DECODING, TRAINING, measured_attentions
 from relakit.reproduce.studies import COMPARED, Study
+from relakit.writing import make_folder
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,6 @@ def run_benchmark(benchmark: Benchmark, results: Path) -> str | None:
             f"needs a checkout of relakit: there is no {benchmark.script} here; there, run "
             f"`{' '.join(command[1:])}`"
         )
-    (results / benchmark.result).parent.mkdir(parents=True, exist_ok=True)
+    make_folder((results / benchmark.result).parent)
     status = subprocess.run(command, check=False).returncode
     return f"exit status {status} of `{' '.join(command[1:])}`" if status else None

@@ -15,7 +15,7 @@ from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.reproduce.corpora import Corpus
 from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe import Recipe
-from relakit.writing import whole_folder
+from relakit.writing import whole_folder, write_whole
 
 RWTH: Final = "alignment-rwth-de-en"
 """The paper's set: German-English, 508 pairs; its folder under the data."""
@@ -108,7 +108,7 @@ def _words(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_whole(path, "".join(f"{line}\n" for line in lines).encode())
 
 
 def _aligner() -> str | None:

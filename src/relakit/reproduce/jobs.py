@@ -13,6 +13,7 @@ from relakit.reproduce.one_run import BUSY, STOPPED, Order
 from relakit.reproduce.places import Places
 from relakit.reproduce.plan import Step
 from relakit.train.interrupts import caught_interrupts
+from relakit.writing import open_to_append
 
 OUTPUT: Final = "output.log"
 """What a run's process prints, in the run's folder."""
@@ -107,10 +108,9 @@ def run_steps(steps: Sequence[Step], places: Places, *, jobs: int, view: JobsVie
 
 def _start(step: Step, places: Places) -> Job:
     assert step.folder is not None
-    step.folder.mkdir(parents=True, exist_ok=True)
     order = Order(step.run, places, parent=os.getpid())
     command = [sys.executable, "-m", "relakit.reproduce.one_run", order.write()]
-    with (step.folder / OUTPUT).open("ab") as output:
+    with open_to_append(step.folder / OUTPUT) as output:
         # A group of its own: Ctrl-C is for us, and we pass it on, once.
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True

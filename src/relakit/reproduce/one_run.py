@@ -18,8 +18,8 @@ from typing import Any, Final
 from rich.console import Console
 
 from relakit.bench.machine import describe_machine
+from relakit.locks import BusyError, locked
 from relakit.reproduce.analyses import analyze_run, missing_analyses
-from relakit.reproduce.locks import BusyError, locked
 from relakit.reproduce.places import Places
 from relakit.reproduce.plan import is_current
 from relakit.reproduce.records import (
@@ -98,7 +98,7 @@ def _train(
     places.prepare(run, recipe)
     begun = bool(find_checkpoints(folder / CHECKPOINTS, interrupted=True))
     result, _ = run_training(
-        places.training_recipe(run, recipe), folder, resume=begun, console=console
+        places.training_recipe(run, recipe), folder, resume=begun, console=console, lock=False
     )
     if result.verdict == "stopped":
         return None

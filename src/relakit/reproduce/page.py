@@ -51,7 +51,6 @@ def write_page(results: Path) -> Path:
     Without matplotlib the figures stay as they are.
     """
     path = results / PAGE
-    path.parent.mkdir(parents=True, exist_ok=True)
     evidence, older = read_evidence(results)
     write_whole(path, make_page(evidence, older).encode())
     if why_no_figures() is None:

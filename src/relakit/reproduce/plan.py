@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import ValidationError
 
+from relakit.locks import is_locked
 from relakit.reproduce.analyses import missing_analyses
-from relakit.reproduce.locks import is_locked
 from relakit.reproduce.places import Places
 from relakit.reproduce.records import RunRecord
 from relakit.reproduce.runs import Run, portable_recipe

@@ -108,7 +108,6 @@ class RunRecord(_Part):
     def write(self, results: Path) -> Path:
         """Write the run's file, whole or not at all; returns its path."""
         path = record_path(results, self.run)
-        path.parent.mkdir(parents=True, exist_ok=True)
         # Settings are compared later, to the last digit.
         rounded = {**_rounded(self.model_dump(mode="json")), "recipe": self.recipe}
         text = type(self).model_validate(rounded).model_dump_json()

@@ -13,23 +13,25 @@ before.
 
 import json
 import re
-import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from relakit.model.directory import read_weights
-from relakit.writing import whole_folder
+from relakit.model.tensor_file import tensor_bytes, write_tensors
+from relakit.output_paths import CHECKPOINT
+from relakit.writing import remove_folder, whole_folder, write_whole
 
 _NAME: Final = re.compile(r"(update|interrupted)-(\d{7,})")
+CHECKPOINT_NAMES: Final = "update-0001200 or interrupted-0001234"
+"""What checkpoints are called, for people."""
 WEIGHTS: Final = "weights.safetensors"
 MOMENTS: Final = "adam.safetensors"
-STATE: Final = "state.json"
+STATE: Final = CHECKPOINT.marker
 
 
 @dataclass
@@ -88,6 +90,21 @@ def find_checkpoints(folder: Path, *, interrupted: bool = False) -> list[Checkpo
     return sorted(found, key=lambda checkpoint: checkpoint.update)
 
 
+def open_checkpoint(folder: Path) -> Checkpoint:
+    """The checkpoint in a folder, whatever that is called.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not CHECKPOINT.is_at(folder) or not (folder / WEIGHTS).is_file():
+        raise ValueError(f"{folder} is no checkpoint: it has no {STATE} and {WEIGHTS}")
+    checkpoint = Checkpoint(folder, 0)
+    update = checkpoint.state().get("update")
+    if not isinstance(update, int):
+        raise ValueError(f"{folder / STATE} does not say of which update it is")
+    return replace(checkpoint, update=update)
+
+
 def save_checkpoint(
     folder: Path,
     update: int,
@@ -100,13 +117,13 @@ def save_checkpoint(
 ) -> Checkpoint:
     """Write a checkpoint, then remove all but the last ``keep``."""
     final = folder / f"{'interrupted' if is_interrupted else 'update'}-{update:07d}"
-    weights = {name: x.detach().contiguous() for name, x in model.state_dict().items()}
-    with whole_folder(final, sync=True, only_writer=True) as unfinished:
-        save_file(weights, unfinished / WEIGHTS)
-        save_file(_moments(model, optimizer), unfinished / MOMENTS)
-        (unfinished / STATE).write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
+    weights, moments = model.state_dict(), _moments(model, optimizer)
+    with whole_folder(final, size=tensor_bytes(weights) + tensor_bytes(moments)) as unfinished:
+        write_tensors(unfinished / WEIGHTS, weights)
+        write_tensors(unfinished / MOMENTS, moments)
+        write_whole(unfinished / STATE, (json.dumps(state, indent=2) + "\n").encode())
     for old in find_checkpoints(folder)[:-keep]:
-        shutil.rmtree(old.folder)
+        remove_folder(old.folder)
     return Checkpoint(final, update)
 
 
@@ -115,7 +132,7 @@ def remove_interrupted(folder: Path) -> None:
     regular = find_checkpoints(folder)
     for checkpoint in find_checkpoints(folder, interrupted=True):
         if checkpoint not in regular:
-            shutil.rmtree(checkpoint.folder)
+            remove_folder(checkpoint.folder)
 
 
 def restore(
@@ -150,23 +167,11 @@ def damaged(checkpoint: Checkpoint, error: Exception) -> ValueError:
     )
 
 
-def average_weights(checkpoints: Sequence[Checkpoint]) -> dict[str, Tensor]:
-    """The mean of the checkpoints' weights, summed in double precision."""
-    if not checkpoints:
-        raise ValueError("there are no checkpoints to average")
-    sums: dict[str, Tensor] = {}
-    for checkpoint in checkpoints:
-        for name, tensor in checkpoint.weights().items():
-            wide = tensor.double()
-            sums[name] = sums[name] + wide if name in sums else wide
-    return {name: (total / len(checkpoints)).float() for name, total in sums.items()}
-
-
 def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     moments = {}
     for name, parameter in model.named_parameters():
         state = optimizer.state[parameter]
-        moments[f"{name}.step"] = state["step"].detach().cpu().contiguous()
-        moments[f"{name}.mean"] = state["exp_avg"].detach().contiguous()
-        moments[f"{name}.square"] = state["exp_avg_sq"].detach().contiguous()
+        moments[f"{name}.step"] = state["step"]
+        moments[f"{name}.mean"] = state["exp_avg"]
+        moments[f"{name}.square"] = state["exp_avg_sq"]
     return moments

@@ -28,6 +28,14 @@ def open_corpus(
     return corpus
 
 
+def languages(data: DataSection, corpus: PreparedCorpus | None) -> tuple[str, str]:
+    """Translated from and to: as the corpus says, or else the recipe."""
+    source, target = (data.target, data.source) if data.reverse else (data.source, data.target)
+    if corpus is None:
+        return source, target
+    return corpus.source_language or source, corpus.target_language or target
+
+
 def prepare_settings(data: DataSection) -> PrepareSettings:
     """How the recipe wants its text prepared."""
     return PrepareSettings(

@@ -109,7 +109,10 @@ class TrainingSection(Section):
     epochs: Count | None = None
     """Stop after so many passes over the data ..."""
     updates: Count | None = None
-    """... or after so many updates, whichever comes first."""
+    """... or after so many updates ..."""
+    minutes: Positive | None = None
+    """... or after so many minutes of training, whichever comes first; validations and checkpoints
+    are not counted."""
     batch_tokens: Count = 4096
     """Padded tokens that are computed at once, at most; bounds memory."""
     update_tokens: Count = 25_000
@@ -147,8 +150,8 @@ class TrainingSection(Section):
 
     @model_validator(mode="after")
     def _ends(self) -> "TrainingSection":
-        if self.epochs is None and self.updates is None:
-            raise ValueError("set epochs or updates, or training would never end")
+        if self.epochs is None and self.updates is None and self.minutes is None:
+            raise ValueError("set epochs, updates or minutes, or training would never end")
         return self
 
 

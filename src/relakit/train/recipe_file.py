@@ -40,6 +40,14 @@ def load_recipe(name_or_path: str, settings: Iterable[str] = ()) -> Recipe:
     return make_recipe(content, where)
 
 
+def change_recipe(recipe: Recipe, settings: Iterable[str], where: str) -> Recipe:
+    """A recipe with other settings, as in `load_recipe`; ``where`` is named in errors."""
+    content = recipe.model_dump(mode="json", exclude_none=True)
+    for setting in settings:
+        _set(content, setting)
+    return make_recipe(content, where)
+
+
 def make_recipe(content: Mapping[str, Any], where: str) -> Recipe:
     """Validate a recipe; ``where`` is named in errors."""
     try:

@@ -4,12 +4,21 @@ import json
 import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from relakit.model.attention_outputs import ModelOutputs
 from relakit.writing import write_whole
 
 Verdict = Literal["finished", "stopped", "failed"]
+
+
+def read_verdict(path: Path) -> Verdict | None:
+    """How the run with this ``result.json`` ended last; None if it has not, or nobody knows."""
+    try:
+        verdict = json.loads(path.read_bytes())["verdict"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return verdict if verdict in get_args(Verdict) else None
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,10 @@
 """A training run in a folder, from recipe to model directory; `run_folder` says what it holds."""
 
-import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
 
 import torch
 from rich.console import Console
@@ -14,14 +12,16 @@ from rich.console import Console
 from relakit.data.prepared_format import TOKENIZER_NAME
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage
+from relakit.locks import locked
 from relakit.model import ModelAbout, save_model
-from relakit.train.checkpoint import average_weights, find_checkpoints
-from relakit.train.corpus import open_corpus
-from relakit.train.distributed import World, join_world
+from relakit.output_paths import RUN
+from relakit.train.averaging import average_weights, checkpoints_of_model
+from relakit.train.corpus import languages, open_corpus
+from relakit.train.distributed import World, is_main_process, join_world
 from relakit.train.plan import plan_updates
 from relakit.train.recipe import Recipe
-from relakit.train.recipe_file import make_recipe
 from relakit.train.result import Result, Scores
+from relakit.train.resume import read_recipe, settle_recipe
 from relakit.train.run_folder import (
     CHECKPOINTS,
     CORPUS,
@@ -36,24 +36,10 @@ from relakit.train.run_folder import (
 from relakit.train.run_log import LogFile, RunLog, RunLogs, TensorBoard
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
-from relakit.writing import write_whole
+from relakit.writing import WriteError, remove_folder, sweep, write_whole
 
 StageBar = Callable[[], AbstractContextManager[OnStage]]
 """Opens what shows how far the preparation of the corpus is."""
-
-MAY_CHANGE: Final = (
-    "description",
-    "data.folder",
-    "data.prepared",
-    "training.epochs",
-    "training.updates",
-    "training.threads",
-    "training.device",
-    "training.give_up_after",
-    "validation",
-)
-"""What a resumed run may do differently: none of it changes the updates that are made. The corpus
-may move, but not change: the trainer compares."""
 
 
 def run_training(
@@ -63,6 +49,7 @@ def run_training(
     resume: bool = False,
     console: Console | None = None,
     stage_bar: StageBar = lambda: nullcontext(ignore_stage),
+    lock: bool = True,
 ) -> tuple[Result, Ending]:
     """Train in ``folder``.
 
@@ -72,8 +59,27 @@ def run_training(
         resume: go on after the last checkpoint.
         console: where to show how it goes; None for nowhere.
         stage_bar: shows how far the preparation of the corpus is.
+        lock: keep other processes out of the folder; False if the caller does.
+
+    Raises:
+        BusyError: another process trains there.
+        ValueError: the folder's run cannot be gone on with, or its corpus cannot be used.
+        OSError: the folder holds something else, or cannot be written.
     """
-    recipe = _settle_recipe(recipe, folder, resume=resume)
+    with locked(folder) if lock and is_main_process() else nullcontext():
+        recipe = settle_recipe(recipe, folder, resume=resume)
+        try:
+            return _run(recipe, folder, resume, console, stage_bar)
+        except WriteError as error:
+            if not RUN.is_at(folder):
+                raise
+            hint = f", then relakit train --resume --out {folder}"
+            raise error.renewed(hint=hint) from None
+
+
+def _run(
+    recipe: Recipe, folder: Path, resume: bool, console: Console | None, stage_bar: StageBar
+) -> tuple[Result, Ending]:
     if recipe.training.threads:
         torch.set_num_threads(recipe.training.threads)
     with join_world(recipe.training.device) as world:
@@ -81,7 +87,8 @@ def run_training(
         world.wait()  # nobody may change the folder before all have looked at it
         if world.is_main:
             _clear_other_corpus(recipe, folder)
-            folder.mkdir(parents=True, exist_ok=True)
+            for place in (folder, folder / CHECKPOINTS):
+                sweep(place)
             write_whole(folder / RECIPE, f"{recipe.model_dump_json(indent=2)}\n".encode())
             with stage_bar() as on_stage:
                 corpus = open_corpus(recipe.data, folder / CORPUS, on_stage=on_stage)
@@ -100,53 +107,19 @@ def run_training(
     return result, ending
 
 
-def _settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
-    before = read_recipe(folder)
-    if before is None:
-        if recipe is None:
-            raise ValueError(f"{folder} has no recipe.json, so there is nothing to resume")
-        return recipe
-    if recipe is None:
-        return before
-    if not find_checkpoints(folder / CHECKPOINTS, interrupted=True):
-        return recipe  # it did not get to its first checkpoint: nothing is lost
-    if not resume:
-        raise FileExistsError(
-            f"{folder} holds a run already; go on with it by --resume, or choose another --out"
-        )
-    for key, old, new in lasting_differences(before, recipe):
-        raise ValueError(
-            f"{folder} was trained with {key} = {old!r}, the recipe says {new!r}; a resumed "
-            "run keeps the settings it was started with"
-        )
-    return recipe
-
-
-def lasting_differences(before: Recipe, recipe: Recipe) -> Iterator[tuple[str, Any, Any]]:
-    """Settings in which a resumed run may not differ, but does; both values of each."""
-    both = before.model_dump(mode="json"), recipe.model_dump(mode="json")
-    return (found for found in _differences(*both) if not found[0].startswith(MAY_CHANGE))
-
-
-def read_recipe(folder: Path) -> Recipe | None:
-    """The recipe of the run in a folder; None if there is none."""
-    path = folder / RECIPE
-    if not path.exists():
-        return None
-    try:
-        return make_recipe(json.loads(path.read_text(encoding="utf-8")), str(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is no JSON file: {error}") from None
-
-
 def remove_run(folder: Path) -> None:
-    """Remove what a run wrote into its folder, and the folder if nothing else is in it."""
-    for name in RUN_ENTRIES:
-        path = folder / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+    """Remove what a run wrote into its folder, and the folder if nothing else is in it.
+
+    Raises:
+        BusyError: another process trains there.
+    """
+    with locked(folder):
+        for name in RUN_ENTRIES:
+            path = folder / name
+            if path.is_dir():
+                remove_folder(path)
+            else:
+                path.unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()
 
@@ -159,18 +132,6 @@ def _clear_other_corpus(recipe: Recipe, folder: Path) -> None:
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def _differences(
-    old: dict[str, Any], new: dict[str, Any], section: str = ""
-) -> Iterator[tuple[str, Any, Any]]:
-    """Keys with other values, as in ``training.epochs``, and both values."""
-    for key in sorted(old.keys() | new.keys()):
-        before, after = old.get(key), new.get(key)
-        if isinstance(before, dict) and isinstance(after, dict):
-            yield from _differences(before, after, f"{section}{key}.")
-        elif before != after:
-            yield section + key, before, after
-
-
 def _open_logs(
     recipe: Recipe,
     corpus: PreparedCorpus,
@@ -181,9 +142,13 @@ def _open_logs(
 ) -> RunLogs:
     if not world.is_main:
         return RunLogs([])
-    logs: list[RunLog] = [LogFile(folder / LOG, resume=resume)]
+
+    def warn(text: str) -> None:
+        console.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
+
+    logs: list[RunLog] = [LogFile(folder / LOG, resume=resume, warn=warn)]
     if TensorBoard.is_installed():
-        logs.append(TensorBoard(folder / CURVES))
+        logs.append(TensorBoard(folder / CURVES, warn=warn))
     logs.append(Terminal(console, total_updates=_total_updates(recipe, corpus)))
     return RunLogs(logs)
 
@@ -204,7 +169,10 @@ def _total_updates(recipe: Recipe, corpus: PreparedCorpus) -> int | None:
 
 
 def _finish(trainer: Trainer, ending: Ending) -> Result:
-    """The run's result; a finished run also gets its model directory and final scores."""
+    """The run's result. A finished run also gets its model directory and final scores.
+
+    One that was asked to stop gets a model directory as well, but is not kept waiting for scores.
+    """
     recipe, state = trainer.recipe, trainer.state
     scores: dict[str, Scores] = {}
     averaged = 0
@@ -213,6 +181,8 @@ def _finish(trainer: Trainer, ending: Ending) -> Result:
         for split in trainer.corpus.splits:
             if split != "train":
                 scores[split] = trainer.scores(split, beam=recipe.validation.final_beam)
+    elif ending.verdict == "stopped" and trainer.world.is_main:
+        averaged = _take_weights_so_far(trainer)
     result = Result(
         verdict=ending.verdict,
         reason=ending.reason,
@@ -233,26 +203,35 @@ def _finish(trainer: Trainer, ending: Ending) -> Result:
             "averaged_checkpoints": averaged,
         },
     )
-    if ending.verdict == "finished" and trainer.world.is_main:
+    if ending.verdict != "failed" and trainer.world.is_main:
         _save(trainer, result)
     return result
 
 
 def _take_final_weights(trainer: Trainer) -> int:
     """Put the average of the last checkpoints into the model; returns how many there were."""
+    last = checkpoints_of_model(trainer.checkpoints, trainer.recipe.training)
+    trainer.model.load_state_dict(average_weights(last))
+    return len(last)
+
+
+def _take_weights_so_far(trainer: Trainer) -> int:
+    """As at the end if there are enough checkpoints; those of the first updates are no help."""
     training = trainer.recipe.training
-    last = find_checkpoints(trainer.checkpoints)[-(training.keep if training.average else 1) :]
+    last = checkpoints_of_model(trainer.checkpoints, training, interrupted=True)
+    if len(last) < training.keep:
+        last = last[-1:]
     trainer.model.load_state_dict(average_weights(last))
     return len(last)
 
 
 def _save(trainer: Trainer, result: Result) -> None:
-    data = trainer.recipe.data
-    source, target = (data.target, data.source) if data.reverse else (data.source, data.target)
+    source, target = languages(trainer.recipe.data, trainer.corpus)
     about = ModelAbout(
-        source_language=trainer.corpus.source_language or source,
-        target_language=trainer.corpus.target_language or target,
+        source_language=source,
+        target_language=target,
         training={
+            "verdict": result.verdict,
             "updates": result.updates,
             "epochs": result.epochs,
             "averaged_checkpoints": result.settings["averaged_checkpoints"],

@@ -8,16 +8,18 @@
     OUT/checkpoints/    the last few
     OUT/log.jsonl       every update and validation
     OUT/tensorboard/    curves, if TensorBoard is installed
-    OUT/model/          the model directory, when training is finished
+    OUT/model/          the model directory, when training is finished or was asked to stop
     OUT/result.json     verdict, scores and settings
 """
 
 from typing import Final
 
+from relakit.output_paths import RUN
+
 RUNS: Final = "runs"
 """The folder that runs are kept in, unless told otherwise."""
 
-RECIPE: Final = "recipe.json"
+RECIPE: Final = RUN.marker
 TEXT: Final = "text"
 CORPUS: Final = "corpus"
 CHECKPOINTS: Final = "checkpoints"

@@ -1,14 +1,25 @@
-"""The log of a run while it goes: ``log.jsonl`` and TensorBoard; `Terminal` is a third."""
+"""The log of a run while it goes: ``log.jsonl`` and TensorBoard; `Terminal` is a third.
+
+A log is not worth a run: what cannot be written, as the disk is full, waits in memory for the next
+line that can be, with a warning. Only a run that has not begun yet ends by it.
+"""
 
 import importlib.util
+import io
 import json
-from collections.abc import Sequence
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from relakit.train.result import Scores
-from relakit.writing import write_whole
+from relakit.writing import WriteError, append, write_whole
+
+Warn = Callable[[str], None]
+"""Tells the user what is wrong, while the run goes on."""
 
 
 @dataclass(frozen=True)
@@ -77,26 +88,49 @@ class RunLogs:
             log.close()
 
 
+class GrowingFile:
+    """A file that grows. What cannot be written now is kept, and written with what comes next."""
+
+    def __init__(self, path: Path, warn: Warn) -> None:
+        self.path = path
+        self._warn = warn
+        self._waiting = b""
+        self._has_warned = False
+
+    def add(self, content: bytes) -> None:
+        """Write at the end, now or later."""
+        self._waiting += content
+        try:
+            append(self.path, self._waiting)
+        except WriteError as error:
+            if not self._has_warned:
+                self._warn(f"{error}. The run goes on; what it logs is kept in memory meanwhile.")
+            self._has_warned = True
+            return
+        self._waiting = b""
+        self._has_warned = False
+
+    def close(self) -> None:
+        """Try once more, and say what is lost."""
+        if self._waiting:
+            self.add(b"")
+        if self._waiting:
+            self._warn(f"The end of {self.path} is lost: {len(self._waiting):,} bytes.")
+
+
 class LogFile:
     """One JSON object per line. A resumed run drops the lines after its checkpoint."""
 
-    def __init__(self, path: Path, *, resume: bool) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, resume: bool, warn: Warn) -> None:
+        self._file = GrowingFile(path, warn)
         if not resume:
             write_whole(path, b"")
 
     def resume(self, update: int) -> None:
         """Drop what came after this update, and a last line that was cut off."""
-        kept = []
-        lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
-        for line in lines:
-            try:
-                content = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            if content["update"] <= update:
-                kept.append(line + "\n")
-        write_whole(self._path, "".join(kept).encode())
+        path = self._file.path
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        write_whole(path, b"".join(line for line in lines if _is_up_to(line, update)))
 
     def update(self, entry: UpdateEntry) -> None:
         self._append({"kind": "update", **asdict(entry)})
@@ -105,22 +139,37 @@ class LogFile:
         self._append({"kind": "validation", **asdict(entry)})
 
     def _append(self, content: dict[str, Any]) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(content) + "\n")
+        self._file.add(f"{json.dumps(content)}\n".encode())
 
     def close(self) -> None:
-        """Nothing to do: every line is written as it comes."""
+        self._file.close()
+
+
+def _is_up_to(line: bytes, update: int) -> bool:
+    """Whether a line is whole, and about this update or one before."""
+    try:
+        return line.endswith(b"\n") and bool(json.loads(line)["update"] <= update)
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 class TensorBoard:
-    """Curves for TensorBoard; needs the extra ``relakit[tensorboard]``."""
+    """Curves for TensorBoard; needs the extra ``relakit[tensorboard]``.
 
-    def __init__(self, folder: Path) -> None:
-        from torch.utils.tensorboard import SummaryWriter
+    Events are written as they come: PyTorch's own writer does so in a thread, which ends with a
+    traceback on a full disk.
+    """
 
+    def __init__(self, folder: Path, *, warn: Warn) -> None:
         self._folder = folder
-        self._make = SummaryWriter
-        self._writer = SummaryWriter(str(folder))
+        self._warn = warn
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin a file, as each resumed run has its own; TensorBoard reads them by their names."""
+        name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
+        self._file = GrowingFile(self._folder / name, self._warn)
+        self._add(file_version="brain.Event:2")
 
     @staticmethod
     def is_installed() -> bool:
@@ -129,8 +178,9 @@ class TensorBoard:
 
     def resume(self, update: int) -> None:
         """Have TensorBoard hide what came after this update."""
-        self._writer.close()
-        self._writer = self._make(str(self._folder), purge_step=update + 1)
+        from tensorboard.compat.proto.event_pb2 import SessionLog
+
+        self._add(step=update + 1, session_log=SessionLog(status=SessionLog.START))
 
     def update(self, entry: UpdateEntry) -> None:
         points = {
@@ -140,8 +190,7 @@ class TensorBoard:
             "train/gradient_norm": entry.gradient_norm,
             "train/tokens_per_second": entry.target_tokens / entry.seconds,
         }
-        for name, value in points.items():
-            self._writer.add_scalar(name, value, entry.update)
+        self._add_points(points, entry.update)
 
     def validation(self, entry: ValidationEntry) -> None:
         points = {"valid/loss": entry.scores.loss, "valid/perplexity": entry.scores.perplexity}
@@ -152,8 +201,21 @@ class TensorBoard:
                 points[f"rms_z/{kind}_{layer}"] = rms
             for layer, share in enumerate(outputs.closed_gates or (), 1):
                 points[f"closed_gates/{kind}_{layer}"] = share
-        for name, value in points.items():
-            self._writer.add_scalar(name, value, entry.update)
+        self._add_points(points, entry.update)
+
+    def _add_points(self, points: dict[str, float], update: int) -> None:
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in points.items()]
+        self._add(step=update, summary=Summary(value=values))
+
+    def _add(self, **fields: Any) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        record = io.BytesIO()
+        RecordWriter(record).write(Event(wall_time=time.time(), **fields).SerializeToString())
+        self._file.add(record.getvalue())
 
     def close(self) -> None:
-        self._writer.close()
+        self._file.close()

@@ -174,6 +174,8 @@ class Trainer:
             return Ending("finished", f"all {training.epochs} epochs are done")
         if training.updates is not None and state.update >= training.updates:
             return Ending("finished", f"all {training.updates:,} updates are done")
+        if training.minutes is not None and self._is_time_over(training.minutes):
+            return Ending("finished", f"{training.minutes:g} minutes of training are over")
         patience = self.recipe.validation.patience
         if patience and state.validations_since_best >= patience:
             return Ending(
@@ -182,6 +184,11 @@ class Trainer:
                 f"{patience} validations",
             )
         return None
+
+    def _is_time_over(self, minutes: float) -> bool:
+        """By the clock of the main process: all must agree."""
+        is_over = self.world.is_main and self.state.seconds >= 60 * minutes
+        return self.world.sum([float(is_over)])[0] > 0
 
     def _validate_if_due(self, update: Update) -> None:
         validation, state = self.recipe.validation, self.state

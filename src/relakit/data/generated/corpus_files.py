@@ -26,9 +26,11 @@ from relakit.data.generated.pairs import GeneratedPair, generate_pairs
 from relakit.data.generator_settings import SEED, Split, known_split
 from relakit.data.noise_draw import CLEAN, NoiseKind, check_shares
 from relakit.data.stages import OnStage, ignore_stage
-from relakit.writing import whole_folder
+from relakit.locks import locked
+from relakit.output_paths import GENERATED, check_output_folder
+from relakit.writing import whole_file, whole_folder, write_whole
 
-DOCUMENT_NAME: Final = "generated.json"
+DOCUMENT_NAME: Final = GENERATED.marker
 FORMAT: Final = "relakit generated corpus"
 VERSION: Final = 1
 _ENDINGS: Final = ("en", "de", "links", "en.tags", "de.tags")
@@ -73,6 +75,7 @@ def write_corpus(
 
     Raises:
         FileExistsError: the folder exists, and ``replace`` is False or it holds something else.
+        BusyError: another process generates a corpus in it.
     """
     folder = Path(folder)
     for split, size in sizes.items():
@@ -80,9 +83,9 @@ def write_corpus(
             raise ValueError(f"{known_split(split)} must have at least 1 pair, got {size}")
         known_split(split)
     check_shares(noise)
-    check_folder(folder, replace=replace)
+    check_output_folder(folder, GENERATED, parts=_own_names(folder), replace=replace)
     counts: dict[Split, GeneratedCounts] = {}
-    with whole_folder(folder) as unfinished:
+    with locked(folder, beside=True), whole_folder(folder) as unfinished:
         for split, size in sizes.items():
             pairs = generate_pairs(size, seed=seed, split=split)
             is_noisy = split == "train" and any(noise.values())
@@ -97,29 +100,8 @@ def write_corpus(
             "splits": {split: asdict(its_counts) for split, its_counts in counts.items()},
         }
         text = json.dumps(document, indent=1) + "\n"
-        (unfinished / DOCUMENT_NAME).write_text(text, encoding="utf-8")
+        write_whole(unfinished / DOCUMENT_NAME, text.encode())
     return counts
-
-
-def check_folder(folder: Path, *, replace: bool) -> None:
-    """Refuse to replace anything but an earlier generated corpus."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise FileExistsError(f"{folder} exists already, and is not a folder")
-    names = {path.name for path in folder.iterdir()}
-    if not names:
-        return
-    foreign = sorted(names - _own_names(folder))
-    if foreign:
-        raise FileExistsError(
-            f"{folder} holds {foreign[0]!r}, which is not part of a generated corpus; choose "
-            "another folder"
-        )
-    if not replace:
-        raise FileExistsError(
-            f"{folder} holds a generated corpus already; --force replaces it, or choose another"
-        )
 
 
 def _own_names(folder: Path) -> set[str]:
@@ -153,15 +135,12 @@ def _write_split(
     endings = (*_ENDINGS, "noise") if is_noisy else _ENDINGS
     with ExitStack() as stack:
         files = [
-            stack.enter_context(
-                (folder / f"{split}.{ending}").open("w", encoding="utf-8", newline="\n")
-            )
-            for ending in endings
+            stack.enter_context(whole_file(folder / f"{split}.{ending}")) for ending in endings
         ]
         for number, pair in enumerate(pairs, start=1):
             # Without noise there is no file for the last field, the label.
             for file, field in zip(files, _fields(pair), strict=False):
-                file.write(field + "\n")
+                file.write(f"{field}\n".encode())
             source_words += len(pair.source)
             target_words += len(pair.target)
             links += len(pair.links)

@@ -1,0 +1,209 @@
+"""A model from checkpoints: the mean of their weights, in a model directory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from relakit.data.prepared_format import TOKENIZER_NAME
+from relakit.data.prepared_reader import PreparedCorpus
+from relakit.data.tokenizer import Tokenizer
+from relakit.model import ModelAbout, Transformer, save_model
+from relakit.model.directory import TOKENIZER_FILE, check_model_folder
+from relakit.train.checkpoint import (
+    CHECKPOINT_NAMES,
+    Checkpoint,
+    find_checkpoints,
+    open_checkpoint,
+)
+from relakit.train.corpus import languages
+from relakit.train.recipe import Recipe, TrainingSection
+from relakit.train.resume import read_recipe
+from relakit.train.run_folder import CHECKPOINTS, CORPUS, MODEL, RECIPE
+
+EMBEDDING: Final = "embedding.weight"
+"""Its rows are the vocabulary."""
+
+
+@dataclass(frozen=True)
+class AveragedModel:
+    """A model directory, and what it was made from."""
+
+    folder: Path
+    checkpoints: tuple[Checkpoint, ...]
+
+
+def average_weights(checkpoints: Sequence[Checkpoint]) -> dict[str, Tensor]:
+    """The mean of the checkpoints' weights, summed in double precision.
+
+    Raises:
+        ValueError: there are none, one is damaged, or they are of different models.
+    """
+    if not checkpoints:
+        raise ValueError("there are no checkpoints to average")
+    sums: dict[str, Tensor] = {}
+    for checkpoint in checkpoints:
+        weights = checkpoint.weights()
+        if sums:
+            _check_alike(checkpoints[0], sums, checkpoint, weights)
+        for name, tensor in weights.items():
+            wide = tensor.double()
+            sums[name] = sums[name] + wide if name in sums else wide
+    return {name: (total / len(checkpoints)).float() for name, total in sums.items()}
+
+
+def checkpoints_of_model(
+    folder: Path, training: TrainingSection, *, interrupted: bool = False
+) -> list[Checkpoint]:
+    """Those that a run's model is made from: the last few, or the last one without averaging.
+
+    ``interrupted`` counts one that a signal asked for.
+    """
+    found = find_checkpoints(folder, interrupted=interrupted)
+    return found[-(training.keep if training.average else 1) :]
+
+
+def average_run(
+    run: Path,
+    out: Path,
+    *,
+    names: Sequence[str] = (),
+    last: int | None = None,
+    tokenizer: Path | None = None,
+    replace: bool = False,
+) -> AveragedModel:
+    """Write a model directory with the mean of a run's checkpoints, finished or not.
+
+    Args:
+        run: the run's folder.
+        out: the model directory.
+        names: which checkpoints: names or numbers of updates in the run's folder, or paths.
+        last: the last so many, instead of ``names``. Without both those that the run's own model
+            would be made from.
+        tokenizer: the run's tokenizer, if it is not found by itself.
+        replace: replace a model directory that is there.
+
+    Raises:
+        ValueError: it is no run, or has no such checkpoints, or they do not fit together.
+        OSError: ``out`` holds something else, or cannot be written.
+    """
+    recipe = read_recipe(run)
+    if recipe is None:
+        raise ValueError(f"{run} is no training run: it has no {RECIPE}")
+    check_model_folder(out, replace=replace)
+    checkpoints = _choose(run, recipe, names, last)
+    weights = average_weights(checkpoints)
+    tokenizer_file = tokenizer or _find_tokenizer(run, recipe)
+    model = _empty_model(recipe, weights, run, tokenizer_file)
+    source, target = languages(recipe.data, _corpus(run, recipe))
+    about = ModelAbout(
+        source_language=source,
+        target_language=target,
+        training={
+            "updates": checkpoints[-1].update,
+            "averaged_checkpoints": len(checkpoints),
+            "checkpoints": [checkpoint.folder.name for checkpoint in checkpoints],
+            "relakit": version("relakit"),
+        },
+    )
+    save_model(out, model, tokenizer_file, about, weights=weights)
+    return AveragedModel(out, tuple(checkpoints))
+
+
+def _choose(run: Path, recipe: Recipe, names: Sequence[str], last: int | None) -> list[Checkpoint]:
+    if names and last is not None:
+        raise ValueError("name the checkpoints or say how many of the last; not both")
+    found = find_checkpoints(run / CHECKPOINTS, interrupted=True)
+    if names:
+        chosen = {checkpoint.folder: checkpoint for checkpoint in
+                  (_named(name, run, found) for name in names)}  # fmt: skip
+        return sorted(chosen.values(), key=lambda checkpoint: checkpoint.update)
+    if not found:
+        raise ValueError(f"{run} has no checkpoints yet; name some, or let it train")
+    if last is None:
+        return checkpoints_of_model(run / CHECKPOINTS, recipe.training, interrupted=True)
+    if not 1 <= last <= len(found):
+        raise ValueError(f"{run} has {len(found)} checkpoints, so the last {last} cannot be taken")
+    return found[-last:]
+
+
+def _named(name: str, run: Path, found: Sequence[Checkpoint]) -> Checkpoint:
+    """A checkpoint by its name, by the number of its update, or by its path."""
+    for checkpoint in found:
+        is_number = name.isdecimal() and int(name) == checkpoint.update
+        if is_number or name == checkpoint.folder.name:
+            return checkpoint
+    if Path(name).is_dir():
+        return open_checkpoint(Path(name))
+    known = ", ".join(checkpoint.folder.name for checkpoint in found) or "none"
+    raise ValueError(
+        f"there is no checkpoint {name!r}, neither in {run / CHECKPOINTS} nor as a folder "
+        f"({CHECKPOINT_NAMES}); there are: {known}"
+    )
+
+
+def _find_tokenizer(run: Path, recipe: Recipe) -> Path:
+    places = [_corpus_folder(run, recipe) / TOKENIZER_NAME, run / MODEL / TOKENIZER_FILE]
+    for path in places:
+        if path.is_file():
+            return path
+    raise ValueError(
+        f"the tokenizer of {run} is not where it was, in {places[0]}; name it with --tokenizer"
+    )
+
+
+def _corpus_folder(run: Path, recipe: Recipe) -> Path:
+    return recipe.data.prepared or run / CORPUS
+
+
+def _corpus(run: Path, recipe: Recipe) -> PreparedCorpus | None:
+    """The run's corpus, if it is still there."""
+    try:
+        return PreparedCorpus.load(_corpus_folder(run, recipe), reverse=recipe.data.reverse)
+    except (OSError, ValueError):
+        return None
+
+
+def _empty_model(
+    recipe: Recipe, weights: dict[str, Tensor], run: Path, tokenizer_file: Path
+) -> Transformer:
+    """The model that the weights are of, without weights of its own."""
+    vocabulary = Tokenizer.load(tokenizer_file).size
+    with torch.device("meta"):
+        model = Transformer(recipe.model.config(vocabulary))
+    rows = len(weights[EMBEDDING]) if EMBEDDING in weights else 0
+    if rows != vocabulary:
+        raise ValueError(
+            f"{tokenizer_file} has {vocabulary:,} tokens, the checkpoints are of a model with "
+            f"{rows:,}: it is not their tokenizer"
+        )
+    expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    found = {name: tensor.shape for name, tensor in weights.items()}
+    if found != expected:
+        name = min(n for n in {*expected, *found} if expected.get(n) != found.get(n))
+        raise ValueError(
+            f"the checkpoints are not of the model in {run / RECIPE}: {name} has shape "
+            f"{_shape(found.get(name))} there, and {_shape(expected.get(name))} in the model"
+        )
+    return model
+
+
+def _check_alike(
+    first: Checkpoint, sums: dict[str, Tensor], other: Checkpoint, weights: dict[str, Tensor]
+) -> None:
+    shapes = {name: tensor.shape for name, tensor in sums.items()}
+    others = {name: tensor.shape for name, tensor in weights.items()}
+    if shapes != others:
+        name = min(n for n in {*shapes, *others} if shapes.get(n) != others.get(n))
+        raise ValueError(
+            f"{first.folder} and {other.folder} are of different models: {name} has shape "
+            f"{_shape(shapes.get(name))} in one, {_shape(others.get(name))} in the other"
+        )
+
+
+def _shape(shape: torch.Size | None) -> str:
+    return "none" if shape is None else str(tuple(shape))

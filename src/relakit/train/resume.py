@@ -1,0 +1,120 @@
+"""What a run may go on with: the recipe of its folder, and what may differ from it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from relakit.output_paths import MODEL as MODEL_DIRECTORY
+from relakit.output_paths import RUN, what_is_in
+from relakit.train.checkpoint import find_checkpoints
+from relakit.train.recipe import Recipe
+from relakit.train.recipe_file import make_recipe
+from relakit.train.run_folder import CHECKPOINTS, MODEL, RECIPE, RUN_ENTRIES
+
+MAY_CHANGE: Final = (
+    "description",
+    "data.folder",
+    "data.prepared",
+    "training.average",
+    "training.checkpoint_every",
+    "training.device",
+    "training.epochs",
+    "training.give_up_after",
+    "training.keep",
+    "training.minutes",
+    "training.threads",
+    "training.updates",
+    "validation",
+)
+"""What a resumed run may do differently: none of it changes the updates that are made. The corpus
+may move, but not change: the trainer compares."""
+
+
+def settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
+    """The recipe of the run that begins, or goes on, in a folder.
+
+    Args:
+        recipe: what was asked for; None for that of the folder.
+        folder: the run's folder.
+        resume: whether to go on with a run that is there.
+
+    Raises:
+        ValueError: there is nothing to resume, or the recipes differ in what must stay.
+        FileExistsError: the folder holds a run already, or something else.
+    """
+    before = read_recipe(folder)
+    if before is None:
+        if recipe is None:
+            raise ValueError(f"{folder} has no {RECIPE}, so there is nothing to resume")
+        _check_new_folder(folder)
+        return recipe
+    if not find_checkpoints(folder / CHECKPOINTS, interrupted=True):
+        if MODEL_DIRECTORY.is_at(folder / MODEL):
+            raise FileExistsError(
+                f"{folder} holds a trained model, but no checkpoints to go on from; choose another "
+                "--out"
+            )
+        return recipe or before  # it did not get to its first checkpoint: nothing is lost
+    if recipe is None:
+        return before
+    if not resume:
+        raise FileExistsError(
+            f"{folder} holds a run already; go on with it by --resume, or choose another --out"
+        )
+    differences = [
+        f"{key} = {old!r}, the recipe says {new!r}"
+        for key, old, new in lasting_differences(before, recipe)
+    ]
+    if differences:
+        raise ValueError(
+            f"{folder} was trained with {'; '.join(differences)}. A resumed run keeps all that "
+            "decides its updates; use the same values, or choose another --out"
+        )
+    return recipe
+
+
+def lasting_differences(before: Recipe, recipe: Recipe) -> Iterator[tuple[str, Any, Any]]:
+    """Settings in which a resumed run may not differ, but does; both values of each."""
+    both = before.model_dump(mode="json"), recipe.model_dump(mode="json")
+    return (found for found in _differences(*both) if not _may_change(found[0]))
+
+
+def read_recipe(folder: Path) -> Recipe | None:
+    """The recipe of the run in a folder; None if there is none."""
+    path = folder / RECIPE
+    if not path.exists():
+        return None
+    try:
+        return make_recipe(json.loads(path.read_text(encoding="utf-8")), str(path))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is no JSON file: {error}") from None
+
+
+def _check_new_folder(folder: Path) -> None:
+    """Refuse to mix a run with something else; files with names of their own are left alone."""
+    other = what_is_in(folder)
+    if other is None:
+        found = (repr(name) for name in RUN_ENTRIES if (folder / name).exists())
+        other = next(found, None)
+    if other is not None:
+        raise FileExistsError(
+            f"{folder} holds {other}, but no {RECIPE} of {RUN.name}, which needs a folder of its "
+            "own; choose another --out"
+        )
+
+
+def _may_change(key: str) -> bool:
+    return any(key == allowed or key.startswith(f"{allowed}.") for allowed in MAY_CHANGE)
+
+
+def _differences(
+    old: dict[str, Any], new: dict[str, Any], section: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """Keys with other values, as in ``training.epochs``, and both values."""
+    for key in sorted(old.keys() | new.keys()):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from _differences(before, after, f"{section}{key}.")
+        elif before != after:
+            yield section + key, before, after

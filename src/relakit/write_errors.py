@@ -1,0 +1,148 @@
+"""Why something could not be written, in one line: the path, the reason, and what to do."""
+
+import errno
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+_REASONS: Final = {
+    errno.ENOSPC: ("no space is left on the disk", "make room or choose another place"),
+    errno.EDQUOT: ("the disk quota is used up", "make room or choose another place"),
+    errno.EROFS: ("its file system is read-only", "choose another place"),
+    errno.EACCES: ("permission denied", "choose another place, or have its owner allow it"),
+    errno.EPERM: ("permission denied", "choose another place, or have its owner allow it"),
+    errno.EISDIR: ("it is a folder", "name a file"),
+    errno.ENAMETOOLONG: ("its name is too long", "choose a shorter one"),
+    errno.EFBIG: ("it would be larger than is allowed here", "see ulimit -f"),
+    errno.EBUSY: ("it is a mount point, or in use", "choose a place inside it"),
+    errno.ELOOP: ("its symbolic links lead in a circle", "remove them"),
+    errno.ENXIO: ("nothing is there to take it", "choose another place"),
+    errno.EIO: ("the device reports an error", "check the disk"),
+}
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+class WriteError(OSError):
+    """What could not be written, why, and what to do, in one line."""
+
+    def __init__(
+        self,
+        path: Path | str,
+        cause: OSError,
+        *,
+        needed: int | None = None,
+        is_all: bool = False,
+        hint: str = "",
+    ) -> None:
+        """Look at the disk now: remove what was half written before.
+
+        Args:
+            path: what was to be written, as the user knows it; or a name for it.
+            cause: what the system said.
+            needed: bytes that had to fit on the disk.
+            is_all: whether ``needed`` is all of them, or only as many as are known of.
+            hint: what to do afterwards.
+        """
+        self.path = path
+        self.cause = cause
+        self.needed = needed
+        self.is_all = is_all
+        self.hint = hint
+        super().__init__(_message(path, cause, needed, is_all, hint))
+        self.errno = cause.errno  # without a text of its own, which would replace ours
+
+    def renewed(
+        self,
+        *,
+        path: Path | str | None = None,
+        needed: int | None = None,
+        is_all: bool | None = None,
+        hint: str | None = None,
+    ) -> "WriteError":
+        """The same with what is known by now, looking at the disk once more."""
+        return WriteError(
+            self.path if path is None else path,
+            self.cause,
+            needed=self.needed if needed is None else needed,
+            is_all=self.is_all if is_all is None else is_all,
+            hint=self.hint if hint is None else hint,
+        )
+
+
+@contextmanager
+def explained(
+    path: Path | str, *, needed: int | None = None, is_all: bool = False
+) -> Generator[None, None, None]:
+    """Turn what the system says about a path into a `WriteError`.
+
+    A reader that closes its pipe early is no error of ours: BrokenPipeError stays as it is.
+    """
+    try:
+        yield
+    except (WriteError, BrokenPipeError):
+        raise
+    except OSError as error:
+        raise WriteError(path, error, needed=needed, is_all=is_all) from error
+
+
+def in_bytes(count: int) -> str:
+    """A number of bytes for people: ``12 bytes``, ``3.4 MB``."""
+    if count < 1000:
+        return f"{count} bytes"
+    size = float(count)
+    for unit in ("kB", "MB", "GB"):
+        size /= 1000
+        if size < 999.5:
+            return f"{size:.1f} {unit}" if size < 10 else f"{size:.0f} {unit}"
+    return f"{size / 1000:.1f} TB"
+
+
+def _message(path: Path | str, cause: OSError, needed: int | None, is_all: bool, hint: str) -> str:
+    reason, advice = _why(path, cause)
+    if cause.errno in NO_ROOM and needed:
+        reason += f": {'' if is_all else 'more than '}{in_bytes(needed)} needed"
+        free = _free(path) if cause.errno == errno.ENOSPC and isinstance(path, Path) else None
+        if free is not None:
+            reason += f", {in_bytes(free)} free"
+    return f"{path} cannot be written: {reason}{'; ' if advice else ''}{advice}{hint}"
+
+
+def _why(path: Path | str, cause: OSError) -> tuple[str, str]:
+    above = _file_above(path) if isinstance(path, Path) else None
+    if above is not None and cause.errno in (errno.ENOTDIR, errno.EEXIST):
+        return f"{above} is a file, not a folder", "choose another place"
+    known = _REASONS.get(cause.errno or 0)
+    if known is not None:
+        return known
+    text = cause.strerror or str(cause)
+    return text[:1].lower() + text[1:], ""
+
+
+def _file_above(path: Path) -> Path | None:
+    """What stands where a folder is needed."""
+    existing = _existing(path)
+    return None if existing is None or os.path.isdir(existing) else existing
+
+
+def _existing(path: Path) -> Path | None:
+    """A path, or the nearest folder above it that exists."""
+    return next((part for part in (path, *path.parents) if os.path.exists(part)), None)
+
+
+def _free(path: Path) -> int | None:
+    """Free bytes on the disk of a path, if it is one that is counted."""
+    existing = _existing(path)
+    if existing is None or not (existing.is_dir() or existing.is_file()):
+        return None
+    try:
+        return shutil.disk_usage(existing).free
+    except OSError:
+        return None
+
+
+def os_error(number: int) -> OSError:
+    """The system's error of a number, as if a call had failed with it."""
+    return OSError(number, os.strerror(number))
