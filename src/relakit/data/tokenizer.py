@@ -96,6 +96,21 @@ class Tokenizer:
         spaced: str = self._tokenizer.normalizer.normalize_str(text)
         return spaced.removeprefix(" ")
 
+    def surely_exceeds(self, text: str, tokens: int) -> bool:
+        """Whether a text has more tokens than this however long they are, without encoding it."""
+        longest = tokens * self.longest_token
+        return len(text) > longest and len(self.normalize(text).encode()) > longest
+
+    def beginning(self, text: str, tokens: int) -> str:
+        """All of a text, or as much of an endless one as surely has more tokens than this.
+
+        Its first ``tokens`` tokens are those of the whole text.
+        """
+        if not self.surely_exceeds(text, tokens):
+            return text
+        # Twice as much as is needed, so that the cut is far from the tokens that count.
+        return self.normalize(text)[: 2 * tokens * self.longest_token]
+
     def encode(self, text: str) -> Encoded:
         """Token ids and their places in the text, without BEGIN and END."""
         encoding = self._tokenizer.encode(text)
