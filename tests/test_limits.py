@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from relakit import limits
-from relakit.limits import check_memory, checked_threads, format_bytes, machine_memory, max_threads
+from relakit.limits import (
+    check_beam,
+    check_memory,
+    checked_threads,
+    format_bytes,
+    machine_memory,
+    max_threads,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,7 +24,7 @@ from relakit.limits import check_memory, checked_threads, format_bytes, machine_
         (1536, "1.5 KiB"),
         (1 << 30, "1.0 GiB"),
         (250 << 30, "250 GiB"),
-        (10**27, "867,362 EiB"),
+        (10**27, "867,361,738 EiB"),
     ],
 )
 def test_bytes_for_people(count: int, text: str) -> None:
@@ -51,11 +58,21 @@ def test_more_memory_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
         check_memory("it", 9 << 30, available=2 << 30, advice="wait")
 
 
+def test_a_beam() -> None:
+    check_beam(1000)
+    expected = (
+        "^the beam must be at most 1,000, got 100,000: with a model of the paper's size, a single "
+        "translation of 70 tokens would need about 160 GiB of memory$"
+    )
+    with pytest.raises(ValueError, match=expected):
+        check_beam(100_000)
+
+
 def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     assert checked_threads("--threads", max_threads()) == 64
     assert checked_threads("training.threads", 0, least=0) == 0
-    with pytest.raises(ValueError, match="^--threads must be at least 1, got 0$"):
+    with pytest.raises(ValueError, match=r"^--threads must be at least 1, got 0$"):
         checked_threads("--threads", 0)
     expected = (
         "^--threads must be at most 64 on this machine with 2 processors, got 100,000, whose "

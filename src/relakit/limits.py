@@ -12,6 +12,8 @@ MAX_LINE_BYTES: Final = 1 << 20
 """Of a line of text, without its line end. No sentence is that long: it is another kind of file."""
 MAX_JSON_BYTES: Final = 1 << 24
 """Of a file with settings, such as config.json."""
+MAX_COUNT: Final = (1 << 63) - 1
+"""Of anything that is counted, and of seeds: what PyTorch takes."""
 MAX_BEAM: Final = 1000
 """Hypotheses that are followed at once."""
 MAX_VOCABULARY: Final = 1_000_000
@@ -21,6 +23,8 @@ MAX_LAYERS: Final = 1000
 MAX_FEATURES: Final = 1 << 20
 """Of a position, also inside the feed-forward layers."""
 
+_BEAM_BYTES: Final = 70 * 2 * 512 * 6 * 4
+"""Keys and values of 70 tokens, in the six layers of the paper's model."""
 _THREADS_ANYWHERE: Final = 64
 _STACK_BYTES: Final = 8 << 20
 _CGROUP_LIMITS: Final = (
@@ -61,6 +65,19 @@ def check_memory(what: str, needed: int, *, available: int | None = None, advice
         raise ValueError(
             f"{what} would need about {format_bytes(needed)} of memory, {where} "
             f"{format_bytes(available)}; {advice}"
+        )
+
+
+def check_beam(beam: int, name: str = "the beam") -> None:
+    """Raise ValueError for a beam that no search needs.
+
+    Within this limit, a search is measured against the model and the machine when it begins.
+    """
+    if beam > MAX_BEAM:
+        raise ValueError(
+            f"{name} must be at most {MAX_BEAM:,}, got {beam:,}: with a model of the paper's "
+            f"size, a single translation of 70 tokens would need about "
+            f"{format_bytes(beam * _BEAM_BYTES)} of memory"
         )
 
 

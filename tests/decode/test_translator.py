@@ -177,11 +177,11 @@ def test_ids_in_and_out(translator: Translator) -> None:
 @pytest.mark.parametrize("activation", ["relu", "gelu"], ids=["C++", "PyTorch"])
 def test_specs_translate_after_loading_as_before(activation: str, tmp_path: Path) -> None:
     spec = AttentionSpec(activation=activation, threshold="learned", length_exponent=0.5)
-    model = random_model(spec, vocabulary=300)
     tokenizer = learn_tokenizer(["a b c"] * 9, vocab_size=290)
+    model = random_model(spec, vocabulary=tokenizer.size)
     tokenizer.save(tmp_path / "tokenizer.json")
     save_model(tmp_path / "model", model, tmp_path / "tokenizer.json")
-    sources = random_sources([5, 9], vocabulary=290)
+    sources = random_sources([5, 9], vocabulary=tokenizer.size)
     before = Translator(model, tokenizer).translate_ids(sources, max_length=9)
     loaded = relakit.load(tmp_path / "model")
     assert loaded.model.config.attention_spec("cross") == spec
@@ -189,10 +189,11 @@ def test_specs_translate_after_loading_as_before(activation: str, tmp_path: Path
 
 
 def test_translating_does_not_disturb_training() -> None:
-    model = random_model(vocabulary=300).train()
+    tokenizer = learn_tokenizer(["a b c"] * 9, vocab_size=290)
+    model = random_model(vocabulary=tokenizer.size).train()
     model.config = model.config.model_copy(update={"dropout": 0.5})
-    translator = Translator(model, learn_tokenizer(["a b c"] * 9, vocab_size=290))
-    sources = random_sources([5, 300], vocabulary=290)
+    translator = Translator(model, tokenizer)
+    sources = random_sources([5, 300], vocabulary=tokenizer.size)
     first, second = (translator.translate_ids(sources, beam=2, max_length=4) for _ in range(2))
     assert first == second
     assert model.training

@@ -36,7 +36,7 @@ def open_uncompressed(path: Path) -> Generator[BinaryIO, None, None]:
         OSError: there is no such file, it is a folder, or may not be read.
         ValueError: the file is of another format, truncated or damaged.
     """
-    with _opened(path) as file:
+    with open_file(path) as file:
         # peek() may return less than asked for, but never less than the start of a file has.
         start = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
         for magic, what in _FOREIGN.items():
@@ -51,7 +51,8 @@ def open_uncompressed(path: Path) -> Generator[BinaryIO, None, None]:
             yield file
 
 
-def _opened(path: Path) -> BufferedReader:
+def open_file(path: Path) -> BufferedReader:
+    """The bytes of a file; OSError, in words, if it cannot be read."""
     try:
         return path.open("rb")
     except FileNotFoundError:

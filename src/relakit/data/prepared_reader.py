@@ -22,7 +22,7 @@ from relakit.data.prepared_format import (
     read_document,
     tokens_name,
 )
-from relakit.data.tokenizer import SPECIAL_TOKENS, Tokenizer
+from relakit.data.tokenizer import SPECIAL_TOKENS, Tokenizer, file_digest
 
 Integers = npt.NDArray[np.integer]
 
@@ -79,6 +79,11 @@ class EncodedSplit:
     def target_lengths(self) -> npt.NDArray[np.int32]:
         return self.target_side.lengths
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sentence of either side."""
+        return int(max(self.source_lengths.max(), self.target_lengths.max()))
+
     def _checked(self, index: int) -> int:
         if not 0 <= index < len(self):
             raise IndexError(f"{self.name} has {len(self):,} pairs, there is no pair {index}")
@@ -114,7 +119,7 @@ class PreparedCorpus:
         document = read_document(folder)
         path = folder / TOKENIZER_NAME
         tokenizer = Tokenizer.load(path)
-        if hashlib.sha256(path.read_bytes()).hexdigest() != document.tokenizer_sha256:
+        if file_digest(path) != document.tokenizer_sha256:
             raise ValueError(
                 f"{path} is not the tokenizer that this corpus was encoded with; prepare the "
                 "corpus again"

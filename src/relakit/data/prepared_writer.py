@@ -4,7 +4,6 @@ The files are read three times, as streams. The first pass finds every mistake b
 begins, and counts the pairs, so that the tokenizer can learn from lines spread evenly.
 """
 
-import hashlib
 import json
 import logging
 import re
@@ -33,7 +32,7 @@ from relakit.data.prepared_format import (
     tokens_name,
 )
 from relakit.data.stages import OnStage, ignore_stage
-from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, learn_tokenizer
+from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, file_digest, learn_tokenizer
 from relakit.locks import locked
 from relakit.output_paths import PREPARED, check_output_folder, refuse_inputs
 from relakit.writing import whole_file, whole_folder, write_whole
@@ -104,7 +103,7 @@ def _prepare(
         document = CorpusDocument(
             settings=settings,
             token_type=token_type(tokenizer.size),
-            tokenizer_sha256=hashlib.sha256(tokenizer.to_json().encode()).hexdigest(),
+            tokenizer_sha256=file_digest(unfinished / TOKENIZER_NAME),
             splits=counts,
             inputs={name: [str(path) for path in files.paths] for name, files in splits.items()},
             files={path.name: path.stat().st_size for path in sorted(unfinished.iterdir())},

@@ -5,6 +5,7 @@ spaces between words. No token holds both letters and punctuation, or parts of t
 words. Text that looks like a special token is text.
 """
 
+import hashlib
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -49,6 +50,11 @@ class Encoded:
     """First character and the one after the last, in the text as it was given, without the space
     before a word; never empty. Tokens that share a character of several bytes all span it, and a
     token that is nothing but a space has the span of the token after it."""
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a tokenizer's file, which tells whether two are the same."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 class Tokenizer:

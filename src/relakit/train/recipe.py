@@ -8,12 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from relakit.data.generator_settings import SEED, SIZES
 from relakit.data.prepared_format import LongSentences, PrepareSettings
 from relakit.decode.settings import PRECISION, FloatPrecision, SearchSettings
+from relakit.limits import MAX_COUNT
 from relakit.model.attention_setting import AttentionSetting
 from relakit.model.config import Count, ModelConfig, ModelOptions, Share, sized
+from relakit.model.memory import check_sizes
 from relakit.train.loss import LossMean, SmoothingOver
 
 Positive = Annotated[float, Field(gt=0.0)]
-Natural = Annotated[int, Field(ge=0)]
+Natural = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
 
 class Section(BaseModel):
@@ -42,7 +44,7 @@ class DataSection(Section):
     generated: GeneratedData | None = None
     """A generated corpus; prepared on first use."""
     source: str = "en"
-    """The source language: how the files in ``folder`` end."""
+    """The source language: how the files in ``folder`` end. A prepared corpus has its own."""
     target: str = "de"
     """The target language."""
     reverse: bool = False
@@ -99,7 +101,7 @@ class ModelSection(ModelOptions):
 
     @model_validator(mode="after")
     def _possible(self) -> "ModelSection":
-        self.config(vocabulary=1)
+        check_sizes(self.config(vocabulary=1))
         return self
 
 
@@ -194,7 +196,8 @@ class ValidationSection(Section):
 
     @model_validator(mode="after")
     def _possible(self) -> "ValidationSection":
-        self.search(self.final_beam)
+        for beam in (self.beam, self.final_beam):
+            self.search(beam)
         return self
 
 
