@@ -17,6 +17,7 @@ from typing import Final
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BytePairTokenizer
 
+from relakit.data.compression import open_file
 from relakit.data.prepared_format import PrepareSettings
 from relakit.writing import write_whole
 
@@ -80,7 +81,8 @@ class Tokenizer:
         Raises:
             ValueError: the file is damaged, or is some other tokenizer.
         """
-        content = path.read_bytes()
+        with open_file(path) as file:
+            content = file.read()
         try:
             tokenizer = BytePairTokenizer.from_str(content.decode("utf-8"))
         except Exception as error:  # the library raises nothing more specific

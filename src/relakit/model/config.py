@@ -77,11 +77,11 @@ class ModelConfig(ModelOptions):
         """All about the attention of this kind."""
         return resolve_attention(getattr(self, f"{kind}_attention"))
 
-    def check_tokenizer(self, size: int) -> None:
+    def check_tokenizer(self, size: int, name: str = "the tokenizer") -> None:
         """Raise ValueError for a tokenizer with more or fewer entries than the model has."""
         if size != self.vocabulary:
             raise ValueError(
-                f"the tokenizer has {size:,} entries, the model {self.vocabulary:,}: they do not "
+                f"{name} has {size:,} entries, the model {self.vocabulary:,}: they do not "
                 "belong together"
             )
 
