@@ -118,7 +118,7 @@ def test_ids_that_no_token_has(folder: Path, wrong: int, monkeypatch: pytest.Mon
     tokens.tofile(path)
     last = corpus.tokenizer.size - 1
     with pytest.raises(ValueError, match="damaged") as caught:
-        corpus.split("train")
+        PreparedCorpus.load(folder).split("train")
     assert str(caught.value) == (
         f"{path} is damaged: number {place + 1}, in sentence 2, is the token id {wrong:,}; ids of "
         f"the tokenizer's words are 4 to {last}; prepare the corpus again"

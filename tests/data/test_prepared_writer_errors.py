@@ -1,6 +1,7 @@
 """Broken corpora, each with its error; nothing of them stays."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -121,10 +122,14 @@ class TestBrokenCorpora:
             prepare({"train": files}, out)
 
     def test_a_folder_or_a_pipe(self, train: ParallelFiles, tmp_path: Path, out: Path) -> None:
+        with pytest.raises(IsADirectoryError, match=r"\(train\) is a folder; name a file with te"):
+            prepare({"train": ParallelFiles(train.source, tmp_path)}, out)
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
         with pytest.raises(
             ValueError, match=r"\(train\) is not a file; it must be readable several"
         ):
-            prepare({"train": ParallelFiles(train.source, tmp_path)}, out)
+            prepare({"train": ParallelFiles(train.source, pipe)}, out)
 
     def test_a_file_that_grows_meanwhile(self, train: ParallelFiles, out: Path) -> None:
         assert train.target is not None

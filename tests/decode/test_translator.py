@@ -1,3 +1,4 @@
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -264,6 +265,22 @@ def test_a_tokenizer_of_another_model() -> None:
     tokenizer = learn_tokenizer(["a b c"] * 9, vocab_size=290)
     with pytest.raises(ValueError, match="they do not belong together"):
         Translator(random_model(vocabulary=20), tokenizer)
+
+
+def test_a_directory_with_another_tokenizer(tmp_path: Path) -> None:
+    """Of an older directory, which has no digest: the size tells."""
+    folder = write_model(tmp_path / "model")
+    size = relakit.load(folder).tokenizer.size
+    config = json.loads((folder / "config.json").read_text())
+    assert config.pop("tokenizer_sha256")
+    (folder / "config.json").write_text(json.dumps(config))
+    other = learn_tokenizer(["a b c"], vocab_size=270)
+    other.save(folder / "tokenizer.json")
+    expected = (
+        rf"tokenizer\.json has {other.size} entries, the model {size}: they do not belong together"
+    )
+    with pytest.raises(ValueError, match=expected):
+        relakit.load(folder)
 
 
 def test_a_directory_without_a_tokenizer(tmp_path: Path) -> None:

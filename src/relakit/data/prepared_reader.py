@@ -106,6 +106,7 @@ class PreparedCorpus:
         self._document = document
         self._sides: Final = SIDES[::-1] if reverse else SIDES
         """What the folder calls the side to translate from, and that to translate to."""
+        self._opened: dict[str, EncodedSplit] = {}
 
     @classmethod
     def load(cls, folder: Path, *, reverse: bool = False) -> "PreparedCorpus":
@@ -171,7 +172,7 @@ class PreparedCorpus:
         return self.split("test")
 
     def split(self, name: str) -> EncodedSplit:
-        """Open a split.
+        """Open a split; all its ids are checked when it is opened first.
 
         Raises:
             ValueError: there is no such split, or its files do not fit together.
@@ -180,6 +181,11 @@ class PreparedCorpus:
             raise ValueError(
                 f"{self.folder} has no split {name!r}; it has {', '.join(self.splits)}"
             )
+        if name not in self._opened:
+            self._opened[name] = self._open(name)
+        return self._opened[name]
+
+    def _open(self, name: str) -> EncodedSplit:
         counts = self._document.splits[name]
         from_side, to_side = self._sides
         if from_side == "target":

@@ -125,6 +125,8 @@ def _check_inputs(splits: Mapping[str, ParallelFiles], *, learn: bool) -> None:
         for path in files.paths:
             if not path.exists():
                 raise FileNotFoundError(f"{path} ({name}): no such file")
+            if path.is_dir():
+                raise IsADirectoryError(f"{path} ({name}) is a folder; name a file with text")
             if not path.is_file():
                 raise ValueError(
                     f"{path} ({name}) is not a file; it must be readable several times"

@@ -24,7 +24,10 @@ class Member:
 def load_member(folder: Path, device: torch.device) -> Member:
     """Read a model directory."""
     model, about = load_model(folder, device=device)
-    return Member(folder, model, Tokenizer.load(folder / TOKENIZER_FILE), about)
+    path = folder / TOKENIZER_FILE
+    tokenizer = Tokenizer.load(path)
+    model.config.check_tokenizer(tokenizer.size, str(path), exactly=True)
+    return Member(folder, model, tokenizer, about)
 
 
 def check_same_kind(members: Sequence[Member]) -> None:

@@ -77,9 +77,14 @@ class ModelConfig(ModelOptions):
         """All about the attention of this kind."""
         return resolve_attention(getattr(self, f"{kind}_attention"))
 
-    def check_tokenizer(self, size: int, name: str = "the tokenizer") -> None:
-        """Raise ValueError for a tokenizer with more or fewer entries than the model has."""
-        if size != self.vocabulary:
+    def check_tokenizer(
+        self, size: int, name: str = "the tokenizer", *, exactly: bool = False
+    ) -> None:
+        """Raise ValueError for a tokenizer with more entries than the model has.
+
+        ``exactly``: also for one with fewer, as the tokenizer of a trained model never has.
+        """
+        if size > self.vocabulary or (exactly and size < self.vocabulary):
             raise ValueError(
                 f"{name} has {size:,} entries, the model {self.vocabulary:,}: they do not "
                 "belong together"

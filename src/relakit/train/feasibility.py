@@ -49,6 +49,12 @@ def check_batches(
     )
 
 
+def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: torch.device) -> None:
+    """`check_model` and `check_batches`, now that the corpus is there."""
+    check_model(recipe, device, corpus.tokenizer.size)
+    check_batches(recipe, corpus.train, device, corpus.tokenizer.size)
+
+
 def _device_memory(device: torch.device) -> int | None:
     """Bytes; None for the machine's own."""
     if device.type != "cuda":

@@ -19,7 +19,7 @@ from relakit.output_paths import RUN
 from relakit.train.averaging import average_weights, checkpoints_of_model
 from relakit.train.corpus import languages, open_corpus
 from relakit.train.distributed import World, is_main_process, join_world
-from relakit.train.feasibility import check_model, with_languages_of_corpus
+from relakit.train.feasibility import check_corpus, check_model, with_languages_of_corpus
 from relakit.train.plan import plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.result import Result, Scores
@@ -100,6 +100,7 @@ def _run(
         world.wait()
         if not world.is_main:
             corpus = open_corpus(recipe.data, folder / CORPUS)
+        check_corpus(recipe, corpus, world.device)
         with closing(_open_logs(recipe, corpus, folder, world, console, resume)) as log:
             trainer = Trainer(recipe, corpus, folder, world, log)
             if resume and trainer.resume() is None:

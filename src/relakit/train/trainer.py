@@ -22,7 +22,6 @@ from relakit.train.checkpoint import (
     save_checkpoint,
 )
 from relakit.train.distributed import World
-from relakit.train.feasibility import check_batches, check_model
 from relakit.train.interrupts import caught_interrupts
 from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import Recipe
@@ -63,14 +62,12 @@ class Trainer:
         self.world = world
         self.log = log
         self.state = RunState()
-        self._train_split = corpus.split("train")
-        check_model(recipe, world.device, corpus.tokenizer.size)
-        check_batches(recipe, self._train_split, world.device, corpus.tokenizer.size)
         torch.manual_seed(recipe.training.seed)
         config = recipe.model.config(corpus.tokenizer.size)
         self.model = Transformer(config).to(world.device)
         self.precision = choose_dtype(recipe.training.precision, world.device)
         self.optimizer = make_optimizer(self.model, recipe.training)
+        self._train_split = corpus.split("train")
         self._fingerprint = corpus.fingerprint
         self.state.corpus = self._fingerprint
 
