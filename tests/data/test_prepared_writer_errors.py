@@ -164,5 +164,5 @@ def test_a_vocabulary_of_a_billion() -> None:
 
 @pytest.mark.parametrize("name", ["vocab_size", "max_tokens", "min_frequency", "sample_lines"])
 def test_settings_that_make_no_sense(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be at least [12], got 0"):
+    with pytest.raises(ValueError, match=f"{name} must be at least .*, got 0"):
         PrepareSettings(**{name: 0})

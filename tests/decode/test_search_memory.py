@@ -6,6 +6,7 @@ from random_models import random_model, random_sources
 from relakit import limits
 from relakit.decode import search_memory
 from relakit.decode.search_memory import sentence_bytes, within_memory
+from relakit.decode.settings import SearchSettings
 from relakit.model import ModelConfig
 
 CONFIG = ModelConfig(vocabulary=1000, dim=8, heads=1, decoder_layers=3)
@@ -37,6 +38,19 @@ def test_a_sentence_that_cannot_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with pytest.raises(ValueError, match=expected):
         list(within_memory([[0]], [CONFIG], beam=500, limits=[70]))
+
+
+def test_many_samples_of_a_sentence() -> None:
+    with pytest.raises(
+        ValueError, match=r"^nbest must be at most 1,000, got 100,000: with a model"
+    ):
+        SearchSettings(sample=True, nbest=100_000)
+
+
+def test_models_that_translate_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_memory(monkeypatch, 4 * 2 * sentence_bytes(CONFIG, 2, 50))
+    found = within_memory([[0, 1]], [CONFIG, CONFIG], beam=2, limits=[50, 50])
+    assert list(found) == [[0], [1]]
 
 
 def test_the_translator_cuts_its_batches(monkeypatch: pytest.MonkeyPatch) -> None:

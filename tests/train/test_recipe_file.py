@@ -227,6 +227,8 @@ def test_settings_replace_the_recipes(tmp_path: Path) -> None:
         ("model.norm_first=perhaps", r"model\.norm_first = 'perhaps': must be true or false"),
         ("validation.beam=100000", r"validation: the beam must be at most 1,000, got 100,000"),
         ("validation.final_beam=100000", r"validation: the beam must be at most 1,000, got 100"),
+        ("data.vocab_size=100", r"data\.vocab_size = 100: must be at least 260"),
+        ("data.vocab_size=1000000000", r"data\.vocab_size = 1000000000: must be at most 1000000"),
         ("training=3", r"training = 3: must have keys and values"),
         ("model.dim=1000000000",
          r"toml: model: dim must be at most 1,048,576, got 1,000,000,000; training such a model "

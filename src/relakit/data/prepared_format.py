@@ -30,6 +30,20 @@ LongSentences: TypeAlias = Literal["drop", "truncate"]
 HELD_OUT_TOKENS: Final = 1024
 """Sentences up to this length stay in validation and test sets, whatever the limit of train."""
 
+SMALLEST_VOCABULARY: Final = 4 + 256
+"""The special tokens and all bytes."""
+
+
+def check_vocab_size(size: int) -> None:
+    """Raise ValueError for a vocabulary that cannot be learned."""
+    if size < SMALLEST_VOCABULARY:
+        raise ValueError(
+            f"vocab_size must be at least {SMALLEST_VOCABULARY} (4 special tokens and 256 bytes), "
+            f"got {size}"
+        )
+    if size > MAX_VOCABULARY:
+        raise ValueError(f"vocab_size must be at most {MAX_VOCABULARY:,}, got {size:,}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareSettings:
@@ -49,7 +63,8 @@ class PrepareSettings:
     target_language: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "min_frequency", "max_tokens"):
+        check_vocab_size(self.vocab_size)
+        for name in ("min_frequency", "max_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.long_sentences not in get_args(LongSentences):
@@ -58,10 +73,6 @@ class PrepareSettings:
             )
         if self.sample_lines < 2:
             raise ValueError(f"sample_lines must be at least 2, got {self.sample_lines}")
-        if self.vocab_size > MAX_VOCABULARY:
-            raise ValueError(
-                f"vocab_size must be at most {MAX_VOCABULARY:,}, got {self.vocab_size:,}"
-            )
 
     def longest_sentence(self, split: str) -> int:
         """Most tokens of a sentence in a split: a limit on training data alone, within reason.

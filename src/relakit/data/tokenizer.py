@@ -18,7 +18,7 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, tra
 from tokenizers import Tokenizer as BytePairTokenizer
 
 from relakit.data.compression import open_file
-from relakit.data.prepared_format import PrepareSettings
+from relakit.data.prepared_format import PrepareSettings, check_vocab_size
 from relakit.writing import write_whole
 
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
@@ -27,7 +27,6 @@ SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
 
 LONGEST_TOKEN: Final = 64
 """Bytes; longer strings that recur (rows of dots, addresses) are not worth a token."""
-SMALLEST_VOCABULARY: Final = len(SPECIAL_TOKENS) + 256
 
 # Includes the four characters that str.split() takes for spaces and Unicode does not, so that
 # encoding and decoding agree on what a space is.
@@ -173,11 +172,7 @@ def learn_tokenizer(
     Raises:
         ValueError: the vocabulary is too small for all bytes, or there is no text.
     """
-    if vocab_size < SMALLEST_VOCABULARY:
-        raise ValueError(
-            f"vocab_size must be at least {SMALLEST_VOCABULARY} ({len(SPECIAL_TOKENS)} special "
-            f"tokens and 256 bytes), got {vocab_size}"
-        )
+    check_vocab_size(vocab_size)
     if min_frequency < 1:
         raise ValueError(f"min_frequency must be at least 1, got {min_frequency}")
     tokenizer = BytePairTokenizer(models.BPE())

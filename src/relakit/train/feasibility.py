@@ -2,8 +2,8 @@
 
 import torch
 
+from relakit.data.prepared_format import SMALLEST_VOCABULARY
 from relakit.data.prepared_reader import EncodedSplit, PreparedCorpus
-from relakit.data.tokenizer import SMALLEST_VOCABULARY
 from relakit.limits import check_memory
 from relakit.model.memory import training_bytes
 from relakit.train.recipe import DataSection, Recipe
