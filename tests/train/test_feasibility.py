@@ -97,11 +97,15 @@ class TestLanguages:
         assert not (tmp_path / "run").exists()
 
     def test_the_corpus_decides_where_the_recipe_is_silent(
-        self, other_way: PreparedCorpus, tmp_path: Path
+        self, other_way: PreparedCorpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         folder = tmp_path / "run"
         recipe = recipe_of(other_way, training={"updates": 1})
         run_training(recipe, folder)
+        assert caplog.messages == [
+            f"{other_way.folder} was prepared for de to en, and so is this run: the recipe names "
+            "no languages"
+        ]
         kept = read_recipe(folder)
         assert kept is not None
         assert (kept.data.source, kept.data.target) == ("de", "en")

@@ -1,5 +1,7 @@
 """Whether a run can work at all: memory for its model, and a corpus that fits its recipe."""
 
+import logging
+
 import torch
 
 from relakit.data.prepared_format import SMALLEST_VOCABULARY
@@ -7,6 +9,8 @@ from relakit.data.prepared_reader import EncodedSplit, PreparedCorpus
 from relakit.limits import check_memory
 from relakit.model.memory import training_bytes
 from relakit.train.recipe import DataSection, Recipe
+
+logger = logging.getLogger(__name__)
 
 
 def check_model(
@@ -79,5 +83,12 @@ def with_languages_of_corpus(data: DataSection) -> DataSection:
         raise ValueError(
             f"{data.prepared} was prepared for {prepared['source']} to {prepared['target']}, but "
             f"the recipe says {said}; change the recipe, or prepare the corpus for these languages"
+        )
+    if any(getattr(data, key) != language for key, language in known.items()):
+        logger.warning(
+            "%s was prepared for %s to %s, and so is this run: the recipe names no languages",
+            data.prepared,
+            prepared["source"],
+            prepared["target"],
         )
     return data.model_copy(update=known)
