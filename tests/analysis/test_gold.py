@@ -87,6 +87,20 @@ def test_what_is_no_naacl_link(line: str, tmp_path: Path) -> None:
         list(read_gold(path))
 
 
+def test_naacl_sentences_are_not_counted_up_to_a_mistyped_one(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.naacl", "1 1 1\n500000000 1 1\n")
+    expected = r"a\.naacl, line 2: it has sentence 500,000,000; there may be 10,000,000 at most"
+    with pytest.raises(ValueError, match=expected):
+        list(read_gold(path))
+
+
+def test_an_endless_item_is_not_repeated_in_the_error(tmp_path: Path) -> None:
+    path = write(tmp_path, "gold", "1-" + "9" * 100_000 + "\n")
+    with pytest.raises(ValueError, match=r"line 1: '1-9999.*\.\.\..*' is not a link") as caught:
+        list(read_pharaoh(path))
+    assert len(str(caught.value)) < 300
+
+
 def test_word_zero_in_talp(tmp_path: Path) -> None:
     path = write(tmp_path, "a.talp", "1-1\n0-1\n")
     with pytest.raises(ValueError, match=r"a\.talp, line 2: '0-1' has a word below 1"):

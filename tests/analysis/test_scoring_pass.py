@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 import torch
+from random_models import random_model
 from slow_numbers import null
 
 from relakit.analysis import score_pairs, sentence_losses
 from relakit.data.generated import generate_pairs
-from relakit.data.tokenizer import BEGIN, END, Tokenizer
+from relakit.data.tokenizer import BEGIN, END, Tokenizer, learn_tokenizer
 from relakit.model import Transformer
 from relakit.nn.capture import capture
 
@@ -43,6 +44,16 @@ def check(
             mass = sum(abs(w) for h in weights.tolist() for row in h for w in row)
             mass /= weights.size(0) * weights.size(1)
             assert found["mass"][layer] == pytest.approx(mass, rel=1e-4)
+
+
+def test_long_sides_are_scored_by_their_beginning() -> None:
+    pairs = [("a dog runs", "ein Hund"), ("a dog " * 50_000, "ein Hund " * 50_000)]
+    tokenizer = learn_tokenizer(["a dog runs", "ein Hund"] * 9, vocab_size=300)
+    model = random_model(vocabulary=tokenizer.size)
+    found = score_pairs(model, tokenizer, pairs, max_tokens=6)
+    beginning = [tokenizer.decode(tokenizer.encode(text[:99]).ids[:6]) for text in pairs[1]]
+    expected = score_pairs(model, tokenizer, [pairs[0], (beginning[0], beginning[1])])
+    np.testing.assert_allclose(found.cross_entropy, expected.cross_entropy, rtol=1e-5)
 
 
 @pytest.mark.parametrize("attention", ["rela-g", "rela-g-leaky", "softmax"])

@@ -83,6 +83,11 @@ def test_a_wrong_result_has_no_speed(monkeypatch: pytest.MonkeyPatch) -> None:
         run_case(Job(SMALL, ()), settings)
 
 
+def test_absurd_threads() -> None:
+    with pytest.raises(ValueError, match=r"^threads must be at most \d+ on this machine"):
+        list(run_jobs([], AttentionSettings(threads=100_000, rounds=1, memory=False)))
+
+
 def test_the_number_of_threads_is_set_and_restored() -> None:
     before = torch.get_num_threads()
     jobs = [Job(SMALL, ())]

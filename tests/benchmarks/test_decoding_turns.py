@@ -130,8 +130,10 @@ def test_models_that_cannot_be_compared(corpus: Path, tmp_path: Path, models: li
     with pytest.raises(ValueError, match="both have softmax attention; give one"):
         with_models(twice)
     other = tmp_path / "other"
-    learn_tokenizer(["some other words"], 300).save(tmp_path / "tokenizer.json")
-    save_model(other, Transformer(config_of("rela-g")), tmp_path / "tokenizer.json")
+    tokenizer = learn_tokenizer(["some other words"], 300)
+    tokenizer.save(tmp_path / "tokenizer.json")
+    config = config_of("rela-g", vocabulary=tokenizer.size)
+    save_model(other, Transformer(config), tmp_path / "tokenizer.json")
     settings = with_models(settings_for(corpus, models=(models[0], str(other))))
     with pytest.raises(ValueError, match="have different tokenizers"):
         measured(settings, PeerPlace())

@@ -132,6 +132,29 @@ def test_without_gold_and_translations(
     assert analysis.classes.origin == "token classes"
 
 
+def test_pairs_that_are_too_long(
+    model: Path, files: dict[str, Path], tmp_path: Path, analyze: Analyze
+) -> None:
+    out = tmp_path / "out"
+    lines = [SOURCES[0], *["dog " * 3000] * 7, *SOURCES[1:]]
+    files["source"].write_text("".join(f"{line}\n" for line in lines))
+    files["target"].write_text("".join(f"{line}\n" for line in [*["Hund"] * 7, *TARGETS]))
+    arguments = [*options(files, "source", "target"), "--out", out, "--no-translate"]
+    problem = (
+        f"{files['source']}, lines 2, 3, 4, 5, 6 and 2 more: more than 1,024 tokens on a side; "
+    )
+    refused = analyze(model, *arguments, "--too-long", "error")
+    assert refused.status == 1
+    assert f"relakit: error: {problem}leave them out with --too-long skip, or set" in refused.err
+    assert not out.exists()
+    status, printed, told = analyze(model, *arguments)
+    assert status == 0
+    assert "4 pairs." in printed
+    assert f"relakit: {problem}left out (--max-tokens)\n" in told
+    analysis = ModelAnalysis.read(out / "analysis.json")
+    assert analysis.inputs["left out"] == "7 pairs with more than 1,024 tokens on a side"
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -142,6 +165,8 @@ def test_without_gold_and_translations(
         (["--tags", "nowhere"], "--tags nowhere: there is no such file"),
         (["--name", "a", "--name", "b"], "there are 1 models and 2 times --name"),
         (["--tags", "x", "--tagger", "y"], "--tags and --tagger exclude each other"),
+        (["--tags", "/"], "--tags /: it is a folder"),
+        (["--too-long", "crop"], "--too-long must be skip or error, got 'crop'"),
         (["--gold-format", "moses"], "unknown format 'moses'; choose one of auto, pharaoh"),
     ],
 )

@@ -68,6 +68,57 @@ def test_lines_in_lines_out(folder: Path) -> None:
     assert out.decode() == "".join(f"{line}\n" for line in expected)
 
 
+@pytest.mark.parametrize("too_long", ["crop", "skip", "error"])
+def test_lines_that_are_too_long(run: Run, folder: Path, too_long: str) -> None:
+    lines = ["the old bridge", "dog " * 5000, "", "a dog"]
+    text = "".join(f"{line}\n" for line in lines).encode()
+    options = ("--max-length", 4, "--too-long", too_long)
+    status, out, err = run(folder, *options, text=text)
+    problem = b"standard input, line 2: it has more than 1,024 tokens; "
+    if too_long == "error":
+        assert (status, err) == (
+            1,
+            b"relakit: error: " + problem + b"split it, allow more with --max-tokens, or choose "
+            b"--too-long crop or skip\n",
+        )
+        return
+    done = {
+        "crop": (" ".join(["dog"] * 1024), b"are translated up to token 1,024"),
+        "skip": ("", b"are left out"),
+    }
+    lines[1], told = done[too_long]
+    expected = relakit.load(folder).translate(lines, max_length=4)
+    assert out.decode() == "".join(f"{line}\n" for line in expected)
+    assert (status, err) == (0, b"relakit: " + problem + b"such lines " + told + b"\n")
+
+
+def test_more_or_fewer_tokens_by_an_option(run: Run, folder: Path) -> None:
+    few = run(folder, "--max-length", 4, "--max-tokens", 1, text=b"dog dog\n")
+    assert few.out == run(folder, "--max-length", 4, text=b"dog\n").out
+    assert b"it has more than 1 tokens" in few.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--beam", 100_000], "the beam must be at most 1,000, got 100,000: with a model of the"),
+        (["--threads", 100_000], "--threads must be at most "),
+        (
+            ["--max-length", 10**12],
+            "a search with a beam of 4 for a translation of up to 1,000,000",
+        ),
+        (["--too-long", "cut"], "unknown choice 'cut' for lines that are too long; choose crop, "),
+        (["--input", "/"], "/ is a folder; name a file with text"),
+        (["--input", "/nowhere"], "/nowhere: there is no such file"),
+    ],
+)
+def test_absurd_options(run: Run, folder: Path, options: list[object], message: str) -> None:
+    status, out, err = run(folder, *options, text=b"a dog\n")
+    assert (status, out) == (1, b"")
+    assert err.decode().startswith(f"relakit: error: {message}")
+    assert err.count(b"\n") == 1
+
+
 def test_nbest_from_file_to_file(run: Run, folder: Path, tmp_path: Path) -> None:
     source, output = tmp_path / "in.gz", tmp_path / "out.txt"
     source.write_bytes(gzip.compress("\n".join(LINES).encode()))

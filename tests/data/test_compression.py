@@ -52,7 +52,8 @@ class TestBrokenCompression:
             read(path, bytes(content))
 
     def test_followed_by_something_else(self, name: str, path: Path) -> None:
-        with pytest.raises(ValueError, match=f"{path} is damaged: "):
+        after = f"{path} is damaged: after the end of its {name} stream comes something else; get"
+        with pytest.raises(ValueError, match=after):
             read(path, COMPRESSIONS[name](b"a\n") + b"something else")
 
 

@@ -1,6 +1,8 @@
 """Lines come out as they are in the file, compressed or not; a bad line is named."""
 
 import gzip
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,7 +83,9 @@ def rewritten(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("text") / "lines"
 
 
-@given(lines=st.lists(st.text(st.characters(exclude_characters="\n\r", codec="utf-8")), min_size=1))
+@given(
+    lines=st.lists(st.text(st.characters(exclude_characters="\n\r\0", codec="utf-8")), min_size=1)
+)
 def test_lines_come_back_as_they_were(rewritten: Path, lines: list[str]) -> None:
     content = "".join(f"{line}\n" for line in lines).encode()
     # Text that happens to start like an archive is refused, and has a test of its own.
@@ -98,5 +102,60 @@ def test_reading_is_lazy(path: Path) -> None:
 
 
 def test_a_missing_file_is_named(path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=str(path)):
+    with pytest.raises(FileNotFoundError, match=f"^{path}: there is no such file$"):
         next(read_lines(path))
+
+
+def test_a_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match=f"^{tmp_path} is a folder; name a file with text$"):
+        next(read_lines(tmp_path))
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+@pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS.keys())
+def test_a_line_of_more_bytes_than_allowed(
+    compress: Callable[[bytes], bytes], end: str, path: Path
+) -> None:
+    """The limit counts bytes, without the line end."""
+    path.write_bytes(compress(f"ab\nüü{end}".encode()))
+    assert list(read_lines(path, max_bytes=4)) == ["ab", "üü"]
+    path.write_bytes(compress(f"ab\nüüx{end}".encode()))
+    with pytest.raises(ValueError, match="line 2: it has more than 4 bytes, the most a line may"):
+        list(read_lines(path, max_bytes=4))
+
+
+def test_a_nul_byte(path: Path) -> None:
+    with pytest.raises(ValueError, match="line 2: a NUL byte at position 3 of the line: it is not"):
+        read(path, b"a\nb \0\n")
+
+
+ENDLESS = """
+import resource, sys
+from pathlib import Path
+from relakit.data.lines import read_lines
+# What the interpreter and its libraries have mapped, and 200 MB.
+size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + (200 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (size, size))
+for name in sys.argv[1:]:
+    try:
+        next(read_lines(Path(name)))
+    except ValueError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_a_line_of_600_mb_in_a_small_archive_needs_no_memory(tmp_path: Path) -> None:
+    piece = b"x" * (1 << 20)
+    packed = [tmp_path / "line.gz", tmp_path / "line.zst"]
+    with gzip.open(packed[0], "wb", compresslevel=1) as file:
+        for _ in range(600):
+            file.write(piece)
+    with zstandard.ZstdCompressor().stream_writer(packed[1].open("wb")) as writer:
+        for _ in range(600):
+            writer.write(piece)
+    assert all(path.stat().st_size < 4 << 20 for path in packed)
+    command = [sys.executable, "-c", ENDLESS, *map(str, packed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    expected = "line 1: it has more than 1,048,576 bytes, the most a line may have; give text with"
+    assert [expected in line for line in done.stdout.splitlines()] == [True, True], done.stderr

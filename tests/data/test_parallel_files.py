@@ -48,6 +48,22 @@ def test_an_empty_file(files: ParallelFiles, source: str, target: str) -> None:
         list(read_pairs(files))
 
 
+@pytest.mark.parametrize(("source", "target"), [(" \n\n", "y\nz\n"), ("x\ny\n", "\t\n\n")])
+def test_a_file_of_blank_lines(files: ParallelFiles, source: str, target: str) -> None:
+    write(files, source, target)
+    culprit = files.target if source.strip() else files.source
+    expected = f"^{re.escape(str(culprit))} has no text: all its 2 lines are blank$"
+    with pytest.raises(ValueError, match=expected):
+        list(read_pairs(files))
+
+
+def test_a_blank_table(tmp_path: Path) -> None:
+    path = tmp_path / "train.tsv"
+    path.write_text("\t\n")
+    with pytest.raises(ValueError, match="has no text: its only line is blank"):
+        list(read_pairs(ParallelFiles(path)))
+
+
 def test_an_empty_table(tmp_path: Path) -> None:
     path = tmp_path / "train.tsv"
     path.touch()

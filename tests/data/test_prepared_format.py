@@ -66,9 +66,10 @@ def test_a_folder_without_a_corpus(there: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is damaged: "),
-        (b'{"format": "relakit corpus", "ver', "is damaged: "),
-        (b"\xff\xff", "is damaged: "),
+        (b"", "is no JSON file: "),
+        (b'{"format": "relakit corpus", "ver', "is no JSON file: "),
+        (b"\xff\xff", "is no JSON file: "),
+        (b"[" * 100_000, "is no JSON file of settings: it is nested too deeply"),
         (b"[]", "does not describe a prepared corpus"),
         (b'{"name": "something else"}', "does not describe a prepared corpus"),
         (b'{"format": "relakit corpus", "version": 1}', "is damaged: KeyError: 'token_type'"),
@@ -94,6 +95,14 @@ def test_a_document_that_is_none(folder: Path, content: bytes, message: str) -> 
         ),
         (lambda values: values.update(splits=[]), "is damaged: AttributeError"),
         (lambda values: values["splits"]["train"].pop("kept"), "is damaged: TypeError: .*'kept'"),
+        (
+            lambda values: values["splits"]["train"].update(kept="7"),
+            r"is damaged: .*kept cannot be '7'",
+        ),
+        (
+            lambda values: values["splits"]["train"].update(kept=0),
+            r"is damaged: .*train\.kept cannot be 0",
+        ),
         (lambda values: values["files"].pop("train.lines"), "is damaged: KeyError: 'train.lines'"),
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from relakit.data import prepared_reader
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import PrepareSettings, prepare
@@ -103,6 +104,32 @@ def test_offsets_that_do_not_grow(folder: Path, values: list[int]) -> None:
     end = int(np.fromfile(path, dtype="<i8")[-1])
     np.array([*values[:-1], end], dtype="<i8").tofile(path)
     with pytest.raises(ValueError, match=f"^{re.escape(str(path))} is damaged: its offsets"):
+        PreparedCorpus.load(folder).split("train")
+
+
+@pytest.mark.parametrize("wrong", [0, 3, 320, 65535])
+def test_ids_that_no_token_has(folder: Path, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepared_reader, "CHECKED_AT_ONCE", 2)
+    corpus = PreparedCorpus.load(folder)
+    place = int(corpus.train.target_side.offsets[1]) + 1  # the second token of sentence 2
+    path = folder / "train.target.tokens"
+    tokens = np.fromfile(path, dtype="<u2")
+    tokens[place] = wrong
+    tokens.tofile(path)
+    last = corpus.tokenizer.size - 1
+    with pytest.raises(ValueError, match="damaged") as caught:
+        PreparedCorpus.load(folder).split("train")
+    assert str(caught.value) == (
+        f"{path} is damaged: number {place + 1}, in sentence 2, is the token id {wrong:,}; ids of "
+        f"the tokenizer's words are 4 to {last}; prepare the corpus again"
+    )
+
+
+def test_a_sentence_longer_than_the_corpus_allows(folder: Path) -> None:
+    document = json.loads((folder / "corpus.json").read_text())
+    document["settings"]["max_tokens"] = 2
+    (folder / "corpus.json").write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"sentence \d has \d+ tokens, corpus\.json allows 2; pre"):
         PreparedCorpus.load(folder).split("train")
 
 

@@ -12,8 +12,9 @@ import zstandard
 
 from relakit.data import prepared_writer as module
 from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_format import HELD_OUT_TOKENS
 from relakit.data.prepared_reader import PreparedCorpus
-from relakit.data.prepared_writer import HELD_OUT_TOKENS, PrepareSettings, SplitCounts, prepare
+from relakit.data.prepared_writer import PrepareSettings, SplitCounts, prepare
 from relakit.data.tokenizer import Tokenizer, learn_tokenizer
 from relakit.locks import BusyError, locked
 
@@ -64,6 +65,16 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_vocabulary_that_cannot_be_reached_is_reported(
+    train: ParallelFiles, out: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    summary = prepare({"train": train}, out, settings=PrepareSettings(vocab_size=900))
+    assert caplog.messages == [
+        f"the vocabulary has {summary.vocabulary} tokens, not 900 as asked for (vocab_size): no "
+        f"more pairs of tokens occur 2 times in {train.source} and {train.target}"
+    ]
 
 
 class TestKept:

@@ -45,8 +45,7 @@ def test_several_test_sets_keep_their_names(tmp_path: Path) -> None:
         (["train.en"], r"train\.en exists, but no train\.de \(plain"),
         (["train.de.gz"], r"train\.de\.gz exists, but no train\.en \(plain"),
         (["train.en", "train.en.gz", "train.de"], r"train\.en and train\.en\.gz both exist"),
-        (["train.en", "train.de", "test9.en"], r"test9\.en exists, but no test9\.de"),
-        (["train.en", "train.de", "test9.de"], r"test9\.de exists, but no test9\.en"),
+        (["train.en", "train.de", "dev.en"], r"dev\.en exists, but no dev\.de"),
         (
             ["train.en", "train.de", "dev.en", "dev.de", "val.en", "val.de"],
             "has several validation sets: val, dev",
@@ -59,6 +58,18 @@ def test_what_is_missing_or_ambiguous_is_named(
     make(tmp_path, *names)
     with pytest.raises(ValueError, match=message):
         find_splits(tmp_path, "en", "de")
+
+
+@pytest.mark.parametrize(("there", "missing"), [("en", "de"), ("de", "en")])
+def test_a_test_set_without_one_language_is_left_out_with_a_note(
+    tmp_path: Path, there: str, missing: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    make(tmp_path, "train.en", "train.de", "test_a.en", "test_a.de", f"test_b.{there}.gz")
+    assert list(find_splits(tmp_path, "en", "de")) == ["train", "test"]
+    assert caplog.messages == [
+        f"{tmp_path / f'test_b.{there}.gz'} exists, but no test_b.{missing} (plain, .gz or .zst): "
+        "this test set is left out"
+    ]
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:

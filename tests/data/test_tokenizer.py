@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from relakit.data.prepared_format import SMALLEST_VOCABULARY
 from relakit.data.tokenizer import (
     BEGIN,
     END,
     LONGEST_TOKEN,
     PAD,
-    SMALLEST_VOCABULARY,
     SPECIAL_TOKENS,
     UNKNOWN,
     Tokenizer,

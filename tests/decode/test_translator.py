@@ -1,3 +1,4 @@
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -177,11 +178,11 @@ def test_ids_in_and_out(translator: Translator) -> None:
 @pytest.mark.parametrize("activation", ["relu", "gelu"], ids=["C++", "PyTorch"])
 def test_specs_translate_after_loading_as_before(activation: str, tmp_path: Path) -> None:
     spec = AttentionSpec(activation=activation, threshold="learned", length_exponent=0.5)
-    model = random_model(spec, vocabulary=300)
     tokenizer = learn_tokenizer(["a b c"] * 9, vocab_size=290)
+    model = random_model(spec, vocabulary=tokenizer.size)
     tokenizer.save(tmp_path / "tokenizer.json")
     save_model(tmp_path / "model", model, tmp_path / "tokenizer.json")
-    sources = random_sources([5, 9], vocabulary=290)
+    sources = random_sources([5, 9], vocabulary=tokenizer.size)
     before = Translator(model, tokenizer).translate_ids(sources, max_length=9)
     loaded = relakit.load(tmp_path / "model")
     assert loaded.model.config.attention_spec("cross") == spec
@@ -189,10 +190,11 @@ def test_specs_translate_after_loading_as_before(activation: str, tmp_path: Path
 
 
 def test_translating_does_not_disturb_training() -> None:
-    model = random_model(vocabulary=300).train()
+    tokenizer = learn_tokenizer(["a b c"] * 9, vocab_size=290)
+    model = random_model(vocabulary=tokenizer.size).train()
     model.config = model.config.model_copy(update={"dropout": 0.5})
-    translator = Translator(model, learn_tokenizer(["a b c"] * 9, vocab_size=290))
-    sources = random_sources([5, 300], vocabulary=290)
+    translator = Translator(model, tokenizer)
+    sources = random_sources([5, 300], vocabulary=tokenizer.size)
     first, second = (translator.translate_ids(sources, beam=2, max_length=4) for _ in range(2))
     assert first == second
     assert model.training
@@ -263,6 +265,22 @@ def test_a_tokenizer_of_another_model() -> None:
     tokenizer = learn_tokenizer(["a b c"] * 9, vocab_size=290)
     with pytest.raises(ValueError, match="they do not belong together"):
         Translator(random_model(vocabulary=20), tokenizer)
+
+
+def test_a_directory_with_another_tokenizer(tmp_path: Path) -> None:
+    """Of an older directory, which has no digest: the size tells."""
+    folder = write_model(tmp_path / "model")
+    size = relakit.load(folder).tokenizer.size
+    config = json.loads((folder / "config.json").read_text())
+    assert config.pop("tokenizer_sha256")
+    (folder / "config.json").write_text(json.dumps(config))
+    other = learn_tokenizer(["a b c"], vocab_size=270)
+    other.save(folder / "tokenizer.json")
+    expected = (
+        rf"tokenizer\.json has {other.size} entries, the model {size}: they do not belong together"
+    )
+    with pytest.raises(ValueError, match=expected):
+        relakit.load(folder)
 
 
 def test_a_directory_without_a_tokenizer(tmp_path: Path) -> None:

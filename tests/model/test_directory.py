@@ -1,6 +1,7 @@
 """Model directories: written whole, read back the same, and clear about what is broken."""
 
 import json
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -39,14 +40,14 @@ def tokenizer_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, tokenizer_file: Path) -> Path:
-    about = ModelAbout("en", "de", {"updates": 7})
+    about = ModelAbout("en", "de", {"updates": 7}, longest_sentence=57)
     return save_model(tmp_path / "model", build(), tokenizer_file, about)
 
 
 def test_comes_back_the_same(folder: Path) -> None:
     model, about = load_model(folder)
     assert model.config == build().config
-    assert about == ModelAbout("en", "de", {"updates": 7})
+    assert about == ModelAbout("en", "de", {"updates": 7}, longest_sentence=57)
     assert not model.training
     expected = build().state_dict()
     assert model.state_dict().keys() == expected.keys()
@@ -88,6 +89,14 @@ def test_a_model_from_before_there_were_options(folder: Path) -> None:
     change_config(folder, forget)
     model, _ = load_model(folder)
     assert model.config == build().config
+
+
+def test_a_model_from_before_there_was_a_digest(folder: Path) -> None:
+    for key in ("tokenizer_sha256", "longest_sentence"):
+        change_config(folder, lambda content, key=key: content.pop(key))
+    (folder / "tokenizer.json").write_text("{} ")
+    _, about = load_model(folder)
+    assert (about.tokenizer_sha256, about.longest_sentence) == (None, None)
 
 
 def test_a_model_with_all_options_comes_back_the_same(tmp_path: Path, tokenizer_file: Path) -> None:
@@ -168,14 +177,14 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "unknown setting": (
         lambda f: change_config(f, lambda c: c["model"].update(rotary=True)),
-        r"config\.json: model\.rotary: Extra inputs are not permitted",
+        r"config\.json: unknown key model\.rotary",
     ),
     "missing setting": (
         lambda f: change_config(f, lambda c: c["model"].pop("vocabulary")),
-        r"config\.json: model\.vocabulary: Field required",
+        r"config\.json: model\.vocabulary is missing",
     ),
     "model is missing": (
-        lambda f: change_config(f, lambda c: c.update(model=None)), r"config\.json: model: Input",
+        lambda f: change_config(f, lambda c: c.update(model=None)), r"model = None: must have keys",
     ),
     "languages are a list": (
         lambda f: change_config(f, lambda c: c.update(languages=["en", "de"])),
@@ -202,7 +211,44 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "another shape": (
         lambda f: change_config(f, lambda c: c["model"].update(vocabulary=31)),
-        r"embedding\.weight has shape \(30, 8\) instead of \(31, 8\)",
+        r"config\.json says model\.vocabulary = 31, but model\.safetensors beside it has the "
+        "weights of a model with 30: they do not belong together",
+    ),
+    "a dimension less": (
+        lambda f: change_weights(f, lambda w: w.update({"embedding.weight": torch.ones(30)})),
+        r"embedding\.weight has shape \(30,\) instead of \(30, 8\)",
+    ),
+    "absurd layers": (
+        lambda f: change_config(f, lambda c: c["model"].update(encoder_layers=100_000_000)),
+        r"model\.encoder_layers = 100,000,000, but .* of a model with 1: they do not belong",
+    ),
+    "absurd features": (
+        lambda f: change_config(f, lambda c: c["model"].update(dim=10**18)),
+        r"model\.dim = 1,000,000,000,000,000,000, but .* of a model with 8: they do not belong",
+    ),
+    "absurd feed-forward layers": (
+        lambda f: change_config(f, lambda c: c["model"].update(feed_forward=10**18)),
+        r"model\.feed_forward = 1(,000){6}, but .* of a model with 12: they do not belong",
+    ),
+    "too few layers": (
+        lambda f: change_config(f, lambda c: c["model"].update(decoder_layers=1)),
+        r"model\.decoder_layers = 1, but .* of a model with 2: they do not belong",
+    ),
+    "another tokenizer": (
+        lambda f: (f / "tokenizer.json").write_text("{} "),
+        r"tokenizer\.json is not the tokenizer that this model was trained with: its SHA-256 is "
+        r"\w{12}\.\.\., config\.json says 44136fa355b3\.\.\.; put back the file that was there",
+    ),
+    "a digest of another type": (
+        lambda f: change_config(f, lambda c: c.update(tokenizer_sha256=7)),
+        r"config\.json: tokenizer_sha256 must be of type str, got 7",
+    ),
+    "nested without end": (
+        lambda f: (f / "config.json").write_text("[" * 100_000), r"it is nested too deeply",
+    ),
+    "gigabytes of settings": (
+        lambda f: os.truncate(f / "config.json", 3 << 30),
+        r"config\.json has 3,221,225,472 bytes, which is no file of settings: they have at most",
     ),
     "no tokenizer": (lambda f: (f / "tokenizer.json").unlink(), r"has no tokenizer\.json"),
 }  # fmt: skip

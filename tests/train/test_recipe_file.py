@@ -204,7 +204,7 @@ def test_settings_replace_the_recipes(tmp_path: Path) -> None:
         ("training.epoch=3", r"unknown key training\.epoch \(did you mean epochs\?\)"),
         ("trainig.epochs=3", r"unknown key trainig \(did you mean training\?\)"),
         ("data.generated.trian=3", r"unknown key data\.generated\.trian \(did you mean train\?\)"),
-        ("training.epochs=0", r"training\.epochs = 0: Input should be greater than or equal to 1"),
+        ("training.epochs=0", r"training\.epochs = 0: must be at least 1"),
         ("training.epochs=many", r"training\.epochs = 'many'"),
         ("training.label_smoothing=1.0", r"training\.label_smoothing = 1\.0"),
         ("model.attention=softmx", "unknown attention 'softmx'; choose one of softmax"),
@@ -213,14 +213,29 @@ def test_settings_replace_the_recipes(tmp_path: Path) -> None:
         ("model.cross_attention.norm=rsm",
          r"toml: model\.cross_attention: unknown norm 'rsm'; choose one of none, rms, layer"),
         ("model.attention=3", r"model\.attention = 3: an attention is a name or a table"),
-        ("model.size=huge", r"model\.size = 'huge': Input should be 'tiny', 'small' or 'base'"),
+        ("model.size=huge", r"model\.size = 'huge': must be 'tiny', 'small' or 'base'"),
         ("model.heads=7", "heads must divide dim, got heads=7 and dim=512"),
-        ("training.seed=-1", r"training\.seed = -1: Input should be greater than or equal to 0"),
+        ("training.seed=-1", r"training\.seed = -1: must be at least 0"),
         ("training.adam_betas=[2, 3]", r"training\.adam_betas\.0 = 2"),
         ("training.loss_mean=words", r"training\.loss_mean = 'words': .*'tokens' or 'sentences'"),
         ("training.smoothing_over=few", r"training\.smoothing_over = 'few': .*'all' or 'wrong'"),
         ("data.long_sentences=cut", r"data\.long_sentences = 'cut': .*'drop' or 'truncate'"),
         ("validation.length_margin=0", r"validation\.length_margin = 0"),
+        ("training.seed=99999999999999999999", r"training\.seed = 9{20}: must be at most 92233"),
+        ("training.epochs=1.5", r"training\.epochs = 1\.5: must be a whole number"),
+        ("model.dropout=much", r"model\.dropout = 'much': must be a number"),
+        ("model.norm_first=perhaps", r"model\.norm_first = 'perhaps': must be true or false"),
+        ("validation.beam=100000", r"validation: the beam must be at most 1,000, got 100,000"),
+        ("validation.final_beam=100000", r"validation: the beam must be at most 1,000, got 100"),
+        ("data.vocab_size=100", r"data\.vocab_size = 100: must be at least 260"),
+        ("data.vocab_size=1000000000", r"data\.vocab_size = 1000000000: must be at most 1000000"),
+        ("training=3", r"training = 3: must have keys and values"),
+        ("model.dim=1000000000",
+         r"toml: model: dim must be at most 1,048,576, got 1,000,000,000; training such a model "
+         r"would need about 999 EiB of memory"),
+        ("model.encoder_layers=100000000",
+         r"encoder_layers must be at most 1,000, got 100,000,000; .* about \d.* of memory"),
+        (f"training.epochs={'[' * 20_000}", r"training\.epochs = '\[\[.*\.\.\.\[.*': must be a"),
         ("training.epochs", "--set needs key=value"),
         ("=3", "--set needs key=value"),
         ("training.epochs.x=3", "epochs is a value and has no parts"),
@@ -235,6 +250,7 @@ def test_bad_settings(setting: str, message: str, tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("[data\n", r"recipe\.toml is no valid TOML: .*line 1"),
+        (f"x = {'[' * 20_000}", r"recipe\.toml is no recipe: it is nested too deeply"),
         ("[training]\nepochs = 1\n", r"recipe\.toml: data is missing"),
         ('[data]\nfolder = "x"\n', r"recipe\.toml: training is missing"),
         ('[data]\nfolder = "x"\n[training]\n', "set epochs, updates or minutes, or training would"),
@@ -253,13 +269,24 @@ def test_bad_files(text: str, message: str, tmp_path: Path) -> None:
         load_recipe(write(tmp_path, text))
 
 
+def test_two_places_on_the_command_line(tmp_path: Path) -> None:
+    """One replaces the recipe's own place, but two would replace each other silently."""
+    path = write(tmp_path, GOOD)
+    assert load_recipe(path, ["data.prepared=y"]).data.prepared == Path("y")
+    with pytest.raises(ValueError, match=r"^--set data\.prepared and --set data\.folder excl"):
+        load_recipe(path, ["data.folder=x", "data.prepared=y"])
+
+
 def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"no recipe 'multi30k-smal' \(did you mean multi30k-small"
     ):
         load_recipe("multi30k-smal")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"none\.toml: there is no such file$"):
         load_recipe(str(tmp_path / "none.toml"))
+    (tmp_path / "folder.toml").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"folder\.toml is a folder; name a file"):
+        load_recipe(str(tmp_path / "folder.toml"))
 
 
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ from relakit.analysis.links import (
     best_source_words,
     links_of,
 )
+from relakit.analysis.long_pairs import ShortPairs
 from relakit.analysis.null_by_class import query_classes
 from relakit.analysis.own_translations import add_translations
 from relakit.analysis.pair_links import PairLinks
@@ -97,6 +98,7 @@ __all__ = [
     "ReadingEstimates",
     "SentenceLinks",
     "SentenceView",
+    "ShortPairs",
     "add_translations",
     "alignment_error_rate",
     "analyze_model",

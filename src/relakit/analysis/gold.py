@@ -8,6 +8,7 @@ stands for no word: such links are left out. A pair without a line has no links.
 """
 
 import re
+import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +30,14 @@ _ENDINGS: Final[dict[str, GoldFormat]] = {
     ".pharaoh": "pharaoh",
 }
 _COMPRESSED: Final = (".gz", ".zst")
-_PHARAOH: Final = re.compile(r"([0-9]+)(?:-([0-9]+)([?pP]?)|[?pP]([0-9]+))")
-_NAACL: Final = re.compile(r"([0-9]+)\s+([0-9]+)\s+([0-9]+)(?:\s+([SP]))?(?:\s+[0-9.eE+-]+)?")
+_PHARAOH: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})([?pP]?)|[?pP]([0-9]{1,9}))")
+_NAACL: Final = re.compile(
+    r"([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})(?:\s+([SP]))?(?:\s+[0-9.eE+-]+)?"
+)
 _WORD_ZERO: Final = re.compile(r"(?:^|\s)0+[-?pP]|[-?pP]0+(?:[?pP]?(?:\s|$))")
+
+MAX_SENTENCES: Final = 10_000_000
+"""In a file that numbers them: a mistyped number must not be counted up to."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +130,8 @@ def _parse_link(item: str, first: FirstWord) -> tuple[Link, bool]:
     match = _PHARAOH.fullmatch(item)
     if match is None:
         raise ValueError(
-            f"{item!r} is not a link; write SOURCE-TARGET for a sure one (3-4), SOURCE?TARGET or "
-            "SOURCEpTARGET for a possible one"
+            f"{reprlib.repr(item)} is not a link; write SOURCE-TARGET for a sure one (3-4), "
+            "SOURCE?TARGET or SOURCEpTARGET for a possible one"
         )
     left, sure_right, suffix, possible_right = match.groups()
     source, target = int(left) - first, int(sure_right or possible_right) - first
@@ -163,6 +169,10 @@ def _read_naacl(path: Path, first: FirstWord) -> Iterator[GoldAlignment]:
             continue
         try:
             sentence, link, is_sure = _parse_naacl(line, first)
+            if sentence >= MAX_SENTENCES:
+                raise ValueError(
+                    f"it has sentence {sentence + first:,}; there may be {MAX_SENTENCES:,} at most"
+                )
         except ValueError as error:
             raise bad_line(path, number, str(error)) from None
         last = max(last, sentence)
@@ -178,8 +188,8 @@ def _parse_naacl(line: str, first: FirstWord) -> tuple[int, Link | None, bool]:
     match = _NAACL.fullmatch(line.strip())
     if match is None:
         raise ValueError(
-            f"{line.strip()!r} is not a link; write SENTENCE SOURCE TARGET, then S or P for sure "
-            "or possible"
+            f"{reprlib.repr(line.strip())} is not a link; write SENTENCE SOURCE TARGET, then S or "
+            "P for sure or possible"
         )
     sentence, source, target = (int(number) - first for number in match.groups()[:3])
     if sentence < 0:

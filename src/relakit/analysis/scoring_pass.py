@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches
+from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
 from relakit.analysis.pair_scores import PairScores
 from relakit.analysis.results import SUM_TO_ONE
 from relakit.analysis.sparsity import null_counts
 from relakit.data.tokenizer import Tokenizer
-from relakit.model import Transformer
+from relakit.model import AttentionKind, Transformer
+
+KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
 
 
 def score_pairs(
@@ -22,6 +26,7 @@ def score_pairs(
     *,
     batch_tokens: int = BATCH_TOKENS,
     window: int = WINDOW,
+    max_tokens: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PairScores:
     """Force-decode sentence pairs and score each by itself.
@@ -35,6 +40,8 @@ def score_pairs(
         pairs: source and target.
         batch_tokens: padded tokens that are computed at once.
         window: pairs that are read before they are computed.
+        max_tokens: of a side; one with more is scored by its beginning. None: as many as fit into
+            256 MiB of attention weights.
         progress: called now and then with the number of pairs done.
 
     Raises:
@@ -42,10 +49,11 @@ def score_pairs(
             broken.
     """
     model.config.check_tokenizer(tokenizer.size)
+    most = longest_pair(model.config, KINDS) if max_tokens is None else max_tokens
     batches = attention_batches(
         model,
-        _encoded(tokenizer, pairs),
-        kinds=("cross",),
+        _encoded(tokenizer, pairs, most),
+        kinds=KINDS,
         losses=True,
         batch_tokens=batch_tokens,
         window=window,
@@ -63,9 +71,12 @@ def score_pairs(
     return _in_order(parts, has_mass)
 
 
-def _encoded(tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]]) -> Iterator[TokenPair]:
-    for source, target in pairs:
-        yield tokenizer.encode(source).ids, tokenizer.encode(target).ids
+def _encoded(
+    tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]], most: int
+) -> Iterator[TokenPair]:
+    for pair in pairs:
+        source, target = tokenizer.encode_batch([tokenizer.beginning(text, most) for text in pair])
+        yield source[:most], target[:most]
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from relakit.bench.rounds import (
     seconds_per_call,
     take_turns,
 )
+from relakit.limits import checked_threads
 from relakit.ops.backends import BackendName
 from relakit.ops.call import AttentionCall
 from relakit.ops.reference import reference_attention
@@ -139,7 +140,7 @@ def _peak(name: str, case: Case, settings: AttentionSettings) -> tuple[float | N
 @contextmanager
 def _threads(number: int) -> Iterator[None]:
     before = torch.get_num_threads()
-    torch.set_num_threads(number)
+    torch.set_num_threads(checked_threads("threads", number))
     try:
         yield
     finally:

@@ -19,11 +19,17 @@ from rich.table import Table
 from rich.text import Text
 
 from relakit.bench.tables import number_with_noun
+from relakit.cli.left_out_pairs import described_left_out, report_left_out
 from relakit.cli.translator_options import Device, PrecisionName, Threads, load_translator
 from relakit.decode.settings import DEVICE, PRECISION, SearchSettings
 
 if TYPE_CHECKING:
-    from relakit.analysis import AnalysisSettings, AnalyzedModel, GoldFormatChoice, ModelAnalysis
+    from relakit.analysis import (
+        AnalysisSettings,
+        AnalyzedModel,
+        GoldFormatChoice,
+        ModelAnalysis,
+    )
     from relakit.analysis.gold import FirstWord
     from relakit.report import WrittenReport
 
@@ -102,6 +108,23 @@ def analyze(
         int | None,
         typer.Option(min=1, help="At most this many pairs, the first ones.", rich_help_panel=DATA),
     ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Most tokens on a side of a pair; the memory for its attention grows with their "
+            "square. \\[default: 1024, or as many as fit into 256 MiB]",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    too_long: Annotated[
+        str,
+        typer.Option(
+            metavar="skip|error",
+            help="Pairs with more are left out and reported, or end the command.",
+            rich_help_panel=DATA,
+        ),
+    ] = "skip",
     translate: Annotated[
         bool,
         typer.Option(
@@ -156,9 +179,11 @@ def analyze(
     if name:
         _check_names(name, len(folders))
     settings = _settings(temperatures, seed, confidence)
+    if too_long not in ("skip", "error"):
+        raise ValueError(f"--too-long must be skip or error, got {too_long!r}")
     if tags is not None and tagger is not None:
         raise ValueError("--tags and --tagger exclude each other; give one")
-    from relakit.analysis import PairFiles, analyze_models, name_models
+    from relakit.analysis import PairFiles, ShortPairs, analyze_models, name_models
     from relakit.analysis.analyze import EXPLORED
     from relakit.output_paths import refuse_inputs
     from relakit.report import check_report_folder, write_report
@@ -167,12 +192,13 @@ def analyze(
     inputs = {"--source": source, "--target": target, "--gold": gold, "--tags": tags}
     for option, path in inputs.items():
         if path is not None and not path.is_file():
-            raise ValueError(f"{option} {path}: there is no such file")
+            problem = "it is a folder" if path.is_dir() else "there is no such file"
+            raise ValueError(f"{option} {path}: {problem}")
     refuse_inputs("--out", out, {**inputs, **{f"model {f.name}": f for f in folders}})
     check_report_folder(out)
     console = Console(stderr=True)
     with console.status("Reading the test set ..."):
-        pairs = PairFiles(
+        read = PairFiles(
             source=source,
             target=target,
             gold=gold,
@@ -188,12 +214,18 @@ def analyze(
         its_name: load_translator([folder], threads=threads, precision=precision, device=device)
         for its_name, folder in zip(name or name_models(folders), folders, strict=True)
     }
+    pairs = ShortPairs(read, models, max_tokens)
+    report_left_out(pairs, source, too_long)
     with analysis_bar(console, len(pairs)) as progress:
         analyzed = analyze_models(
             models,
             pairs,
             settings=settings,
-            inputs={**pairs.description, **_computation(precision, translate)},
+            inputs={
+                **read.description,
+                **described_left_out(pairs),
+                **_computation(precision, translate),
+            },
             explored=EXPLORED if explore is None else explore,
             translate=translate,
             progress=progress,
@@ -201,8 +233,8 @@ def analyze(
     written = write_report(analyzed, out, title=TITLE if title is None else title)
     print_summary(analyzed, Console(highlight=False))
     print_written(written, len(pairs), Console(highlight=False))
-    if pairs.empty_sides:
-        empty = number_with_noun(pairs.empty_sides, "pair")
+    if read.empty_sides:
+        empty = number_with_noun(read.empty_sides, "pair")
         console.print(f"{empty} with an empty side: they count like all others.", markup=False)
 
 

@@ -14,14 +14,23 @@ from rich.text import Text
 from relakit.cli.completion import complete_model
 from relakit.cli.translator_options import (
     Device,
+    MaxTokens,
     MoreModels,
     PrecisionName,
     Threads,
+    TooLongName,
+    fitting_lines,
     load_translator,
     named_models,
     with_search_options,
 )
-from relakit.decode.settings import DEVICE, PRECISION, SearchSettings
+from relakit.decode.settings import (
+    DEVICE,
+    PRECISION,
+    TOO_LONG,
+    SearchSettings,
+    known_too_long,
+)
 from relakit.metrics.settings import (
     BLEU_TOKENIZERS,
     METRIC_NAMES,
@@ -120,6 +129,8 @@ def evaluate(
         Path | None,
         typer.Option(help="Keep the model's translations in this file.", rich_help_panel=OUTPUT),
     ] = None,
+    max_tokens: MaxTokens = None,
+    too_long: TooLongName = TOO_LONG,
     threads: Threads = None,
     precision: PrecisionName = PRECISION,
     device: Device = DEVICE,
@@ -137,6 +148,7 @@ def evaluate(
     from relakit.output_paths import refuse_inputs
     from relakit.writing import check_writable, write_whole
 
+    known_too_long(too_long)
     metrics = [known_metric(name) for name in metric] if metric else METRICS
     given_tokenizer = None if tokenize is None else known_tokenizer(tokenize)
 
@@ -151,7 +163,14 @@ def evaluate(
         name = " + ".join(map(str, folders))
         options = asdict(replace(search, nbest=1))
         with Console(stderr=True).status(Text(f"{name} translates {len(texts):,} lines ...")):
-            found = translator.translate_nbest(texts, **options)
+            fitting = fitting_lines(
+                texts,
+                translator,
+                max_tokens=max_tokens,
+                too_long=too_long,
+                name=source or "the source",
+            )
+            found = translator.translate_nbest(list(fitting), **options)
         return Lines(name, [hypotheses[0].text for hypotheses in found], language)
 
     models = named_models(model, more_models)
@@ -232,11 +251,10 @@ def _output_of(
 
 
 def _read(path: Path) -> Lines:
-    from relakit.data.lines import read_lines
+    from relakit.data.lines import check_has_text, read_lines
 
     lines = list(read_lines(path))
-    if not lines:
-        raise ValueError(f"{path} is empty")
+    check_has_text(path, len(lines), has_text=any(line.strip() for line in lines))
     return Lines(str(path), lines)
 
 

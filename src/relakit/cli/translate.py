@@ -16,22 +16,33 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from relakit.cli.prefix_input import PrefixColumn, PrefixFile, with_prefixes
 from relakit.cli.translator_options import (
     Device,
+    MaxTokens,
     ModelFolder,
     MoreModels,
     PrecisionName,
     Threads,
+    TooLongName,
+    fitting_lines,
     load_translator,
     named_models,
     with_search_options,
 )
 from relakit.cli.waiting_input import interruptible
-from relakit.decode.settings import DEVICE, PRECISION, WINDOW, SearchSettings
+from relakit.decode.settings import (
+    DEVICE,
+    PRECISION,
+    TOO_LONG,
+    WINDOW,
+    SearchSettings,
+    known_too_long,
+)
 from relakit.output_paths import refuse_inputs
 
 if TYPE_CHECKING:
     from relakit.decode.translator import Hypothesis
 
 INPUT_OUTPUT = "Input and output"
+STANDARD_INPUT = "standard input"
 BLOCK_BYTES = 1 << 20
 
 
@@ -84,6 +95,8 @@ def translate(
     ] = False,
     prefix_file: PrefixFile = None,
     prefix_column: PrefixColumn = False,
+    max_tokens: MaxTokens = None,
+    too_long: TooLongName = TOO_LONG,
     threads: Threads = None,
     precision: PrecisionName = PRECISION,
     device: Device = DEVICE,
@@ -95,6 +108,7 @@ def translate(
     One sentence per line, UTF-8. A line that is empty or blank gives an empty line. A score is the
     log-probability of a translation divided by the length penalty.
     """
+    known_too_long(too_long)
     settings = replace(search, nbest=1 if nbest is None else nbest)
     models = named_models(model, more_models)
     if not models:
@@ -119,8 +133,15 @@ def translate(
         _progress(input_file) as counted,
     ):
         texts, prefixes = with_prefixes(lines, prefix_file, column=prefix_column)
-        found = translator.translate_stream(
+        fitting = fitting_lines(
             texts,
+            translator,
+            max_tokens=max_tokens,
+            too_long=too_long,
+            name=input_file or STANDARD_INPUT,
+        )
+        found = translator.translate_stream(
+            fitting,
             window=1 if interactive or is_terminal else WINDOW,
             prefixes=prefixes,
             **asdict(settings),
@@ -184,7 +205,7 @@ def _lines(path: Path | None) -> Generator[Iterator[str], None, None]:
         yield read_lines(path)
     else:
         with interruptible(sys.stdin.buffer) as stream:
-            yield decode_lines("standard input", stream)
+            yield decode_lines(STANDARD_INPUT, stream)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The options of commands that translate, and the translator they ask for."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from relakit.cli.completion import complete_model
-from relakit.decode.settings import PRECISIONS, SearchSettings, known_precision
+from relakit.decode.settings import (
+    PRECISIONS,
+    TOO_LONG_CHOICES,
+    SearchSettings,
+    known_precision,
+    known_too_long,
+)
+from relakit.limits import checked_threads
 
 if TYPE_CHECKING:
     from relakit.decode.translator import Translator
@@ -77,6 +84,25 @@ WideEnds = Annotated[
     typer.Option(
         "--wide-ends",
         help="Keep hypotheses that end among the best 2 * beam of a step, not only the best beam.",
+        rich_help_panel=SEARCH,
+    ),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Most tokens of a line. \\[default: 1024, or the longest sentence that the model was "
+        "trained on]",
+        rich_help_panel=SEARCH,
+    ),
+]
+TooLongName = Annotated[
+    str,
+    typer.Option(
+        "--too-long",
+        metavar="|".join(TOO_LONG_CHOICES),
+        help="A line with more tokens is translated up to there, gives an empty line, or ends the "
+        "command; the first two are reported.",
         rich_help_panel=SEARCH,
     ),
 ]
@@ -189,7 +215,26 @@ def load_translator(
     from relakit.decode.translator import Translator
 
     if threads is not None:
-        if threads < 1:
-            raise ValueError(f"--threads must be at least 1, got {threads}")
-        torch.set_num_threads(threads)
+        torch.set_num_threads(checked_threads("--threads", threads))
     return Translator.load(*models, device=device, precision=known_precision(precision))
+
+
+def fitting_lines(
+    lines: Iterable[str],
+    translator: "Translator",
+    *,
+    max_tokens: int | None,
+    too_long: str,
+    name: Path | str,
+) -> Iterator[str]:
+    """The lines as far as --max-tokens and --too-long let them; says on stderr what was done."""
+    from relakit.decode.long_lines import fit_lines
+
+    return fit_lines(
+        lines,
+        translator.tokenizer,
+        max_tokens=translator.max_tokens if max_tokens is None else max_tokens,
+        too_long=known_too_long(too_long),
+        name=name,
+        tell=lambda message: typer.echo(f"relakit: {message}", err=True),
+    )

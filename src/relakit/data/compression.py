@@ -5,14 +5,15 @@ import io
 import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import zstandard
 
 BUFFER_BYTES: Final = 1 << 18
-COMPRESSED_CHUNK_BYTES: Final = 1 << 13
-"""Small, because a repetitive chunk may become a thousand times as large."""
+ZSTD_CHUNK_BYTES: Final = 1 << 10
+"""Small, because four bytes of a zstd file may stand for 128 KiB."""
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
@@ -29,12 +30,13 @@ _MAGIC_BYTES: Final = max(map(len, _FOREIGN))
 
 @contextmanager
 def open_uncompressed(path: Path) -> Generator[BinaryIO, None, None]:
-    """What a file holds, unpacked if it is compressed.
+    """What a file holds, unpacked piece by piece if it is compressed.
 
     Raises:
+        OSError: there is no such file, it is a folder, or may not be read.
         ValueError: the file is of another format, truncated or damaged.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         # peek() may return less than asked for, but never less than the start of a file has.
         start = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
         for magic, what in _FOREIGN.items():
@@ -49,6 +51,18 @@ def open_uncompressed(path: Path) -> Generator[BinaryIO, None, None]:
             yield file
 
 
+def open_file(path: Path) -> BufferedReader:
+    """The bytes of a file; OSError, in words, if it cannot be read."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{path} is a folder; name a file with text") from None
+    except PermissionError:
+        raise PermissionError(f"{path} may not be read: permission denied") from None
+
+
 @contextmanager
 def _unpacked_gzip(path: Path, file: BinaryIO) -> Generator[BinaryIO, None, None]:
     with gzip.GzipFile(fileobj=file) as unpacked:
@@ -57,7 +71,21 @@ def _unpacked_gzip(path: Path, file: BinaryIO) -> Generator[BinaryIO, None, None
         except EOFError:
             raise ValueError(f"{path} is truncated: its gzip stream ends too early") from None
         except (gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{path} is damaged: {error}") from None
+            # It began as gzip does, so what is no gzip now comes after the end of the stream.
+            if str(error).startswith("Not a gzipped file"):
+                raise _something_after(path, "gzip") from None
+            raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> ValueError:
+    return ValueError(f"{path} is damaged: {error}; get or make it again")
+
+
+def _something_after(path: Path, kind: str) -> ValueError:
+    return ValueError(
+        f"{path} is damaged: after the end of its {kind} stream comes something else; get or make "
+        "it again"
+    )
 
 
 class _ZstdStream(io.RawIOBase):
@@ -71,6 +99,7 @@ class _ZstdStream(io.RawIOBase):
         self._file = file
         self._frame = zstandard.ZstdDecompressor().decompressobj()
         self._frame_begun = False
+        self._first_frame = True
         self._pending = memoryview(b"")
 
     def readable(self) -> bool:
@@ -81,17 +110,20 @@ class _ZstdStream(io.RawIOBase):
             chunk = self._frame.unused_data if self._frame.eof else b""
             if self._frame.eof:
                 self._frame = zstandard.ZstdDecompressor().decompressobj()
-                self._frame_begun = False
-            chunk = chunk or self._file.read(COMPRESSED_CHUNK_BYTES)
+                self._frame_begun = self._first_frame = False
+            chunk = chunk or self._file.read(ZSTD_CHUNK_BYTES)
             if not chunk:
                 if self._frame_begun:
                     raise ValueError(f"{self._path} is truncated: its zstd stream ends too early")
                 return 0
+            is_start = not self._frame_begun
             self._frame_begun = True
             try:
                 self._pending = memoryview(self._frame.decompress(chunk))
             except zstandard.ZstdError as error:
-                raise ValueError(f"{self._path} is damaged: {error}") from None
+                if is_start and not self._first_frame:
+                    raise _something_after(self._path, "zstd") from None
+                raise _damaged(self._path, error) from None
         count = min(len(buffer), len(self._pending))
         buffer[:count] = self._pending[:count]
         self._pending = self._pending[count:]

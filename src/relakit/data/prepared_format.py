@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from relakit.data.json_file import read_json
+from relakit.limits import MAX_VOCABULARY
 from relakit.output_paths import PREPARED
 
 FORMAT: Final = "relakit corpus"
@@ -24,6 +26,23 @@ TokenType: TypeAlias = Literal["<u2", "<u4"]
 """NumPy's names of the types that token ids are stored in."""
 LongSentences: TypeAlias = Literal["drop", "truncate"]
 """What becomes of pairs with too many tokens on a side."""
+
+HELD_OUT_TOKENS: Final = 1024
+"""Sentences up to this length stay in validation and test sets, whatever the limit of train."""
+
+SMALLEST_VOCABULARY: Final = 4 + 256
+"""The special tokens and all bytes."""
+
+
+def check_vocab_size(size: int) -> None:
+    """Raise ValueError for a vocabulary that cannot be learned."""
+    if size < SMALLEST_VOCABULARY:
+        raise ValueError(
+            f"vocab_size must be at least {SMALLEST_VOCABULARY} (4 special tokens and 256 bytes), "
+            f"got {size}"
+        )
+    if size > MAX_VOCABULARY:
+        raise ValueError(f"vocab_size must be at most {MAX_VOCABULARY:,}, got {size:,}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +63,8 @@ class PrepareSettings:
     target_language: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "min_frequency", "max_tokens"):
+        check_vocab_size(self.vocab_size)
+        for name in ("min_frequency", "max_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.long_sentences not in get_args(LongSentences):
@@ -53,6 +73,13 @@ class PrepareSettings:
             )
         if self.sample_lines < 2:
             raise ValueError(f"sample_lines must be at least 2, got {self.sample_lines}")
+
+    def longest_sentence(self, split: str) -> int:
+        """Most tokens of a sentence in a split: a limit on training data alone, within reason.
+
+        Scores of a test set without its long sentences would be of another test set.
+        """
+        return self.max_tokens if split == "train" else max(self.max_tokens, HELD_OUT_TOKENS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,10 +143,7 @@ def read_document(folder: Path) -> CorpusDocument:
             f"{folder} is not a prepared corpus: it has no {DOCUMENT_NAME}; make one with `relakit "
             "prepare`"
         )
-    try:
-        values = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
+    values = read_json(path)
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ValueError(f"{path} does not describe a prepared corpus")
     if values.get("version") != VERSION:
@@ -141,6 +165,10 @@ def _parse(values: Mapping[str, Any]) -> CorpusDocument:
     if values["token_type"] not in types:
         raise ValueError(f"token_type {values['token_type']!r} is none of {types}")
     splits = {name: SplitCounts(**counts) for name, counts in values["splits"].items()}
+    for split, counts in splits.items():
+        for name, count in asdict(counts).items():
+            if type(count) is not int or count < (name == "kept"):
+                raise ValueError(f"splits.{split}.{name} cannot be {count!r}")
     files = {str(name): int(size) for name, size in values["files"].items()}
     for split in splits:
         for side in SIDES:

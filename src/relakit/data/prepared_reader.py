@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.data.prepared_format import (
+    DOCUMENT_NAME,
     OFFSET_TYPE,
     SIDES,
     TOKENIZER_NAME,
@@ -21,9 +22,12 @@ from relakit.data.prepared_format import (
     read_document,
     tokens_name,
 )
-from relakit.data.tokenizer import Tokenizer
+from relakit.data.tokenizer import SPECIAL_TOKENS, Tokenizer, file_digest
 
 Integers = npt.NDArray[np.integer]
+
+CHECKED_AT_ONCE: Final = 1 << 22
+"""Tokens; the check of a large corpus must not take its size in memory."""
 
 
 class EncodedSide:
@@ -75,6 +79,11 @@ class EncodedSplit:
     def target_lengths(self) -> npt.NDArray[np.int32]:
         return self.target_side.lengths
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sentence of either side."""
+        return int(max(self.source_lengths.max(), self.target_lengths.max()))
+
     def _checked(self, index: int) -> int:
         if not 0 <= index < len(self):
             raise IndexError(f"{self.name} has {len(self):,} pairs, there is no pair {index}")
@@ -97,6 +106,7 @@ class PreparedCorpus:
         self._document = document
         self._sides: Final = SIDES[::-1] if reverse else SIDES
         """What the folder calls the side to translate from, and that to translate to."""
+        self._opened: dict[str, EncodedSplit] = {}
 
     @classmethod
     def load(cls, folder: Path, *, reverse: bool = False) -> "PreparedCorpus":
@@ -110,7 +120,7 @@ class PreparedCorpus:
         document = read_document(folder)
         path = folder / TOKENIZER_NAME
         tokenizer = Tokenizer.load(path)
-        if hashlib.sha256(path.read_bytes()).hexdigest() != document.tokenizer_sha256:
+        if file_digest(path) != document.tokenizer_sha256:
             raise ValueError(
                 f"{path} is not the tokenizer that this corpus was encoded with; prepare the "
                 "corpus again"
@@ -162,7 +172,7 @@ class PreparedCorpus:
         return self.split("test")
 
     def split(self, name: str) -> EncodedSplit:
-        """Open a split.
+        """Open a split; all its ids are checked when it is opened first.
 
         Raises:
             ValueError: there is no such split, or its files do not fit together.
@@ -171,6 +181,11 @@ class PreparedCorpus:
             raise ValueError(
                 f"{self.folder} has no split {name!r}; it has {', '.join(self.splits)}"
             )
+        if name not in self._opened:
+            self._opened[name] = self._open(name)
+        return self._opened[name]
+
+    def _open(self, name: str) -> EncodedSplit:
         counts = self._document.splits[name]
         from_side, to_side = self._sides
         if from_side == "target":
@@ -180,28 +195,58 @@ class PreparedCorpus:
             name,
             self._side(name, from_side, counts.kept),
             self._side(name, to_side, counts.kept),
-            self._map(lines_name(name), OFFSET_TYPE, counts.kept),
+            self._map(self.folder / lines_name(name), OFFSET_TYPE, counts.kept),
             counts,
         )
 
     def _side(self, split: str, side: Side, pairs: int) -> EncodedSide:
-        offsets = self._map(offsets_name(split, side), OFFSET_TYPE, pairs + 1)
-        tokens = self._map(tokens_name(split, side), self._document.token_type, int(offsets[-1]))
-        encoded = EncodedSide(tokens, offsets)
-        if offsets[0] != 0 or encoded.lengths.min() < 1:
+        offsets_path = self.folder / offsets_name(split, side)
+        offsets = self._map(offsets_path, OFFSET_TYPE, pairs + 1)
+        lengths = np.diff(offsets)
+        if offsets[0] != 0 or lengths.min() < 1:
             raise ValueError(
-                f"{self.folder / offsets_name(split, side)} is damaged: its offsets do not grow "
-                "from 0; prepare the corpus again"
+                f"{offsets_path} is damaged: its offsets do not grow from 0; prepare the corpus "
+                "again"
             )
-        return encoded
+        longest, allowed = int(lengths.argmax()), self.settings.longest_sentence(split)
+        if lengths[longest] > allowed:
+            raise ValueError(
+                f"{offsets_path} is damaged: sentence {longest + 1:,} has {lengths[longest]:,} "
+                f"tokens, {DOCUMENT_NAME} allows {allowed:,}; prepare the corpus again"
+            )
+        tokens_path = self.folder / tokens_name(split, side)
+        tokens = self._map(tokens_path, self._document.token_type, int(offsets[-1]))
+        check_ids(tokens_path, tokens, offsets, self.tokenizer.size)
+        return EncodedSide(tokens, offsets)
 
-    def _map(self, name: str, dtype: str, count: int) -> npt.NDArray[np.int64]:
-        path = self.folder / name
-        values = np.memmap(path, dtype=dtype, mode="r")
-        if len(values) != count:
+    def _map(self, path: Path, dtype: str, count: int) -> npt.NDArray[np.int64]:
+        size = path.stat().st_size
+        found, rest = divmod(size, np.dtype(dtype).itemsize)
+        if found != count or rest:
             raise ValueError(
-                f"{path} has {len(values):,} numbers where {count:,} were expected; prepare the "
-                "corpus again"
+                f"{path} has {found:,} numbers where {count:,} were expected; prepare the corpus "
+                "again"
             )
+        values = np.memmap(path, dtype=dtype, mode="r")
         # A plain array over the same pages: slices of it cost less than slices of a memmap.
         return np.asarray(values)
+
+
+def check_ids(path: Path, tokens: Integers, offsets: Integers, vocabulary: int) -> None:
+    """Raise ValueError, with file and position, for an id that no token of a sentence can have.
+
+    An id beyond the vocabulary would end training with an error about an index, or read what lies
+    behind the embeddings; a special token within a sentence would be taken for padding or an end.
+    """
+    least = len(SPECIAL_TOKENS)
+    for start in range(0, len(tokens), CHECKED_AT_ONCE):
+        part = tokens[start : start + CHECKED_AT_ONCE]
+        if part.min() >= least and part.max() < vocabulary:
+            continue
+        position = start + int(((part < least) | (part >= vocabulary)).argmax())
+        sentence = int(np.searchsorted(offsets, position, side="right"))
+        raise ValueError(
+            f"{path} is damaged: number {position + 1:,}, in sentence {sentence:,}, is the token "
+            f"id {int(tokens[position]):,}; ids of the tokenizer's words are {least} to "
+            f"{vocabulary - 1:,}; prepare the corpus again"
+        )

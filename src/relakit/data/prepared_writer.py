@@ -4,8 +4,8 @@ The files are read three times, as streams. The first pass finds every mistake b
 begins, and counts the pairs, so that the tokenizer can learn from lines spread evenly.
 """
 
-import hashlib
 import json
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -32,15 +32,15 @@ from relakit.data.prepared_format import (
     tokens_name,
 )
 from relakit.data.stages import OnStage, ignore_stage
-from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, learn_tokenizer
+from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, file_digest, learn_tokenizer
 from relakit.locks import locked
 from relakit.output_paths import PREPARED, check_output_folder, refuse_inputs
 from relakit.writing import whole_file, whole_folder, write_whole
 
 __all__ = ["PrepareSettings", "PreparedSummary", "SplitCounts", "prepare"]
 
-HELD_OUT_TOKENS: Final = 1024
-"""Sentences up to this length stay in validation and test sets, whatever the limit of train."""
+logger = logging.getLogger(__name__)
+
 CHUNK_PAIRS: Final = 8192
 CHUNK_CHARACTERS: Final = 1 << 22
 SPLIT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -92,10 +92,7 @@ def _prepare(
     totals = {name: _count_pairs(name, files, on_stage) for name, files in splits.items()}
     with whole_folder(folder) as unfinished:
         if tokenizer is None:
-            lines = _sample_lines(splits["train"], totals["train"], settings, on_stage)
-            tokenizer = learn_tokenizer(
-                lines, settings.vocab_size, min_frequency=settings.min_frequency
-            )
+            tokenizer = _learn(splits["train"], totals["train"], settings, on_stage)
         counts = {
             name: _encode_split(
                 name, files, totals[name], unfinished, tokenizer, settings, on_stage
@@ -106,7 +103,7 @@ def _prepare(
         document = CorpusDocument(
             settings=settings,
             token_type=token_type(tokenizer.size),
-            tokenizer_sha256=hashlib.sha256(tokenizer.to_json().encode()).hexdigest(),
+            tokenizer_sha256=file_digest(unfinished / TOKENIZER_NAME),
             splits=counts,
             inputs={name: [str(path) for path in files.paths] for name, files in splits.items()},
             files={path.name: path.stat().st_size for path in sorted(unfinished.iterdir())},
@@ -128,6 +125,8 @@ def _check_inputs(splits: Mapping[str, ParallelFiles], *, learn: bool) -> None:
         for path in files.paths:
             if not path.exists():
                 raise FileNotFoundError(f"{path} ({name}): no such file")
+            if path.is_dir():
+                raise IsADirectoryError(f"{path} ({name}) is a folder; name a file with text")
             if not path.is_file():
                 raise ValueError(
                     f"{path} ({name}) is not a file; it must be readable several times"
@@ -162,6 +161,23 @@ def _count_pairs(name: str, files: ParallelFiles, on_stage: OnStage) -> int:
             on_stage(stage, count, None)
     on_stage(stage, count, count)
     return count
+
+
+def _learn(
+    files: ParallelFiles, total: int, settings: PrepareSettings, on_stage: OnStage
+) -> Tokenizer:
+    lines = _sample_lines(files, total, settings, on_stage)
+    tokenizer = learn_tokenizer(lines, settings.vocab_size, min_frequency=settings.min_frequency)
+    if tokenizer.size < settings.vocab_size:
+        logger.warning(
+            "the vocabulary has %s tokens, not %s as asked for (vocab_size): no more pairs of "
+            "tokens occur %s times in %s",
+            f"{tokenizer.size:,}",
+            f"{settings.vocab_size:,}",
+            settings.min_frequency,
+            " and ".join(map(str, files.paths)),
+        )
+    return tokenizer
 
 
 def _sample_lines(
@@ -207,19 +223,9 @@ def _encode_split(
         raise ValueError(
             f"no pair of {name} is left: of {counts.read:,} pairs in {files.source}, "
             f"{counts.empty:,} have an empty side and {counts.overlong:,} have more than "
-            f"{longest_sentence(name, settings)} tokens"
+            f"{settings.longest_sentence(name)} tokens"
         )
     return counts
-
-
-def longest_sentence(split: str, settings: PrepareSettings) -> int:
-    """Most tokens of a sentence in a split: a limit on training data alone, within reason.
-
-    Scores of a test set without its long sentences would be of another test set.
-    """
-    if split == "train":
-        return settings.max_tokens
-    return max(settings.max_tokens, HELD_OUT_TOKENS)
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
@@ -248,7 +254,7 @@ class _SplitWriter:
         stack: ExitStack,
     ) -> None:
         self._tokenizer = tokenizer
-        self._max_tokens = longest_sentence(name, settings)
+        self._max_tokens = settings.longest_sentence(name)
         self._truncates = settings.long_sentences == "truncate"
         self._token_type = token_type(tokenizer.size)
 
@@ -280,8 +286,9 @@ class _SplitWriter:
         for number, pair in enumerate(pairs, start=self.read + 1):
             if self._truncates:
                 lines.append(number)
-                encodable.append((self._beginning(pair[0]), self._beginning(pair[1])))
-            elif any(map(self._is_surely_overlong, pair)):
+                source, target = (self._tokenizer.beginning(t, self._max_tokens) for t in pair)
+                encodable.append((source, target))
+            elif any(self._tokenizer.surely_exceeds(text, self._max_tokens) for text in pair):
                 self._overlong += 1
             else:
                 lines.append(number)
@@ -303,20 +310,6 @@ class _SplitWriter:
             self._overlong += 1
             return self._truncates
         return True
-
-    def _beginning(self, text: str) -> str:
-        """All of the text, or as much of an endless one as surely has too many tokens."""
-        if not self._is_surely_overlong(text):
-            return text
-        # Twice as much as is needed, so that the cut is far from the tokens that are kept.
-        return self._tokenizer.normalize(text)[
-            : 2 * self._max_tokens * self._tokenizer.longest_token
-        ]
-
-    def _is_surely_overlong(self, text: str) -> bool:
-        """Whether there are too many tokens however long they are; avoids encoding megabytes."""
-        longest = self._max_tokens * self._tokenizer.longest_token
-        return len(text) > longest and len(self._tokenizer.normalize(text).encode()) > longest
 
     def _append(self, side: int, sentences: list[list[int]]) -> None:
         lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))

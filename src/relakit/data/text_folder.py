@@ -1,9 +1,12 @@
 """A corpus as a folder of text files: train.en, train.de, valid.en, test.de and so on."""
 
+import logging
 from pathlib import Path
 from typing import Final
 
 from relakit.data.parallel_files import ParallelFiles
+
+logger = logging.getLogger(__name__)
 
 COMPRESSIONS: Final = ("", ".gz", ".zst")
 VALID_NAMES: Final = ("valid", "val", "validation", "dev")
@@ -16,10 +19,12 @@ def find_splits(
 
     File names end in the language and, if compressed, .gz or .zst. The validation set may also be
     called val, validation or dev. Whatever starts with "test" is a test set; if there are several
-    (test_2016.en, test_2017.en), each split is named after its files.
+    (test_2016.en, test_2017.en), each split is named after its files. One that lacks a language is
+    left out with a warning: collections of test sets often do not have all of them in every
+    language.
 
     Raises:
-        ValueError: there is no train, a language is missing, or a file is there twice.
+        ValueError: there is no train, train or valid lacks a language, or a file is there twice.
     """
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder")
@@ -42,13 +47,26 @@ def find_splits(
             f"{folder} has several validation sets: {', '.join(valid)}; name the files one by one"
         )
     splits.update(("valid", files) for files in valid.values())
-    tests = {
-        name: files
-        for name in _test_names(folder, (source_language, target_language))
-        if (files := _pair(folder, name, source_language, target_language)) is not None
-    }
+    tests = _tests(folder, source_language, target_language)
     splits.update({"test": next(iter(tests.values()))} if len(tests) == 1 else tests)
     return splits
+
+
+class _OneSided(ValueError):
+    """A split has a file in one of the languages only."""
+
+
+def _tests(folder: Path, source: str, target: str) -> dict[str, ParallelFiles]:
+    tests = {}
+    for name in _test_names(folder, (source, target)):
+        try:
+            files = _pair(folder, name, source, target)
+        except _OneSided as error:
+            logger.warning("%s: this test set is left out", error)
+            continue
+        if files is not None:
+            tests[name] = files
+    return tests
 
 
 def _test_names(folder: Path, languages: tuple[str, str]) -> list[str]:
@@ -68,7 +86,7 @@ def _pair(folder: Path, name: str, source: str, target: str) -> ParallelFiles | 
         return None
     if source_path is None or target_path is None:
         there, missing = source_path or target_path, target if target_path is None else source
-        raise ValueError(f"{there} exists, but no {name}.{missing} (plain, .gz or .zst)")
+        raise _OneSided(f"{there} exists, but no {name}.{missing} (plain, .gz or .zst)")
     return ParallelFiles(source_path, target_path)
 
 

@@ -5,6 +5,7 @@ spaces between words. No token holds both letters and punctuation, or parts of t
 words. Text that looks like a special token is text.
 """
 
+import hashlib
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,8 @@ from typing import Final
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BytePairTokenizer
 
-from relakit.data.prepared_format import PrepareSettings
+from relakit.data.compression import open_file
+from relakit.data.prepared_format import PrepareSettings, check_vocab_size
 from relakit.writing import write_whole
 
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
@@ -25,7 +27,6 @@ SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
 
 LONGEST_TOKEN: Final = 64
 """Bytes; longer strings that recur (rows of dots, addresses) are not worth a token."""
-SMALLEST_VOCABULARY: Final = len(SPECIAL_TOKENS) + 256
 
 # Includes the four characters that str.split() takes for spaces and Unicode does not, so that
 # encoding and decoding agree on what a space is.
@@ -51,6 +52,11 @@ class Encoded:
     token that is nothing but a space has the span of the token after it."""
 
 
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a tokenizer's file, which tells whether two are the same."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 class Tokenizer:
     """Text to token ids and back. Made by `learn_tokenizer` or `Tokenizer.load`."""
 
@@ -74,7 +80,8 @@ class Tokenizer:
         Raises:
             ValueError: the file is damaged, or is some other tokenizer.
         """
-        content = path.read_bytes()
+        with open_file(path) as file:
+            content = file.read()
         try:
             tokenizer = BytePairTokenizer.from_str(content.decode("utf-8"))
         except Exception as error:  # the library raises nothing more specific
@@ -95,6 +102,21 @@ class Tokenizer:
         """The text as decoding gives it back: composed characters, single spaces."""
         spaced: str = self._tokenizer.normalizer.normalize_str(text)
         return spaced.removeprefix(" ")
+
+    def surely_exceeds(self, text: str, tokens: int) -> bool:
+        """Whether a text has more tokens than this however long they are, without encoding it."""
+        longest = tokens * self.longest_token
+        return len(text) > longest and len(self.normalize(text).encode()) > longest
+
+    def beginning(self, text: str, tokens: int) -> str:
+        """All of a text, or as much of an endless one as surely has more tokens than this.
+
+        Its first ``tokens`` tokens are those of the whole text.
+        """
+        if not self.surely_exceeds(text, tokens):
+            return text
+        # Twice as much as is needed, so that the cut is far from the tokens that count.
+        return self.normalize(text)[: 2 * tokens * self.longest_token]
 
     def encode(self, text: str) -> Encoded:
         """Token ids and their places in the text, without BEGIN and END."""
@@ -150,11 +172,7 @@ def learn_tokenizer(
     Raises:
         ValueError: the vocabulary is too small for all bytes, or there is no text.
     """
-    if vocab_size < SMALLEST_VOCABULARY:
-        raise ValueError(
-            f"vocab_size must be at least {SMALLEST_VOCABULARY} ({len(SPECIAL_TOKENS)} special "
-            f"tokens and 256 bytes), got {vocab_size}"
-        )
+    check_vocab_size(vocab_size)
     if min_frequency < 1:
         raise ValueError(f"min_frequency must be at least 1, got {min_frequency}")
     tokenizer = BytePairTokenizer(models.BPE())

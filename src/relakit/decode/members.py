@@ -22,19 +22,20 @@ class Member:
 
 
 def load_member(folder: Path, device: torch.device) -> Member:
-    """Read a model directory."""
+    """Read a model directory; its tokenizer has as many tokens as its model has embeddings."""
     model, about = load_model(folder, device=device)
-    return Member(folder, model, Tokenizer.load(folder / TOKENIZER_FILE), about)
+    path = folder / TOKENIZER_FILE
+    tokenizer = Tokenizer.load(path)
+    model.config.check_tokenizer(tokenizer.size, str(path), exactly=True)
+    return Member(folder, model, tokenizer, about)
 
 
 def check_same_kind(members: Sequence[Member]) -> None:
     """Raise ValueError, with the first difference, unless they translate the same tokens."""
     first, *others = members
     for other in others:
-        problem = (
-            _other_languages(first.about, other.about)
-            or _other_tokens(first.tokenizer, other.tokenizer)
-            or _other_sizes(first.model, other.model)
+        problem = _other_languages(first.about, other.about) or _other_tokens(
+            first.tokenizer, other.tokenizer
         )
         if problem is not None:
             raise ValueError(
@@ -60,8 +61,3 @@ def _other_tokens(first: Tokenizer, other: Tokenizer) -> str | None:
     if first.to_json() != other.to_json():
         return "their tokenizers have the same tokens, but split text by other rules"
     return None
-
-
-def _other_sizes(first: Transformer, other: Transformer) -> str | None:
-    one, two = first.config.vocabulary, other.config.vocabulary
-    return None if one == two else f"their embeddings have {one:,} and {two:,} rows"

@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypedDict, get_args
 
+from relakit.limits import check_beam
+
 Precision: TypeAlias = Literal["fp32", "bf16", "int8", "auto"]
 """Of weights and computation. int8: linear layers with weights of one byte, on a CPU; auto: bf16
 where the device computes with it, else fp32."""
@@ -19,6 +21,20 @@ DEVICE: Final = "cpu"
 
 WINDOW: Final = 2000
 """Lines that a stream reads at a time, so that lines of similar length can share a batch."""
+
+TooLong: TypeAlias = Literal["crop", "skip", "error"]
+"""What becomes of a line with too many tokens: its beginning is translated, nothing, or an error.
+See `relakit.decode.long_lines`."""
+TOO_LONG_CHOICES: Final[tuple[TooLong, ...]] = get_args(TooLong)
+TOO_LONG: Final[TooLong] = "crop"
+
+
+def known_too_long(name: str) -> TooLong:
+    """The name, if there is such a choice."""
+    if name not in TOO_LONG_CHOICES:
+        choices = ", ".join(TOO_LONG_CHOICES)
+        raise ValueError(f"unknown choice {name!r} for lines that are too long; choose {choices}")
+    return name
 
 
 def known_precision(name: str) -> Precision:
@@ -65,6 +81,7 @@ class SearchSettings:
     def __post_init__(self) -> None:
         if self.beam < 1:
             raise ValueError(f"the beam must be at least 1, got {self.beam}")
+        check_beam(self.followed, "nbest" if self.sample else "the beam")
         if self.nbest is not None and self.sample and self.nbest < 1:
             raise ValueError(f"nbest must be at least 1, got {self.nbest}")
         if self.nbest is not None and not self.sample and not 1 <= self.nbest <= self.beam:

@@ -13,8 +13,10 @@ from relakit.data.tokenizer import END, Tokenizer
 from relakit.decode.beam import Ended, beam_search
 from relakit.decode.choose_engine import choose_engine
 from relakit.decode.ensemble import EnsembleEngine
+from relakit.decode.long_lines import default_max_tokens
 from relakit.decode.members import check_same_kind, load_member
 from relakit.decode.prefixes import Prefix, make_prefix
+from relakit.decode.search_memory import within_memory
 from relakit.decode.settings import (
     DEVICE,
     PRECISION,
@@ -78,6 +80,11 @@ class Translator:
         self.about = about or ModelAbout()
         engines = [choose_engine(each, in_bytes=in_bytes) for each in self.models]
         self._engine = engines[0] if len(engines) == 1 else EnsembleEngine(engines)
+
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of a sentence that the command line translates, unless told otherwise."""
+        return default_max_tokens(self.about.longest_sentence)
 
     @classmethod
     def load(
@@ -237,7 +244,13 @@ class Translator:
         for model in self.models:
             model.eval()
         try:
-            for indices in plan_batches(lengths, settings.batch_tokens):
+            batches = plan_batches(lengths, settings.batch_tokens)
+            for indices in within_memory(
+                batches,
+                [model.config for model in self.models],
+                beam=settings.followed,
+                limits=limits,
+            ):
                 self._grow_positions(1 + max(max(lengths[i], limits[i]) for i in indices))
                 results = beam_search(
                     self._engine,

@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from relakit.limits import MAX_COUNT
 from relakit.model.attention_setting import AttentionSetting, write_attention
 from relakit.nn.variants import AttentionSpec, resolve_attention
 
@@ -14,7 +15,7 @@ ATTENTION_KINDS: Final[tuple[AttentionKind, ...]] = get_args(AttentionKind)
 Timescales: TypeAlias = Literal["vaswani", "tensor2tensor"]
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
 class ModelOptions(BaseModel):
@@ -76,11 +77,16 @@ class ModelConfig(ModelOptions):
         """All about the attention of this kind."""
         return resolve_attention(getattr(self, f"{kind}_attention"))
 
-    def check_tokenizer(self, size: int) -> None:
-        """Raise ValueError for a tokenizer with more entries than the model has."""
-        if size > self.vocabulary:
+    def check_tokenizer(
+        self, size: int, name: str = "the tokenizer", *, exactly: bool = False
+    ) -> None:
+        """Raise ValueError for a tokenizer with more entries than the model has.
+
+        ``exactly``: also for one with fewer, as the tokenizer of a trained model never has.
+        """
+        if size > self.vocabulary or (exactly and size < self.vocabulary):
             raise ValueError(
-                f"the tokenizer has {size:,} entries, the model {self.vocabulary:,}: they do not "
+                f"{name} has {size:,} entries, the model {self.vocabulary:,}: they do not "
                 "belong together"
             )
 

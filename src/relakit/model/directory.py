@@ -8,16 +8,20 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import torch
 from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from relakit.data.json_file import read_json
+from relakit.data.tokenizer import file_digest
 from relakit.model.config import ModelConfig
+from relakit.model.setting_errors import explain_setting
 from relakit.model.tensor_file import tensor_bytes, write_tensors
 from relakit.model.transformer import Transformer
+from relakit.model.weight_shapes import broken_weights, fitting_model, read_shapes
 from relakit.nn.arguments import check_usable
 from relakit.output_paths import MODEL, check_output_folder
 from relakit.writing import whole_folder, write_whole
@@ -27,6 +31,7 @@ WEIGHTS_FILE: Final = "model.safetensors"
 TOKENIZER_FILE: Final = "tokenizer.json"
 FORMAT: Final = "relakit-model"
 VERSION: Final = 1
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,10 @@ class ModelAbout:
     target_language: str | None = None
     training: dict[str, Any] = field(default_factory=dict)
     """How the model was trained; for people to read."""
+    longest_sentence: int | None = None
+    """Tokens of the longest sentence that it was trained on; None: not known."""
+    tokenizer_sha256: str | None = field(default=None, compare=False)
+    """Of the tokenizer's file, found when the model is saved; None: an older directory."""
 
 
 def check_model_folder(folder: Path, *, replace: bool) -> None:
@@ -67,6 +76,8 @@ def save_model(
         "model": model.config.model_dump(),
         "languages": {"source": about.source_language, "target": about.target_language},
         "training": about.training,
+        "longest_sentence": about.longest_sentence,
+        "tokenizer_sha256": file_digest(Path(tokenizer_file)),
     }
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     state = model.state_dict() if weights is None else weights
@@ -90,13 +101,12 @@ def load_model(
     config, about = _read_config(folder / CONFIG_FILE)
     if not (folder / TOKENIZER_FILE).is_file():
         raise FileNotFoundError(f"{folder} has no {TOKENIZER_FILE}; a model directory needs one")
-    weights = read_weights(folder / WEIGHTS_FILE)
-    with torch.device("meta"):
-        model = Transformer(config)
-    _check_weights(folder / WEIGHTS_FILE, model, weights)
+    _check_tokenizer(folder, about)
+    weights = folder / WEIGHTS_FILE
+    model = fitting_model(config, folder / CONFIG_FILE, read_shapes(weights), weights)
     # Not initialised: that would draw random numbers, which the user may have set a seed for.
     model.to_empty(device="cpu")
-    model.load_state_dict(weights)
+    model.load_state_dict(read_weights(weights))
     model.embedding.reset_positions()
     return model.to(device).eval(), about
 
@@ -109,10 +119,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        size = path.stat().st_size
-        raise ValueError(
-            f"{path} ({size:,} bytes) is truncated or no safetensors file: {error}"
-        ) from None
+        raise broken_weights(path, error) from None
 
 
 def _read_config(path: Path) -> tuple[ModelConfig, ModelAbout]:
@@ -121,10 +128,7 @@ def _read_config(path: Path) -> tuple[ModelConfig, ModelAbout]:
             f"{path.parent} is no model directory: it has no {CONFIG_FILE}. `relakit train` writes "
             "its models to OUT/model"
         )
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no JSON file: {error}") from None
+    content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f'{path} is not of a relakit model: it has no "format": "{FORMAT}"')
     if content.get("version") != VERSION:
@@ -135,9 +139,7 @@ def _read_config(path: Path) -> tuple[ModelConfig, ModelAbout]:
     try:
         config = ModelConfig.model_validate(content.get("model"))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(["model", *(str(part) for part in first["loc"])])
-        raise ValueError(f"{path}: {where}: {first['msg']}") from None
+        raise ValueError(f"{path}: {explain_setting(error.errors()[0], section='model')}") from None
     languages, training = content.get("languages") or {}, content.get("training") or {}
     for name, value in (("languages", languages), ("training", training)):
         if not isinstance(value, dict):
@@ -146,24 +148,26 @@ def _read_config(path: Path) -> tuple[ModelConfig, ModelAbout]:
         source_language=languages.get("source"),
         target_language=languages.get("target"),
         training=training,
+        longest_sentence=_optional(content, "longest_sentence", int, path),
+        tokenizer_sha256=_optional(content, "tokenizer_sha256", str, path),
     )
     return config, about
 
 
-def _check_weights(path: Path, model: Transformer, weights: dict[str, Tensor]) -> None:
-    expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    missing = sorted(expected.keys() - weights.keys())
-    unknown = sorted(weights.keys() - expected.keys())
-    if missing or unknown:
-        parts = []
-        if missing:
-            parts.append(f"{len(missing)} tensors are missing, such as {missing[0]}")
-        if unknown:
-            parts.append(f"{len(unknown)} are unknown, such as {unknown[0]}")
-        raise ValueError(f"{path} does not fit {CONFIG_FILE}: {', '.join(parts)}")
-    for name, shape in expected.items():
-        if weights[name].shape != shape:
-            raise ValueError(
-                f"{path} does not fit {CONFIG_FILE}: {name} has shape {tuple(weights[name].shape)} "
-                f"instead of {tuple(shape)}"
-            )
+def _optional(content: dict[str, Any], key: str, kind: type[Kind], path: Path) -> Kind | None:
+    value = content.get(key)
+    if value is not None and type(value) is not kind:
+        raise ValueError(f"{path}: {key} must be of type {kind.__name__}, got {value!r}")
+    return value
+
+
+def _check_tokenizer(folder: Path, about: ModelAbout) -> None:
+    """Raise ValueError for a tokenizer of another model: it would give other words."""
+    path = folder / TOKENIZER_FILE
+    found = file_digest(path)
+    if about.tokenizer_sha256 not in (None, found):
+        raise ValueError(
+            f"{path} is not the tokenizer that this model was trained with: its SHA-256 is "
+            f"{found[:12]}..., {CONFIG_FILE} says {str(about.tokenizer_sha256)[:12]}...; put back "
+            "the file that was there"
+        )

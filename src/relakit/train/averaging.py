@@ -99,10 +99,12 @@ def average_run(
     weights = average_weights(checkpoints)
     tokenizer_file = tokenizer or _find_tokenizer(run, recipe)
     model = _empty_model(recipe, weights, run, tokenizer_file)
-    source, target = languages(recipe.data, _corpus(run, recipe))
+    corpus = _corpus(run, recipe)
+    source, target = languages(recipe.data, corpus)
     about = ModelAbout(
         source_language=source,
         target_language=target,
+        longest_sentence=None if corpus is None else corpus.train.longest,
         training={
             "updates": checkpoints[-1].update,
             "averaged_checkpoints": len(checkpoints),

@@ -6,14 +6,17 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from relakit.data.generator_settings import SEED, SIZES
-from relakit.data.prepared_format import LongSentences, PrepareSettings
+from relakit.data.prepared_format import SMALLEST_VOCABULARY, LongSentences, PrepareSettings
 from relakit.decode.settings import PRECISION, FloatPrecision, SearchSettings
+from relakit.limits import MAX_COUNT, MAX_VOCABULARY
 from relakit.model.attention_setting import AttentionSetting
 from relakit.model.config import Count, ModelConfig, ModelOptions, Share, sized
+from relakit.model.memory import check_sizes
 from relakit.train.loss import LossMean, SmoothingOver
 
 Positive = Annotated[float, Field(gt=0.0)]
-Natural = Annotated[int, Field(ge=0)]
+VocabSize = Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=MAX_VOCABULARY)]
+Natural = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
 
 class Section(BaseModel):
@@ -42,12 +45,12 @@ class DataSection(Section):
     generated: GeneratedData | None = None
     """A generated corpus; prepared on first use."""
     source: str = "en"
-    """The source language: how the files in ``folder`` end."""
+    """The source language: how the files in ``folder`` end. A prepared corpus has its own."""
     target: str = "de"
     """The target language."""
     reverse: bool = False
     """Translate from ``target`` to ``source``, with a corpus that is prepared the other way."""
-    vocab_size: Count = PrepareSettings.vocab_size
+    vocab_size: VocabSize = PrepareSettings.vocab_size
     """Entries of the joint BPE vocabulary."""
     max_tokens: Count = PrepareSettings.max_tokens
     """Most tokens of a sentence to train on."""
@@ -99,7 +102,7 @@ class ModelSection(ModelOptions):
 
     @model_validator(mode="after")
     def _possible(self) -> "ModelSection":
-        self.config(vocabulary=1)
+        check_sizes(self.config(vocabulary=1))
         return self
 
 
@@ -194,7 +197,8 @@ class ValidationSection(Section):
 
     @model_validator(mode="after")
     def _possible(self) -> "ValidationSection":
-        self.search(self.final_beam)
+        for beam in (self.beam, self.final_beam):
+            self.search(beam)
         return self
 
 

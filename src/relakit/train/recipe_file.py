@@ -14,7 +14,10 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
 
+from relakit.data.compression import open_file
+from relakit.limits import MAX_JSON_BYTES
 from relakit.model.attention_setting import did_you_mean
+from relakit.model.setting_errors import explain_setting
 from relakit.nn.variants import ATTENTIONS, AttentionName
 from relakit.recipes import recipe_names
 from relakit.train.recipe import Recipe
@@ -35,6 +38,8 @@ def load_recipe(name_or_path: str, settings: Iterable[str] = ()) -> Recipe:
             of an attention, whether the recipe has a table or a name.
     """
     where, content = _with_all_settings(name_or_path, ())
+    settings = list(settings)
+    _check_one_place(settings)
     for setting in settings:
         _set(content, setting)
     return make_recipe(content, where)
@@ -68,6 +73,8 @@ def _with_all_settings(name_or_path: str, above: tuple[str, ...]) -> tuple[str, 
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{where} is no valid TOML: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{where} is no recipe: it is nested too deeply") from None
     other = content.pop("like", None)
     if other is None:
         return where, content
@@ -96,6 +103,14 @@ def _merged(inherited: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def _check_one_place(settings: Iterable[str]) -> None:
+    """Raise ValueError for two places of the data: neither is meant to replace the other."""
+    keys = {key for setting in settings if (key := setting.partition("=")[0].strip())}
+    places = [f"data.{place}" for place in PLACES if f"data.{place}" in keys]
+    if len(places) > 1:
+        raise ValueError(f"--set {' and --set '.join(places)} exclude each other; give one of them")
+
+
 PLACES: Final = ("prepared", "folder", "generated")
 """Where the data may be; another place replaces the recipe's own."""
 
@@ -109,8 +124,12 @@ def _forget_other_places(data: dict[str, Any], given: Iterable[str]) -> None:
 def _read(name_or_path: str) -> tuple[str, str]:
     path = Path(name_or_path)
     if path.suffix == ".toml" or path.is_file():
+        with open_file(path) as file:
+            content = file.read(MAX_JSON_BYTES + 1)
+        if len(content) > MAX_JSON_BYTES:
+            raise ValueError(f"{path} has more than {MAX_JSON_BYTES:,} bytes: it is no recipe")
         try:
-            return str(path), path.read_text(encoding="utf-8")
+            return str(path), content.decode("utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not UTF-8: {error}") from None
     if name_or_path not in recipe_names():
@@ -144,7 +163,7 @@ def _set(content: dict[str, Any], setting: str) -> None:
 def _value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text  # a word or a path without quotes
 
 
@@ -155,13 +174,7 @@ def _explain(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         known = _keys(parts[:-1])
         return f"unknown key {key}{did_you_mean(parts[-1], known)}; known are {', '.join(known)}"
-    if error["type"] == "missing":
-        return f"{key} is missing"
-    message = error["msg"].removeprefix("Value error, ")
-    given = error["input"]
-    if isinstance(given, (dict, BaseModel)):
-        return f"{key}: {message}" if key else message
-    return f"{key} = {given!r}: {message}"
+    return explain_setting(error)
 
 
 def _keys(path: list[str]) -> list[str]:

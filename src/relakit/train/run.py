@@ -12,12 +12,14 @@ from rich.console import Console
 from relakit.data.prepared_format import TOKENIZER_NAME
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage
+from relakit.limits import checked_threads
 from relakit.locks import locked
 from relakit.model import ModelAbout, save_model
 from relakit.output_paths import RUN
 from relakit.train.averaging import average_weights, checkpoints_of_model
 from relakit.train.corpus import languages, open_corpus
 from relakit.train.distributed import World, is_main_process, join_world
+from relakit.train.feasibility import check_corpus, check_model, with_languages_of_corpus
 from relakit.train.plan import plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.result import Result, Scores
@@ -66,6 +68,8 @@ def run_training(
         ValueError: the folder's run cannot be gone on with, or its corpus cannot be used.
         OSError: the folder holds something else, or cannot be written.
     """
+    if recipe is not None:
+        recipe = recipe.model_copy(update={"data": with_languages_of_corpus(recipe.data)})
     with locked(folder) if lock and is_main_process() else nullcontext():
         recipe = settle_recipe(recipe, folder, resume=resume)
         try:
@@ -81,8 +85,9 @@ def _run(
     recipe: Recipe, folder: Path, resume: bool, console: Console | None, stage_bar: StageBar
 ) -> tuple[Result, Ending]:
     if recipe.training.threads:
-        torch.set_num_threads(recipe.training.threads)
+        torch.set_num_threads(checked_threads("training.threads", recipe.training.threads))
     with join_world(recipe.training.device) as world:
+        check_model(recipe, world.device)
         console = console if console is not None and world.is_main else Console(quiet=True)
         world.wait()  # nobody may change the folder before all have looked at it
         if world.is_main:
@@ -95,6 +100,7 @@ def _run(
         world.wait()
         if not world.is_main:
             corpus = open_corpus(recipe.data, folder / CORPUS)
+        check_corpus(recipe, corpus, world.device)
         with closing(_open_logs(recipe, corpus, folder, world, console, resume)) as log:
             trainer = Trainer(recipe, corpus, folder, world, log)
             if resume and trainer.resume() is None:
@@ -230,6 +236,7 @@ def _save(trainer: Trainer, result: Result) -> None:
     about = ModelAbout(
         source_language=source,
         target_language=target,
+        longest_sentence=trainer.corpus.train.longest,
         training={
             "verdict": result.verdict,
             "updates": result.updates,

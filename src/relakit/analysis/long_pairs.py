@@ -1,0 +1,88 @@
+"""Pairs whose attention would take too much memory: it grows with the square of the length."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from relakit.analysis.pairs import AnalysisPair, Pairs
+from relakit.decode.long_lines import has_at_most
+from relakit.limits import check_memory
+from relakit.model import ATTENTION_KINDS, AttentionKind, ModelConfig
+from relakit.model.memory import FLOAT_BYTES
+
+if TYPE_CHECKING:
+    from relakit.decode.translator import Translator
+
+PAIR_WEIGHTS: Final = 1 << 26
+"""Most attention weights of one pair that are recorded at once (256 MiB)."""
+
+
+def count_matrices(config: ModelConfig, kinds: Sequence[AttentionKind] = ATTENTION_KINDS) -> int:
+    """How many matrices of attention weights a model has for one pair."""
+    layers = {"encoder": config.encoder_layers}
+    return config.heads * sum(layers.get(kind, config.decoder_layers) for kind in kinds)
+
+
+def longest_pair(config: ModelConfig, kinds: Sequence[AttentionKind] = ATTENTION_KINDS) -> int:
+    """Most tokens on a side of a pair, without special ones, to record these attentions of."""
+    return max(1, math.isqrt(PAIR_WEIGHTS // count_matrices(config, kinds)) - 1)
+
+
+class ShortPairs:
+    """Pairs without those that have too many tokens on a side for one of some models.
+
+    All models get the same pairs, so that their numbers can be compared.
+    """
+
+    def __init__(
+        self, pairs: Pairs, models: "Mapping[str, Translator]", max_tokens: int | None = None
+    ) -> None:
+        """Read all pairs once.
+
+        Args:
+            pairs: of these.
+            models: whose tokenizers count.
+            max_tokens: of a side, at most; None: what the translator takes, and what fits into
+                256 MiB with the model that has the most attention.
+
+        Raises:
+            ValueError: attention to so many tokens cannot fit into memory, or no pair is left.
+        """
+        self._pairs = pairs
+        self.max_tokens: Final = _limit(models, max_tokens)
+        self.left_out: Final = tuple(
+            number
+            for number, pair in enumerate(pairs, start=1)
+            if not all(
+                has_at_most(model.tokenizer, text, self.max_tokens)
+                for model in models.values()
+                for text in (pair.source, pair.target)
+            )
+        )
+        """The numbers, from 1, of the pairs that are not among these."""
+        if self.left_out and len(self) == 0:
+            raise ValueError(
+                f"all {len(pairs):,} pairs have more than {self.max_tokens:,} tokens on a side: "
+                "give one sentence per line, or allow more with --max-tokens"
+            )
+
+    def __len__(self) -> int:
+        return len(self._pairs) - len(self.left_out)
+
+    def __iter__(self) -> Iterator[AnalysisPair]:
+        left_out = frozenset(self.left_out)
+        return (pair for number, pair in enumerate(self._pairs, start=1) if number not in left_out)
+
+
+def _limit(models: "Mapping[str, Translator]", max_tokens: int | None) -> int:
+    if max_tokens is None:
+        return min(
+            min(model.max_tokens, longest_pair(model.model.config)) for model in models.values()
+        )
+    for name, model in models.items():
+        check_memory(
+            f"recording the attention of {name} for one pair of {max_tokens:,} tokens",
+            FLOAT_BYTES * count_matrices(model.model.config) * (max_tokens + 1) ** 2,
+            advice="set --max-tokens to less",
+        )
+    return max_tokens

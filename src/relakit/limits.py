@@ -1,0 +1,103 @@
+"""How much is too much: what this machine has, and the limits that do not depend on it.
+
+Whatever is refused for its size is refused here or by a number from here, so that the same setting
+has the same limit everywhere. It imports the standard library alone.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+MAX_LINE_BYTES: Final = 1 << 20
+"""Of a line of text, without its line end. No sentence is that long: it is another kind of file."""
+MAX_JSON_BYTES: Final = 1 << 24
+"""Of a file with settings, such as config.json."""
+MAX_COUNT: Final = (1 << 63) - 1
+"""Of anything that is counted, and of seeds: what PyTorch takes."""
+MAX_BEAM: Final = 1000
+"""Hypotheses that are followed at once."""
+MAX_VOCABULARY: Final = 1_000_000
+"""Entries of a tokenizer."""
+MAX_LAYERS: Final = 1000
+"""Of an encoder or a decoder."""
+MAX_FEATURES: Final = 1 << 20
+"""Of a position, also inside the feed-forward layers."""
+
+_BEAM_BYTES: Final = 70 * 2 * 512 * 6 * 4
+"""Keys and values of 70 tokens, in the six layers of the paper's model."""
+_THREADS_ANYWHERE: Final = 64
+_STACK_BYTES: Final = 8 << 20
+_CGROUP_LIMITS: Final = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def format_bytes(count: float) -> str:
+    """A number of bytes for people: ``1.5 GiB``."""
+    unit = 0
+    while count >= 1024 and unit < len(_UNITS) - 1:
+        count /= 1024
+        unit += 1
+    digits = 0 if unit == 0 or count >= 100 else 1
+    return f"{count:,.{digits}f} {_UNITS[unit]}"
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this process may use at most: the machine's, or its container's."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in _CGROUP_LIMITS:
+        try:
+            limits.append(int(path.read_text()))
+        except (OSError, ValueError):  # no such group, or "max"
+            continue
+    return min(limits)
+
+
+def check_memory(what: str, needed: int, *, available: int | None = None, advice: str) -> None:
+    """Raise ValueError if ``what`` needs more bytes than there are; None: the machine's memory."""
+    if available is None:
+        available, where = machine_memory(), "this machine has"
+    else:
+        where = "there are"
+    if needed > available:
+        raise ValueError(
+            f"{what} would need about {format_bytes(needed)} of memory, {where} "
+            f"{format_bytes(available)}; {advice}"
+        )
+
+
+def check_beam(beam: int, name: str = "the beam") -> None:
+    """Raise ValueError for a beam that no search needs.
+
+    Within this limit, a search is measured against the model and the machine when it begins.
+    """
+    if beam > MAX_BEAM:
+        raise ValueError(
+            f"{name} must be at most {MAX_BEAM:,}, got {beam:,}: with a model of the paper's "
+            f"size, a single translation of 70 tokens would need about "
+            f"{format_bytes(beam * _BEAM_BYTES)} of memory"
+        )
+
+
+def max_threads() -> int:
+    """Most threads that may be asked for: more than the processors, as recipes travel."""
+    return max(_THREADS_ANYWHERE, 4 * (os.cpu_count() or 1))
+
+
+def checked_threads(name: str, threads: int, *, least: int = 1) -> int:
+    """The number of threads, if there may be so many; ``name`` is the setting's.
+
+    Far more than there are processors help nobody, and OpenMP ends the process where it cannot
+    start them.
+    """
+    if threads < least:
+        raise ValueError(f"{name} must be at least {least}, got {threads:,}")
+    if threads > max_threads():
+        raise ValueError(
+            f"{name} must be at most {max_threads():,} on this machine with "
+            f"{os.cpu_count() or 1} processors, got {threads:,}, whose stacks alone may take "
+            f"{format_bytes(threads * _STACK_BYTES)}"
+        )
+    return threads

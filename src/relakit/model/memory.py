@@ -1,0 +1,48 @@
+"""How much memory a model takes, from its settings alone: roughly, and rather too little."""
+
+from relakit.limits import MAX_FEATURES, MAX_LAYERS, MAX_VOCABULARY, format_bytes
+from relakit.model.config import ModelConfig
+
+FLOAT_BYTES = 4
+TRAINING_COPIES = 4
+"""Weights, gradients and the two moments of Adam."""
+
+
+def count_weights(config: ModelConfig) -> int:
+    """Entries of all matrices; biases and norms are a thousandth of them."""
+    square, inner = config.dim**2, config.dim * config.feed_forward
+    matrices = 2 if config.source_embedding == "separate" else 1
+    return (
+        matrices * config.vocabulary * config.dim
+        + config.encoder_layers * (4 * square + 2 * inner)
+        + config.decoder_layers * (8 * square + 2 * inner)
+    )
+
+
+def training_bytes(config: ModelConfig, tokens: int = 0) -> int:
+    """To train a model with batches of so many tokens on each side.
+
+    Of a batch, only what backward needs of the linear layers is counted: their inputs.
+    """
+    encoder = config.encoder_layers * (4 * config.dim + config.feed_forward)
+    decoder = config.decoder_layers * (7 * config.dim + config.feed_forward)
+    return FLOAT_BYTES * (TRAINING_COPIES * count_weights(config) + tokens * (encoder + decoder))
+
+
+def check_sizes(config: ModelConfig) -> None:
+    """Raise ValueError, with the limit and the memory, for a size that no model has."""
+    limits = {
+        "vocabulary": MAX_VOCABULARY,
+        "dim": MAX_FEATURES,
+        "heads": MAX_FEATURES,
+        "feed_forward": MAX_FEATURES,
+        "encoder_layers": MAX_LAYERS,
+        "decoder_layers": MAX_LAYERS,
+    }
+    for key, limit in limits.items():
+        value = getattr(config, key)
+        if value > limit:
+            raise ValueError(
+                f"{key} must be at most {limit:,}, got {value:,}; training such a model would "
+                f"need about {format_bytes(training_bytes(config))} of memory"
+            )

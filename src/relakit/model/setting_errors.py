@@ -1,0 +1,51 @@
+"""What is wrong with a setting of a recipe or of ``config.json``, in our words."""
+
+import reprlib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+_MUST: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "greater_than": "must be above {gt}",
+        "greater_than_equal": "must be at least {ge}",
+        "less_than": "must be below {lt}",
+        "less_than_equal": "must be at most {le}",
+        "literal_error": "must be {expected}",
+        "finite_number": "must be a finite number",
+        "too_long": "must have at most {max_length} values",
+        "too_short": "must have at least {min_length} values",
+        "int_from_float": "must be a whole number",
+        "int_parsing": "must be a whole number",
+        "int_parsing_size": "must be a whole number of fewer digits",
+        "int_type": "must be a whole number",
+        "float_parsing": "must be a number",
+        "float_type": "must be a number",
+        "bool_parsing": "must be true or false",
+        "bool_type": "must be true or false",
+        "string_type": "must be text",
+        "path_type": "must be a path",
+        "tuple_type": "must be a list",
+        "dict_type": "must have keys and values",
+        "model_type": "must have keys and values",
+        "model_attributes_type": "must have keys and values",
+    }
+)
+"""By the names that pydantic has for errors."""
+
+
+def explain_setting(error: Mapping[str, Any], *, section: str = "") -> str:
+    """One of pydantic's errors: the key, the value and what is wrong; ``section`` is before it."""
+    key = ".".join([*([section] if section else []), *map(str, error["loc"])])
+    if error["type"] == "missing":
+        return f"{key} is missing"
+    if error["type"] == "extra_forbidden":
+        return f"unknown key {key}"
+    message = _MUST.get(error["type"], error["msg"].removeprefix("Value error, "))
+    message = message.format_map(error.get("ctx", {})) if error["type"] in _MUST else message
+    given = error["input"]
+    if isinstance(given, (dict, BaseModel)):
+        return f"{key}: {message}" if key else message
+    return f"{key} = {reprlib.repr(given)}: {message}"

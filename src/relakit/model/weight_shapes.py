@@ -1,0 +1,96 @@
+"""A model's settings beside the file of its weights, before anything is built or read.
+
+A file of weights begins with the name and shape of every tensor. Whatever size ``config.json``
+asks for, a model is built only if the file has the tensors for it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from relakit.model.config import ModelConfig
+from relakit.model.transformer import Transformer
+
+Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
+
+_LAYER: Final = re.compile(r"(encoder|decoder)\.layers\.([0-9]{1,9})\.")
+_OF_MATRICES: Final = (
+    ("vocabulary", "embedding.weight", 0),
+    ("dim", "embedding.weight", 1),
+    ("feed_forward", "encoder.layers.0.feed_forward.inner.weight", 0),
+)
+"""A setting, the tensor and the dimension that have it."""
+
+
+def read_shapes(path: Path) -> Shapes:
+    """The shape of every tensor of a safetensors file; the tensors themselves are not read."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing; a model directory needs one")
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise broken_weights(path, error) from None
+
+
+def broken_weights(path: Path, error: SafetensorError) -> ValueError:
+    """The error for a file that is not what its ending says."""
+    size = path.stat().st_size
+    return ValueError(f"{path} ({size:,} bytes) is truncated or no safetensors file: {error}")
+
+
+def fitting_model(
+    config: ModelConfig, config_path: Path, shapes: Shapes, path: Path
+) -> Transformer:
+    """A model on the device "meta", without values, that the file has the weights of.
+
+    Raises:
+        ValueError: the file has other weights; names the setting or the tensor and both values.
+    """
+    for key, stored in _stored_sizes(shapes):
+        wanted = getattr(config, key)
+        if wanted != stored:
+            raise ValueError(
+                f"{config_path} says model.{key} = {wanted:,}, but {path.name} beside it has the "
+                f"weights of a model with {stored:,}: they do not belong together"
+            )
+    # Now the number of layers is that of the file, and on this device nothing has a size.
+    with torch.device("meta"):
+        model = Transformer(config)
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    _check_names(expected, shapes, path, config_path)
+    for name, shape in expected.items():
+        if shapes[name] != shape:
+            raise ValueError(
+                f"{path} does not fit {config_path.name}: {name} has shape {shapes[name]} instead "
+                f"of {shape}"
+            )
+    return model
+
+
+def _stored_sizes(shapes: Shapes) -> Iterator[tuple[str, int]]:
+    """The settings that can be read off the shapes, where the tensors for that are there."""
+    layers = {"encoder": 0, "decoder": 0}
+    for match in filter(None, map(_LAYER.match, shapes)):
+        layers[match[1]] = max(layers[match[1]], int(match[2]) + 1)
+    for side, count in layers.items():
+        yield f"{side}_layers", count
+    for key, name, dimension in _OF_MATRICES:
+        if len(shapes.get(name, ())) == 2:
+            yield key, shapes[name][dimension]
+
+
+def _check_names(expected: Shapes, found: Shapes, path: Path, config_path: Path) -> None:
+    missing = sorted(expected.keys() - found.keys())
+    unknown = sorted(found.keys() - expected.keys())
+    parts = []
+    if missing:
+        parts.append(f"{len(missing)} tensors are missing, such as {missing[0]}")
+    if unknown:
+        parts.append(f"{len(unknown)} are unknown, such as {unknown[0]}")
+    if parts:
+        raise ValueError(f"{path} does not fit {config_path.name}: {', '.join(parts)}")

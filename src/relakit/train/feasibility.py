@@ -1,0 +1,94 @@
+"""Whether a run can work at all: memory for its model, and a corpus that fits its recipe."""
+
+import logging
+
+import torch
+
+from relakit.data.prepared_format import SMALLEST_VOCABULARY
+from relakit.data.prepared_reader import EncodedSplit, PreparedCorpus
+from relakit.limits import check_memory
+from relakit.model.memory import training_bytes
+from relakit.train.recipe import DataSection, Recipe
+
+logger = logging.getLogger(__name__)
+
+
+def check_model(
+    recipe: Recipe, device: torch.device, vocabulary: int = SMALLEST_VOCABULARY
+) -> None:
+    """Raise ValueError, with both numbers, for a model that cannot be trained in this memory.
+
+    Before the corpus is prepared, its vocabulary is not known; it has at least all bytes.
+    """
+    config = recipe.model.config(vocabulary)
+    check_memory(
+        f"training this model (model.dim = {config.dim:,}, model.feed_forward = "
+        f"{config.feed_forward:,}, {config.encoder_layers:,} + {config.decoder_layers:,} layers, "
+        f"at least {vocabulary:,} tokens)",
+        training_bytes(config),
+        available=_device_memory(device),
+        advice="make it smaller",
+    )
+
+
+def check_batches(
+    recipe: Recipe, split: EncodedSplit, device: torch.device, vocabulary: int
+) -> None:
+    """Raise ValueError for ``training.batch_tokens`` that no pair fits into, or no memory."""
+    batch_tokens = recipe.training.batch_tokens
+    longest = split.longest + 1
+    if batch_tokens < longest:
+        raise ValueError(
+            f"training.batch_tokens = {batch_tokens:,}, but the longest sentence of "
+            f"{split.name} has {longest:,} tokens with its end: give at least so many, or prepare "
+            "the corpus with a smaller max_tokens"
+        )
+    all_tokens = int(max(split.source_side.offsets[-1], split.target_side.offsets[-1]))
+    tokens = min(batch_tokens, all_tokens + len(split))
+    check_memory(
+        f"training with batches of {tokens:,} tokens",
+        training_bytes(recipe.model.config(vocabulary), tokens),
+        available=_device_memory(device),
+        advice="set training.batch_tokens to less",
+    )
+
+
+def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: torch.device) -> None:
+    """`check_model` and `check_batches`, now that the corpus is there."""
+    check_model(recipe, device, corpus.tokenizer.size)
+    check_batches(recipe, corpus.train, device, corpus.tokenizer.size)
+
+
+def _device_memory(device: torch.device) -> int | None:
+    """Bytes; None for the machine's own."""
+    if device.type != "cuda":
+        return None
+    return int(torch.cuda.get_device_properties(device).total_memory)
+
+
+def with_languages_of_corpus(data: DataSection) -> DataSection:
+    """The settings of the data with the languages of a prepared corpus, if it names them.
+
+    Raises:
+        ValueError: the recipe itself says others.
+    """
+    if data.prepared is None:
+        return data
+    corpus = PreparedCorpus.load(data.prepared)
+    prepared = {"source": corpus.source_language, "target": corpus.target_language}
+    known = {key: language for key, language in prepared.items() if language is not None}
+    given = {key: getattr(data, key) for key in known if key in data.model_fields_set}
+    if any(known[key] != language for key, language in given.items()):
+        said = ", ".join(f"data.{key} = {language!r}" for key, language in given.items())
+        raise ValueError(
+            f"{data.prepared} was prepared for {prepared['source']} to {prepared['target']}, but "
+            f"the recipe says {said}; change the recipe, or prepare the corpus for these languages"
+        )
+    if any(getattr(data, key) != language for key, language in known.items()):
+        logger.warning(
+            "%s was prepared for %s to %s, and so is this run: the recipe names no languages",
+            data.prepared,
+            prepared["source"],
+            prepared["target"],
+        )
+    return data.model_copy(update=known)

@@ -1,0 +1,47 @@
+"""Inputs that are made to take all memory take less than a gigabyte, in one process of its own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from model_folders import write_model
+
+PROGRAM = """
+import json, resource, sys
+from relakit.cli.main import main
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["relakit", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        print("status", end.code or 0)
+print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+GIB = 1 << 20  # Linux counts in KiB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems count memory otherwise")
+def test_peak_memory_of_hostile_inputs(tmp_path: Path) -> None:
+    model, broken = write_model(tmp_path / "model"), write_model(tmp_path / "broken")
+    config = json.loads((broken / "config.json").read_text())
+    config["model"]["encoder_layers"] = 100_000_000
+    (broken / "config.json").write_text(json.dumps(config))
+    line, pairs, output = tmp_path / "line", tmp_path / "pairs.tsv", tmp_path / "output"
+    line.write_text("dog " * 250_000 + "\n" + "x" * 1_000_000 + "\n")
+    pairs.write_text("a dog\tein Hund\na\tein\n" + "dog " * 30_000 + "\t" + "Hund " * 30_000 + "\n")
+    commands = [
+        ["translate", model, "--input", line, "--output", output, "--max-length", "5"],
+        ["translate", broken, "--input", line],
+        ["analyze", model, "--source", pairs, "--out", tmp_path / "report", "--no-translate"],
+        ["train", "demo", "--set", "model.dim=1000000000"],
+    ]
+    arguments = json.dumps([[str(part) for part in command] for command in commands])
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, arguments], capture_output=True, text=True, check=False
+    )
+    printed = [line.split() for line in done.stdout.splitlines()]
+    assert [int(words[1]) for words in printed if words[0] == "status"] == [0, 1, 0, 1], done.stderr
+    assert output.read_text().count("\n") == 2
+    assert int(printed[-1][1]) < GIB
