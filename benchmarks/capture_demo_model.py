@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 import relakit
 from relakit.bench.inputs import DEMO_FILE
+from relakit.files.writing import write_whole
 from relakit.ops.call import AttentionCall
 from relakit.ops.listeners import add_listener, remove_listener
-from relakit.writing import write_whole
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from sequence_task import PAD, Batch, Reverser, make_batch, train

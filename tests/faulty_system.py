@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from relakit import output_stream, writing
+from relakit.files import output_stream, writing
 
 STEPS = ("open", "write", "fsync", "replace", "rename", "mkdir", "makedirs")
 """Everything that takes room on a disk, or a name."""

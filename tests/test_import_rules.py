@@ -47,7 +47,7 @@ INTRUDERS = [
     ("nn", "import relakit.analysis"),
     ("ops", "from relakit.cli.main import app"),
     ("ops", "import relakit.bench.cases"),
-    ("ops", "import relakit.writing"),
+    ("ops", "import relakit.files.writing"),
     ("analysis", "import relakit.cli.doctor"),
     ("analysis", "import relakit.bench.cases"),
     ("bench", "import relakit.cli.bench"),
@@ -93,11 +93,12 @@ def test_attention_imports_torch_only(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["write_errors", "locks", "leftovers", "output_stream", "output_paths", "writing"],
+    "path",
+    [PACKAGE / "limits.py", *sorted((PACKAGE / "files").glob("*.py"))],
+    ids=lambda path: path.stem,
 )
-def test_writing_imports_the_standard_library_only(name: str) -> None:
-    assert imported_packages(PACKAGE / f"{name}.py") <= {"relakit", *sys.stdlib_module_names}
+def test_files_and_limits_import_the_standard_library_only(path: Path) -> None:
+    assert imported_packages(path) <= {"relakit", *sys.stdlib_module_names}
 
 
 def imported_packages(path: Path) -> set[str]:

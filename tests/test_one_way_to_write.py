@@ -1,4 +1,4 @@
-"""Everything that is written goes through `relakit.writing`; what does not is listed here."""
+"""Everything that is written goes through `relakit.files.writing`; what does not is listed here."""
 
 import ast
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ OF_MODULES = {
     ("torch", "save"), ("shutil", "copy"), ("shutil", "move"),
 }  # fmt: skip
 HERE = {
-    "src/relakit/writing.py": "it is the way",
-    "src/relakit/output_stream.py": "a part of it",
-    "src/relakit/leftovers.py": "a part of it",
-    "src/relakit/locks.py": "lock files, which nobody keeps",
+    "src/relakit/files/writing.py": "it is the way",
+    "src/relakit/files/output_stream.py": "a part of it",
+    "src/relakit/files/leftovers.py": "a part of it",
+    "src/relakit/files/locks.py": "lock files, which nobody keeps",
 }
 ELSEWHERE = {
     ("src/relakit/report/figure_files.py", "savefig"): "into memory",

@@ -19,7 +19,7 @@ from relakit.bench.attention_results import (
 from relakit.bench.cases import Case, make_case
 from relakit.bench.machine import Machine
 from relakit.bench.rounds import Spread
-from relakit.writing import write_whole
+from relakit.files.writing import write_whole
 
 MACHINE = Machine(
     cpu="some processor",

@@ -14,7 +14,7 @@ from faulty_system import failing
 from model_folders import write_model
 
 from relakit.cli import main as cli
-from relakit.leftovers import is_unfinished
+from relakit.files.leftovers import is_unfinished
 from relakit.report import report_folder
 
 Run = Callable[..., tuple[int, str]]

@@ -9,7 +9,7 @@ from small_reproduction import places_in, small_corpora
 from typer.testing import CliRunner
 
 from relakit.cli.main import app
-from relakit.locks import locked
+from relakit.files.locks import locked
 from relakit.reproduce import jobs, runs, studies
 from relakit.reproduce import plan as plan_module
 from relakit.reproduce.jobs import Job, JobsView, Outcome

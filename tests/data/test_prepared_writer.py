@@ -16,7 +16,7 @@ from relakit.data.prepared_format import HELD_OUT_TOKENS
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import PrepareSettings, SplitCounts, prepare
 from relakit.data.tokenizer import Tokenizer, learn_tokenizer
-from relakit.locks import BusyError, locked
+from relakit.files.locks import BusyError, locked
 
 SOURCES = ["A dog runs.", "", "Two dogs run!", "The cat  sleeps.", "one " * 30, "Cats sleep.", "x"]
 TARGETS = [

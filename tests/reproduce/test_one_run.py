@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from small_reproduction import RUN, UPDATES, places_in, small_corpora
 
-from relakit.locks import BusyError, locked
+from relakit.files.locks import BusyError, locked
 from relakit.reproduce import analyses, one_run, runs
 from relakit.reproduce.one_run import BUSY, STOPPED, Order, main, make_run
 from relakit.reproduce.places import Places

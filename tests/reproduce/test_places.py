@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from relakit.locks import locked
+from relakit.files.locks import locked
 from relakit.reproduce import places as places_module
 from relakit.reproduce.places import Places
 from relakit.reproduce.runs import Run

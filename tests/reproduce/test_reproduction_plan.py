@@ -13,7 +13,7 @@ from made_up_records import (
 )
 
 from relakit.analysis.results import ModelAnalysis
-from relakit.locks import locked
+from relakit.files.locks import locked
 from relakit.reproduce.analyses import GENERATED_GOLD, PLANTED
 from relakit.reproduce.places import Places
 from relakit.reproduce.plan import Step, latest_update, make_plan, share_done

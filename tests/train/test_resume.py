@@ -14,8 +14,8 @@ import torch
 from small_runs import as_toml, assert_same, recipe_of, weights
 
 from relakit.data.prepared_reader import PreparedCorpus
-from relakit.leftovers import temporary_name
-from relakit.locks import BusyError, locked
+from relakit.files.leftovers import temporary_name
+from relakit.files.locks import BusyError, locked
 from relakit.train.resume import read_recipe
 from relakit.train.run import run_training
 

@@ -11,15 +11,15 @@ import torch
 from rich.console import Console
 from small_runs import assert_same, recipe_of, weights
 
-from relakit import writing
 from relakit.data.prepared_reader import PreparedCorpus
+from relakit.files import writing
+from relakit.files.writing import WriteError
 from relakit.model.attention_outputs import MANY_CLOSED, LayerOutputs, ModelOutputs
 from relakit.train import run_log
 from relakit.train.result import Scores
 from relakit.train.run import run_training
 from relakit.train.run_log import LogFile, TensorBoard, UpdateEntry, ValidationEntry
 from relakit.train.terminal import Terminal
-from relakit.writing import WriteError
 
 OUTPUTS: ModelOutputs = {
     "encoder": LayerOutputs((380.0, 12.0), (0.02, 0.01)),

@@ -16,7 +16,7 @@ from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import END_WEIGHTS, READINGS, EndWeight, Reading
 from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.word_map import Span
-from relakit.writing import write_whole
+from relakit.files.writing import write_whole
 
 Kind: TypeAlias = Literal["encoder", "decoder", "cross"]
 """Which attention: the encoder's on itself, the decoder's on itself, the decoder's on the

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from relakit.bench.machine import Machine
 from relakit.bench.rounds import CaseRounds, Spread, Turn
-from relakit.writing import write_whole
+from relakit.files.writing import write_whole
 
 FORMAT: Final = 2
 

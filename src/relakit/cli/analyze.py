@@ -185,7 +185,7 @@ def analyze(
         raise ValueError("--tags and --tagger exclude each other; give one")
     from relakit.analysis import PairFiles, ShortPairs, analyze_models, name_models
     from relakit.analysis.analyze import EXPLORED
-    from relakit.output_paths import refuse_inputs
+    from relakit.files.output_paths import refuse_inputs
     from relakit.report import check_report_folder, write_report
     from relakit.report.page_file import TITLE
 

@@ -45,7 +45,7 @@ def average(
 
     For example: relakit average runs/mine --last 3 --out runs/mine/model-3
     """
-    from relakit.output_paths import refuse_inputs
+    from relakit.files.output_paths import refuse_inputs
     from relakit.train.averaging import average_run
 
     refuse_inputs("--out", out, {"RUN": run, "--tokenizer": tokenizer})

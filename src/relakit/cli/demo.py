@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from relakit.cli.analyze import analysis_bar
-from relakit.output_paths import MODEL as MODEL_DIRECTORY
+from relakit.files.output_paths import MODEL as MODEL_DIRECTORY
 from relakit.train.run_folder import MODEL, RESULT, RUNS, TEXT
 
 if TYPE_CHECKING:

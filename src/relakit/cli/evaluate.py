@@ -143,10 +143,10 @@ def evaluate(
     --hypothesis F --reference F scores a file. --baseline compares two outputs by paired bootstrap
     resampling (Koehn, 2004). Files are UTF-8, one sentence per line, plain, gzip or zstd.
     """
+    from relakit.files.output_paths import refuse_inputs
+    from relakit.files.writing import check_writable, write_whole
     from relakit.metrics.bleu import corpus_score, make_metric
     from relakit.metrics.bootstrap import paired_bootstrap
-    from relakit.output_paths import refuse_inputs
-    from relakit.writing import check_writable, write_whole
 
     known_too_long(too_long)
     metrics = [known_metric(name) for name in metric] if metric else METRICS

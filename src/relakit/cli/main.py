@@ -20,8 +20,8 @@ from relakit.cli.prepare import prepare
 from relakit.cli.reproduce import reproduce
 from relakit.cli.train import train
 from relakit.cli.translate import translate
-from relakit.write_errors import NO_ROOM, WriteError
-from relakit.writing import flush_standard_output
+from relakit.files.write_errors import NO_ROOM, WriteError
+from relakit.files.writing import flush_standard_output
 
 app = typer.Typer(
     name="relakit",

@@ -36,7 +36,7 @@ from relakit.decode.settings import (
     SearchSettings,
     known_too_long,
 )
-from relakit.output_paths import refuse_inputs
+from relakit.files.output_paths import refuse_inputs
 
 if TYPE_CHECKING:
     from relakit.decode.translator import Hypothesis
@@ -210,7 +210,7 @@ def _lines(path: Path | None) -> Generator[Iterator[str], None, None]:
 
 @contextmanager
 def _opened(path: Path | None) -> Generator[BinaryIO, None, None]:
-    from relakit.writing import standard_output, whole_file
+    from relakit.files.writing import standard_output, whole_file
 
     with standard_output() if path is None else whole_file(path) as file:
         yield file

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from relakit.data.json_file import read_json
+from relakit.files.output_paths import PREPARED
 from relakit.limits import MAX_VOCABULARY
-from relakit.output_paths import PREPARED
 
 FORMAT: Final = "relakit corpus"
 VERSION: Final = 1

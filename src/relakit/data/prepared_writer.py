@@ -33,9 +33,9 @@ from relakit.data.prepared_format import (
 )
 from relakit.data.stages import OnStage, ignore_stage
 from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, file_digest, learn_tokenizer
-from relakit.locks import locked
-from relakit.output_paths import PREPARED, check_output_folder, refuse_inputs
-from relakit.writing import whole_file, whole_folder, write_whole
+from relakit.files.locks import locked
+from relakit.files.output_paths import PREPARED, check_output_folder, refuse_inputs
+from relakit.files.writing import whole_file, whole_folder, write_whole
 
 __all__ = ["PrepareSettings", "PreparedSummary", "SplitCounts", "prepare"]
 

@@ -19,7 +19,7 @@ from tokenizers import Tokenizer as BytePairTokenizer
 
 from relakit.data.compression import open_file
 from relakit.data.prepared_format import PrepareSettings, check_vocab_size
-from relakit.writing import write_whole
+from relakit.files.writing import write_whole
 
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")

@@ -17,14 +17,14 @@ from torch import Tensor
 
 from relakit.data.json_file import read_json
 from relakit.data.tokenizer import file_digest
+from relakit.files.output_paths import MODEL, check_output_folder
+from relakit.files.writing import whole_folder, write_whole
 from relakit.model.config import ModelConfig
 from relakit.model.setting_errors import explain_setting
 from relakit.model.tensor_file import tensor_bytes, write_tensors
 from relakit.model.transformer import Transformer
 from relakit.model.weight_shapes import broken_weights, fitting_model, read_shapes
 from relakit.nn.arguments import check_usable
-from relakit.output_paths import MODEL, check_output_folder
-from relakit.writing import whole_folder, write_whole
 
 CONFIG_FILE: Final = MODEL.marker
 WEIGHTS_FILE: Final = "model.safetensors"

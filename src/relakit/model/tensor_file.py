@@ -1,4 +1,4 @@
-"""Tensors as a safetensors file, written through `relakit.writing` like everything else.
+"""Tensors as a safetensors file, written through `relakit.files.writing` like everything else.
 
 The safetensors library writes files on its own: it renames over whatever the path is, gives files a
 mode of its own, and its errors do not name the file. The format is simple: the length of a header,
@@ -14,7 +14,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from relakit.writing import whole_file
+from relakit.files.writing import whole_file
 
 _TYPES: Final = {
     torch.int64: "I64",

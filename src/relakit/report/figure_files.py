@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from relakit.writing import write_whole
+from relakit.files.writing import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from relakit.analysis.results import ModelAnalysis, SentenceView, spread
 from relakit.analysis.sentence_links import SentenceLinks
+from relakit.files.writing import write_whole
 from relakit.report.head_clarity import mean_clarity
 from relakit.report.packing import PackedView, is_too_long, pack_links, pack_view
 from relakit.report.page_data import json_for_script, page_data
 from relakit.report.page_html import block_element, page_html
-from relakit.writing import write_whole
 
 TITLE: Final = "Attention report"
 MAX_BYTES: Final = 16_000_000

@@ -12,8 +12,8 @@ from typing import TypeAlias
 from relakit.analysis.aer import AlignmentScore
 from relakit.analysis.links import READINGS
 from relakit.analysis.results import HeadValues, KindResult, LayerValues, ModelAnalysis
+from relakit.files.writing import make_folder, write_whole
 from relakit.report.page_data import finite
-from relakit.writing import make_folder, write_whole
 
 Cell: TypeAlias = str | int | float | None
 Row: TypeAlias = tuple[Cell, ...]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from relakit.files.writing import make_folder
 from relakit.reproduce.speed import DECODING, TRAINING, measured_attentions
 from relakit.reproduce.studies import COMPARED, Study
-from relakit.writing import make_folder
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Final
 from relakit.analysis import AnalysisPair, GoldAlignment, read_gold, read_pharaoh
 from relakit.analysis.word_map import join_words
 from relakit.data.parallel_files import ParallelFiles, read_pairs
+from relakit.files.writing import whole_folder, write_whole
 from relakit.reproduce.corpora import Corpus
 from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe import Recipe
-from relakit.writing import whole_folder, write_whole
 
 RWTH: Final = "alignment-rwth-de-en"
 """The paper's set: German-English, 508 pairs; its folder under the data."""

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from relakit.files.writing import open_to_append
 from relakit.reproduce.one_run import BUSY, STOPPED, Order
 from relakit.reproduce.places import Places
 from relakit.reproduce.plan import Step
 from relakit.train.interrupts import caught_interrupts
-from relakit.writing import open_to_append
 
 OUTPUT: Final = "output.log"
 """What a run's process prints, in the run's folder."""

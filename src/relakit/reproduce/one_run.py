@@ -18,7 +18,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from relakit.bench.machine import describe_machine
-from relakit.locks import BusyError, locked
+from relakit.files.locks import BusyError, locked
 from relakit.reproduce.analyses import analyze_run, missing_analyses
 from relakit.reproduce.places import Places
 from relakit.reproduce.plan import is_current

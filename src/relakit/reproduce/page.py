@@ -6,6 +6,7 @@ from typing import Final
 
 from relakit.analysis.links import EndWeight
 from relakit.analysis.results import KINDS
+from relakit.files.writing import write_whole
 from relakit.report.figure_files import why_no_figures
 from relakit.report.figures import FIGURES_OF_ALL_MODELS
 from relakit.reproduce import tables
@@ -24,7 +25,6 @@ from relakit.reproduce.runs import Run
 from relakit.reproduce.speed import SPEED_CLAIMS
 from relakit.reproduce.statistics import Seeds
 from relakit.reproduce.translation_claims import TRANSLATION_CLAIMS
-from relakit.writing import write_whole
 
 PAGE: Final = "README.md"
 CLAIMS: Final = (*TRANSLATION_CLAIMS, *SPEED_CLAIMS, *ATTENTION_CLAIMS, *RANKING_CLAIMS)

@@ -8,7 +8,7 @@ from pathlib import Path
 from relakit.data.prepared_format import read_document
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage
-from relakit.locks import locked
+from relakit.files.locks import locked
 from relakit.reproduce.records import Records, read_records
 from relakit.reproduce.runs import Run, fingerprint, fingerprint_of
 from relakit.train.corpus import open_corpus, prepare_settings

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import ValidationError
 
-from relakit.locks import is_locked
+from relakit.files.locks import is_locked
 from relakit.reproduce.analyses import missing_analyses
 from relakit.reproduce.places import Places
 from relakit.reproduce.records import RunRecord

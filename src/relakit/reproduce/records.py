@@ -10,9 +10,9 @@ from relakit.analysis.alignment_bootstrap import AlignmentEstimates
 from relakit.analysis.links import EndWeight
 from relakit.analysis.ranking import QualityRanking
 from relakit.analysis.results import AlignmentResult, ModelAnalysis
+from relakit.files.writing import write_whole
 from relakit.reproduce.corpora import Scale
 from relakit.reproduce.runs import Run
-from relakit.writing import write_whole
 
 RECORDS: Final = "reproduction"
 """The folder of all result files, in the folder of results."""

@@ -21,10 +21,10 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
+from relakit.files.output_paths import CHECKPOINT
+from relakit.files.writing import remove_folder, whole_folder, write_whole
 from relakit.model.directory import read_weights
 from relakit.model.tensor_file import tensor_bytes, write_tensors
-from relakit.output_paths import CHECKPOINT
-from relakit.writing import remove_folder, whole_folder, write_whole
 
 _NAME: Final = re.compile(r"(update|interrupted)-(\d{7,})")
 CHECKPOINT_NAMES: Final = "update-0001200 or interrupted-0001234"

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from relakit.files.writing import write_whole
 from relakit.model.attention_outputs import ModelOutputs
-from relakit.writing import write_whole
 
 Verdict = Literal["finished", "stopped", "failed"]
 

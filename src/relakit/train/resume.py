@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from relakit.output_paths import MODEL as MODEL_DIRECTORY
-from relakit.output_paths import RUN, what_is_in
+from relakit.files.output_paths import MODEL as MODEL_DIRECTORY
+from relakit.files.output_paths import RUN, what_is_in
 from relakit.train.checkpoint import find_checkpoints
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import make_recipe

@@ -12,10 +12,11 @@ from rich.console import Console
 from relakit.data.prepared_format import TOKENIZER_NAME
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage
+from relakit.files.locks import locked
+from relakit.files.output_paths import RUN
+from relakit.files.writing import WriteError, remove_folder, sweep, write_whole
 from relakit.limits import checked_threads
-from relakit.locks import locked
 from relakit.model import ModelAbout, save_model
-from relakit.output_paths import RUN
 from relakit.train.averaging import average_weights, checkpoints_of_model
 from relakit.train.corpus import languages, open_corpus
 from relakit.train.distributed import World, is_main_process, join_world
@@ -38,7 +39,6 @@ from relakit.train.run_folder import (
 from relakit.train.run_log import LogFile, RunLog, RunLogs, TensorBoard
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
-from relakit.writing import WriteError, remove_folder, sweep, write_whole
 
 StageBar = Callable[[], AbstractContextManager[OnStage]]
 """Opens what shows how far the preparation of the corpus is."""

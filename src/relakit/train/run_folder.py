@@ -14,7 +14,7 @@
 
 from typing import Final
 
-from relakit.output_paths import RUN
+from relakit.files.output_paths import RUN
 
 RUNS: Final = "runs"
 """The folder that runs are kept in, unless told otherwise."""

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from relakit.files.writing import WriteError, append, write_whole
 from relakit.train.result import Scores
-from relakit.writing import WriteError, append, write_whole
 
 Warn = Callable[[str], None]
 """Tells the user what is wrong, while the run goes on."""

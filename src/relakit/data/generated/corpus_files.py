@@ -26,9 +26,9 @@ from relakit.data.generated.pairs import GeneratedPair, generate_pairs
 from relakit.data.generator_settings import SEED, Split, known_split
 from relakit.data.noise_draw import CLEAN, NoiseKind, check_shares
 from relakit.data.stages import OnStage, ignore_stage
-from relakit.locks import locked
-from relakit.output_paths import GENERATED, check_output_folder
-from relakit.writing import whole_file, whole_folder, write_whole
+from relakit.files.locks import locked
+from relakit.files.output_paths import GENERATED, check_output_folder
+from relakit.files.writing import whole_file, whole_folder, write_whole
 
 DOCUMENT_NAME: Final = GENERATED.marker
 FORMAT: Final = "relakit generated corpus"

@@ -19,9 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from relakit.leftovers import hold, is_unfinished, sweep, temporary_name
-from relakit.output_stream import Stream, buffered, check_access, open_special, silence
-from relakit.write_errors import WriteError, explained
+from relakit.files.leftovers import hold, is_unfinished, sweep, temporary_name
+from relakit.files.output_stream import Stream, buffered, check_access, open_special, silence
+from relakit.files.write_errors import WriteError, explained
 
 __all__ = [
     "WriteError",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from relakit.output_paths import (
+from relakit.files.output_paths import (
     KINDS,
     MODEL,
     PREPARED,

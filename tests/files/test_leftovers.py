@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from relakit import leftovers
-from relakit.leftovers import PATIENCE, hold, is_unfinished, sweep, temporary_name
+from relakit.files import leftovers
+from relakit.files.leftovers import PATIENCE, hold, is_unfinished, sweep, temporary_name
 
 GONE = 4194999
 """No process has this number: it is above what the kernel gives out."""
@@ -121,7 +121,7 @@ def test_a_host_with_an_odd_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from relakit.writing import whole_folder, write_whole
+from relakit.files.writing import whole_folder, write_whole
 with whole_folder(Path(sys.argv[1])) as unfinished:
     write_whole(unfinished / "file", b"half")
     os.kill(os.getpid(), signal.SIGKILL)

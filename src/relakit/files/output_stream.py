@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from relakit.write_errors import explained, os_error
+from relakit.files.write_errors import explained, os_error
 
 BUFFER_BYTES: Final = 1 << 18
 _LINKS: Final = 40

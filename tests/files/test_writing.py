@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from faulty_system import failing
 
-from relakit.leftovers import temporary_name
-from relakit.writing import (
+from relakit.files.leftovers import temporary_name
+from relakit.files.writing import (
     WriteError,
     append,
     check_writable,
@@ -219,7 +219,7 @@ class TestWhatIsNoRegularFile:
 STANDARD_OUTPUT = """
 import sys
 from pathlib import Path
-from relakit.writing import whole_file
+from relakit.files.writing import whole_file
 print("first")
 with whole_file(Path(sys.argv[1])) as file:
     file.write(b"second\\n")

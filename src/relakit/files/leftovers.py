@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
 
-from relakit.locks import flock, process_exists
+from relakit.files.locks import flock, process_exists
 
 Kind = Literal["tmp", "old"]
 

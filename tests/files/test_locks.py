@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from relakit import locks
-from relakit.locks import BusyError, Owner, is_locked, lock_path, locked, process_exists
+from relakit.files import locks
+from relakit.files.locks import BusyError, Owner, is_locked, lock_path, locked, process_exists
 
 ME = f"process {os.getpid()} on {socket.gethostname()}"
 GONE = 4194999
@@ -73,7 +73,7 @@ def test_waiting_for_a_lock(tmp_path: Path, name: str) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from relakit.locks import locked
+from relakit.files.locks import locked
 with locked(Path(sys.argv[1])):
     print("locked", flush=True)
     sys.stdin.read()

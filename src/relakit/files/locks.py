@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
-from relakit.write_errors import WriteError, explained
+from relakit.files.write_errors import WriteError, explained
 
 LOCK: Final = ".lock"
 SECONDS_BETWEEN_LOOKS: Final = 0.5
