@@ -11,6 +11,7 @@ from relakit.reproduce.corpora import CORPORA
 from relakit.reproduce.rows import ALL_ROWS, ROWS
 from relakit.reproduce.runs import Run, fingerprint, portable_recipe
 from relakit.train.recipe import Recipe, Section, TrainingSection
+from relakit.train.recipe_file import load_recipe
 
 RUN = Run(scale="tiny", corpus="multi30k-en-de", row="rela-g", seed=1)
 DATA = Path("some") / "data"
@@ -34,6 +35,12 @@ def test_rows_differ_in_what_they_say(row: str) -> None:
     else:
         assert recipe.model.attention == "softmax"
         assert getattr(recipe.model, f"{about.only}_attention") == about.attention
+
+
+def test_the_demo_follows_the_study_of_stability() -> None:
+    """What is said about the demo traces to the result files of this row."""
+    recipe = Run(scale="tiny", corpus="demo", row="small-updates", seed=1).recipe(Path("data"))
+    assert portable_recipe(recipe) == portable_recipe(load_recipe("demo"))
 
 
 def test_all_rows_train_different_models() -> None:

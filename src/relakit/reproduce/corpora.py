@@ -117,7 +117,7 @@ CORPORA: Final = MappingProxyType(
             _multi30k("en", "fr"),
             _multi30k("de", "en"),
             _multi30k("fr", "en"),
-            _corpus(DEMO, "en", "de", {"tiny": "demo"}, {"tiny": 8}, None),
+            _corpus(DEMO, "en", "de", {"tiny": "stability"}, {"tiny": 8}, None),
             _corpus("generated", "en", "de", {"deep": "generated-deep"}, {"deep": 40}, None),
             _corpus(
                 "europarl-en-de",

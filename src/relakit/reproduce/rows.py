@@ -66,6 +66,11 @@ def _variant(label: str, *others: str, attention: str = OURS, only: str | None =
     return Row(number=number, label=label, attention=attention, only=only, others=others)
 
 
+_SMALL_UPDATES: Final = (
+    "training.batch_tokens=750", "training.update_tokens=650", "training.warmup=800",
+    "training.checkpoint_every=300",
+)  # fmt: skip
+"""As the demo has them."""
 VARIANTS: Final = MappingProxyType(
     {
         "joint-init": _variant(
@@ -82,6 +87,10 @@ VARIANTS: Final = MappingProxyType(
         "attention-dropout": _variant("attention dropout 0.1", "model.attention_dropout=0.1"),
         "feed-forward-dropout": _variant(
             "feed-forward dropout 0.1", "model.feed_forward_dropout=0.1"
+        ),
+        "small-updates": _variant("updates of 650 tokens", *_SMALL_UPDATES),
+        "softmax-small-updates": _variant(
+            "softmax, updates of 650 tokens", *_SMALL_UPDATES, attention="softmax"
         ),
         "clipping": _variant("gradients clipped at norm 1", "training.clip_norm=1.0"),
     }
