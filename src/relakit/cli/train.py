@@ -1,12 +1,13 @@
 """`relakit train`: from a recipe to a model."""
 
+import json
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relakit.cli.completion import complete_recipe
+from relakit.cli.completion import complete_model, complete_recipe
 from relakit.recipes import recipe_names
 from relakit.train.run_folder import MODEL, RECIPE, RESULT, RUNS
 
@@ -41,6 +42,16 @@ def train(
             "Short for --set data.reverse=true.",
         ),
     ] = False,
+    start_from: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="MODEL",
+            help="Fine-tune: start with the weights, settings and tokenizer of a model directory, or "
+            "of a run. Short for --set model.start_from=MODEL.",
+            autocompletion=complete_model,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help=f"The run's folder. \\[default: {RUNS}/RECIPE]"),
@@ -79,6 +90,8 @@ def train(
             param_hint="RECIPE",
         )
     changes = [*(settings or ()), *(["data.reverse=true"] if reverse else ())]
+    if start_from is not None:
+        changes.append(f"model.start_from={json.dumps(str(start_from))}")
     name = Path(str(recipe)).stem + ("-reverse" if reverse else "")
     folder = out if out is not None else Path(RUNS) / name
     if recipe is not None:

@@ -98,7 +98,7 @@ def load_model(
     if not folder.is_dir():
         hint = "; name its folder" if folder.is_file() else ""
         raise FileNotFoundError(f"{folder} is no model directory{hint}")
-    config, about = _read_config(folder / CONFIG_FILE)
+    config, about = read_config(folder)
     if not (folder / TOKENIZER_FILE).is_file():
         raise FileNotFoundError(f"{folder} has no {TOKENIZER_FILE}; a model directory needs one")
     _check_tokenizer(folder, about)
@@ -122,7 +122,9 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise broken_weights(path, error) from None
 
 
-def _read_config(path: Path) -> tuple[ModelConfig, ModelAbout]:
+def read_config(folder: Path) -> tuple[ModelConfig, ModelAbout]:
+    """What ``config.json`` says, without the weights."""
+    path = folder / CONFIG_FILE
     if not path.is_file():
         raise FileNotFoundError(
             f"{path.parent} is no model directory: it has no {CONFIG_FILE}. `relakit train` writes "

@@ -8,20 +8,32 @@ from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import PrepareSettings, prepare
 from relakit.data.stages import OnStage, ignore_stage
 from relakit.data.text_folder import find_splits
+from relakit.data.tokenizer import Tokenizer
 from relakit.train.recipe import DataSection
 from relakit.train.run_folder import TEXT
 
 
 def open_corpus(
-    data: DataSection, folder: Path, *, on_stage: OnStage = ignore_stage
+    data: DataSection,
+    folder: Path,
+    *,
+    tokenizer: Path | None = None,
+    on_stage: OnStage = ignore_stage,
 ) -> PreparedCorpus:
     """Open the recipe's corpus; if it is text, prepare it in ``folder`` first.
 
+    ``tokenizer`` is the file of one to prepare it with; without, one is learned from the text.
     A recipe in reverse uses what would be prepared without, and exchanges the sides in reading.
     """
     if data.prepared is None and not folder.exists():
         files = _text_files(data, folder, on_stage)
-        prepare(files, folder, settings=prepare_settings(data), on_stage=on_stage)
+        prepare(
+            files,
+            folder,
+            settings=prepare_settings(data),
+            tokenizer=None if tokenizer is None else Tokenizer.load(tokenizer),
+            on_stage=on_stage,
+        )
     corpus = PreparedCorpus.load(data.prepared or folder, reverse=data.reverse)
     if "train" not in corpus.splits:
         raise ValueError(f"{corpus.folder} has no split 'train', it has {', '.join(corpus.splits)}")

@@ -19,6 +19,10 @@ VocabSize = Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=MAX_VOCABULARY)]
 Natural = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
 
+def _expanded(path: Path | None) -> Path | None:
+    return None if path is None else path.expanduser()
+
+
 class Section(BaseModel):
     """A part of a recipe. Keys that it does not know are errors."""
 
@@ -60,7 +64,7 @@ class DataSection(Section):
     @field_validator("prepared", "folder")
     @classmethod
     def _at_home(cls, path: Path | None) -> Path | None:
-        return None if path is None else path.expanduser()
+        return _expanded(path)
 
     @model_validator(mode="after")
     def _one_place(self) -> "DataSection":
@@ -79,6 +83,9 @@ class DataSection(Section):
 class ModelSection(ModelOptions):
     """The model's size and attention. What is not given follows from ``size`` and ``attention``."""
 
+    start_from: Path | None = None
+    """Fine-tuning: a model directory, or the folder of a run, whose weights, settings and tokenizer
+    the run begins with."""
     size: Literal["tiny", "small", "base"] = "base"
     attention: AttentionSetting = "rela-g"
     """For all three kinds of attention, unless one is given below: a name, or a table."""
@@ -93,12 +100,17 @@ class ModelSection(ModelOptions):
 
     def config(self, vocabulary: int) -> ModelConfig:
         """The model's settings for a vocabulary of this size."""
-        given = self.model_dump(exclude={"size", "attention"}, exclude_none=True)
+        given = self.model_dump(exclude={"start_from", "size", "attention"}, exclude_none=True)
         attention = {
             f"{kind}_attention": self.attention for kind in ("encoder", "decoder", "cross")
         }
         fields = {**sized(self.size), **attention, **given}
         return ModelConfig(vocabulary=vocabulary, **fields)
+
+    @field_validator("start_from")
+    @classmethod
+    def _at_home(cls, path: Path | None) -> Path | None:
+        return _expanded(path)
 
     @model_validator(mode="after")
     def _possible(self) -> "ModelSection":

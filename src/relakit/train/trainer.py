@@ -11,7 +11,7 @@ import torch
 
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.decode.translator import choose_dtype
-from relakit.model import Transformer
+from relakit.model import Transformer, load_model
 from relakit.train.checkpoint import (
     Checkpoint,
     RunState,
@@ -92,6 +92,16 @@ class Trainer:
         self.state.corpus = self._fingerprint
         self.log.resume(self.state.update)
         return found[-1]
+
+    def start(self) -> None:
+        """Begin at update 0; a run that starts from a model takes its weights, and is validated."""
+        start = self.recipe.model.start_from
+        if start is None:
+            return
+        model, _ = load_model(start, device=self.world.device)
+        self.model.load_state_dict(model.state_dict())
+        if "valid" in self.corpus.splits:
+            self._validate(0, training_loss=None)
 
     def run(self) -> Ending:
         """Train until the recipe's end, a failure or a signal."""
@@ -191,18 +201,23 @@ class Trainer:
         return self.world.sum([float(is_over)])[0] > 0
 
     def _validate_if_due(self, update: Update) -> None:
-        validation, state = self.recipe.validation, self.state
-        if update.number % validation.every:
+        state = self.state
+        if update.number % self.recipe.validation.every:
             return
         mean = sum(state.recent) / len(state.recent)
         state.recent = []
         if "valid" not in self.corpus.splits:
             return
+        scores = self._validate(update.number, training_loss=mean)
+        state.has_not_learnt = self._why_give_up(update, scores)
+
+    def _validate(self, update: int, *, training_loss: float | None) -> Scores:
+        validation, state = self.recipe.validation, self.state
         scores = self.scores("valid", beam=validation.beam, sentences=validation.sentences)
         self.log.validation(
             ValidationEntry(
-                update=update.number,
-                training_loss=mean,
+                update=update,
+                training_loss=training_loss,
                 scores=scores,
             )
         )
@@ -211,7 +226,7 @@ class Trainer:
             state.validations_since_best = 0
         else:
             state.validations_since_best += 1
-        state.has_not_learnt = self._why_give_up(update, scores)
+        return scores
 
     def scores(self, split: str, *, beam: int, sentences: int = 0) -> Scores:
         """Loss and BLEU of the model as it is, computed by the main process for all."""
