@@ -119,7 +119,7 @@ def test_an_earlier_corpus_is_replaced_by_force_only(
         (["--valid-tsv", "val.tsv"], "the tokenizer is learned from train: give a split train"),
         (
             ["--train-tsv", "train.tsv", "--tokenizer", "train.tsv"],
-            "train.tsv is not a tokenizer, or is truncated",
+            "train.tsv is neither a tokenizer.json nor a SentencePiece .model, or is damaged",
         ),
         (
             ["--train", "train.en.gz", "short.de"],

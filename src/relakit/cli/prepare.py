@@ -84,7 +84,9 @@ def prepare(
     tokenizer: Annotated[
         Path | None,
         typer.Option(
-            help="A tokenizer.json to use instead of learning one.", rich_help_panel=ENCODING
+            help="A tokenizer to use instead of learning one: a tokenizer.json, also of Hugging "
+            "Face's tokenizers, or SentencePiece's .model.",
+            rich_help_panel=ENCODING,
         ),
     ] = None,
     force: Annotated[
@@ -102,7 +104,7 @@ def prepare(
     keeps their beginnings; both are counted.
     """
     from relakit.data import prepared_writer
-    from relakit.data.tokenizer import Tokenizer
+    from relakit.data.imported_tokenizer import import_tokenizer
 
     pairs = {"train": train, "valid": valid, "test": test}
     columns = {"train": train_tsv, "valid": valid_tsv, "test": test_tsv}
@@ -119,7 +121,7 @@ def prepare(
         source_language=source_lang,
         target_language=target_lang,
     )
-    chosen = None if tokenizer is None else Tokenizer.load(tokenizer)
+    chosen = None if tokenizer is None else import_tokenizer(tokenizer)
 
     messages = Console(stderr=True, highlight=False)
     with stage_bar(messages) as bar:

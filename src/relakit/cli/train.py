@@ -47,8 +47,8 @@ def train(
         typer.Option(
             "--from",
             metavar="MODEL",
-            help="Fine-tune: start with the weights, settings and tokenizer of a model directory, or "
-            "of a run. Short for --set model.start_from=MODEL.",
+            help="Fine-tune: start with the weights, settings and tokenizer of a model directory, "
+            "or of a run. Short for --set model.start_from=MODEL.",
             autocompletion=complete_model,
         ),
     ] = None,

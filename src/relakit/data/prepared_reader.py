@@ -22,7 +22,7 @@ from relakit.data.prepared_format import (
     read_document,
     tokens_name,
 )
-from relakit.data.tokenizer import SPECIAL_TOKENS, Tokenizer, file_digest
+from relakit.data.tokenizer import SPECIAL_TOKENS, UNKNOWN, Tokenizer, file_digest
 
 Integers = npt.NDArray[np.integer]
 
@@ -216,7 +216,7 @@ class PreparedCorpus:
             )
         tokens_path = self.folder / tokens_name(split, side)
         tokens = self._map(tokens_path, self._document.token_type, int(offsets[-1]))
-        check_ids(tokens_path, tokens, offsets, self.tokenizer.size)
+        check_ids(tokens_path, tokens, offsets, self.tokenizer)
         return EncodedSide(tokens, offsets)
 
     def _map(self, path: Path, dtype: str, count: int) -> npt.NDArray[np.int64]:
@@ -232,18 +232,23 @@ class PreparedCorpus:
         return np.asarray(values)
 
 
-def check_ids(path: Path, tokens: Integers, offsets: Integers, vocabulary: int) -> None:
+def check_ids(path: Path, tokens: Integers, offsets: Integers, tokenizer: Tokenizer) -> None:
     """Raise ValueError, with file and position, for an id that no token of a sentence can have.
 
     An id beyond the vocabulary would end training with an error about an index, or read what lies
     behind the embeddings; a special token within a sentence would be taken for padding or an end.
     """
-    least = len(SPECIAL_TOKENS)
+    least, vocabulary = len(SPECIAL_TOKENS), tokenizer.size
     for start in range(0, len(tokens), CHECKED_AT_ONCE):
         part = tokens[start : start + CHECKED_AT_ONCE]
         if part.min() >= least and part.max() < vocabulary:
             continue
-        position = start + int(((part < least) | (part >= vocabulary)).argmax())
+        wrong = (part < least) | (part >= vocabulary)
+        if tokenizer.has_unknown:
+            wrong &= part != UNKNOWN
+        if not wrong.any():
+            continue
+        position = start + int(wrong.argmax())
         sentence = int(np.searchsorted(offsets, position, side="right"))
         raise ValueError(
             f"{path} is damaged: number {position + 1:,}, in sentence {sentence:,}, is the token "
