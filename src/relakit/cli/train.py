@@ -64,6 +64,15 @@ def train(
             "saving, threads and device may be set anew; the rest stays as it was.",
         ),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print the recipe with every setting, and as comments the size of corpus and "
+            "model, memory, disk and time; the time is estimated by a trial of a few batches. "
+            "Nothing is written.",
+        ),
+    ] = False,
     show_list: Annotated[
         bool, typer.Option("--list", help="List the recipes that come with relakit, and exit.")
     ] = False,
@@ -94,10 +103,32 @@ def train(
         changes.append(f"model.start_from={json.dumps(str(start_from))}")
     name = Path(str(recipe)).stem + ("-reverse" if reverse else "")
     folder = out if out is not None else Path(RUNS) / name
-    if recipe is not None:
+    if dry_run:
+        _describe(
+            load_recipe(recipe, changes) if recipe is not None else _recipe_of(folder, changes)
+        )
+    elif recipe is not None:
         _train(load_recipe(recipe, changes), folder, resume)
     else:
         _train(_changed_recipe(folder, changes), folder, resume)
+
+
+def _recipe_of(folder: Path, changes: list[str]) -> "Recipe":
+    """The recipe of the run in a folder, with other settings."""
+    from relakit.train.recipe_file import change_recipe
+    from relakit.train.resume import read_recipe
+
+    recipe = read_recipe(folder)
+    if recipe is None:
+        raise ValueError(f"{folder} has no {RECIPE}, so there is nothing to resume")
+    return change_recipe(recipe, changes, str(folder / RECIPE))
+
+
+def _describe(recipe: "Recipe") -> None:
+    """Print what a run would be."""
+    from relakit.train.dry_run import dry_run
+
+    typer.echo(dry_run(recipe).describe(), nl=False)
 
 
 def _changed_recipe(folder: Path, settings: list[str]) -> "Recipe | None":

@@ -4,7 +4,9 @@ from relakit.limits import MAX_FEATURES, MAX_LAYERS, MAX_VOCABULARY, format_byte
 from relakit.model.config import ModelConfig
 
 FLOAT_BYTES = 4
-TRAINING_COPIES = 4
+ADAM_COPIES = 2
+"""The moments of every weight."""
+TRAINING_COPIES = 2 + ADAM_COPIES
 """Weights, gradients and the two moments of Adam."""
 
 
