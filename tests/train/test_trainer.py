@@ -212,7 +212,7 @@ def test_the_first_update_may_fail(
     corpus: PreparedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(self: GradientStep, update: Update) -> UpdateLoss:
-        return UpdateLoss(float("nan"), float("nan"))
+        return UpdateLoss(float("nan"), float("nan"), 1)
 
     monkeypatch.setattr(GradientStep, "__call__", broken)
     result, _ = run_training(recipe_of(corpus), tmp_path / "run")

@@ -153,6 +153,12 @@ class Tokenizer:
         is_token = longer and first < last and names[first] == mapped
         return ids[first + is_token : last]
 
+    def spelled_parts(self, ids: Sequence[int]) -> list[str]:
+        """The parts of a text that are split into tokens each by itself, as tokens are spelled."""
+        names = [self._tokenizer.id_to_token(id) for id in ids]
+        text: str = self._tokenizer.decoder.decode(names)
+        return [part for part, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(text)]
+
     @property
     def tokens(self) -> list[str]:
         """All tokens by id, as the vocabulary spells them: a space is an "\u0120" or "\u2581"."""

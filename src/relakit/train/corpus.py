@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from relakit.data.bpe_dropout import SplitAnew
 from relakit.data.generated import Split, write_corpus
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
@@ -46,6 +47,18 @@ def languages(data: DataSection, corpus: PreparedCorpus | None) -> tuple[str, st
     if corpus is None:
         return source, target
     return corpus.source_language or source, corpus.target_language or target
+
+
+def split_anew(data: DataSection, tokenizer: Tokenizer) -> SplitAnew | None:
+    """The recipe's BPE-dropout; None without.
+
+    Raises:
+        ValueError: the tokenizer is no BPE.
+    """
+    rates = data.bpe_dropout
+    if not rates.source and not rates.target:
+        return None
+    return SplitAnew(tokenizer, tokenizer, source_rate=rates.source, target_rate=rates.target)
 
 
 def prepare_settings(data: DataSection) -> PrepareSettings:

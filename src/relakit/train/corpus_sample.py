@@ -27,6 +27,8 @@ class CorpusSample:
     split: EncodedSplit
     pairs: int
     """In the whole corpus, before those are left out that are empty or too long."""
+    tokenizer: Tokenizer
+    """That the pairs are encoded with."""
     vocabulary: int
     """Tokens of the tokenizer; those asked for, if it is to be learned from the whole corpus."""
 
@@ -49,7 +51,9 @@ def sample_corpus(recipe: Recipe) -> CorpusSample:
     data = recipe.data
     if data.prepared is not None:
         corpus = PreparedCorpus.load(data.prepared, reverse=data.reverse)
-        return CorpusSample(corpus.train, corpus.train.counts.read, corpus.tokenizer.size)
+        return CorpusSample(
+            corpus.train, corpus.train.counts.read, corpus.tokenizer, corpus.tokenizer.size
+        )
     total, pairs = _text(data)
     if data.reverse:
         pairs = [(target, source) for source, target in pairs]
@@ -60,7 +64,7 @@ def sample_corpus(recipe: Recipe) -> CorpusSample:
         tokenizer = learn_tokenizer(chain.from_iterable(pairs), data.vocab_size)
     is_whole = path is not None or len(pairs) == total
     vocabulary = tokenizer.size if is_whole else data.vocab_size
-    return CorpusSample(_encoded(pairs, tokenizer, data), total, vocabulary)
+    return CorpusSample(_encoded(pairs, tokenizer, data), total, tokenizer, vocabulary)
 
 
 def _text(data: DataSection) -> tuple[int, list[tuple[str, str]]]:

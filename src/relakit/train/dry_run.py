@@ -12,6 +12,7 @@ from relakit.decode.translator import choose_dtype
 from relakit.limits import checked_threads, format_bytes
 from relakit.model import Transformer
 from relakit.model.memory import ADAM_COPIES, FLOAT_BYTES, training_bytes
+from relakit.train.corpus import split_anew
 from relakit.train.corpus_sample import CorpusSample, sample_corpus
 from relakit.train.distributed import World, join_world
 from relakit.train.feasibility import check_batches, check_model
@@ -139,7 +140,7 @@ def dry_run(recipe: Recipe) -> DryRun:
             model=model,
             parameters=sum(p.numel() for p in model.parameters()),
             device=world.device,
-            trial=_try(model, corpus.split, epoch, world, training),
+            trial=_try(model, corpus, epoch, world, recipe),
         )
 
 
@@ -167,14 +168,21 @@ def _all_updates(training: TrainingSection, per_epoch: int) -> int | None:
 
 def _try(
     model: Transformer,
-    split: EncodedSplit,
+    corpus: CorpusSample,
     epoch: list[Update],
     world: World,
-    training: TrainingSection,
+    recipe: Recipe,
 ) -> Trial:
     """Time a few batches one by one, as an update of many of them may take minutes."""
-    precision = choose_dtype(training.precision, world.device)
-    gradients = GradientStep(model.train(), split, world, training, precision=precision)
+    training, split = recipe.training, corpus.split
+    gradients = GradientStep(
+        model.train(),
+        split,
+        world,
+        training,
+        precision=choose_dtype(training.precision, world.device),
+        split_anew=split_anew(recipe.data, corpus.tokenizer),
+    )
     optimizer = make_optimizer(model, training)
     batches = list(islice((batch for update in epoch for batch in update.batches),
                           1 + TIMED_BATCHES))  # fmt: skip

@@ -39,6 +39,13 @@ class GeneratedData(Section):
     seed: Natural = SEED
 
 
+class DropoutSides(Section):
+    """A rate for each side of a translation, from source to target."""
+
+    source: Share = 0.0
+    target: Share = 0.0
+
+
 class DataSection(Section):
     """Where the sentence pairs come from: exactly one of three places."""
 
@@ -60,6 +67,14 @@ class DataSection(Section):
     """Most tokens of a sentence to train on."""
     long_sentences: LongSentences = PrepareSettings.long_sentences
     """What becomes of pairs with more: left out, or cut off after so many."""
+    bpe_dropout: DropoutSides = DropoutSides()
+    """How often a pair of tokens that the BPE would join is not, in training; a number is for both
+    sides."""
+
+    @field_validator("bpe_dropout", mode="before")
+    @classmethod
+    def _both_sides(cls, rate: object) -> object:
+        return {"source": rate, "target": rate} if isinstance(rate, (int, float)) else rate
 
     @field_validator("prepared", "folder")
     @classmethod

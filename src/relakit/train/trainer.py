@@ -21,6 +21,7 @@ from relakit.train.checkpoint import (
     restore,
     save_checkpoint,
 )
+from relakit.train.corpus import split_anew
 from relakit.train.distributed import World
 from relakit.train.interrupts import caught_interrupts
 from relakit.train.plan import Update, plan_updates
@@ -68,6 +69,7 @@ class Trainer:
         self.precision = choose_dtype(recipe.training.precision, world.device)
         self.optimizer = make_optimizer(self.model, recipe.training)
         self._train_split = corpus.split("train")
+        self._split_anew = split_anew(recipe.data, corpus.tokenizer)
         self._fingerprint = corpus.fingerprint
         self.state.corpus = self._fingerprint
 
@@ -115,6 +117,7 @@ class Trainer:
             self.world,
             self.recipe.training,
             precision=self.precision,
+            split_anew=self._split_anew,
         )
         with caught_interrupts() as interrupts:
             for update in self._updates():
@@ -157,7 +160,7 @@ class Trainer:
             state.updates_before_epoch = state.update
             state.epoch = update.epoch
         state.update = update.number
-        state.target_tokens += update.target_tokens
+        state.target_tokens += loss.target_tokens
         state.seconds += seconds
         state.epochs_done = update.epoch + update.is_last_of_epoch
         state.recent.append(loss.smoothed)
@@ -169,7 +172,7 @@ class Trainer:
                 negative_log_likelihood=loss.negative_log_likelihood,
                 learning_rate=done.learning_rate,
                 gradient_norm=done.gradient_norm,
-                target_tokens=update.target_tokens,
+                target_tokens=loss.target_tokens,
                 seconds=seconds,
             )
         )
