@@ -91,6 +91,20 @@ class Tokenizer:
         )
         """Whether there are characters that it writes as the unknown token."""
 
+    @property
+    def source(self) -> "Tokenizer":
+        """The tokenizer of the source: itself, as for the target. See `TokenizerPair`."""
+        return self
+
+    @property
+    def target(self) -> "Tokenizer":
+        return self
+
+    @property
+    def sizes(self) -> tuple[int, int | None]:
+        """Entries of the vocabulary; the source has none of its own."""
+        return self.size, None
+
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
         """Read a saved tokenizer.

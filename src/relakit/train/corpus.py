@@ -1,5 +1,6 @@
 """The corpus of a recipe: prepared before, or now, in the run's own folder."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from relakit.data.bpe_dropout import SplitAnew
@@ -9,7 +10,7 @@ from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import PrepareSettings, prepare
 from relakit.data.stages import OnStage, ignore_stage
 from relakit.data.text_folder import find_splits
-from relakit.data.tokenizer import Tokenizer
+from relakit.data.tokenizer_pair import Tokenizers
 from relakit.train.recipe import DataSection
 from relakit.train.run_folder import TEXT
 
@@ -18,12 +19,12 @@ def open_corpus(
     data: DataSection,
     folder: Path,
     *,
-    tokenizer: Path | None = None,
+    tokenizer: Callable[[], Tokenizers] | None = None,
     on_stage: OnStage = ignore_stage,
 ) -> PreparedCorpus:
     """Open the recipe's corpus; if it is text, prepare it in ``folder`` first.
 
-    ``tokenizer`` is the file of one to prepare it with; without, one is learned from the text.
+    ``tokenizer`` reads the one to prepare it with; without, one is learned from the text.
     A recipe in reverse uses what would be prepared without, and exchanges the sides in reading.
     """
     if data.prepared is None and not folder.exists():
@@ -32,7 +33,7 @@ def open_corpus(
             files,
             folder,
             settings=prepare_settings(data),
-            tokenizer=None if tokenizer is None else Tokenizer.load(tokenizer),
+            tokenizer=tokenizer and tokenizer(),
             on_stage=on_stage,
         )
     corpus = PreparedCorpus.load(data.prepared or folder, reverse=data.reverse)
@@ -49,7 +50,7 @@ def languages(data: DataSection, corpus: PreparedCorpus | None) -> tuple[str, st
     return corpus.source_language or source, corpus.target_language or target
 
 
-def split_anew(data: DataSection, tokenizer: Tokenizer) -> SplitAnew | None:
+def split_anew(data: DataSection, tokenizers: Tokenizers) -> SplitAnew | None:
     """The recipe's BPE-dropout; None without.
 
     Raises:
@@ -58,13 +59,19 @@ def split_anew(data: DataSection, tokenizer: Tokenizer) -> SplitAnew | None:
     rates = data.bpe_dropout
     if not rates.source and not rates.target:
         return None
-    return SplitAnew(tokenizer, tokenizer, source_rate=rates.source, target_rate=rates.target)
+    return SplitAnew(
+        tokenizers.source,
+        tokenizers.target,
+        source_rate=rates.source,
+        target_rate=rates.target,
+    )
 
 
 def prepare_settings(data: DataSection) -> PrepareSettings:
     """How the recipe wants its text prepared."""
     return PrepareSettings(
         vocab_size=data.vocab_size,
+        vocabulary=data.vocabulary,
         max_tokens=data.max_tokens,
         long_sentences=data.long_sentences,
         source_language=data.source,

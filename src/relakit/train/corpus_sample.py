@@ -12,9 +12,9 @@ from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.prepared_format import SplitCounts
 from relakit.data.prepared_reader import EncodedSide, EncodedSplit, PreparedCorpus
 from relakit.data.text_folder import find_splits
-from relakit.data.tokenizer import Tokenizer, learn_tokenizer
+from relakit.data.tokenizer import learn_tokenizer
+from relakit.data.tokenizer_pair import TokenizerPair, Tokenizers, load_tokenizers
 from relakit.train.recipe import DataSection, Recipe
-from relakit.train.starting_model import starting_tokenizer
 
 SAMPLE_PAIRS: Final = 20_000
 """Enough to know the lengths of sentences; a tokenizer learns from them in seconds."""
@@ -27,10 +27,11 @@ class CorpusSample:
     split: EncodedSplit
     pairs: int
     """In the whole corpus, before those are left out that are empty or too long."""
-    tokenizer: Tokenizer
+    tokenizers: Tokenizers
     """That the pairs are encoded with."""
-    vocabulary: int
-    """Tokens of the tokenizer; those asked for, if it is to be learned from the whole corpus."""
+    vocabularies: tuple[int, int | None]
+    """Entries of the target's, or of both languages', and of the source's, if it has its own; those
+    asked for, if they are to be learned from the whole corpus."""
 
     @property
     def scale(self) -> float:
@@ -51,20 +52,27 @@ def sample_corpus(recipe: Recipe) -> CorpusSample:
     data = recipe.data
     if data.prepared is not None:
         corpus = PreparedCorpus.load(data.prepared, reverse=data.reverse)
-        return CorpusSample(
-            corpus.train, corpus.train.counts.read, corpus.tokenizer, corpus.tokenizer.size
-        )
+        tokenizers = corpus.tokenizers
+        return CorpusSample(corpus.train, corpus.train.counts.read, tokenizers, tokenizers.sizes)
     total, pairs = _text(data)
     if data.reverse:
         pairs = [(target, source) for source, target in pairs]
-    path = starting_tokenizer(recipe)
-    if path is not None:
-        tokenizer = Tokenizer.load(path)
-    else:
-        tokenizer = learn_tokenizer(chain.from_iterable(pairs), data.vocab_size)
-    is_whole = path is not None or len(pairs) == total
-    vocabulary = tokenizer.size if is_whole else data.vocab_size
-    return CorpusSample(_encoded(pairs, tokenizer, data), total, tokenizer, vocabulary)
+    if recipe.model.start_from is not None:
+        tokenizers = load_tokenizers(recipe.model.start_from)
+        return CorpusSample(_encoded(pairs, tokenizers, data), total, tokenizers, tokenizers.sizes)
+    tokenizers = _learn(pairs, data)
+    sizes = tokenizers.sizes
+    if len(pairs) < total:
+        sizes = data.vocab_size, None if sizes[1] is None else data.vocab_size
+    return CorpusSample(_encoded(pairs, tokenizers, data), total, tokenizers, sizes)
+
+
+def _learn(pairs: list[tuple[str, str]], data: DataSection) -> Tokenizers:
+    if data.vocabulary == "joint":
+        return learn_tokenizer(chain.from_iterable(pairs), data.vocab_size)
+    source, target = (learn_tokenizer((pair[side] for pair in pairs), data.vocab_size)
+                      for side in (0, 1))  # fmt: skip
+    return TokenizerPair(source, target)
 
 
 def _text(data: DataSection) -> tuple[int, list[tuple[str, str]]]:
@@ -88,9 +96,14 @@ def _spread(files: ParallelFiles, total: int) -> Iterator[tuple[str, str]]:
             yield pair
 
 
-def _encoded(pairs: list[tuple[str, str]], tokenizer: Tokenizer, data: DataSection) -> EncodedSplit:
+def _encoded(
+    pairs: list[tuple[str, str]], tokenizers: Tokenizers, data: DataSection
+) -> EncodedSplit:
     """The pairs as `prepare` would encode them."""
-    sides = [tokenizer.encode_batch([pair[side] for pair in pairs]) for side in (0, 1)]
+    sides = [
+        tokenizer.encode_batch([pair[side] for pair in pairs])
+        for side, tokenizer in enumerate((tokenizers.source, tokenizers.target))
+    ]
     longest = data.max_tokens
     filled = [(s, t) for s, t in zip(*sides, strict=True) if s and t]
     is_short = [max(len(s), len(t)) <= longest for s, t in filled]

@@ -123,10 +123,10 @@ def dry_run(recipe: Recipe) -> DryRun:
             raise ValueError("a dry run needs no torchrun: it looks at one process")
         check_model(recipe, world.device)
         corpus = sample_corpus(recipe)
-        check_model(recipe, world.device, corpus.vocabulary)
-        check_batches(recipe, corpus.split, world.device, corpus.vocabulary)
+        check_model(recipe, world.device, *corpus.vocabularies)
+        check_batches(recipe, corpus.split, world.device, *corpus.vocabularies)
         torch.manual_seed(training.seed)
-        model = Transformer(recipe.model.config(corpus.vocabulary)).to(world.device)
+        model = Transformer(recipe.model.config(*corpus.vocabularies)).to(world.device)
         epoch = _first_epoch(corpus.split, training)
         scale = corpus.scale
         per_epoch = max(1, round(scale * len(epoch)))
@@ -181,7 +181,7 @@ def _try(
         world,
         training,
         precision=choose_dtype(training.precision, world.device),
-        split_anew=split_anew(recipe.data, corpus.tokenizer),
+        split_anew=split_anew(recipe.data, corpus.tokenizers),
     )
     optimizer = make_optimizer(model, training)
     batches = list(islice((batch for update in epoch for batch in update.batches),

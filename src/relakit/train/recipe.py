@@ -6,7 +6,12 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from relakit.data.generator_settings import SEED, SIZES
-from relakit.data.prepared_format import SMALLEST_VOCABULARY, LongSentences, PrepareSettings
+from relakit.data.prepared_format import (
+    SMALLEST_VOCABULARY,
+    LongSentences,
+    PrepareSettings,
+    VocabularyKind,
+)
 from relakit.decode.settings import PRECISION, FloatPrecision, SearchSettings
 from relakit.limits import MAX_COUNT, MAX_VOCABULARY
 from relakit.model.attention_setting import AttentionSetting
@@ -62,7 +67,9 @@ class DataSection(Section):
     reverse: bool = False
     """Translate from ``target`` to ``source``, with a corpus that is prepared the other way."""
     vocab_size: VocabSize = PrepareSettings.vocab_size
-    """Entries of the joint BPE vocabulary."""
+    """Entries of the BPE vocabulary, of each if there are two."""
+    vocabulary: VocabularyKind = PrepareSettings.vocabulary
+    """One vocabulary for both languages, or one for each; a prepared corpus has its own."""
     max_tokens: Count = PrepareSettings.max_tokens
     """Most tokens of a sentence to train on."""
     long_sentences: LongSentences = PrepareSettings.long_sentences
@@ -113,14 +120,19 @@ class ModelSection(ModelOptions):
     decoder_layers: Count | None = None
     feed_forward: Count | None = None
 
-    def config(self, vocabulary: int) -> ModelConfig:
-        """The model's settings for a vocabulary of this size."""
+    def config(self, vocabulary: int, source_vocabulary: int | None = None) -> ModelConfig:
+        """The model's settings for a vocabulary of this size, or for one of each language.
+
+        A source with its own vocabulary has its own matrix, whatever ``source_embedding`` is.
+        """
         given = self.model_dump(exclude={"start_from", "size", "attention"}, exclude_none=True)
         attention = {
             f"{kind}_attention": self.attention for kind in ("encoder", "decoder", "cross")
         }
         fields = {**sized(self.size), **attention, **given}
-        return ModelConfig(vocabulary=vocabulary, **fields)
+        if source_vocabulary is not None:
+            fields["source_embedding"] = "separate"
+        return ModelConfig(vocabulary=vocabulary, source_vocabulary=source_vocabulary, **fields)
 
     @field_validator("start_from")
     @classmethod

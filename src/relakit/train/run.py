@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from relakit.data.prepared_format import TOKENIZER_NAME
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage
+from relakit.data.tokenizer_pair import TOKENIZER_FILE, TokenizerPair
 from relakit.files.locks import locked
 from relakit.files.output_paths import RUN
 from relakit.files.writing import WriteError, remove_folder, sweep, write_whole
@@ -20,7 +20,12 @@ from relakit.model import ModelAbout, save_model
 from relakit.train.averaging import average_weights, checkpoints_of_model
 from relakit.train.corpus import languages, open_corpus
 from relakit.train.distributed import World, is_main_process, join_world
-from relakit.train.feasibility import check_corpus, check_model, with_languages_of_corpus
+from relakit.train.feasibility import (
+    check_corpus,
+    check_model,
+    with_own_matrix,
+    with_settings_of_corpus,
+)
 from relakit.train.plan import plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.result import Result, Scores
@@ -37,7 +42,7 @@ from relakit.train.run_folder import (
     TEXT,
 )
 from relakit.train.run_log import LogFile, RunLog, RunLogs, TensorBoard
-from relakit.train.starting_model import starting_tokenizer, with_starting_model
+from relakit.train.starting_model import starting_tokenizers, with_starting_model
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
 
@@ -87,8 +92,8 @@ def settled_settings(recipe: Recipe, before: Recipe | None = None) -> Recipe:
 
     ``before`` is the recipe of the run that it goes on with.
     """
-    recipe = recipe.model_copy(update={"data": with_languages_of_corpus(recipe.data)})
-    return with_starting_model(recipe, before)
+    recipe = recipe.model_copy(update={"data": with_settings_of_corpus(recipe.data)})
+    return with_own_matrix(with_starting_model(recipe, before))
 
 
 def _run(
@@ -109,7 +114,7 @@ def _run(
                 corpus = open_corpus(
                     recipe.data,
                     folder / CORPUS,
-                    tokenizer=starting_tokenizer(recipe),
+                    tokenizer=starting_tokenizers(recipe),
                     on_stage=on_stage,
                 )
         world.wait()
@@ -276,5 +281,7 @@ def _save(trainer: Trainer, result: Result) -> None:
             **_started_from(trainer.recipe),
         },
     )
-    tokenizer = trainer.corpus.folder / TOKENIZER_NAME
+    corpus = trainer.corpus
+    saved = corpus.tokenizers
+    tokenizer = saved if isinstance(saved, TokenizerPair) else corpus.folder / TOKENIZER_FILE
     save_model(trainer.folder / MODEL, trainer.model.cpu(), tokenizer, about)

@@ -1,14 +1,20 @@
 """Fine-tuning: a run that starts with the weights, settings and tokenizer of a trained model."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from relakit.data.prepared_format import TOKENIZER_NAME
-from relakit.data.tokenizer import Tokenizer
+from relakit.data.tokenizer_pair import (
+    TOKENIZER_FILE,
+    Tokenizers,
+    are_same,
+    exchanged,
+    load_tokenizers,
+)
 from relakit.files.output_paths import MODEL as MODEL_DIRECTORY
 from relakit.model.config import ATTENTION_KINDS, ModelConfig, sized
-from relakit.model.directory import TOKENIZER_FILE, ModelAbout, read_config
+from relakit.model.directory import ModelAbout, read_config
 from relakit.train.recipe import DataSection, ModelSection, Recipe
 from relakit.train.run_folder import MODEL
 
@@ -36,19 +42,24 @@ def with_starting_model(recipe: Recipe, before: Recipe | None = None) -> Recipe:
         return recipe
     folder = find_model(recipe.model.start_from)
     config, about = read_config(folder)
-    tokenizer = Tokenizer.load(folder / TOKENIZER_FILE)
-    config.check_tokenizer(tokenizer.size, str(folder / TOKENIZER_FILE), exactly=True)
+    tokenizer = load_tokenizers(folder)
+    config.check_tokenizer(tokenizer, str(folder / TOKENIZER_FILE), exactly=True)
     _check_corpus(recipe.data, folder, tokenizer)
-    if "vocab_size" in recipe.data.model_fields_set and recipe.data.vocab_size != tokenizer.size:
+    size, source_size = tokenizer.sizes
+    kind = "joint" if source_size is None else "separate"
+    _check_kind(recipe.data, folder, kind)
+    if "vocab_size" in recipe.data.model_fields_set and recipe.data.vocab_size != size:
         logger.warning(
             "data.vocab_size = %s has no effect: the tokenizer of %s is kept, with %s tokens",
             f"{recipe.data.vocab_size:,}",
             folder,
-            f"{tokenizer.size:,}",
+            f"{size:,}",
         )
     return recipe.model_copy(
         update={
-            "data": _with_languages(recipe.data, about, folder),
+            "data": _with_languages(recipe.data, about, folder).model_copy(
+                update={"vocabulary": kind}
+            ),
             "model": _with_settings(recipe.model, config, folder),
         }
     )
@@ -66,15 +77,33 @@ def find_model(folder: Path) -> Path:
     return folder
 
 
-def starting_tokenizer(recipe: Recipe) -> Path | None:
-    """The file of the tokenizer that the recipe's text is to be prepared with, if it says so."""
+def starting_tokenizers(recipe: Recipe) -> Callable[[], Tokenizers] | None:
+    """What reads the tokenizers that the recipe's text is to be prepared with, if it says so.
+
+    A corpus that is used in reverse is prepared the other way.
+    """
     start = recipe.model.start_from
-    return None if start is None else start / TOKENIZER_FILE
+    if start is None:
+        return None
+
+    def read() -> Tokenizers:
+        found = load_tokenizers(start)
+        return exchanged(found) if recipe.data.reverse else found
+
+    return read
+
+
+def _check_kind(data: DataSection, folder: Path, kind: str) -> None:
+    if (data.prepared or "vocabulary" in data.model_fields_set) and data.vocabulary != kind:
+        raise ValueError(
+            f"the run cannot start from {folder}: data.vocabulary = {data.vocabulary!r}, the model "
+            f"has {kind!r}; leave the key out"
+        )
 
 
 def _with_settings(given: ModelSection, model: ModelConfig, folder: Path) -> ModelSection:
     """All settings of the model, written out; of the recipe's own only what may differ."""
-    wanted = given.config(model.vocabulary)
+    wanted = given.config(model.vocabulary, model.source_vocabulary)
     said = _said(given)
     conflicts = [
         f"{key} in the recipe means {name} = {_value(wanted, name)!r}, the model has "
@@ -87,7 +116,7 @@ def _with_settings(given: ModelSection, model: ModelConfig, folder: Path) -> Mod
             f"the run cannot start from {folder}: {'; '.join(conflicts)}. Leave these keys out, "
             "and the model's own settings are used"
         )
-    settings = model.model_dump(exclude={"vocabulary"})
+    settings = model.model_dump(exclude={"vocabulary", "source_vocabulary"})
     settings.update({name: getattr(wanted, name) for name in MAY_DIFFER & said.keys()})
     return ModelSection(start_from=folder, size=given.size, attention=given.attention, **settings)
 
@@ -114,16 +143,16 @@ def _value(config: ModelConfig, name: str) -> Any:
     return getattr(config, name)
 
 
-def _check_corpus(data: DataSection, folder: Path, tokenizer: Tokenizer) -> None:
+def _check_corpus(data: DataSection, folder: Path, tokenizers: Tokenizers) -> None:
     """Raise ValueError for a corpus that was prepared with another tokenizer."""
     if data.prepared is None:
         return
-    path = data.prepared / TOKENIZER_NAME
-    other = Tokenizer.load(path)
-    if other.to_json() != tokenizer.to_json():
+    found = load_tokenizers(data.prepared)
+    other = exchanged(found) if data.reverse else found
+    if not are_same(other, tokenizers):
         raise ValueError(
-            f"{data.prepared} was prepared with another tokenizer ({other.size:,} tokens) than "
-            f"{folder} has ({tokenizer.size:,}); prepare it again with --tokenizer "
+            f"{data.prepared} was prepared with another tokenizer ({other.target.size:,} tokens) "
+            f"than {folder} has ({tokenizers.target.size:,}); prepare it again with --tokenizer "
             f"{folder / TOKENIZER_FILE}, or name the text with data.folder"
         )
 

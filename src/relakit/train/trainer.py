@@ -64,12 +64,12 @@ class Trainer:
         self.log = log
         self.state = RunState()
         torch.manual_seed(recipe.training.seed)
-        config = recipe.model.config(corpus.tokenizer.size)
+        config = recipe.model.config(*corpus.tokenizers.sizes)
         self.model = Transformer(config).to(world.device)
         self.precision = choose_dtype(recipe.training.precision, world.device)
         self.optimizer = make_optimizer(self.model, recipe.training)
         self._train_split = corpus.split("train")
-        self._split_anew = split_anew(recipe.data, corpus.tokenizer)
+        self._split_anew = split_anew(recipe.data, corpus.tokenizers)
         self._fingerprint = corpus.fingerprint
         self.state.corpus = self._fingerprint
 
@@ -238,7 +238,7 @@ class Trainer:
         if self.world.is_main:
             scores = split_scores(
                 self.model,
-                self.corpus.tokenizer,
+                self.corpus.tokenizers,
                 self.corpus.split(split),
                 precision=self.precision,
                 bleu=validation.bleu,
