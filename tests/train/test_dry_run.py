@@ -61,7 +61,11 @@ def test_a_sample_stands_for_all(text_folder: Path, monkeypatch: pytest.MonkeyPa
     assert (found.corpus.pairs, found.corpus.split.counts.read) == (600, 150)
     assert found.target_tokens_per_epoch == pytest.approx(whole.target_tokens_per_epoch, rel=0.1)
     assert found.updates == pytest.approx(whole.updates, rel=0.2)
-    assert found.corpus.vocabulary == 300
+    assert found.corpus.vocabularies == (300, None)
+    monkeypatch.undo()
+    separate = dry_run(of_text(text_folder, vocabulary="separate"))
+    assert separate.corpus.vocabularies == separate.corpus.tokenizers.sizes
+    assert separate.parameters > found.parameters
     assert "600 pairs (estimated from 150 of them)" in found.describe()
 
 
