@@ -44,6 +44,20 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
+def test_a_vocabulary_for_each_language(
+    run: Run, corpus: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = ("--folder", corpus, "--source-lang", "en", "--target-lang", "de")
+    assert run(out, *folder, "--vocab-size", 270, "--separate") == 0
+    assert "270 tokens in the vocabulary of the source, 270 in that of" in capsys.readouterr().out
+    prepared = PreparedCorpus.load(out)
+    assert prepared.settings.vocabulary == "separate"
+    assert prepared.tokenizers.source.tokens != prepared.tokenizers.target.tokens
+    tokenizer = ("--tokenizer", out / "tokenizer.json", "--separate")
+    assert run(out, *folder, *tokenizer, "--force") == 1
+    assert "--separate is for learning a tokenizer" in capsys.readouterr().err
+
+
 def test_a_folder(run: Run, corpus: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     languages = ("--source-lang", "en", "--target-lang", "de")
     assert run(out, "--folder", corpus, *languages, "--vocab-size", 280) == 0
@@ -119,7 +133,7 @@ def test_an_earlier_corpus_is_replaced_by_force_only(
         (["--valid-tsv", "val.tsv"], "the tokenizer is learned from train: give a split train"),
         (
             ["--train-tsv", "train.tsv", "--tokenizer", "train.tsv"],
-            "train.tsv is not a tokenizer, or is truncated",
+            "train.tsv is neither a tokenizer.json nor a SentencePiece .model, or is damaged",
         ),
         (
             ["--train", "train.en.gz", "short.de"],

@@ -146,3 +146,33 @@ def test_a_run_goes_on_with_other_settings(recipe: str, tmp_path: Path) -> None:
     assert "model.dim = 16, the recipe says 32; training.seed = 1, the recipe says 2" in text
     status, text = run(*longer, "training.update=6")
     assert (status, "did you mean updates?" in text) == (1, True)
+
+
+def test_a_dry_run_writes_nothing(
+    recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.iterdir())
+    status, text = run(recipe, "--dry-run", "--set", "training.updates=7", "--out", "run")
+    assert status == 0, text
+    assert set(tmp_path.iterdir()) == before
+    assert "# updates      7 in all" in text
+    assert "\nupdates = 7\n" in text
+    (tmp_path / "printed.toml").write_text(text, encoding="utf-8")
+    assert run("printed.toml", "--dry-run")[0] == 0
+    assert run("--resume", "--dry-run", "--out", "nothing")[1].startswith("ValueError: nothing has")
+
+
+def test_fine_tuning(recipe: str, tmp_path: Path) -> None:
+    base, tuned = tmp_path / "base", tmp_path / "tuned"
+    quick = ["--set", "validation.bleu=false"]
+    assert run(recipe, "--out", str(base), *quick)[0] == 0
+    status, text = run(recipe, "--from", str(base), "--out", str(tuned), *quick)
+    assert status == 0, text
+    about = json.loads((tuned / "model" / "config.json").read_text())
+    assert about["training"]["started_from"] == str(base / "model")
+    assert "update 0: validation loss" in text
+    other = ["--set", "model.dim=32", "--out", str(tmp_path / "other")]
+    status, text = run(recipe, "--from", str(base), *other)
+    assert status == 1
+    assert "model.dim in the recipe means dim = 32, the model has 16" in text

@@ -1,6 +1,5 @@
 """Recipes of runs that take a second, and what they leave."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +39,3 @@ def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) ->
     assert one.keys() == other.keys()
     for name, tensor in one.items():
         assert torch.equal(tensor, other[name]), name
-
-
-def as_toml(recipe: Recipe) -> str:
-    lines = []
-    for section, content in recipe.model_dump(mode="json", exclude_none=True).items():
-        if isinstance(content, dict):
-            lines.append(f"[{section}]")
-            lines += [f"{key} = {json.dumps(value)}" for key, value in content.items()]
-    return "\n".join(lines)

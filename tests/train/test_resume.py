@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_runs import as_toml, assert_same, recipe_of, weights
+from small_runs import assert_same, recipe_of, weights
 
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.files.leftovers import temporary_name
 from relakit.files.locks import BusyError, locked
+from relakit.train.recipe_file import write_recipe
 from relakit.train.resume import read_recipe
 from relakit.train.run import run_training
 
@@ -34,7 +35,7 @@ COMMAND = (sys.executable, "-c", "from relakit.cli.main import main; main()", "t
 def start(corpus: PreparedCorpus, folder: Path) -> subprocess.Popen[str]:
     """The same run as a command of its own."""
     recipe = folder.parent / "recipe.toml"
-    recipe.write_text(as_toml(recipe_of(corpus)), encoding="utf-8")
+    recipe.write_text(write_recipe(recipe_of(corpus)), encoding="utf-8")
     return subprocess.Popen(
         [*COMMAND, str(recipe), "--out", str(folder)],
         stderr=subprocess.PIPE,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from small_runs import MODEL, TRAINING, as_toml, assert_same, recipe_of, weights
+from small_runs import MODEL, TRAINING, assert_same, recipe_of, weights
 
 import relakit
 from relakit.data.parallel_files import ParallelFiles
@@ -22,7 +22,7 @@ from relakit.model.config import ModelOptions
 from relakit.ops.native.extension import BACKEND_VARIABLE, why_unavailable
 from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import Recipe
-from relakit.train.recipe_file import load_recipe, make_recipe
+from relakit.train.recipe_file import load_recipe, make_recipe, write_recipe
 from relakit.train.run import run_training
 from relakit.train.step import GradientStep, UpdateLoss
 
@@ -174,7 +174,7 @@ def _with_a_long_validation_sentence(corpus: PreparedCorpus, folder: Path) -> Pr
 def run_on_two_processes(recipe: Recipe, folder: Path) -> None:
     """``relakit train`` under torchrun, into ``folder / "run"``."""
     path, script = folder / "recipe.toml", folder / "train.py"
-    path.write_text(as_toml(recipe), encoding="utf-8")
+    path.write_text(write_recipe(recipe), encoding="utf-8")
     script.write_text("from relakit.cli.main import main; main()\n", encoding="utf-8")
     run = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
@@ -212,7 +212,7 @@ def test_the_first_update_may_fail(
     corpus: PreparedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(self: GradientStep, update: Update) -> UpdateLoss:
-        return UpdateLoss(float("nan"), float("nan"))
+        return UpdateLoss(float("nan"), float("nan"), 1)
 
     monkeypatch.setattr(GradientStep, "__call__", broken)
     result, _ = run_training(recipe_of(corpus), tmp_path / "run")

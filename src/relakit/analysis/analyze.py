@@ -20,7 +20,7 @@ from relakit.analysis.results import (
     spread,
 )
 from relakit.analysis.totals import AlignmentTotals, ModelTotals
-from relakit.data.tokenizer import Tokenizer
+from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import Transformer
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def analyze_models(
         tell(name, "attention", 0)
         totals = _totals(
             translator.model,
-            translator.tokenizer,
+            translator.tokenizers,
             pairs,
             settings=settings,
             end=end,
@@ -113,7 +113,7 @@ def name_models(folders: Sequence[Path]) -> list[str]:
 
 def analyze_model(
     model: Transformer,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizers,
     pairs: Iterable[AnalysisPair],
     *,
     name: str,
@@ -163,7 +163,7 @@ def analyze_model(
 
 def _totals(
     model: Transformer,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizers,
     pairs: Iterable[AnalysisPair],
     *,
     settings: AnalysisSettings | None,
@@ -174,7 +174,7 @@ def _totals(
     progress: Callable[[int], None] | None,
 ) -> ModelTotals:
     """Everything that `analyze_model` counts."""
-    model.config.check_tokenizer(tokenizer.size)
+    model.config.check_tokenizer(tokenizer)
     kept = frozenset(keep)
     totals = ModelTotals(
         model, tokenizer, settings or AnalysisSettings(), end, kept, keep_links=keep_links
@@ -198,7 +198,7 @@ def _totals(
 
 def evaluate_alignment(
     model: Transformer,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizers,
     pairs: Iterable[AnalysisPair],
     *,
     end: EndWeight = "ignored",
@@ -227,7 +227,7 @@ def evaluate_alignment(
 
 def count_pair_links(
     model: Transformer,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizers,
     pairs: Iterable[AnalysisPair],
     *,
     ends: Sequence[EndWeight] = END_WEIGHTS,
@@ -255,13 +255,13 @@ def count_pair_links(
 
 def _align(
     model: Transformer,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizers,
     pairs: Iterable[AnalysisPair],
     totals: Sequence[AlignmentTotals],
     batch_tokens: int,
 ) -> None:
     """Add the links of all pairs to each of the totals."""
-    model.config.check_tokenizer(tokenizer.size)
+    model.config.check_tokenizer(tokenizer)
     encoded = EncodedPairs(tokenizer)
     tokens = encoded.read(pairs)
     for attention in capture_cross_attention(model, tokens, batch_tokens=batch_tokens):

@@ -54,9 +54,9 @@ class ShortPairs:
             number
             for number, pair in enumerate(pairs, start=1)
             if not all(
-                has_at_most(model.tokenizer, text, self.max_tokens)
+                has_at_most(model.tokenizers.source, pair.source, self.max_tokens)
+                and has_at_most(model.tokenizers.target, pair.target, self.max_tokens)
                 for model in models.values()
-                for text in (pair.source, pair.target)
             )
         )
         """The numbers, from 1, of the pairs that are not among these."""

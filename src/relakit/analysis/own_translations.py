@@ -14,7 +14,7 @@ from relakit.analysis.pairs import AnalysisPair, Pairs
 from relakit.analysis.results import AnalyzedModel, SentenceView
 from relakit.analysis.totals import view_at
 from relakit.analysis.word_map import split_words
-from relakit.data.tokenizer import Tokenizer
+from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import ModelConfig, Transformer
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def add_translations(
     differing = {
         view.index: own[view.index] for view in analyzed.views if outputs[view.index] != view.target
     }
-    shown = _within_memory(differing, translator.model.config, translator.tokenizer)
-    own_views = view_pairs(translator.model, translator.tokenizer, shown)
+    shown = _within_memory(differing, translator.model.config, translator.tokenizers)
+    own_views = view_pairs(translator.model, translator.tokenizers, shown)
     views = [
         replace(
             view,
@@ -79,13 +79,14 @@ def _with_output(pair: AnalysisPair, output: str) -> AnalysisPair:
 
 
 def _within_memory(
-    pairs: Mapping[int, AnalysisPair], config: ModelConfig, tokenizer: Tokenizer
+    pairs: Mapping[int, AnalysisPair], config: ModelConfig, tokenizer: Tokenizers
 ) -> dict[int, AnalysisPair]:
     """The pairs, without the longest if all attention of all of them would take too much memory."""
 
     def size(pair: AnalysisPair) -> int:
         """Bytes of a pair's weights."""
-        source, target = (len(tokenizer.encode(t).ids) + 1 for t in (pair.source, pair.target))
+        source = len(tokenizer.source.encode(pair.source).ids) + 1
+        target = len(tokenizer.target.encode(pair.target).ids) + 1
         decoder = config.decoder_layers * target * (target + source)
         return 4 * config.heads * (config.encoder_layers * source**2 + decoder)
 
@@ -100,7 +101,7 @@ def _within_memory(
 
 
 def view_pairs(
-    model: Transformer, tokenizer: Tokenizer, pairs: Mapping[int, AnalysisPair]
+    model: Transformer, tokenizer: Tokenizers, pairs: Mapping[int, AnalysisPair]
 ) -> dict[int, SentenceView]:
     """Force-decode pairs, and keep all attention of each. Both are by their numbers."""
     numbers = list(pairs)

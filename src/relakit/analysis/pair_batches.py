@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from relakit.analysis.pairs import AnalysisPair
 from relakit.analysis.word_map import Span, words_of_tokens
-from relakit.data.tokenizer import Tokenizer
+from relakit.data.tokenizer_pair import Tokenizers
 
 TokenPair: TypeAlias = tuple[Sequence[int], Sequence[int]]
 """Ids of source and target, without special tokens."""
@@ -39,15 +39,15 @@ class EncodedPairs:
     Batches are sorted by length, so attention does not come in the order of the pairs.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizers) -> None:
         self._tokenizer = tokenizer
         self._waiting: dict[int, EncodedPair] = {}
 
     def read(self, pairs: Iterable[AnalysisPair]) -> Iterator[TokenPair]:
         """The token ids of each pair."""
         for index, pair in enumerate(pairs):
-            source = self._tokenizer.encode(pair.source)
-            target = self._tokenizer.encode(pair.target)
+            source = self._tokenizer.source.encode(pair.source)
+            target = self._tokenizer.target.encode(pair.target)
             self._waiting[index] = EncodedPair(
                 pair,
                 tuple(source.spans),

@@ -13,7 +13,7 @@ from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
 from relakit.analysis.pair_scores import PairScores
 from relakit.analysis.results import SUM_TO_ONE
 from relakit.analysis.sparsity import null_counts
-from relakit.data.tokenizer import Tokenizer
+from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import AttentionKind, Transformer
 
 KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
@@ -21,7 +21,7 @@ KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
 
 def score_pairs(
     model: Transformer,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizers,
     pairs: Iterable[tuple[str, str]],
     *,
     batch_tokens: int = BATCH_TOKENS,
@@ -48,7 +48,7 @@ def score_pairs(
         ValueError: model and tokenizer do not belong together, there are no pairs, or the model is
             broken.
     """
-    model.config.check_tokenizer(tokenizer.size)
+    model.config.check_tokenizer(tokenizer)
     most = longest_pair(model.config, KINDS) if max_tokens is None else max_tokens
     batches = attention_batches(
         model,
@@ -72,10 +72,13 @@ def score_pairs(
 
 
 def _encoded(
-    tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]], most: int
+    tokenizer: Tokenizers, pairs: Iterable[tuple[str, str]], most: int
 ) -> Iterator[TokenPair]:
     for pair in pairs:
-        source, target = tokenizer.encode_batch([tokenizer.beginning(text, most) for text in pair])
+        source, target = (
+            one.encode_batch([one.beginning(text, most)])[0]
+            for one, text in zip((tokenizer.source, tokenizer.target), pair, strict=True)
+        )
         yield source[:most], target[:most]
 
 

@@ -32,7 +32,7 @@ from relakit.analysis.sentence_links import LinkTotals, SentenceLinks
 from relakit.analysis.shuffled_targets import ShuffledTotals
 from relakit.analysis.sparsity import layer_null_share, null_share, zero_share
 from relakit.analysis.tags import token_class
-from relakit.data.tokenizer import Tokenizer
+from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer
 from relakit.model.attention_outputs import LayerOutputs, OutputSums
 
@@ -142,7 +142,7 @@ class ModelTotals:
     def __init__(
         self,
         model: Transformer,
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizers,
         settings: AnalysisSettings,
         end: EndWeight,
         keep: frozenset[int],

@@ -176,7 +176,7 @@ def _choose_head(translator: "Translator", pairs: Iterable["GeneratedPair"]) -> 
     from relakit.analysis import evaluate_alignment, generated_gold_pair
 
     gold = map(generated_gold_pair, pairs)
-    report = evaluate_alignment(translator.model, translator.tokenizer, gold)
+    report = evaluate_alignment(translator.model, translator.tokenizers, gold)
     reading = report.best_reading
     return Head(reading, *report.scores(reading).best_head)
 

@@ -61,6 +61,15 @@ def prepare(
             rich_help_panel=ENCODING,
         ),
     ] = None,
+    separate: Annotated[
+        bool,
+        typer.Option(
+            "--separate",
+            help="Learn a tokenizer for each language instead of one for both; --vocab-size is of "
+            "each.",
+            rich_help_panel=ENCODING,
+        ),
+    ] = False,
     max_tokens: Annotated[
         int,
         typer.Option(help="Drop training pairs with more on a side.", rich_help_panel=ENCODING),
@@ -84,7 +93,9 @@ def prepare(
     tokenizer: Annotated[
         Path | None,
         typer.Option(
-            help="A tokenizer.json to use instead of learning one.", rich_help_panel=ENCODING
+            help="A tokenizer to use instead of learning one: a tokenizer.json, also of Hugging "
+            "Face's tokenizers, or SentencePiece's .model.",
+            rich_help_panel=ENCODING,
         ),
     ] = None,
     force: Annotated[
@@ -102,24 +113,29 @@ def prepare(
     keeps their beginnings; both are counted.
     """
     from relakit.data import prepared_writer
-    from relakit.data.tokenizer import Tokenizer
+    from relakit.data.imported_tokenizer import import_tokenizer
 
     pairs = {"train": train, "valid": valid, "test": test}
     columns = {"train": train_tsv, "valid": valid_tsv, "test": test_tsv}
     splits = choose_splits(pairs, columns, folder, source_lang, target_lang)
-    learning = {"--vocab-size": vocab_size, "--sample-lines": sample_lines}
+    learning = {
+        "--vocab-size": vocab_size,
+        "--sample-lines": sample_lines,
+        "--separate": separate or None,
+    }
     for option, value in learning.items():
         if tokenizer is not None and value is not None:
             raise ValueError(f"{option} is for learning a tokenizer; leave it or --tokenizer out")
     settings = PrepareSettings(
         vocab_size=PrepareSettings.vocab_size if vocab_size is None else vocab_size,
         sample_lines=PrepareSettings.sample_lines if sample_lines is None else sample_lines,
+        vocabulary="separate" if separate else PrepareSettings.vocabulary,
         max_tokens=max_tokens,
         long_sentences="truncate" if truncate else PrepareSettings.long_sentences,
         source_language=source_lang,
         target_language=target_lang,
     )
-    chosen = None if tokenizer is None else Tokenizer.load(tokenizer)
+    chosen = None if tokenizer is None else import_tokenizer(tokenizer)
 
     messages = Console(stderr=True, highlight=False)
     with stage_bar(messages) as bar:
@@ -177,9 +193,18 @@ def render(summary: "PreparedSummary", console: Console) -> None:
         table.add_row(name, *(f"{number:,}" for number in numbers))
     console.print(table)
     console.print(
-        f"{summary.vocabulary:,} tokens in the vocabulary, peak memory {_peak_mib():,.0f} MiB. "
+        f"{_vocabularies(summary)}, peak memory {_peak_mib():,.0f} MiB. "
         f"The corpus is in {summary.folder}.",
         soft_wrap=True,
+    )
+
+
+def _vocabularies(summary: "PreparedSummary") -> str:
+    if summary.source_vocabulary is None:
+        return f"{summary.vocabulary:,} tokens in the vocabulary"
+    return (
+        f"{summary.source_vocabulary:,} tokens in the vocabulary of the source, "
+        f"{summary.vocabulary:,} in that of the target"
     )
 
 

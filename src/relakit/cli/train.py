@@ -1,12 +1,13 @@
 """`relakit train`: from a recipe to a model."""
 
+import json
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relakit.cli.completion import complete_recipe
+from relakit.cli.completion import complete_model, complete_recipe
 from relakit.recipes import recipe_names
 from relakit.train.run_folder import MODEL, RECIPE, RESULT, RUNS
 
@@ -41,6 +42,16 @@ def train(
             "Short for --set data.reverse=true.",
         ),
     ] = False,
+    start_from: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="MODEL",
+            help="Fine-tune: start with the weights, settings and tokenizer of a model directory, "
+            "or of a run. Short for --set model.start_from=MODEL.",
+            autocompletion=complete_model,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help=f"The run's folder. \\[default: {RUNS}/RECIPE]"),
@@ -51,6 +62,15 @@ def train(
             "--resume",
             help="Continue from the last checkpoint in the run's folder. Length, validation, "
             "saving, threads and device may be set anew; the rest stays as it was.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print the recipe with every setting, and as comments the size of corpus and "
+            "model, memory, disk and time; the time is estimated by a trial of a few batches. "
+            "Nothing is written.",
         ),
     ] = False,
     show_list: Annotated[
@@ -79,12 +99,36 @@ def train(
             param_hint="RECIPE",
         )
     changes = [*(settings or ()), *(["data.reverse=true"] if reverse else ())]
+    if start_from is not None:
+        changes.append(f"model.start_from={json.dumps(str(start_from))}")
     name = Path(str(recipe)).stem + ("-reverse" if reverse else "")
     folder = out if out is not None else Path(RUNS) / name
-    if recipe is not None:
+    if dry_run:
+        _describe(
+            load_recipe(recipe, changes) if recipe is not None else _recipe_of(folder, changes)
+        )
+    elif recipe is not None:
         _train(load_recipe(recipe, changes), folder, resume)
     else:
         _train(_changed_recipe(folder, changes), folder, resume)
+
+
+def _recipe_of(folder: Path, changes: list[str]) -> "Recipe":
+    """The recipe of the run in a folder, with other settings."""
+    from relakit.train.recipe_file import change_recipe
+    from relakit.train.resume import read_recipe
+
+    recipe = read_recipe(folder)
+    if recipe is None:
+        raise ValueError(f"{folder} has no {RECIPE}, so there is nothing to resume")
+    return change_recipe(recipe, changes, str(folder / RECIPE))
+
+
+def _describe(recipe: "Recipe") -> None:
+    """Print what a run would be."""
+    from relakit.train.dry_run import dry_run
+
+    typer.echo(dry_run(recipe).describe(), nl=False)
 
 
 def _changed_recipe(folder: Path, settings: list[str]) -> "Recipe | None":

@@ -232,7 +232,7 @@ def fitting_lines(
 
     return fit_lines(
         lines,
-        translator.tokenizer,
+        translator.tokenizers.source,
         max_tokens=translator.max_tokens if max_tokens is None else max_tokens,
         too_long=known_too_long(too_long),
         name=name,

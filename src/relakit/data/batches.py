@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from relakit.data.bpe_dropout import Sentences, SplitAnew
 from relakit.data.prepared_reader import EncodedSide, EncodedSplit
 from relakit.data.tokenizer import BEGIN, END, PAD
 
@@ -65,14 +67,62 @@ def make_batches(
 def collate(split: EncodedSplit, indices: npt.ArrayLike) -> Batch:
     """The token ids of some pairs of a split, as a batch."""
     chosen = np.asarray(indices, dtype=np.int64)
-    target = _gather(split.target_side, chosen)
+    source, target = (_gather(side, chosen) for side in (split.source_side, split.target_side))
+    return _batch(source, target, chosen)
+
+
+def collate_anew(
+    split: EncodedSplit,
+    indices: npt.ArrayLike,
+    split_anew: SplitAnew,
+    *,
+    seed: str,
+    batch_tokens: int,
+) -> list[Batch]:
+    """The same with other tokens for the same words; several batches if one would be too large.
+
+    Tokens become more by that, and ``batch_tokens`` bounds what is computed at once.
+    """
+    chosen = np.asarray(indices, dtype=np.int64)
+    sides = [
+        split_anew("source", _gather(split.source_side, chosen), seed),
+        split_anew("target", _gather(split.target_side, chosen), seed),
+    ]
+    widths = np.maximum(sides[0][1], sides[1][1]) + 1
+    bounds = [0, *_cut_in_order(widths, batch_tokens), len(chosen)]
+    batches = []
+    for first, last in pairwise(bounds):
+        source, target = (_some(side, first, last) for side in sides)
+        batches.append(_batch(source, target, chosen[first:last]))
+    return batches
+
+
+def _batch(source: Sentences, target: Sentences, indices: npt.NDArray[np.int64]) -> Batch:
     return Batch(
-        source=_padded(*_gather(split.source_side, chosen), end=END),
+        source=_padded(*source, end=END),
         target_in=_padded(*target, begin=BEGIN),
         target_out=_padded(*target, end=END),
-        target_tokens=int(target[1].sum()) + len(chosen),
-        indices=chosen,
+        target_tokens=int(target[1].sum()) + len(indices),
+        indices=indices,
     )
+
+
+def _some(sentences: Sentences, first: int, last: int) -> Sentences:
+    tokens, lengths = sentences
+    start, end = lengths[:first].sum(), lengths[:last].sum()
+    return tokens[start:end], lengths[first:last]
+
+
+def _cut_in_order(widths: Integers, batch_tokens: int) -> list[int]:
+    """Where batches start (except the first), if sentences stay in their order."""
+    bounds: list[int] = []
+    start = longest = 0
+    for place, width in enumerate(widths.tolist()):
+        if place > start and max(longest, width) * (place - start + 1) > batch_tokens:
+            bounds.append(place)
+            start, longest = place, 0
+        longest = max(longest, width)
+    return bounds
 
 
 def pad_batch(
@@ -116,9 +166,7 @@ def _cut(widths: Integers, target_lengths: Integers, batch_tokens: int) -> npt.N
     return np.array(bounds[:-1], dtype=np.int64)
 
 
-def _gather(
-    side: EncodedSide, indices: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _gather(side: EncodedSide, indices: npt.NDArray[np.int64]) -> Sentences:
     """The tokens of some sentences in a row, and the length of each."""
     lengths = side.lengths[indices].astype(np.int64)
     # A token's position in the row, plus the distance of its sentence in the file from here.

@@ -18,7 +18,6 @@ from relakit.limits import MAX_VOCABULARY
 FORMAT: Final = "relakit corpus"
 VERSION: Final = 1
 DOCUMENT_NAME: Final = PREPARED.marker
-TOKENIZER_NAME: Final = "tokenizer.json"
 Side: TypeAlias = Literal["source", "target"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
 OFFSET_TYPE: Final = "<i8"
@@ -26,6 +25,8 @@ TokenType: TypeAlias = Literal["<u2", "<u4"]
 """NumPy's names of the types that token ids are stored in."""
 LongSentences: TypeAlias = Literal["drop", "truncate"]
 """What becomes of pairs with too many tokens on a side."""
+VocabularyKind: TypeAlias = Literal["joint", "separate"]
+"""One vocabulary for both languages, or one for each."""
 
 HELD_OUT_TOKENS: Final = 1024
 """Sentences up to this length stay in validation and test sets, whatever the limit of train."""
@@ -50,7 +51,9 @@ class PrepareSettings:
     """How text becomes token ids. Every default of `relakit prepare` is here."""
 
     vocab_size: int = 8000
-    """Size of the joint vocabulary, if a tokenizer is learned."""
+    """Size of the vocabulary, of each if there are two, if tokenizers are learned."""
+    vocabulary: VocabularyKind = "joint"
+    """Whether both languages share a tokenizer, or each has its own."""
     min_frequency: int = 2
     """How often two tokens must follow each other to become one."""
     sample_lines: int = 1_000_000
@@ -71,6 +74,8 @@ class PrepareSettings:
             raise ValueError(
                 f"unknown long_sentences {self.long_sentences!r}; choose drop or truncate"
             )
+        if self.vocabulary not in get_args(VocabularyKind):
+            raise ValueError(f"unknown vocabulary {self.vocabulary!r}; choose joint or separate")
         if self.sample_lines < 2:
             raise ValueError(f"sample_lines must be at least 2, got {self.sample_lines}")
 

@@ -12,7 +12,6 @@ from relakit.data.prepared_format import (
     DOCUMENT_NAME,
     OFFSET_TYPE,
     SIDES,
-    TOKENIZER_NAME,
     CorpusDocument,
     PrepareSettings,
     Side,
@@ -22,7 +21,14 @@ from relakit.data.prepared_format import (
     read_document,
     tokens_name,
 )
-from relakit.data.tokenizer import SPECIAL_TOKENS, Tokenizer, file_digest
+from relakit.data.tokenizer import SPECIAL_TOKENS, UNKNOWN, Tokenizer
+from relakit.data.tokenizer_pair import (
+    Tokenizers,
+    exchanged,
+    load_tokenizers,
+    tokenizer_files,
+    tokenizers_digest,
+)
 
 Integers = npt.NDArray[np.integer]
 
@@ -97,12 +103,13 @@ class PreparedCorpus:
         self,
         folder: Path,
         document: CorpusDocument,
-        tokenizer: Tokenizer,
+        tokenizers: Tokenizers,
         *,
         reverse: bool = False,
     ) -> None:
         self.folder: Final = folder
-        self.tokenizer: Final = tokenizer
+        self.tokenizers: Final = exchanged(tokenizers) if reverse else tokenizers
+        """Of the side to translate from, and of that to translate to; often the same."""
         self._document = document
         self._sides: Final = SIDES[::-1] if reverse else SIDES
         """What the folder calls the side to translate from, and that to translate to."""
@@ -118,14 +125,19 @@ class PreparedCorpus:
             ValueError: names what is missing, truncated or from another corpus.
         """
         document = read_document(folder)
-        path = folder / TOKENIZER_NAME
-        tokenizer = Tokenizer.load(path)
-        if file_digest(path) != document.tokenizer_sha256:
+        tokenizers = load_tokenizers(folder)
+        if tokenizers_digest(folder) != document.tokenizer_sha256:
+            names = " or ".join(map(str, tokenizer_files(folder)))
             raise ValueError(
-                f"{path} is not the tokenizer that this corpus was encoded with; prepare the "
+                f"{names} is not the tokenizer that this corpus was encoded with; prepare the "
                 "corpus again"
             )
-        return cls(folder, document, tokenizer, reverse=reverse)
+        return cls(folder, document, tokenizers, reverse=reverse)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """That of both languages, or of what is translated to."""
+        return self.tokenizers.target
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -216,7 +228,9 @@ class PreparedCorpus:
             )
         tokens_path = self.folder / tokens_name(split, side)
         tokens = self._map(tokens_path, self._document.token_type, int(offsets[-1]))
-        check_ids(tokens_path, tokens, offsets, self.tokenizer.size)
+        is_source = side == self._sides[0]
+        tokenizer = self.tokenizers.source if is_source else self.tokenizers.target
+        check_ids(tokens_path, tokens, offsets, tokenizer)
         return EncodedSide(tokens, offsets)
 
     def _map(self, path: Path, dtype: str, count: int) -> npt.NDArray[np.int64]:
@@ -232,18 +246,23 @@ class PreparedCorpus:
         return np.asarray(values)
 
 
-def check_ids(path: Path, tokens: Integers, offsets: Integers, vocabulary: int) -> None:
+def check_ids(path: Path, tokens: Integers, offsets: Integers, tokenizer: Tokenizer) -> None:
     """Raise ValueError, with file and position, for an id that no token of a sentence can have.
 
     An id beyond the vocabulary would end training with an error about an index, or read what lies
     behind the embeddings; a special token within a sentence would be taken for padding or an end.
     """
-    least = len(SPECIAL_TOKENS)
+    least, vocabulary = len(SPECIAL_TOKENS), tokenizer.size
     for start in range(0, len(tokens), CHECKED_AT_ONCE):
         part = tokens[start : start + CHECKED_AT_ONCE]
         if part.min() >= least and part.max() < vocabulary:
             continue
-        position = start + int(((part < least) | (part >= vocabulary)).argmax())
+        wrong = (part < least) | (part >= vocabulary)
+        if tokenizer.has_unknown:
+            wrong &= part != UNKNOWN
+        if not wrong.any():
+            continue
+        position = start + int(wrong.argmax())
         sentence = int(np.searchsorted(offsets, position, side="right"))
         raise ValueError(
             f"{path} is damaged: number {position + 1:,}, in sentence {sentence:,}, is the token "

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from dataclasses import replace as changed
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -22,7 +23,6 @@ from relakit.data.prepared_format import (
     FORMAT,
     OFFSET_TYPE,
     SIDES,
-    TOKENIZER_NAME,
     CorpusDocument,
     PrepareSettings,
     SplitCounts,
@@ -32,7 +32,13 @@ from relakit.data.prepared_format import (
     tokens_name,
 )
 from relakit.data.stages import OnStage, ignore_stage
-from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, file_digest, learn_tokenizer
+from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, learn_tokenizer
+from relakit.data.tokenizer_pair import (
+    TokenizerPair,
+    Tokenizers,
+    save_tokenizers,
+    tokenizers_digest,
+)
 from relakit.files.locks import locked
 from relakit.files.output_paths import PREPARED, check_output_folder, refuse_inputs
 from relakit.files.writing import whole_file, whole_folder, write_whole
@@ -52,7 +58,9 @@ class PreparedSummary:
 
     folder: Path
     vocabulary: int
-    """Tokens in the tokenizer."""
+    """Tokens in the tokenizer, or in that of the target."""
+    source_vocabulary: int | None
+    """Tokens in the tokenizer of the source, if it has its own."""
     splits: dict[str, SplitCounts]
 
 
@@ -61,13 +69,13 @@ def prepare(
     folder: Path,
     *,
     settings: PrepareSettings | None = None,
-    tokenizer: Tokenizer | None = None,
+    tokenizer: Tokenizers | None = None,
     replace: bool = False,
     on_stage: OnStage = ignore_stage,
 ) -> PreparedSummary:
     """Encode the splits of a corpus into a folder, which appears when everything is done.
 
-    The tokenizer is learned from the split "train" unless one is given.
+    The tokenizer, or one for each language, is learned from the split "train" unless given.
 
     Raises:
         ValueError: says what is wrong with the corpus, where, and what to do.
@@ -86,30 +94,38 @@ def _prepare(
     splits: Mapping[str, ParallelFiles],
     folder: Path,
     settings: PrepareSettings,
-    tokenizer: Tokenizer | None,
+    tokenizer: Tokenizers | None,
     on_stage: OnStage,
 ) -> PreparedSummary:
     totals = {name: _count_pairs(name, files, on_stage) for name, files in splits.items()}
     with whole_folder(folder) as unfinished:
         if tokenizer is None:
             tokenizer = _learn(splits["train"], totals["train"], settings, on_stage)
+        is_pair = isinstance(tokenizer, TokenizerPair)
+        settings = changed(settings, vocabulary="separate" if is_pair else "joint")
+        vocabulary, source_vocabulary = tokenizer.sizes
         counts = {
             name: _encode_split(
                 name, files, totals[name], unfinished, tokenizer, settings, on_stage
             )
             for name, files in splits.items()
         }
-        tokenizer.save(unfinished / TOKENIZER_NAME)
+        save_tokenizers(unfinished, tokenizer)
         document = CorpusDocument(
             settings=settings,
-            token_type=token_type(tokenizer.size),
-            tokenizer_sha256=file_digest(unfinished / TOKENIZER_NAME),
+            token_type=token_type(max(vocabulary, source_vocabulary or 0)),
+            tokenizer_sha256=tokenizers_digest(unfinished),
             splits=counts,
             inputs={name: [str(path) for path in files.paths] for name, files in splits.items()},
             files={path.name: path.stat().st_size for path in sorted(unfinished.iterdir())},
         )
         write_whole(unfinished / DOCUMENT_NAME, document.to_json().encode())
-    return PreparedSummary(folder=folder, vocabulary=tokenizer.size, splits=counts)
+    return PreparedSummary(
+        folder=folder,
+        vocabulary=vocabulary,
+        source_vocabulary=source_vocabulary,
+        splits=counts,
+    )
 
 
 def _check_inputs(splits: Mapping[str, ParallelFiles], *, learn: bool) -> None:
@@ -165,8 +181,16 @@ def _count_pairs(name: str, files: ParallelFiles, on_stage: OnStage) -> int:
 
 def _learn(
     files: ParallelFiles, total: int, settings: PrepareSettings, on_stage: OnStage
-) -> Tokenizer:
-    lines = _sample_lines(files, total, settings, on_stage)
+) -> Tokenizers:
+    def learn(sides: slice) -> Tokenizer:
+        return _learn_one(_sample_lines(files, total, sides, settings, on_stage), files, settings)
+
+    if settings.vocabulary == "separate":
+        return TokenizerPair(source=learn(slice(0, 1)), target=learn(slice(1, 2)))
+    return learn(slice(0, 2))
+
+
+def _learn_one(lines: Iterator[str], files: ParallelFiles, settings: PrepareSettings) -> Tokenizer:
     tokenizer = learn_tokenizer(lines, settings.vocab_size, min_frequency=settings.min_frequency)
     if tokenizer.size < settings.vocab_size:
         logger.warning(
@@ -181,9 +205,9 @@ def _learn(
 
 
 def _sample_lines(
-    files: ParallelFiles, total: int, settings: PrepareSettings, on_stage: OnStage
+    files: ParallelFiles, total: int, sides: slice, settings: PrepareSettings, on_stage: OnStage
 ) -> Iterator[str]:
-    """Both sides of pairs spread evenly over the split, except lines too long to keep."""
+    """These sides of pairs spread evenly over the split, except lines too long to keep."""
     stage, wanted = "reading words", min(total, settings.sample_lines // 2)
     longest = settings.max_tokens * LONGEST_TOKEN
     taken = 0
@@ -191,7 +215,7 @@ def _sample_lines(
         # Take this pair if we have taken a smaller share than we have read.
         if taken * total <= number * wanted and taken < wanted:
             taken += 1
-            yield from (line for line in pair if len(line) <= longest)
+            yield from (line for line in pair[sides] if len(line) <= longest)
         if number % CHUNK_PAIRS == 0:
             on_stage(stage, number, total)
     on_stage("learning the tokenizer", 0, None)
@@ -202,7 +226,7 @@ def _encode_split(
     files: ParallelFiles,
     total: int,
     folder: Path,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizers,
     settings: PrepareSettings,
     on_stage: OnStage,
 ) -> SplitCounts:
@@ -249,14 +273,14 @@ class _SplitWriter:
         self,
         name: str,
         folder: Path,
-        tokenizer: Tokenizer,
+        tokenizers: Tokenizers,
         settings: PrepareSettings,
         stack: ExitStack,
     ) -> None:
-        self._tokenizer = tokenizer
+        self._tokenizers = (tokenizers.source, tokenizers.target)
         self._max_tokens = settings.longest_sentence(name)
         self._truncates = settings.long_sentences == "truncate"
-        self._token_type = token_type(tokenizer.size)
+        self._token_type = token_type(max(tokenizer.size for tokenizer in self._tokenizers))
 
         def create(file_name: str) -> BinaryIO:
             return stack.enter_context(whole_file(folder / file_name))
@@ -286,16 +310,24 @@ class _SplitWriter:
         for number, pair in enumerate(pairs, start=self.read + 1):
             if self._truncates:
                 lines.append(number)
-                source, target = (self._tokenizer.beginning(t, self._max_tokens) for t in pair)
+                source, target = (
+                    tokenizer.beginning(text, self._max_tokens)
+                    for tokenizer, text in zip(self._tokenizers, pair, strict=True)
+                )
                 encodable.append((source, target))
-            elif any(self._tokenizer.surely_exceeds(text, self._max_tokens) for text in pair):
+            elif any(
+                tokenizer.surely_exceeds(text, self._max_tokens)
+                for tokenizer, text in zip(self._tokenizers, pair, strict=True)
+            ):
                 self._overlong += 1
             else:
                 lines.append(number)
                 encodable.append(pair)
         self.read += len(pairs)
-        sources = self._tokenizer.encode_batch([source for source, _ in encodable])
-        targets = self._tokenizer.encode_batch([target for _, target in encodable])
+        sources, targets = (
+            tokenizer.encode_batch([pair[side] for pair in encodable])
+            for side, tokenizer in enumerate(self._tokenizers)
+        )
         kept = [i for i, pair in enumerate(zip(sources, targets, strict=True)) if self._fits(*pair)]
         self._kept += len(kept)
         self._lines.write(np.array([lines[i] for i in kept], dtype=OFFSET_TYPE).tobytes())

@@ -1,12 +1,14 @@
-"""One BPE for both languages, on the bytes of words and of punctuation marks.
+"""Text to token ids and back. Our own: a BPE on the bytes of words and of punctuation marks.
 
 Every text can be encoded, and decodes to itself, in Unicode's composed form (NFC) with single
 spaces between words. No token holds both letters and punctuation, or parts of two
-words. Text that looks like a special token is text.
+words. Text that looks like a special token is text. `imported_tokenizer` reads those of other
+tools, which may normalise more and know fewer characters.
 """
 
 import hashlib
 import json
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,14 +25,18 @@ from relakit.files.writing import write_whole
 
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
-"""By id. On bytes nothing is unknown; that id exists because other tools expect it."""
+"""By id. On bytes nothing is unknown; that id is for tokenizers of other tools."""
+UNKNOWN_TEXT: Final = "\u2047"
+"""What an unknown token is decoded to."""
+SPACE_MARK: Final = "\u2581"
+"""How SentencePiece's vocabularies write a space."""
 
 LONGEST_TOKEN: Final = 64
 """Bytes; longer strings that recur (rows of dots, addresses) are not worth a token."""
 
 # Includes the four characters that str.split() takes for spaces and Unicode does not, so that
 # encoding and decoding agree on what a space is.
-_SPACES: Final = r"[\s\x1c-\x1f]+"
+SPACES: Final = r"[\s\x1c-\x1f]+"
 # A word; or a mark of punctuation or a symbol, alone or repeated; each with the space before it.
 _PIECES: Final = (
     r" ?[\p{L}\p{N}][\p{L}\p{M}\p{N}]*"
@@ -39,6 +45,9 @@ _PIECES: Final = (
     r"| "
 )
 _PROBE: Final = "Ein «Test», isn't it? 3½ ☃"
+_PLAIN_PROBE: Final = "this is a test, isn't it?"
+_BYTE_NAME: Final = re.compile("<0x[0-9A-F]{2}>")
+"""How SentencePiece's vocabularies write a byte of a character that they lack."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +73,37 @@ class Tokenizer:
         """Wrap a tokenizer of the `tokenizers` library.
 
         Raises:
-            ValueError: it is not one that `learn_tokenizer` made.
+            ValueError: it is not one that `learn_tokenizer` or `import_tokenizer` made.
         """
-        _check(tokenizer)
+        self._is_bytes: Final = isinstance(tokenizer.decoder, decoders.ByteLevel)
+        """Whether tokens are spelled by their bytes; otherwise by characters, as SentencePiece's"""
+        _check(tokenizer, is_bytes=self._is_bytes)
         self._tokenizer = tokenizer
         self.size: Final[int] = tokenizer.get_vocab_size()
         """Number of tokens, the special ones included."""
-        self.longest_token: Final[int] = max(map(len, tokenizer.get_vocab()))
-        """Bytes in the longest token."""
+        vocabulary = tokenizer.get_vocab()
+        self.longest_token: Final[int] = max(
+            len(token) if self._is_bytes else len(token.encode()) for token in vocabulary
+        )
+        """Bytes in the longest token, at least."""
+        self.has_unknown: Final[bool] = not self._is_bytes and (
+            sum(map(bool, map(_BYTE_NAME.fullmatch, vocabulary))) < 256
+        )
+        """Whether there are characters that it writes as the unknown token."""
+
+    @property
+    def source(self) -> "Tokenizer":
+        """The tokenizer of the source: itself, as for the target. See `TokenizerPair`."""
+        return self
+
+    @property
+    def target(self) -> "Tokenizer":
+        return self
+
+    @property
+    def sizes(self) -> tuple[int, int | None]:
+        """Entries of the vocabulary; the source has none of its own."""
+        return self.size, None
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
@@ -83,8 +115,8 @@ class Tokenizer:
         with open_file(path) as file:
             content = file.read()
         try:
-            tokenizer = BytePairTokenizer.from_str(content.decode("utf-8"))
-        except Exception as error:  # the library raises nothing more specific
+            tokenizer = parse_tokenizer(content.decode("utf-8"))
+        except ValueError as error:
             raise ValueError(f"{path} is not a tokenizer, or is truncated: {error}") from None
         try:
             return cls(tokenizer)
@@ -129,17 +161,21 @@ class Tokenizer:
 
     def starting_with(self, text: str, *, longer: bool = False) -> list[int]:
         """The tokens whose text starts with this one, spaces included; or only the longer ones."""
-        [(mapped, _)] = pre_tokenizers.ByteLevel(
-            add_prefix_space=False, use_regex=False
-        ).pre_tokenize_str(text)
+        mapped = _as_bytes(text) if self._is_bytes else text.replace(" ", SPACE_MARK)
         names, ids = self._by_name
         first, last = (bisect_left(names, end) for end in (mapped, mapped + chr(0x10FFFF)))
         is_token = longer and first < last and names[first] == mapped
         return ids[first + is_token : last]
 
+    def spelled_parts(self, ids: Sequence[int]) -> list[str]:
+        """The parts of a text that are split into tokens each by itself, as tokens are spelled."""
+        names = [self._tokenizer.id_to_token(id) for id in ids]
+        text: str = self._tokenizer.decoder.decode(names)
+        return [part for part, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(text)]
+
     @property
     def tokens(self) -> list[str]:
-        """All tokens by id, as the vocabulary spells them: a space is an "\u0120"."""
+        """All tokens by id, as the vocabulary spells them: a space is an "\u0120" or "\u2581"."""
         vocabulary = self._tokenizer.get_vocab()
         return sorted(vocabulary, key=vocabulary.__getitem__)
 
@@ -147,18 +183,42 @@ class Tokenizer:
     def _by_name(self) -> tuple[list[str], list[int]]:
         """The ordinary tokens in the order of their spelling, and their ids."""
         ordinary = list(enumerate(self.tokens))[len(SPECIAL_TOKENS) :]
+        if not self._is_bytes:
+            ordinary = [token for token in ordinary if not _BYTE_NAME.fullmatch(token[1])]
         ordinary.sort(key=lambda token: token[1])
         return [name for _, name in ordinary], [id for id, _ in ordinary]
 
+    def is_text(self, id: int) -> bool:
+        """Whether a sentence may have this token; special tokens are around sentences."""
+        return id >= len(SPECIAL_TOKENS) or (self.has_unknown and id == UNKNOWN)
+
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of the tokens, on one line; special tokens are left out."""
+        """The text of the tokens, on one line; special tokens but the unknown are left out."""
         return self.decode_batch([ids])[0]
 
     def decode_batch(self, sentences: Iterable[Iterable[int]]) -> list[str]:
-        ordinary = [[int(id) for id in ids if id >= len(SPECIAL_TOKENS)] for ids in sentences]
+        ordinary = [[int(id) for id in ids if self.is_text(id)] for ids in sentences]
         texts = self._tokenizer.decode_batch(ordinary, skip_special_tokens=False)
         # A model may write any bytes, even line ends; a translation must stay on one line.
         return [" ".join(text.split()) for text in texts]
+
+
+def parse_tokenizer(content: str) -> BytePairTokenizer:
+    """A tokenizer of the `tokenizers` library from its JSON; ValueError if it is none."""
+    try:
+        return BytePairTokenizer.from_str(content)
+    except BaseException as error:
+        # The library raises nothing more specific, and what it does not expect is not even an
+        # Exception.
+        if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
+            raise
+        raise ValueError(" ".join(str(error).split())) from None
+
+
+def _as_bytes(text: str) -> str:
+    """As a vocabulary of bytes spells it."""
+    by_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return "".join(mapped for mapped, _ in by_bytes.pre_tokenize_str(text))
 
 
 def learn_tokenizer(
@@ -179,7 +239,7 @@ def learn_tokenizer(
     tokenizer.normalizer = normalizers.Sequence(
         [
             normalizers.NFC(),
-            normalizers.Replace(Regex(_SPACES), " "),
+            normalizers.Replace(Regex(SPACES), " "),
             normalizers.Strip(),
             # A word is the same token at the start of a sentence as within it.
             normalizers.Prepend(" "),
@@ -230,7 +290,7 @@ def _without_added_tokens(tokenizer: BytePairTokenizer) -> BytePairTokenizer:
     return BytePairTokenizer.from_str(json.dumps(document))
 
 
-def _check(tokenizer: BytePairTokenizer) -> None:
+def _check(tokenizer: BytePairTokenizer, *, is_bytes: bool) -> None:
     vocabulary = tokenizer.get_vocab()
     for number, token in enumerate(SPECIAL_TOKENS):
         if vocabulary.get(token) != number:
@@ -239,10 +299,23 @@ def _check(tokenizer: BytePairTokenizer) -> None:
         raise ValueError("its token ids have gaps")
     if tokenizer.get_added_tokens_decoder():
         raise ValueError("it looks for added tokens in texts")
-    if not vocabulary.keys() >= set(pre_tokenizers.ByteLevel.alphabet()):
+    if is_bytes and not vocabulary.keys() >= set(pre_tokenizers.ByteLevel.alphabet()):
         raise ValueError("its vocabulary lacks some bytes")
-    if tokenizer.decode(tokenizer.encode(_PROBE).ids, skip_special_tokens=False) != f" {_PROBE}":
-        raise ValueError("text does not come back from its tokens as it was")
+    if tokenizer.normalizer is None or tokenizer.pre_tokenizer is None:
+        raise ValueError("it does not say how spaces are treated")
+    probe = f" {_PROBE if is_bytes else _known_part(_PLAIN_PROBE, tokenizer)}"
+    back = tokenizer.decode(tokenizer.encode(probe).ids, skip_special_tokens=False)
+    if back != probe:
+        raise ValueError(
+            f"text does not come back from its tokens as it was: {probe!r} becomes {back!r}"
+        )
+
+
+def _known_part(text: str, tokenizer: BytePairTokenizer) -> str:
+    """A text by the tokenizer's own rules, which may drop case; without characters it lacks."""
+    vocabulary = tokenizer.get_vocab()
+    normal = tokenizer.normalizer.normalize_str(text)
+    return " ".join("".join(c for c in normal if c in vocabulary or c == " ").split())
 
 
 def _spans(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from relakit.data.tokenizer import Tokenizer
+from relakit.data.tokenizer_pair import TOKENIZER_FILE, Tokenizers, load_tokenizers
 from relakit.model import ModelAbout, Transformer, load_model
-from relakit.model.directory import TOKENIZER_FILE
 
 
 @dataclass(frozen=True)
@@ -17,25 +17,26 @@ class Member:
 
     folder: Path
     model: Transformer
-    tokenizer: Tokenizer
+    tokenizers: Tokenizers
     about: ModelAbout
 
 
 def load_member(folder: Path, device: torch.device) -> Member:
     """Read a model directory; its tokenizer has as many tokens as its model has embeddings."""
     model, about = load_model(folder, device=device)
-    path = folder / TOKENIZER_FILE
-    tokenizer = Tokenizer.load(path)
-    model.config.check_tokenizer(tokenizer.size, str(path), exactly=True)
-    return Member(folder, model, tokenizer, about)
+    tokenizers = load_tokenizers(folder)
+    model.config.check_tokenizer(tokenizers, str(folder / TOKENIZER_FILE), exactly=True)
+    return Member(folder, model, tokenizers, about)
 
 
 def check_same_kind(members: Sequence[Member]) -> None:
     """Raise ValueError, with the first difference, unless they translate the same tokens."""
     first, *others = members
     for other in others:
-        problem = _other_languages(first.about, other.about) or _other_tokens(
-            first.tokenizer, other.tokenizer
+        problem = (
+            _other_languages(first.about, other.about)
+            or _other_tokens(first.tokenizers.target, other.tokenizers.target)
+            or _other_tokens(first.tokenizers.source, other.tokenizers.source)
         )
         if problem is not None:
             raise ValueError(

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from relakit.data.prepared_format import Side
@@ -36,6 +37,11 @@ def why_not_native(model: Transformer) -> list[str]:
         reasons.append(f"the model is on {_listed(devices)}, not on the CPU")
     if dtypes != {torch.float32}:
         reasons.append(f"the model computes in {_listed(dtypes)}, not in torch.float32")
+    if model.config.source_entries > model.config.vocabulary:
+        reasons.append(
+            f"the source's vocabulary has {model.config.source_entries:,} entries, more than the "
+            f"target's {model.config.vocabulary:,}"
+        )
     for kind in ATTENTION_KINDS:
         spec = model.config.attention_spec(kind)
         if spec.activation not in ("relu", "softmax") or spec.norm == "layer":
@@ -181,8 +187,11 @@ class NativeEngine:
 @torch.no_grad()
 def _embedded_vocabulary(model: Transformer, side: Side) -> Tensor:
     """What the model reads for each token, but for its position: ``[vocabulary, dim]``."""
-    tokens = torch.arange(model.config.vocabulary, device=_CPU)
-    return model.embedding.without_positions(tokens, side=side).contiguous()
+    rows = model.config.source_entries if side == "source" else model.config.vocabulary
+    tokens = torch.arange(rows, device=_CPU)
+    embedded = model.embedding.without_positions(tokens, side=side)
+    # C++ knows one size of vocabulary, that of the target: no id below it may lead elsewhere.
+    return F.pad(embedded, (0, 0, 0, model.config.vocabulary - rows)).contiguous()
 
 
 def _thresholds(module: Attention) -> Tensor | None:

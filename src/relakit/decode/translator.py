@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from relakit.data.tokenizer import END, Tokenizer
+from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.beam import Ended, beam_search
 from relakit.decode.choose_engine import choose_engine
 from relakit.decode.ensemble import EnsembleEngine
@@ -57,7 +58,7 @@ class Translator:
     def __init__(
         self,
         model: Transformer,
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizers,
         *,
         others: Sequence[Transformer] = (),
         about: ModelAbout | None = None,
@@ -67,19 +68,24 @@ class Translator:
 
         Args:
             model: the one to translate with.
-            tokenizer: its tokenizer.
+            tokenizer: its tokenizer, or the pair of them if each language has its own.
             others: of the same vocabulary; each token's probability is the mean over all models.
             about: what its directory tells of the model.
             in_bytes: weights of one byte each.
         """
         self.models = (model, *others)
         for each in self.models:
-            each.config.check_tokenizer(tokenizer.size)
+            each.config.check_tokenizer(tokenizer)
         self.model = model
-        self.tokenizer = tokenizer
+        self.tokenizers = tokenizer
         self.about = about or ModelAbout()
         engines = [choose_engine(each, in_bytes=in_bytes) for each in self.models]
         self._engine = engines[0] if len(engines) == 1 else EnsembleEngine(engines)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer; of a model with two, that of the target. See ``tokenizers``."""
+        return self.tokenizers.target
 
     @property
     def max_tokens(self) -> int:
@@ -112,7 +118,7 @@ class Translator:
         first, *others = (member.model.to(dtype) for member in members)
         return cls(
             first,
-            members[0].tokenizer,
+            members[0].tokenizers,
             others=others,
             about=members[0].about,
             in_bytes=precision == "int8",
@@ -212,7 +218,7 @@ class Translator:
         prefixes: Sequence[str] | None,
         first: int,
     ) -> list[list[Hypothesis]]:
-        sources = self.tokenizer.encode_batch(texts)
+        sources = self.tokenizers.source.encode_batch(texts)
         begin_with = None
         if prefixes is not None:
             begin_with = [make_prefix(prefix, self.tokenizer) for prefix in prefixes]

@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from relakit.data.tokenizer_pair import Tokenizers
 from relakit.limits import MAX_COUNT
 from relakit.model.attention_setting import AttentionSetting, write_attention
 from relakit.nn.variants import AttentionSpec, resolve_attention
@@ -53,7 +54,9 @@ class ModelConfig(ModelOptions):
     """An encoder-decoder Transformer. The defaults are the paper's (Transformer base)."""
 
     vocabulary: Count
-    """Entries of the vocabulary that source, target and output share."""
+    """Entries of the vocabulary of target and output, and of the source if it has none itself."""
+    source_vocabulary: Count | None = None
+    """Entries of the source's own vocabulary; it then has its own matrix."""
     dim: Count = 512
     """Features of every position."""
     heads: Count = 8
@@ -77,21 +80,41 @@ class ModelConfig(ModelOptions):
         """All about the attention of this kind."""
         return resolve_attention(getattr(self, f"{kind}_attention"))
 
+    @property
+    def source_entries(self) -> int:
+        """Entries of the vocabulary that the source is written in."""
+        return self.vocabulary if self.source_vocabulary is None else self.source_vocabulary
+
     def check_tokenizer(
-        self, size: int, name: str = "the tokenizer", *, exactly: bool = False
+        self, tokenizers: Tokenizers, name: str = "the tokenizer", *, exactly: bool = False
     ) -> None:
         """Raise ValueError for a tokenizer with more entries than the model has.
 
         ``exactly``: also for one with fewer, as the tokenizer of a trained model never has.
         """
-        if size > self.vocabulary or (exactly and size < self.vocabulary):
+        size, source_size = tokenizers.sizes
+        if (source_size is None) != (self.source_vocabulary is None):
             raise ValueError(
-                f"{name} has {size:,} entries, the model {self.vocabulary:,}: they do not "
-                "belong together"
+                f"{name} is of {'both languages' if source_size is None else 'one language each'}, "
+                "the model's is not: they do not belong together"
             )
+        for side, entries, known in (
+            ("", size, self.vocabulary),
+            (" of the source", source_size or 0, self.source_vocabulary or 0),
+        ):
+            if entries > known or (exactly and entries < known):
+                raise ValueError(
+                    f"{name}{side} has {entries:,} entries, the model {known:,}: they do not "
+                    "belong together"
+                )
 
     @model_validator(mode="after")
     def _fit(self) -> "ModelConfig":
+        if self.source_vocabulary is not None and self.source_embedding != "separate":
+            raise ValueError(
+                "source_embedding must be 'separate' with a source_vocabulary, got "
+                f"{self.source_embedding!r}"
+            )
         if self.dim % self.heads:
             raise ValueError(f"heads must divide dim, got heads={self.heads} and dim={self.dim}")
         if self.dim % 2:

@@ -16,7 +16,14 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from relakit.data.json_file import read_json
-from relakit.data.tokenizer import file_digest
+from relakit.data.tokenizer_pair import (
+    SOURCE_TOKENIZER_FILE,
+    TOKENIZER_FILE,
+    TokenizerPair,
+    save_tokenizers,
+    tokenizer_files,
+    tokenizers_digest,
+)
 from relakit.files.output_paths import MODEL, check_output_folder
 from relakit.files.writing import whole_folder, write_whole
 from relakit.model.config import ModelConfig
@@ -28,7 +35,6 @@ from relakit.nn.arguments import check_usable
 
 CONFIG_FILE: Final = MODEL.marker
 WEIGHTS_FILE: Final = "model.safetensors"
-TOKENIZER_FILE: Final = "tokenizer.json"
 FORMAT: Final = "relakit-model"
 VERSION: Final = 1
 Kind = TypeVar("Kind")
@@ -51,21 +57,26 @@ class ModelAbout:
 def check_model_folder(folder: Path, *, replace: bool) -> None:
     """Refuse to write a model over anything but, with ``replace``, a model directory."""
     is_model = CONFIG_FILE in os.listdir(folder) if folder.is_dir() else False
-    parts = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE) if is_model else ()
+    parts = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE) if is_model else ()
     check_output_folder(folder, MODEL, parts=parts, replace=replace)
 
 
 def save_model(
     folder: str | os.PathLike[str],
     model: Transformer,
-    tokenizer_file: str | os.PathLike[str],
+    tokenizer: str | os.PathLike[str] | TokenizerPair,
     about: ModelAbout | None = None,
     *,
     weights: dict[str, Tensor] | None = None,
 ) -> Path:
     """Write a model directory, whole or not at all; an older one is replaced.
 
-    ``weights`` are saved instead of the model's own, if given: an average, for example.
+    Args:
+        folder: the directory.
+        model: what is saved.
+        tokenizer: the file of its tokenizer, which is copied; or one for each language.
+        about: what else the directory says.
+        weights: saved instead of the model's own, if given: an average, for example.
     """
     folder = Path(folder)
     about = about or ModelAbout()
@@ -77,15 +88,18 @@ def save_model(
         "languages": {"source": about.source_language, "target": about.target_language},
         "training": about.training,
         "longest_sentence": about.longest_sentence,
-        "tokenizer_sha256": file_digest(Path(tokenizer_file)),
     }
-    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     state = model.state_dict() if weights is None else weights
-    tokenizer = Path(tokenizer_file).read_bytes()
-    with whole_folder(folder, size=tensor_bytes(state) + len(tokenizer)) as unfinished:
-        write_whole(unfinished / CONFIG_FILE, text.encode())
+    copied = b"" if isinstance(tokenizer, TokenizerPair) else Path(tokenizer).read_bytes()
+    with whole_folder(folder, size=tensor_bytes(state) + len(copied)) as unfinished:
         write_tensors(unfinished / WEIGHTS_FILE, state)
-        write_whole(unfinished / TOKENIZER_FILE, tokenizer)
+        if isinstance(tokenizer, TokenizerPair):
+            save_tokenizers(unfinished, tokenizer)
+        else:
+            write_whole(unfinished / TOKENIZER_FILE, copied)
+        content["tokenizer_sha256"] = tokenizers_digest(unfinished)
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        write_whole(unfinished / CONFIG_FILE, text.encode())
     return folder
 
 
@@ -98,9 +112,11 @@ def load_model(
     if not folder.is_dir():
         hint = "; name its folder" if folder.is_file() else ""
         raise FileNotFoundError(f"{folder} is no model directory{hint}")
-    config, about = _read_config(folder / CONFIG_FILE)
-    if not (folder / TOKENIZER_FILE).is_file():
-        raise FileNotFoundError(f"{folder} has no {TOKENIZER_FILE}; a model directory needs one")
+    config, about = read_config(folder)
+    names = [TOKENIZER_FILE, *([SOURCE_TOKENIZER_FILE] if config.source_vocabulary else [])]
+    for name in names:
+        if not (folder / name).is_file():
+            raise FileNotFoundError(f"{folder} has no {name}; a model directory needs one")
     _check_tokenizer(folder, about)
     weights = folder / WEIGHTS_FILE
     model = fitting_model(config, folder / CONFIG_FILE, read_shapes(weights), weights)
@@ -122,7 +138,9 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise broken_weights(path, error) from None
 
 
-def _read_config(path: Path) -> tuple[ModelConfig, ModelAbout]:
+def read_config(folder: Path) -> tuple[ModelConfig, ModelAbout]:
+    """What ``config.json`` says, without the weights."""
+    path = folder / CONFIG_FILE
     if not path.is_file():
         raise FileNotFoundError(
             f"{path.parent} is no model directory: it has no {CONFIG_FILE}. `relakit train` writes "
@@ -163,8 +181,8 @@ def _optional(content: dict[str, Any], key: str, kind: type[Kind], path: Path) -
 
 def _check_tokenizer(folder: Path, about: ModelAbout) -> None:
     """Raise ValueError for a tokenizer of another model: it would give other words."""
-    path = folder / TOKENIZER_FILE
-    found = file_digest(path)
+    found = tokenizers_digest(folder)
+    path = " or ".join(map(str, tokenizer_files(folder)))
     if about.tokenizer_sha256 not in (None, found):
         raise ValueError(
             f"{path} is not the tokenizer that this model was trained with: its SHA-256 is "

@@ -23,7 +23,7 @@ class Embedding(nn.Module):
         """Of the target, and of the output layer."""
         self.source_weight: nn.Parameter | None = None
         if config.source_embedding == "separate":
-            self.source_weight = nn.Parameter(torch.empty(config.vocabulary, config.dim))
+            self.source_weight = nn.Parameter(torch.empty(config.source_entries, config.dim))
         self.bias: nn.Parameter | None = None
         if config.embedding_bias:
             self.bias = nn.Parameter(torch.empty(config.dim))

@@ -4,16 +4,18 @@ from relakit.limits import MAX_FEATURES, MAX_LAYERS, MAX_VOCABULARY, format_byte
 from relakit.model.config import ModelConfig
 
 FLOAT_BYTES = 4
-TRAINING_COPIES = 4
+ADAM_COPIES = 2
+"""The moments of every weight."""
+TRAINING_COPIES = 2 + ADAM_COPIES
 """Weights, gradients and the two moments of Adam."""
 
 
 def count_weights(config: ModelConfig) -> int:
     """Entries of all matrices; biases and norms are a thousandth of them."""
     square, inner = config.dim**2, config.dim * config.feed_forward
-    matrices = 2 if config.source_embedding == "separate" else 1
+    source = config.source_entries if config.source_embedding == "separate" else 0
     return (
-        matrices * config.vocabulary * config.dim
+        (config.vocabulary + source) * config.dim
         + config.encoder_layers * (4 * square + 2 * inner)
         + config.decoder_layers * (8 * square + 2 * inner)
     )
@@ -33,6 +35,7 @@ def check_sizes(config: ModelConfig) -> None:
     """Raise ValueError, with the limit and the memory, for a size that no model has."""
     limits = {
         "vocabulary": MAX_VOCABULARY,
+        "source_vocabulary": MAX_VOCABULARY,
         "dim": MAX_FEATURES,
         "heads": MAX_FEATURES,
         "feed_forward": MAX_FEATURES,
@@ -41,7 +44,7 @@ def check_sizes(config: ModelConfig) -> None:
     }
     for key, limit in limits.items():
         value = getattr(config, key)
-        if value > limit:
+        if value is not None and value > limit:
             raise ValueError(
                 f"{key} must be at most {limit:,}, got {value:,}; training such a model would "
                 f"need about {format_bytes(training_bytes(config))} of memory"

@@ -119,7 +119,7 @@ class _Analyst:
         has_figures = lacks_examples(run, self._places.results)
         analysis, views = analyze_model(
             self._translator.model,
-            self._translator.tokenizer,
+            self._translator.tokenizers,
             pairs,
             name=run.name,
             keep=spread(EXPLORED, len(pairs)) if has_figures else (),
@@ -138,7 +138,7 @@ class _Analyst:
         return split_pairs(self._recipe, "test")
 
     def _align(self, pairs: Sequence[AnalysisPair]) -> AlignmentStudy:
-        links = count_pair_links(self._translator.model, self._translator.tokenizer, pairs)
+        links = count_pair_links(self._translator.model, self._translator.tokenizers, pairs)
         return AlignmentStudy(
             result=links["ignored"].result,
             estimates={end: bootstrap_alignment(one) for end, one in links.items()},
@@ -168,7 +168,7 @@ class _Analyst:
         good: Sequence[str] = (CLEAN,),
         bad: Sequence[str] | None = None,
     ) -> QualityRanking:
-        model, tokenizer = self._translator.model, self._translator.tokenizer
+        model, tokenizer = self._translator.model, self._translator.tokenizers
         scores = score_pairs(model, tokenizer, [pair.texts for pair in pairs])
         labels = [pair.label for pair in pairs]
         given = [pair.score for pair in pairs if pair.score is not None]

@@ -148,8 +148,8 @@ def read_curve(log: Path) -> Iterator[CurvePoint]:
             )
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
 
 
 def _stop_without(parent: int) -> None:

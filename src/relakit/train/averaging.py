@@ -9,11 +9,17 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from relakit.data.prepared_format import TOKENIZER_NAME
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.tokenizer import Tokenizer
+from relakit.data.tokenizer_pair import (
+    TOKENIZER_FILE,
+    TokenizerPair,
+    Tokenizers,
+    exchanged,
+    load_tokenizers,
+)
 from relakit.model import ModelAbout, Transformer, save_model
-from relakit.model.directory import TOKENIZER_FILE, check_model_folder
+from relakit.model.directory import check_model_folder
 from relakit.train.checkpoint import (
     CHECKPOINT_NAMES,
     Checkpoint,
@@ -97,8 +103,8 @@ def average_run(
     check_model_folder(out, replace=replace)
     checkpoints = _choose(run, recipe, names, last)
     weights = average_weights(checkpoints)
-    tokenizer_file = tokenizer or _find_tokenizer(run, recipe)
-    model = _empty_model(recipe, weights, run, tokenizer_file)
+    tokenizer_file, tokenizers = _tokenizers(run, recipe, tokenizer)
+    model = _empty_model(recipe, weights, run, tokenizer_file, tokenizers)
     corpus = _corpus(run, recipe)
     source, target = languages(recipe.data, corpus)
     about = ModelAbout(
@@ -112,7 +118,8 @@ def average_run(
             "relakit": version("relakit"),
         },
     )
-    save_model(out, model, tokenizer_file, about, weights=weights)
+    saved = tokenizers if isinstance(tokenizers, TokenizerPair) else tokenizer_file
+    save_model(out, model, saved, about, weights=weights)
     return AveragedModel(out, tuple(checkpoints))
 
 
@@ -148,11 +155,16 @@ def _named(name: str, run: Path, found: Sequence[Checkpoint]) -> Checkpoint:
     )
 
 
-def _find_tokenizer(run: Path, recipe: Recipe) -> Path:
-    places = [_corpus_folder(run, recipe) / TOKENIZER_NAME, run / MODEL / TOKENIZER_FILE]
+def _tokenizers(run: Path, recipe: Recipe, given: Path | None) -> tuple[Path, Tokenizers]:
+    """The tokenizers of a run, and the file of the target's."""
+    if given is not None:
+        return given, Tokenizer.load(given)
+    places = [_corpus_folder(run, recipe) / TOKENIZER_FILE, run / MODEL / TOKENIZER_FILE]
     for path in places:
         if path.is_file():
-            return path
+            found = load_tokenizers(path.parent)
+            is_other_way = recipe.data.reverse and path == places[0]
+            return path, exchanged(found) if is_other_way else found
     raise ValueError(
         f"the tokenizer of {run} is not where it was, in {places[0]}; name it with --tokenizer"
     )
@@ -171,12 +183,16 @@ def _corpus(run: Path, recipe: Recipe) -> PreparedCorpus | None:
 
 
 def _empty_model(
-    recipe: Recipe, weights: dict[str, Tensor], run: Path, tokenizer_file: Path
+    recipe: Recipe,
+    weights: dict[str, Tensor],
+    run: Path,
+    tokenizer_file: Path,
+    tokenizers: Tokenizers,
 ) -> Transformer:
     """The model that the weights are of, without weights of its own."""
-    vocabulary = Tokenizer.load(tokenizer_file).size
+    vocabulary, source_vocabulary = tokenizers.sizes
     with torch.device("meta"):
-        model = Transformer(recipe.model.config(vocabulary))
+        model = Transformer(recipe.model.config(vocabulary, source_vocabulary))
     rows = len(weights[EMBEDDING]) if EMBEDDING in weights else 0
     if rows != vocabulary:
         raise ValueError(

@@ -1,27 +1,41 @@
 """The corpus of a recipe: prepared before, or now, in the run's own folder."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+from relakit.data.bpe_dropout import SplitAnew
 from relakit.data.generated import Split, write_corpus
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import PrepareSettings, prepare
 from relakit.data.stages import OnStage, ignore_stage
 from relakit.data.text_folder import find_splits
+from relakit.data.tokenizer_pair import Tokenizers
 from relakit.train.recipe import DataSection
 from relakit.train.run_folder import TEXT
 
 
 def open_corpus(
-    data: DataSection, folder: Path, *, on_stage: OnStage = ignore_stage
+    data: DataSection,
+    folder: Path,
+    *,
+    tokenizer: Callable[[], Tokenizers] | None = None,
+    on_stage: OnStage = ignore_stage,
 ) -> PreparedCorpus:
     """Open the recipe's corpus; if it is text, prepare it in ``folder`` first.
 
+    ``tokenizer`` reads the one to prepare it with; without, one is learned from the text.
     A recipe in reverse uses what would be prepared without, and exchanges the sides in reading.
     """
     if data.prepared is None and not folder.exists():
         files = _text_files(data, folder, on_stage)
-        prepare(files, folder, settings=prepare_settings(data), on_stage=on_stage)
+        prepare(
+            files,
+            folder,
+            settings=prepare_settings(data),
+            tokenizer=tokenizer and tokenizer(),
+            on_stage=on_stage,
+        )
     corpus = PreparedCorpus.load(data.prepared or folder, reverse=data.reverse)
     if "train" not in corpus.splits:
         raise ValueError(f"{corpus.folder} has no split 'train', it has {', '.join(corpus.splits)}")
@@ -36,10 +50,28 @@ def languages(data: DataSection, corpus: PreparedCorpus | None) -> tuple[str, st
     return corpus.source_language or source, corpus.target_language or target
 
 
+def split_anew(data: DataSection, tokenizers: Tokenizers) -> SplitAnew | None:
+    """The recipe's BPE-dropout; None without.
+
+    Raises:
+        ValueError: the tokenizer is no BPE.
+    """
+    rates = data.bpe_dropout
+    if not rates.source and not rates.target:
+        return None
+    return SplitAnew(
+        tokenizers.source,
+        tokenizers.target,
+        source_rate=rates.source,
+        target_rate=rates.target,
+    )
+
+
 def prepare_settings(data: DataSection) -> PrepareSettings:
     """How the recipe wants its text prepared."""
     return PrepareSettings(
         vocab_size=data.vocab_size,
+        vocabulary=data.vocabulary,
         max_tokens=data.max_tokens,
         long_sentences=data.long_sentences,
         source_language=data.source,

@@ -14,13 +14,16 @@ logger = logging.getLogger(__name__)
 
 
 def check_model(
-    recipe: Recipe, device: torch.device, vocabulary: int = SMALLEST_VOCABULARY
+    recipe: Recipe,
+    device: torch.device,
+    vocabulary: int = SMALLEST_VOCABULARY,
+    source_vocabulary: int | None = None,
 ) -> None:
     """Raise ValueError, with both numbers, for a model that cannot be trained in this memory.
 
     Before the corpus is prepared, its vocabulary is not known; it has at least all bytes.
     """
-    config = recipe.model.config(vocabulary)
+    config = recipe.model.config(vocabulary, source_vocabulary)
     check_memory(
         f"training this model (model.dim = {config.dim:,}, model.feed_forward = "
         f"{config.feed_forward:,}, {config.encoder_layers:,} + {config.decoder_layers:,} layers, "
@@ -32,7 +35,11 @@ def check_model(
 
 
 def check_batches(
-    recipe: Recipe, split: EncodedSplit, device: torch.device, vocabulary: int
+    recipe: Recipe,
+    split: EncodedSplit,
+    device: torch.device,
+    vocabulary: int,
+    source_vocabulary: int | None = None,
 ) -> None:
     """Raise ValueError for ``training.batch_tokens`` that no pair fits into, or no memory."""
     batch_tokens = recipe.training.batch_tokens
@@ -47,7 +54,7 @@ def check_batches(
     tokens = min(batch_tokens, all_tokens + len(split))
     check_memory(
         f"training with batches of {tokens:,} tokens",
-        training_bytes(recipe.model.config(vocabulary), tokens),
+        training_bytes(recipe.model.config(vocabulary, source_vocabulary), tokens),
         available=_device_memory(device),
         advice="set training.batch_tokens to less",
     )
@@ -55,8 +62,8 @@ def check_batches(
 
 def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: torch.device) -> None:
     """`check_model` and `check_batches`, now that the corpus is there."""
-    check_model(recipe, device, corpus.tokenizer.size)
-    check_batches(recipe, corpus.train, device, corpus.tokenizer.size)
+    check_model(recipe, device, *corpus.tokenizers.sizes)
+    check_batches(recipe, corpus.train, device, *corpus.tokenizers.sizes)
 
 
 def _device_memory(device: torch.device) -> int | None:
@@ -66,8 +73,26 @@ def _device_memory(device: torch.device) -> int | None:
     return int(torch.cuda.get_device_properties(device).total_memory)
 
 
-def with_languages_of_corpus(data: DataSection) -> DataSection:
-    """The settings of the data with the languages of a prepared corpus, if it names them.
+def with_own_matrix(recipe: Recipe) -> Recipe:
+    """The recipe with a matrix of embeddings for each language, if each has its own vocabulary.
+
+    Raises:
+        ValueError: the recipe itself says that they share one.
+    """
+    model = recipe.model
+    if recipe.data.vocabulary != "separate" or model.source_embedding == "separate":
+        return recipe
+    if "source_embedding" in model.model_fields_set:
+        raise ValueError(
+            "with data.vocabulary = 'separate' each language has its own matrix, but the recipe "
+            f"says model.source_embedding = {model.source_embedding!r}; leave one of them out"
+        )
+    own = model.model_copy(update={"source_embedding": "separate"})
+    return recipe.model_copy(update={"model": own})
+
+
+def with_settings_of_corpus(data: DataSection) -> DataSection:
+    """The settings of the data with those that a prepared corpus has: languages, vocabularies.
 
     Raises:
         ValueError: the recipe itself says others.
@@ -75,6 +100,12 @@ def with_languages_of_corpus(data: DataSection) -> DataSection:
     if data.prepared is None:
         return data
     corpus = PreparedCorpus.load(data.prepared)
+    kind = corpus.settings.vocabulary
+    if "vocabulary" in data.model_fields_set and data.vocabulary != kind:
+        raise ValueError(
+            f"{data.prepared} was prepared with the vocabulary {kind!r}, but the recipe says "
+            f"data.vocabulary = {data.vocabulary!r}; change the recipe, or prepare the corpus so"
+        )
     prepared = {"source": corpus.source_language, "target": corpus.target_language}
     known = {key: language for key, language in prepared.items() if language is not None}
     given = {key: getattr(data, key) for key in known if key in data.model_fields_set}
@@ -91,4 +122,4 @@ def with_languages_of_corpus(data: DataSection) -> DataSection:
             prepared["source"],
             prepared["target"],
         )
-    return data.model_copy(update=known)
+    return data.model_copy(update={**known, "vocabulary": kind})

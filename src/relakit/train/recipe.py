@@ -6,7 +6,12 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from relakit.data.generator_settings import SEED, SIZES
-from relakit.data.prepared_format import SMALLEST_VOCABULARY, LongSentences, PrepareSettings
+from relakit.data.prepared_format import (
+    SMALLEST_VOCABULARY,
+    LongSentences,
+    PrepareSettings,
+    VocabularyKind,
+)
 from relakit.decode.settings import PRECISION, FloatPrecision, SearchSettings
 from relakit.limits import MAX_COUNT, MAX_VOCABULARY
 from relakit.model.attention_setting import AttentionSetting
@@ -17,6 +22,10 @@ from relakit.train.loss import LossMean, SmoothingOver
 Positive = Annotated[float, Field(gt=0.0)]
 VocabSize = Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=MAX_VOCABULARY)]
 Natural = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+
+
+def _expanded(path: Path | None) -> Path | None:
+    return None if path is None else path.expanduser()
 
 
 class Section(BaseModel):
@@ -35,6 +44,13 @@ class GeneratedData(Section):
     seed: Natural = SEED
 
 
+class DropoutSides(Section):
+    """A rate for each side of a translation, from source to target."""
+
+    source: Share = 0.0
+    target: Share = 0.0
+
+
 class DataSection(Section):
     """Where the sentence pairs come from: exactly one of three places."""
 
@@ -51,16 +67,26 @@ class DataSection(Section):
     reverse: bool = False
     """Translate from ``target`` to ``source``, with a corpus that is prepared the other way."""
     vocab_size: VocabSize = PrepareSettings.vocab_size
-    """Entries of the joint BPE vocabulary."""
+    """Entries of the BPE vocabulary, of each if there are two."""
+    vocabulary: VocabularyKind = PrepareSettings.vocabulary
+    """One vocabulary for both languages, or one for each; a prepared corpus has its own."""
     max_tokens: Count = PrepareSettings.max_tokens
     """Most tokens of a sentence to train on."""
     long_sentences: LongSentences = PrepareSettings.long_sentences
     """What becomes of pairs with more: left out, or cut off after so many."""
+    bpe_dropout: DropoutSides = DropoutSides()
+    """How often a pair of tokens that the BPE would join is not, in training; a number is for both
+    sides."""
+
+    @field_validator("bpe_dropout", mode="before")
+    @classmethod
+    def _both_sides(cls, rate: object) -> object:
+        return {"source": rate, "target": rate} if isinstance(rate, (int, float)) else rate
 
     @field_validator("prepared", "folder")
     @classmethod
     def _at_home(cls, path: Path | None) -> Path | None:
-        return None if path is None else path.expanduser()
+        return _expanded(path)
 
     @model_validator(mode="after")
     def _one_place(self) -> "DataSection":
@@ -79,6 +105,9 @@ class DataSection(Section):
 class ModelSection(ModelOptions):
     """The model's size and attention. What is not given follows from ``size`` and ``attention``."""
 
+    start_from: Path | None = None
+    """Fine-tuning: a model directory, or the folder of a run, whose weights, settings and tokenizer
+    the run begins with."""
     size: Literal["tiny", "small", "base"] = "base"
     attention: AttentionSetting = "rela-g"
     """For all three kinds of attention, unless one is given below: a name, or a table."""
@@ -91,14 +120,24 @@ class ModelSection(ModelOptions):
     decoder_layers: Count | None = None
     feed_forward: Count | None = None
 
-    def config(self, vocabulary: int) -> ModelConfig:
-        """The model's settings for a vocabulary of this size."""
-        given = self.model_dump(exclude={"size", "attention"}, exclude_none=True)
+    def config(self, vocabulary: int, source_vocabulary: int | None = None) -> ModelConfig:
+        """The model's settings for a vocabulary of this size, or for one of each language.
+
+        A source with its own vocabulary has its own matrix, whatever ``source_embedding`` is.
+        """
+        given = self.model_dump(exclude={"start_from", "size", "attention"}, exclude_none=True)
         attention = {
             f"{kind}_attention": self.attention for kind in ("encoder", "decoder", "cross")
         }
         fields = {**sized(self.size), **attention, **given}
-        return ModelConfig(vocabulary=vocabulary, **fields)
+        if source_vocabulary is not None:
+            fields["source_embedding"] = "separate"
+        return ModelConfig(vocabulary=vocabulary, source_vocabulary=source_vocabulary, **fields)
+
+    @field_validator("start_from")
+    @classmethod
+    def _at_home(cls, path: Path | None) -> Path | None:
+        return _expanded(path)
 
     @model_validator(mode="after")
     def _possible(self) -> "ModelSection":

@@ -4,6 +4,7 @@ A recipe may begin with ``like = "NAME"``: it then has all settings of that reci
 gives itself.
 """
 
+import json
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -59,6 +60,24 @@ def make_recipe(content: Mapping[str, Any], where: str) -> Recipe:
         return Recipe.model_validate(dict(content))
     except ValidationError as error:
         raise ValueError(f"{where}: {'; '.join(_explain(e) for e in error.errors())}") from None
+
+
+def write_recipe(recipe: Recipe) -> str:
+    """A recipe as TOML, with every setting."""
+    content = recipe.model_dump(mode="json", exclude_none=True)
+    sections = {key: value for key, value in content.items() if isinstance(value, dict)}
+    lines = [f"{key} = {_toml(content[key])}" for key in content if key not in sections]
+    for name, section in sections.items():
+        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in section.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(part)}' for key, part in value.items())} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _with_all_settings(name_or_path: str, above: tuple[str, ...]) -> tuple[str, dict[str, Any]]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from relakit.data.prepared_format import TOKENIZER_NAME
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage
+from relakit.data.tokenizer_pair import TOKENIZER_FILE, TokenizerPair
 from relakit.files.locks import locked
 from relakit.files.output_paths import RUN
 from relakit.files.writing import WriteError, remove_folder, sweep, write_whole
@@ -20,7 +20,12 @@ from relakit.model import ModelAbout, save_model
 from relakit.train.averaging import average_weights, checkpoints_of_model
 from relakit.train.corpus import languages, open_corpus
 from relakit.train.distributed import World, is_main_process, join_world
-from relakit.train.feasibility import check_corpus, check_model, with_languages_of_corpus
+from relakit.train.feasibility import (
+    check_corpus,
+    check_model,
+    with_own_matrix,
+    with_settings_of_corpus,
+)
 from relakit.train.plan import plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.result import Result, Scores
@@ -37,6 +42,7 @@ from relakit.train.run_folder import (
     TEXT,
 )
 from relakit.train.run_log import LogFile, RunLog, RunLogs, TensorBoard
+from relakit.train.starting_model import starting_tokenizers, with_starting_model
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
 
@@ -69,7 +75,7 @@ def run_training(
         OSError: the folder holds something else, or cannot be written.
     """
     if recipe is not None:
-        recipe = recipe.model_copy(update={"data": with_languages_of_corpus(recipe.data)})
+        recipe = settled_settings(recipe, read_recipe(folder))
     with locked(folder) if lock and is_main_process() else nullcontext():
         recipe = settle_recipe(recipe, folder, resume=resume)
         try:
@@ -79,6 +85,15 @@ def run_training(
                 raise
             hint = f", then relakit train --resume --out {folder}"
             raise error.renewed(hint=hint) from None
+
+
+def settled_settings(recipe: Recipe, before: Recipe | None = None) -> Recipe:
+    """The recipe with what its corpus, and the model that it starts from, decide.
+
+    ``before`` is the recipe of the run that it goes on with.
+    """
+    recipe = recipe.model_copy(update={"data": with_settings_of_corpus(recipe.data)})
+    return with_own_matrix(with_starting_model(recipe, before))
 
 
 def _run(
@@ -96,15 +111,23 @@ def _run(
                 sweep(place)
             write_whole(folder / RECIPE, f"{recipe.model_dump_json(indent=2)}\n".encode())
             with stage_bar() as on_stage:
-                corpus = open_corpus(recipe.data, folder / CORPUS, on_stage=on_stage)
+                corpus = open_corpus(
+                    recipe.data,
+                    folder / CORPUS,
+                    tokenizer=starting_tokenizers(recipe),
+                    on_stage=on_stage,
+                )
         world.wait()
         if not world.is_main:
             corpus = open_corpus(recipe.data, folder / CORPUS)
         check_corpus(recipe, corpus, world.device)
         with closing(_open_logs(recipe, corpus, folder, world, console, resume)) as log:
             trainer = Trainer(recipe, corpus, folder, world, log)
-            if resume and trainer.resume() is None:
+            checkpoint = trainer.resume() if resume else None
+            if resume and checkpoint is None:
                 console.print("There is no checkpoint yet: starting from the beginning.")
+            if checkpoint is None:
+                trainer.start()
             ending = trainer.run()
         result = _finish(trainer, ending)
         if world.is_main:
@@ -133,7 +156,10 @@ def remove_run(folder: Path) -> None:
 def _clear_other_corpus(recipe: Recipe, folder: Path) -> None:
     """Remove the corpus that an earlier attempt prepared for another recipe."""
     before = read_recipe(folder)
-    if before is not None and before.data != recipe.data:
+    if before is None:
+        return
+    starts = before.model.start_from, recipe.model.start_from
+    if before.data != recipe.data or starts[0] != starts[1]:
         for name in (CORPUS, TEXT):
             shutil.rmtree(folder / name, ignore_errors=True)
 
@@ -231,6 +257,11 @@ def _take_weights_so_far(trainer: Trainer) -> int:
     return len(last)
 
 
+def _started_from(recipe: Recipe) -> dict[str, str]:
+    start = recipe.model.start_from
+    return {} if start is None else {"started_from": str(start)}
+
+
 def _save(trainer: Trainer, result: Result) -> None:
     source, target = languages(trainer.recipe.data, trainer.corpus)
     about = ModelAbout(
@@ -247,7 +278,10 @@ def _save(trainer: Trainer, result: Result) -> None:
                 for split, s in result.scores.items()
             },
             "relakit": result.settings["relakit"],
+            **_started_from(trainer.recipe),
         },
     )
-    tokenizer = trainer.corpus.folder / TOKENIZER_NAME
+    corpus = trainer.corpus
+    saved = corpus.tokenizers
+    tokenizer = saved if isinstance(saved, TokenizerPair) else corpus.folder / TOKENIZER_FILE
     save_model(trainer.folder / MODEL, trainer.model.cpu(), tokenizer, about)

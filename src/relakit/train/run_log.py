@@ -43,8 +43,8 @@ class ValidationEntry:
     """A validation during training."""
 
     update: int
-    training_loss: float
-    """Mean of the smoothed losses since the validation before"""
+    training_loss: float | None
+    """Mean of the smoothed losses since the validation before; None before the first update"""
     scores: Scores
 
 

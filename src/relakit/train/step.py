@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from relakit.data.batches import collate
+from relakit.data.batches import Batch, collate, collate_anew
+from relakit.data.bpe_dropout import SplitAnew
 from relakit.data.prepared_reader import EncodedSplit
 from relakit.data.tokenizer import PAD
 from relakit.model import Transformer
@@ -50,6 +51,8 @@ class UpdateLoss(NamedTuple):
     """Over target tokens, or over sentences if the recipe says so."""
     negative_log_likelihood: float
     """Over target tokens."""
+    target_tokens: int
+    """Of all processes, as they were computed: BPE-dropout makes more of them than was planned."""
 
 
 class GradientStep:
@@ -67,6 +70,7 @@ class GradientStep:
         training: TrainingSection,
         *,
         precision: torch.dtype,
+        split_anew: SplitAnew | None = None,
     ) -> None:
         self._loss: nn.Module = BatchLoss(model, training)
         if world.size > 1:
@@ -76,6 +80,7 @@ class GradientStep:
         self._world = world
         self._training = training
         self._precision = precision
+        self._split_anew = split_anew
 
     def __call__(self, update: Update) -> UpdateLoss:
         """Compute loss and gradients; each process takes its share of the batches."""
@@ -86,26 +91,46 @@ class GradientStep:
         idle = not mine
         if idle:
             mine = [0]
+        batches = [(place, batch) for place in mine for batch in self._collate(update, place)]
+        tokens = update.target_tokens
+        if self._split_anew is not None:
+            own = 0 if idle else sum(batch.target_tokens for _, batch in batches)
+            tokens = round(world.sum([float(own)])[0])
+        # The loss is a mean over all tokens or sentences of the update.
+        is_by_sentence = self._training.loss_mean == "sentences"
+        count = sum(map(len, update.batches)) if is_by_sentence else tokens
+        weight = 0.0 if idle else world.size / count
         sums = [0.0, 0.0]
-        for place in mine:
-            is_last = place == mine[-1]
-            with self._without_exchange(is_last):
-                losses = self._batch(update, place, 0.0 if idle else world.size)
+        seeded = None
+        for number, (place, batch) in enumerate(batches, start=1):
+            if place != seeded:
+                self._seed(update, place)
+                seeded = place
+            with self._without_exchange(is_last=number == len(batches)):
+                losses = self._batch(batch, weight)
             if not idle:
                 sums = [total + loss for total, loss in zip(sums, losses, strict=True)]
         smoothed, likelihood = world.sum(sums)
-        return UpdateLoss(smoothed / self._count(update), likelihood / update.target_tokens)
+        return UpdateLoss(smoothed / count, likelihood / tokens, tokens)
 
-    def _count(self, update: Update) -> int:
-        """How many tokens or sentences the loss is a mean over: all of the update's."""
-        if self._training.loss_mean == "sentences":
-            return sum(len(batch) for batch in update.batches)
-        return update.target_tokens
+    def _collate(self, update: Update, place: int) -> list[Batch]:
+        """A batch of an update; with BPE-dropout it may become several."""
+        indices = update.batches[place]
+        if self._split_anew is None:
+            return [collate(self._split, indices)]
+        return collate_anew(
+            self._split,
+            indices,
+            self._split_anew,
+            seed=f"{self._training.seed} {update.number} {place}",
+            batch_tokens=self._training.batch_tokens,
+        )
 
-    def _batch(self, update: Update, place: int, weight: float) -> tuple[float, float]:
+    def _seed(self, update: Update, place: int) -> None:
         seed = (self._training.seed * SEED_PRIME + update.number) * SEED_PRIME + place
         torch.manual_seed(seed % 2**63)
-        batch = collate(self._split, update.batches[place])
+
+    def _batch(self, batch: Batch, weight: float) -> tuple[float, float]:
         device = self._world.device
         tensors = (
             torch.from_numpy(array).to(device, non_blocking=True)
@@ -114,7 +139,7 @@ class GradientStep:
         with autocast(device, self._precision):
             smoothed, likelihood = self._loss(*tensors)
         # Data parallelism takes the mean over processes; we want the sum.
-        (smoothed * (weight / self._count(update))).backward()
+        (smoothed * weight).backward()
         return smoothed.item(), likelihood.item()
 
     def _without_exchange(self, is_last: bool) -> AbstractContextManager[None]:

@@ -92,9 +92,11 @@ class Terminal:
     def validation(self, entry: ValidationEntry) -> None:
         scores = entry.scores
         bleu = "" if scores.bleu is None else f"  BLEU {scores.bleu:.1f}"
+        training_loss = entry.training_loss
+        trained = "" if training_loss is None else f"  (training loss {training_loss:.3f})"
         self._console.print(
             f"update {entry.update:,}: validation loss {scores.loss:.3f}, perplexity "
-            f"{scores.perplexity:.1f}{bleu}  (training loss {entry.training_loss:.3f})",
+            f"{scores.perplexity:.1f}{bleu}{trained}",
             highlight=False,
             soft_wrap=True,
         )

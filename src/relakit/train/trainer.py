@@ -11,7 +11,7 @@ import torch
 
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.decode.translator import choose_dtype
-from relakit.model import Transformer
+from relakit.model import Transformer, load_model
 from relakit.train.checkpoint import (
     Checkpoint,
     RunState,
@@ -21,6 +21,7 @@ from relakit.train.checkpoint import (
     restore,
     save_checkpoint,
 )
+from relakit.train.corpus import split_anew
 from relakit.train.distributed import World
 from relakit.train.interrupts import caught_interrupts
 from relakit.train.plan import Update, plan_updates
@@ -63,11 +64,12 @@ class Trainer:
         self.log = log
         self.state = RunState()
         torch.manual_seed(recipe.training.seed)
-        config = recipe.model.config(corpus.tokenizer.size)
+        config = recipe.model.config(*corpus.tokenizers.sizes)
         self.model = Transformer(config).to(world.device)
         self.precision = choose_dtype(recipe.training.precision, world.device)
         self.optimizer = make_optimizer(self.model, recipe.training)
         self._train_split = corpus.split("train")
+        self._split_anew = split_anew(recipe.data, corpus.tokenizers)
         self._fingerprint = corpus.fingerprint
         self.state.corpus = self._fingerprint
 
@@ -93,6 +95,16 @@ class Trainer:
         self.log.resume(self.state.update)
         return found[-1]
 
+    def start(self) -> None:
+        """Begin at update 0; a run that starts from a model takes its weights, and is validated."""
+        start = self.recipe.model.start_from
+        if start is None:
+            return
+        model, _ = load_model(start, device=self.world.device)
+        self.model.load_state_dict(model.state_dict())
+        if "valid" in self.corpus.splits:
+            self._validate(0, training_loss=None)
+
     def run(self) -> Ending:
         """Train until the recipe's end, a failure or a signal."""
         ending = self._ending()
@@ -105,6 +117,7 @@ class Trainer:
             self.world,
             self.recipe.training,
             precision=self.precision,
+            split_anew=self._split_anew,
         )
         with caught_interrupts() as interrupts:
             for update in self._updates():
@@ -147,7 +160,7 @@ class Trainer:
             state.updates_before_epoch = state.update
             state.epoch = update.epoch
         state.update = update.number
-        state.target_tokens += update.target_tokens
+        state.target_tokens += loss.target_tokens
         state.seconds += seconds
         state.epochs_done = update.epoch + update.is_last_of_epoch
         state.recent.append(loss.smoothed)
@@ -159,7 +172,7 @@ class Trainer:
                 negative_log_likelihood=loss.negative_log_likelihood,
                 learning_rate=done.learning_rate,
                 gradient_norm=done.gradient_norm,
-                target_tokens=update.target_tokens,
+                target_tokens=loss.target_tokens,
                 seconds=seconds,
             )
         )
@@ -191,18 +204,23 @@ class Trainer:
         return self.world.sum([float(is_over)])[0] > 0
 
     def _validate_if_due(self, update: Update) -> None:
-        validation, state = self.recipe.validation, self.state
-        if update.number % validation.every:
+        state = self.state
+        if update.number % self.recipe.validation.every:
             return
         mean = sum(state.recent) / len(state.recent)
         state.recent = []
         if "valid" not in self.corpus.splits:
             return
+        scores = self._validate(update.number, training_loss=mean)
+        state.has_not_learnt = self._why_give_up(update, scores)
+
+    def _validate(self, update: int, *, training_loss: float | None) -> Scores:
+        validation, state = self.recipe.validation, self.state
         scores = self.scores("valid", beam=validation.beam, sentences=validation.sentences)
         self.log.validation(
             ValidationEntry(
-                update=update.number,
-                training_loss=mean,
+                update=update,
+                training_loss=training_loss,
                 scores=scores,
             )
         )
@@ -211,7 +229,7 @@ class Trainer:
             state.validations_since_best = 0
         else:
             state.validations_since_best += 1
-        state.has_not_learnt = self._why_give_up(update, scores)
+        return scores
 
     def scores(self, split: str, *, beam: int, sentences: int = 0) -> Scores:
         """Loss and BLEU of the model as it is, computed by the main process for all."""
@@ -220,7 +238,7 @@ class Trainer:
         if self.world.is_main:
             scores = split_scores(
                 self.model,
-                self.corpus.tokenizer,
+                self.corpus.tokenizers,
                 self.corpus.split(split),
                 precision=self.precision,
                 bleu=validation.bleu,

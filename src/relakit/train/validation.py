@@ -9,7 +9,8 @@ import torch
 
 from relakit.data.batches import collate, make_batches
 from relakit.data.prepared_reader import EncodedSplit
-from relakit.data.tokenizer import END, PAD, Tokenizer
+from relakit.data.tokenizer import END, PAD
+from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.settings import SearchSettings
 from relakit.decode.translator import Translator
 from relakit.metrics.bleu import bleu_score
@@ -64,7 +65,7 @@ def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) 
 
 def split_scores(
     model: Transformer,
-    tokenizer: Tokenizer,
+    tokenizer: Tokenizers,
     split: EncodedSplit,
     *,
     precision: torch.dtype,
@@ -79,8 +80,8 @@ def split_scores(
     count = min(sentences or len(split), len(split))
     translator = Translator(model, tokenizer)
     found = translator.search([split.source(i).tolist() for i in range(count)], search)
-    outputs = tokenizer.decode_batch([hypotheses[0].tokens for hypotheses in found])
-    references = tokenizer.decode_batch([split.target(i).tolist() for i in range(count)])
+    outputs = tokenizer.target.decode_batch([hypotheses[0].tokens for hypotheses in found])
+    references = tokenizer.target.decode_batch([split.target(i).tolist() for i in range(count)])
     score = bleu_score(outputs, references)
     return Scores(loss, score.score, score.signature, attention_outputs)
 

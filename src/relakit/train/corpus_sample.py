@@ -1,0 +1,134 @@
+"""What a recipe trains on, or a sample of it in memory: nothing is written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from relakit.data.generated import generate_pairs
+from relakit.data.parallel_files import ParallelFiles, read_pairs
+from relakit.data.prepared_format import SplitCounts
+from relakit.data.prepared_reader import EncodedSide, EncodedSplit, PreparedCorpus
+from relakit.data.text_folder import find_splits
+from relakit.data.tokenizer import learn_tokenizer
+from relakit.data.tokenizer_pair import TokenizerPair, Tokenizers, load_tokenizers
+from relakit.train.recipe import DataSection, Recipe
+
+SAMPLE_PAIRS: Final = 20_000
+"""Enough to know the lengths of sentences; a tokenizer learns from them in seconds."""
+
+
+@dataclass(frozen=True)
+class CorpusSample:
+    """Sentence pairs to train on, and how many there are in all."""
+
+    split: EncodedSplit
+    pairs: int
+    """In the whole corpus, before those are left out that are empty or too long."""
+    tokenizers: Tokenizers
+    """That the pairs are encoded with."""
+    vocabularies: tuple[int, int | None]
+    """Entries of the target's, or of both languages', and of the source's, if it has its own; those
+    asked for, if they are to be learned from the whole corpus."""
+
+    @property
+    def scale(self) -> float:
+        """How many times as large the corpus is."""
+        return self.pairs / self.split.counts.read
+
+    @property
+    def is_whole(self) -> bool:
+        return self.split.counts.read == self.pairs
+
+
+def sample_corpus(recipe: Recipe) -> CorpusSample:
+    """The prepared corpus of a recipe; of text, a sample spread evenly, with a tokenizer for it.
+
+    Raises:
+        ValueError: says what is wrong with the corpus.
+    """
+    data = recipe.data
+    if data.prepared is not None:
+        corpus = PreparedCorpus.load(data.prepared, reverse=data.reverse)
+        tokenizers = corpus.tokenizers
+        return CorpusSample(corpus.train, corpus.train.counts.read, tokenizers, tokenizers.sizes)
+    total, pairs = _text(data)
+    if data.reverse:
+        pairs = [(target, source) for source, target in pairs]
+    if recipe.model.start_from is not None:
+        tokenizers = load_tokenizers(recipe.model.start_from)
+        return CorpusSample(_encoded(pairs, tokenizers, data), total, tokenizers, tokenizers.sizes)
+    tokenizers = _learn(pairs, data)
+    sizes = tokenizers.sizes
+    if len(pairs) < total:
+        sizes = data.vocab_size, None if sizes[1] is None else data.vocab_size
+    return CorpusSample(_encoded(pairs, tokenizers, data), total, tokenizers, sizes)
+
+
+def _learn(pairs: list[tuple[str, str]], data: DataSection) -> Tokenizers:
+    if data.vocabulary == "joint":
+        return learn_tokenizer(chain.from_iterable(pairs), data.vocab_size)
+    source, target = (learn_tokenizer((pair[side] for pair in pairs), data.vocab_size)
+                      for side in (0, 1))  # fmt: skip
+    return TokenizerPair(source, target)
+
+
+def _text(data: DataSection) -> tuple[int, list[tuple[str, str]]]:
+    """How many pairs there are, and some of them."""
+    if data.generated is not None:
+        total, seed = data.generated.train, data.generated.seed
+        generated = generate_pairs(min(total, SAMPLE_PAIRS), seed=seed)
+        return total, [(pair.source_text, pair.target_text) for pair in generated]
+    assert data.folder is not None, "a recipe has one place for its data"
+    files = find_splits(data.folder, data.source, data.target)["train"]
+    total = sum(1 for _ in read_pairs(files))
+    return total, list(_spread(files, total))
+
+
+def _spread(files: ParallelFiles, total: int) -> Iterator[tuple[str, str]]:
+    """At most `SAMPLE_PAIRS` pairs, evenly over the files."""
+    wanted, taken = min(total, SAMPLE_PAIRS), 0
+    for number, pair in enumerate(read_pairs(files)):
+        if taken * total <= number * wanted and taken < wanted:
+            taken += 1
+            yield pair
+
+
+def _encoded(
+    pairs: list[tuple[str, str]], tokenizers: Tokenizers, data: DataSection
+) -> EncodedSplit:
+    """The pairs as `prepare` would encode them."""
+    sides = [
+        tokenizer.encode_batch([pair[side] for pair in pairs])
+        for side, tokenizer in enumerate((tokenizers.source, tokenizers.target))
+    ]
+    longest = data.max_tokens
+    filled = [(s, t) for s, t in zip(*sides, strict=True) if s and t]
+    is_short = [max(len(s), len(t)) <= longest for s, t in filled]
+    if data.long_sentences == "truncate":
+        kept = [(s[:longest], t[:longest]) for s, t in filled]
+    else:
+        kept = [pair for pair, short in zip(filled, is_short, strict=True) if short]
+    if not kept:
+        raise ValueError(
+            f"no pair of train is left: {len(pairs) - len(filled):,} have an empty side and "
+            f"{is_short.count(False):,} have more than {longest:,} tokens"
+        )
+    source, target = (_side([pair[side] for pair in kept]) for side in (0, 1))
+    counts = SplitCounts(
+        read=len(pairs),
+        kept=len(kept),
+        empty=len(pairs) - len(filled),
+        overlong=is_short.count(False),
+        source_tokens=len(source.tokens),
+        target_tokens=len(target.tokens),
+    )
+    return EncodedSplit("train", source, target, np.arange(1, len(kept) + 1), counts)
+
+
+def _side(sentences: list[list[int]]) -> EncodedSide:
+    lengths = [0, *map(len, sentences)]
+    tokens = np.fromiter(chain.from_iterable(sentences), dtype=np.int64, count=sum(lengths))
+    return EncodedSide(tokens, np.cumsum(lengths, dtype=np.int64))
