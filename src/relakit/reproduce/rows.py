@@ -70,7 +70,7 @@ _SMALL_UPDATES: Final = (
     "training.batch_tokens=750", "training.update_tokens=650", "training.warmup=800",
     "training.checkpoint_every=300",
 )  # fmt: skip
-"""As the demo has them."""
+_DEMO: Final = (*_SMALL_UPDATES, "training.epochs=8")
 VARIANTS: Final = MappingProxyType(
     {
         "joint-init": _variant(
@@ -91,6 +91,10 @@ VARIANTS: Final = MappingProxyType(
         "small-updates": _variant("updates of 650 tokens", *_SMALL_UPDATES),
         "softmax-small-updates": _variant(
             "softmax, updates of 650 tokens", *_SMALL_UPDATES, attention="softmax"
+        ),
+        "small-updates-more-epochs": _variant("updates of 650 tokens, 8 epochs: the demo", *_DEMO),
+        "softmax-small-updates-more-epochs": _variant(
+            "softmax, updates of 650 tokens, 8 epochs", *_DEMO, attention="softmax"
         ),
         "clipping": _variant("gradients clipped at norm 1", "training.clip_norm=1.0"),
     }
