@@ -183,11 +183,10 @@ def analyze(
         raise ValueError(f"--too-long must be skip or error, got {too_long!r}")
     if tags is not None and tagger is not None:
         raise ValueError("--tags and --tagger exclude each other; give one")
-    from relakit.analysis import PairFiles, ShortPairs, analyze_models, name_models
-    from relakit.analysis.analyze import EXPLORED
+    from relakit.analysis import PairFiles
     from relakit.files.output_paths import refuse_inputs
-    from relakit.report import check_report_folder, write_report
-    from relakit.report.page_file import TITLE
+    from relakit.model.description import read_description
+    from relakit.report.report_folder import check_report_folder
 
     inputs = {"--source": source, "--target": target, "--gold": gold, "--tags": tags}
     for option, path in inputs.items():
@@ -210,6 +209,13 @@ def analyze(
             tokenized=tokenized,
             limit=limit,
         )
+    for folder in folders:
+        read_description(folder)
+    from relakit.analysis import ShortPairs, analyze_models, name_models
+    from relakit.analysis.analyze import EXPLORED
+    from relakit.report import write_report
+    from relakit.report.page_file import TITLE
+
     models = {
         its_name: load_translator([folder], threads=threads, precision=precision, device=device)
         for its_name, folder in zip(name or name_models(folders), folders, strict=True)

@@ -7,8 +7,9 @@ from pathlib import Path
 import torch
 
 from relakit.data.tokenizer import Tokenizer
-from relakit.model import ModelAbout, Transformer, load_model
-from relakit.model.directory import TOKENIZER_FILE
+from relakit.model import ModelAbout, Transformer
+from relakit.model.description import read_description
+from relakit.model.directory import build_model
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,9 @@ class Member:
 
 def load_member(folder: Path, device: torch.device) -> Member:
     """Read a model directory; its tokenizer has as many tokens as its model has embeddings."""
-    model, about = load_model(folder, device=device)
-    path = folder / TOKENIZER_FILE
-    tokenizer = Tokenizer.load(path)
-    model.config.check_tokenizer(tokenizer.size, str(path), exactly=True)
+    described = read_description(folder)
+    tokenizer = described.tokenizer()
+    model, about = build_model(described, device=device)
     return Member(folder, model, tokenizer, about)
 
 

@@ -4,16 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Final
 
 from relakit.data.prepared_format import TOKENIZER_NAME
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.tokenizer import Tokenizer
-from relakit.model import ModelAbout, Transformer, save_model
-from relakit.model.directory import TOKENIZER_FILE, check_model_folder
+from relakit.model.description import TOKENIZER_FILE, ModelAbout, check_model_folder
 from relakit.train.checkpoint import (
     CHECKPOINT_NAMES,
     Checkpoint,
@@ -24,6 +20,12 @@ from relakit.train.corpus import languages
 from relakit.train.recipe import Recipe, TrainingSection
 from relakit.train.resume import read_recipe
 from relakit.train.run_folder import CHECKPOINTS, CORPUS, MODEL, RECIPE
+
+if TYPE_CHECKING:  # what is wrong with names and folders is said before torch is loaded
+    import torch
+    from torch import Tensor
+
+    from relakit.model.transformer import Transformer
 
 EMBEDDING: Final = "embedding.weight"
 """Its rows are the vocabulary."""
@@ -37,7 +39,7 @@ class AveragedModel:
     checkpoints: tuple[Checkpoint, ...]
 
 
-def average_weights(checkpoints: Sequence[Checkpoint]) -> dict[str, Tensor]:
+def average_weights(checkpoints: Sequence[Checkpoint]) -> "dict[str, Tensor]":
     """The mean of the checkpoints' weights, summed in double precision.
 
     Raises:
@@ -112,6 +114,8 @@ def average_run(
             "relakit": version("relakit"),
         },
     )
+    from relakit.model.directory import save_model
+
     save_model(out, model, tokenizer_file, about, weights=weights)
     return AveragedModel(out, tuple(checkpoints))
 
@@ -171,9 +175,13 @@ def _corpus(run: Path, recipe: Recipe) -> PreparedCorpus | None:
 
 
 def _empty_model(
-    recipe: Recipe, weights: dict[str, Tensor], run: Path, tokenizer_file: Path
-) -> Transformer:
+    recipe: Recipe, weights: "dict[str, Tensor]", run: Path, tokenizer_file: Path
+) -> "Transformer":
     """The model that the weights are of, without weights of its own."""
+    import torch
+
+    from relakit.model.transformer import Transformer
+
     vocabulary = Tokenizer.load(tokenizer_file).size
     with torch.device("meta"):
         model = Transformer(recipe.model.config(vocabulary))
@@ -195,7 +203,7 @@ def _empty_model(
 
 
 def _check_alike(
-    first: Checkpoint, sums: dict[str, Tensor], other: Checkpoint, weights: dict[str, Tensor]
+    first: Checkpoint, sums: "dict[str, Tensor]", other: Checkpoint, weights: "dict[str, Tensor]"
 ) -> None:
     shapes = {name: tensor.shape for name, tensor in sums.items()}
     others = {name: tensor.shape for name, tensor in weights.items()}
@@ -207,5 +215,5 @@ def _check_alike(
         )
 
 
-def _shape(shape: torch.Size | None) -> str:
+def _shape(shape: "torch.Size | None") -> str:
     return "none" if shape is None else str(tuple(shape))

@@ -16,15 +16,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
-
-import torch
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, Any, Final
 
 from relakit.files.output_paths import CHECKPOINT
 from relakit.files.writing import remove_folder, whole_folder, write_whole
-from relakit.model.directory import read_weights
-from relakit.model.tensor_file import tensor_bytes, write_tensors
+
+if TYPE_CHECKING:  # a wrong --out is said before torch is loaded
+    import torch
+    from torch import Tensor, nn
 
 _NAME: Final = re.compile(r"(update|interrupted)-(\d{7,})")
 CHECKPOINT_NAMES: Final = "update-0001200 or interrupted-0001234"
@@ -62,7 +61,9 @@ class Checkpoint:
     folder: Path
     update: int
 
-    def weights(self) -> dict[str, Tensor]:
+    def weights(self) -> "dict[str, Tensor]":
+        from relakit.model.directory import read_weights
+
         return read_weights(self.folder / WEIGHTS)
 
     def state(self) -> dict[str, Any]:
@@ -108,14 +109,16 @@ def open_checkpoint(folder: Path) -> Checkpoint:
 def save_checkpoint(
     folder: Path,
     update: int,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
+    model: "nn.Module",
+    optimizer: "torch.optim.Optimizer",
     state: Mapping[str, Any],
     *,
     keep: int,
     is_interrupted: bool = False,
 ) -> Checkpoint:
     """Write a checkpoint, then remove all but the last ``keep``."""
+    from relakit.model.tensor_file import tensor_bytes, write_tensors
+
     final = folder / f"{'interrupted' if is_interrupted else 'update'}-{update:07d}"
     weights, moments = model.state_dict(), _moments(model, optimizer)
     with whole_folder(final, size=tensor_bytes(weights) + tensor_bytes(moments)) as unfinished:
@@ -136,13 +139,15 @@ def remove_interrupted(folder: Path) -> None:
 
 
 def restore(
-    checkpoint: Checkpoint, model: nn.Module, optimizer: torch.optim.Optimizer
+    checkpoint: Checkpoint, model: "nn.Module", optimizer: "torch.optim.Optimizer"
 ) -> dict[str, Any]:
     """Set model and optimizer to what they were, and return the fields of `RunState`.
 
     Raises:
         ValueError: the checkpoint is damaged, or of another model.
     """
+    from relakit.model.directory import read_weights
+
     try:
         model.load_state_dict(checkpoint.weights())
         moments = read_weights(checkpoint.folder / MOMENTS)
@@ -167,7 +172,7 @@ def damaged(checkpoint: Checkpoint, error: Exception) -> ValueError:
     )
 
 
-def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _moments(model: "nn.Module", optimizer: "torch.optim.Optimizer") -> "dict[str, Tensor]":
     moments = {}
     for name, parameter in model.named_parameters():
         state = optimizer.state[parameter]

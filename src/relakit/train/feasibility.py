@@ -1,8 +1,7 @@
 """Whether a run can work at all: memory for its model, and a corpus that fits its recipe."""
 
 import logging
-
-import torch
+from typing import TYPE_CHECKING
 
 from relakit.data.prepared_format import SMALLEST_VOCABULARY
 from relakit.data.prepared_reader import EncodedSplit, PreparedCorpus
@@ -10,11 +9,14 @@ from relakit.limits import check_memory
 from relakit.model.memory import training_bytes
 from relakit.train.recipe import DataSection, Recipe
 
+if TYPE_CHECKING:
+    import torch
+
 logger = logging.getLogger(__name__)
 
 
 def check_model(
-    recipe: Recipe, device: torch.device, vocabulary: int = SMALLEST_VOCABULARY
+    recipe: Recipe, device: "torch.device", vocabulary: int = SMALLEST_VOCABULARY
 ) -> None:
     """Raise ValueError, with both numbers, for a model that cannot be trained in this memory.
 
@@ -32,7 +34,7 @@ def check_model(
 
 
 def check_batches(
-    recipe: Recipe, split: EncodedSplit, device: torch.device, vocabulary: int
+    recipe: Recipe, split: EncodedSplit, device: "torch.device", vocabulary: int
 ) -> None:
     """Raise ValueError for ``training.batch_tokens`` that no pair fits into, or no memory."""
     batch_tokens = recipe.training.batch_tokens
@@ -53,16 +55,18 @@ def check_batches(
     )
 
 
-def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: torch.device) -> None:
+def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: "torch.device") -> None:
     """`check_model` and `check_batches`, now that the corpus is there."""
     check_model(recipe, device, corpus.tokenizer.size)
     check_batches(recipe, corpus.train, device, corpus.tokenizer.size)
 
 
-def _device_memory(device: torch.device) -> int | None:
+def _device_memory(device: "torch.device") -> int | None:
     """Bytes; None for the machine's own."""
     if device.type != "cuda":
         return None
+    import torch
+
     return int(torch.cuda.get_device_properties(device).total_memory)
 
 

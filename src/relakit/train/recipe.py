@@ -1,7 +1,7 @@
 """Recipes: everything that decides a training run, in one validated, frozen object."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -12,11 +12,14 @@ from relakit.limits import MAX_COUNT, MAX_VOCABULARY
 from relakit.model.attention_setting import AttentionSetting
 from relakit.model.config import Count, ModelConfig, ModelOptions, Share, sized
 from relakit.model.memory import check_sizes
-from relakit.train.loss import LossMean, SmoothingOver
 
 Positive = Annotated[float, Field(gt=0.0)]
 VocabSize = Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=MAX_VOCABULARY)]
 Natural = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+LossMean: TypeAlias = Literal["tokens", "sentences"]
+"""What the loss is a mean over: all target tokens, or sentences, each with the mean of its own."""
+SmoothingOver: TypeAlias = Literal["all", "wrong"]
+"""Which tokens share the smoothed probability: the whole vocabulary, or all but the right one."""
 
 
 class Section(BaseModel):
