@@ -241,7 +241,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a digest of another type": (
         lambda f: change_config(f, lambda c: c.update(tokenizer_sha256=7)),
-        r"config\.json: tokenizer_sha256 must be of type str, got 7",
+        r"config\.json: tokenizer_sha256 must be text, got 7",
     ),
     "nested without end": (
         lambda f: (f / "config.json").write_text("[" * 100_000), r"it is nested too deeply",

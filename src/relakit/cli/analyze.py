@@ -193,7 +193,7 @@ def analyze(
         if path is not None and not path.is_file():
             problem = "it is a folder" if path.is_dir() else "there is no such file"
             raise ValueError(f"{option} {path}: {problem}")
-    refuse_inputs("--out", out, {**inputs, **{f"model {f.name}": f for f in folders}})
+    refuse_inputs("--out", out, {**inputs, "MODEL": model, "--compare": compare})
     check_report_folder(out)
     console = Console(stderr=True)
     with console.status("Reading the test set ..."):

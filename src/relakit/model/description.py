@@ -102,11 +102,14 @@ def _read_config(path: Path) -> tuple[ModelConfig, ModelAbout]:
     for name, value in (("languages", languages), ("training", training)):
         if not isinstance(value, dict):
             raise ValueError(f"{path}: {name} must be an object, got {value!r}")
+    longest = _optional(content, "longest_sentence", int, path)
+    if longest is not None and longest < 1:
+        raise ValueError(f"{path}: longest_sentence must be at least 1, got {longest}")
     about = ModelAbout(
-        source_language=languages.get("source"),
-        target_language=languages.get("target"),
+        source_language=_optional(languages, "source", str, path),
+        target_language=_optional(languages, "target", str, path),
         training=training,
-        longest_sentence=_optional(content, "longest_sentence", int, path),
+        longest_sentence=longest,
         tokenizer_sha256=_optional(content, "tokenizer_sha256", str, path),
     )
     return config, about
@@ -115,7 +118,8 @@ def _read_config(path: Path) -> tuple[ModelConfig, ModelAbout]:
 def _optional(content: dict[str, Any], key: str, kind: type[Kind], path: Path) -> Kind | None:
     value = content.get(key)
     if value is not None and type(value) is not kind:
-        raise ValueError(f"{path}: {key} must be of type {kind.__name__}, got {value!r}")
+        what = "text" if kind is str else "a whole number"
+        raise ValueError(f"{path}: {key} must be {what}, got {value!r}")
     return value
 
 

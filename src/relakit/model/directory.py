@@ -88,12 +88,12 @@ def build_model(
 def read_weights(path: Path) -> dict[str, Tensor]:
     """All tensors of a safetensors file."""
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing; a model directory needs one")
+        raise FileNotFoundError(f"{path} is missing")
     try:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise broken_weights(path, error) from None
+    except SafetensorError:
+        raise broken_weights(path) from None
 
 
 def _fitting_model(described: ModelDescription) -> Transformer:

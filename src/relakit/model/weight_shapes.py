@@ -30,15 +30,24 @@ def read_shapes(path: Path) -> Shapes:
         raise FileNotFoundError(f"{path} is missing; a model directory needs one")
     try:
         with safe_open(path, framework="np") as file:
-            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise broken_weights(path, error) from None
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            for name, tensor in slices.items():
+                if not tensor.get_dtype().lstrip("B").startswith("F"):
+                    raise ValueError(
+                        f"{path}: {name} has the type {tensor.get_dtype()}, which is no floating "
+                        "point: they are not the weights of a model"
+                    )
+            return {name: tuple(tensor.get_shape()) for name, tensor in slices.items()}
+    except SafetensorError:
+        raise broken_weights(path) from None
 
 
-def broken_weights(path: Path, error: SafetensorError) -> ValueError:
+def broken_weights(path: Path) -> ValueError:
     """The error for a file that is not what its ending says."""
     size = path.stat().st_size
-    return ValueError(f"{path} ({size:,} bytes) is truncated or no safetensors file: {error}")
+    return ValueError(
+        f"{path} ({size:,} bytes) is truncated or no safetensors file; copy or make it again"
+    )
 
 
 def check_sizes_of_weights(

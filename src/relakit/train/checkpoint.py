@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from relakit.data.json_file import read_json
 from relakit.files.output_paths import CHECKPOINT
 from relakit.files.writing import remove_folder, whole_folder, write_whole
 
@@ -69,12 +70,13 @@ class Checkpoint:
     def state(self) -> dict[str, Any]:
         """The fields of `RunState`."""
         path = self.folder / STATE
-        try:
-            state = json.loads(path.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} is no JSON file: {error}") from None
-        if not isinstance(state, dict):
+        state = read_json(path)
+        known = RunState.__dataclass_fields__
+        if not isinstance(state, dict) or not known.keys() >= state.keys():
             raise ValueError(f"{path} does not hold the state of a training run")
+        for key, value in state.items():
+            if known[key].type is int and type(value) is not int:
+                raise ValueError(f"{path}: {key} must be a whole number, got {value!r}")
         return state
 
 
@@ -165,9 +167,10 @@ def restore(
 
 def damaged(checkpoint: Checkpoint, error: Exception) -> ValueError:
     """The error for a checkpoint that cannot be read."""
-    what = " ".join(str(error).split())
+    is_foreign = isinstance(error, (KeyError, RuntimeError, TypeError))
+    what = "its weights or moments have other names or shapes" if is_foreign else str(error)
     return ValueError(
-        f"{checkpoint.folder} is damaged, or of another model ({type(error).__name__}: {what}); "
+        f"{checkpoint.folder} is damaged, or of another model ({what}); "
         "remove that folder, and --resume goes on from the checkpoint before it"
     )
 

@@ -24,7 +24,8 @@ def open_corpus(
         prepare(files, folder, settings=prepare_settings(data), on_stage=on_stage)
     corpus = PreparedCorpus.load(data.prepared or folder, reverse=data.reverse)
     if "train" not in corpus.splits:
-        raise ValueError(f"{corpus.folder} has no split 'train', it has {', '.join(corpus.splits)}")
+        found = ", ".join(corpus.splits) or "none"
+        raise ValueError(f"{corpus.folder} has no split 'train', it has {found}")
     return corpus
 
 

@@ -10,10 +10,10 @@ from relakit.data.prepared_format import SMALLEST_VOCABULARY, LongSentences, Pre
 from relakit.decode.settings import PRECISION, FloatPrecision, SearchSettings
 from relakit.limits import MAX_COUNT, MAX_VOCABULARY
 from relakit.model.attention_setting import AttentionSetting
-from relakit.model.config import Count, ModelConfig, ModelOptions, Share, sized
+from relakit.model.config import Count, ModelConfig, ModelOptions, Positive, Share, sized
 from relakit.model.memory import check_sizes
 
-Positive = Annotated[float, Field(gt=0.0)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 VocabSize = Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=MAX_VOCABULARY)]
 Natural = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 LossMean: TypeAlias = Literal["tokens", "sentences"]
@@ -135,7 +135,7 @@ class TrainingSection(Section):
     loss_mean: LossMean = "tokens"
     """The loss of an update is the mean over its target tokens; or over its sentences, each with
     the mean over its own tokens."""
-    clip_norm: Annotated[float, Field(ge=0.0)] = 0.0
+    clip_norm: NotNegative = 0.0
     """Gradients with a larger norm are scaled down to it; 0 for never."""
     precision: FloatPrecision = PRECISION
     """bf16: matrix products in bfloat16; auto: where the hardware has instructions for it."""
@@ -174,10 +174,10 @@ class ValidationSection(Section):
     """Beam on the way."""
     final_beam: Count = SearchSettings.beam
     """Beam for the final scores of validation and test set."""
-    length_penalty: Annotated[float, Field(ge=0.0)] = SearchSettings.length_penalty
+    length_penalty: NotNegative = SearchSettings.length_penalty
     min_length: Natural = SearchSettings.min_length
     """Fewest tokens of a translation."""
-    length_factor: Annotated[float, Field(ge=0.0)] = SearchSettings.length_factor
+    length_factor: NotNegative = SearchSettings.length_factor
     """Most tokens of a translation: so many times those of its source ..."""
     length_margin: Count = SearchSettings.length_margin
     """... plus so many."""
