@@ -228,7 +228,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "a language that is a number",
         TRANSLATE,
-        "model/config.json: source must be text, got 3",
+        "model/config.json: languages.source must be text, got 3",
         set_json(CONFIG, "languages.source", 3),
     ),
     row(

@@ -106,8 +106,8 @@ def _read_config(path: Path) -> tuple[ModelConfig, ModelAbout]:
     if longest is not None and longest < 1:
         raise ValueError(f"{path}: longest_sentence must be at least 1, got {longest}")
     about = ModelAbout(
-        source_language=_optional(languages, "source", str, path),
-        target_language=_optional(languages, "target", str, path),
+        source_language=_optional(languages, "source", str, path, "languages."),
+        target_language=_optional(languages, "target", str, path, "languages."),
         training=training,
         longest_sentence=longest,
         tokenizer_sha256=_optional(content, "tokenizer_sha256", str, path),
@@ -115,11 +115,13 @@ def _read_config(path: Path) -> tuple[ModelConfig, ModelAbout]:
     return config, about
 
 
-def _optional(content: dict[str, Any], key: str, kind: type[Kind], path: Path) -> Kind | None:
+def _optional(
+    content: dict[str, Any], key: str, kind: type[Kind], path: Path, section: str = ""
+) -> Kind | None:
     value = content.get(key)
     if value is not None and type(value) is not kind:
         what = "text" if kind is str else "a whole number"
-        raise ValueError(f"{path}: {key} must be {what}, got {value!r}")
+        raise ValueError(f"{path}: {section}{key} must be {what}, got {value!r}")
     return value
 
 
