@@ -106,7 +106,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "evaluate: a hypothesis that is a model",
         "evaluate --hypothesis model --reference text.de",
-        "model is a folder; name a file",
+        "model is a folder; name a file with text",
     ),
     row("generate: no pairs", "generate out --pairs 0", "--pairs must be at least 1, got 0"),
     row(

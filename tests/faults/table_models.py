@@ -95,7 +95,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "config.json is huge",
         TRANSLATE,
-        "model/config.json has more than 16,777,216 bytes: it is no file of settings",
+        "model/config.json has 16,777,218 bytes, which is no file of settings: they have at most 16,777,216",
         put(CONFIG, " " * (1 << 24) + "{}"),
     ),
     row(
@@ -385,7 +385,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "a tokenizer that is no UTF-8",
         TRANSLATE,
-        "model/tokenizer.json is not a tokenizer: it is not UTF-8",
+        "model/tokenizer.json is not a tokenizer, or is truncated: not UTF-8",
         NO_DIGEST,
         put(TOKENIZER, b"\xff"),
     ),
@@ -419,7 +419,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "prepare: a tokenizer that is a folder",
         "prepare out --train text.en text.de --tokenizer model",
-        "model is a folder; name a file",
+        "model is a folder; name a file with text",
     ),
     row(
         "two models that do not fit",

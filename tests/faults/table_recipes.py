@@ -21,7 +21,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "a folder",
         "train corpus.toml --out out",
-        "corpus.toml is a folder; name a file",
+        "corpus.toml is a folder; name a file with text",
         lambda f: (f / "corpus.toml").mkdir(),
     ),
     row("another kind of file", "train text.en --out out", "text.en is no valid TOML: ..."),

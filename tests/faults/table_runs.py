@@ -93,7 +93,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "the run's recipe is a folder",
         RESUME,
-        "run/recipe.json is a folder; name a file",
+        "run/recipe.json is a folder; name a file with text",
         remove("run/recipe.json"),
         lambda f: (f / "run/recipe.json").mkdir(),
     ),

@@ -141,7 +141,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "translate: a folder",
         TRANSLATE.replace("text.en", "corpus"),
-        "corpus is a folder; name a file",
+        "corpus is a folder; name a file with text",
     ),
     row(
         "translate: no such file",
@@ -192,7 +192,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "evaluate: a folder",
         EVALUATE.replace("text.en", "corpus"),
-        "corpus is a folder; name a file",
+        "corpus is a folder; name a file with text",
     ),
     row("analyze: no text", ANALYZE, "text.en is empty", put("text.en", ""), put("text.de", "")),
     row(

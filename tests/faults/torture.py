@@ -27,8 +27,10 @@ from relakit.files.writing import write_whole
 PROGRAM = (sys.executable, "-c", "from relakit.cli.main import main; main()")
 TIMED = {"seconds", "minutes", "tokens_per_second"}
 """Keys whose values no two runs share."""
-NOT_COMPARED = ("tensorboard", "figures", "log.jsonl", "report.html")
-"""They hold times, or are drawn from what is compared."""
+NOT_COMPARED = ("tensorboard", "log.jsonl")
+"""They hold times."""
+NAME = "here"
+"""Of every folder that is compared: an analysis names the model after the folder it is in."""
 LOADING = 0.3
 """The share of the time in which no command has begun to work."""
 PAGE = Path("results/torture.md")
@@ -126,7 +128,7 @@ def torment(
     draw = random.Random(f"{victim.name} {seed}")
     outcome = Outcome()
     with tempfile.TemporaryDirectory() as place:
-        undisturbed = Path(shutil.copytree(whole, Path(place) / "undisturbed"))
+        undisturbed = Path(shutil.copytree(whole, Path(place) / "undisturbed" / NAME))
         begin = time.monotonic()
         code, errors = finish(victim.command, undisturbed)
         seconds = time.monotonic() - begin
@@ -135,14 +137,14 @@ def torment(
         expected = result_of(undisturbed / victim.makes)
         names = listing(undisturbed)
         for number in range(kills):
-            folder = Path(shutil.copytree(whole, Path(place) / f"{number}"))
+            folder = Path(shutil.copytree(whole, Path(place) / f"{number}" / NAME))
             problem = _once(
                 victim, folder, draw.uniform(LOADING, 1.0) * seconds, names, expected, outcome
             )
             if problem is not None:
                 outcome.problems.append(f"kill {number + 1}: {problem}")
             tell(f"{victim.name}: {number + 1} of {kills}")
-            shutil.rmtree(folder)
+            shutil.rmtree(folder.parent)
     return outcome
 
 
@@ -189,7 +191,7 @@ def page(outcomes: dict[str, Outcome], seed: int, seconds: float) -> str:
         "before, it only loads Python's modules. Then it was run again (`train` with `--resume`",
         "where its run had begun). It passes if it then ends with 0,",
         "gives byte for byte what an undisturbed command gives (times left out) and leaves nothing",
-        "else behind. Logs, training curves, figures and the page of the report are not compared.",
+        "else behind. Logs and training curves, which hold times, are not compared.",
         "",
         "| command | killed | with traces on disk | finished before | same result afterwards |",
         "|---|---|---|---|---|",

@@ -58,7 +58,7 @@ def open_file(path: Path) -> BufferedReader:
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(f"{path}: there is no such file") from None
     except IsADirectoryError:
-        raise IsADirectoryError(f"{path} is a folder; name a file") from None
+        raise IsADirectoryError(f"{path} is a folder; name a file with text") from None
     except PermissionError:
         raise PermissionError(f"{path} may not be read: permission denied") from None
 

@@ -13,7 +13,10 @@ def read_text(path: Path, kind: str) -> str:
     with open_file(path) as file:
         content = file.read(MAX_JSON_BYTES + 1)
     if len(content) > MAX_JSON_BYTES:
-        raise ValueError(f"{path} has more than {MAX_JSON_BYTES:,} bytes: it is no {kind}")
+        size = max(path.stat().st_size, len(content))  # a pipe has none
+        raise ValueError(
+            f"{path} has {size:,} bytes, which is no {kind}: they have at most {MAX_JSON_BYTES:,}"
+        )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -85,7 +85,7 @@ class Tokenizer:
         try:
             tokenizer = BytePairTokenizer.from_str(content.decode("utf-8"))
         except UnicodeDecodeError:
-            raise ValueError(f"{path} is not a tokenizer: it is not UTF-8") from None
+            raise ValueError(f"{path} is not a tokenizer, or is truncated: not UTF-8") from None
         except Exception as error:  # the library raises nothing more specific
             raise ValueError(f"{path} is not a tokenizer, or is truncated: {error}") from None
         try:
