@@ -162,7 +162,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "config is cut off": (lambda f: truncate(f / "config.json", 40), r"config\.json is no JSON"),
     "config is not text": (
-        lambda f: (f / "config.json").write_bytes(b"\xff\xff"), r"config\.json is not UTF-8 \(byte 0xff",
+        lambda f: (f / "config.json").write_bytes(b"\xff\xff"),
+        r"config\.json is not UTF-8 \(byte 0xff",
     ),
     "config of another tool": (
         lambda f: (f / "config.json").write_text('{"model_type": "marian"}'),
