@@ -12,7 +12,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.h native/*.py native/*
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint bench sanitize clean
+.PHONY: help setup demo test lint bench sanitize torture clean
 
 help:
 	@echo 'make demo       relakit demo: generate a corpus, train, translate, align'
@@ -20,6 +20,7 @@ help:
 	@echo 'make lint       ruff, mypy and the import rules'
 	@echo 'make bench      quick benchmarks of attention, calls, training and decoding'
 	@echo 'make sanitize   run the tests of the C++ kernels with memory checks'
+	@echo 'make torture    kill commands at random moments and run them again; fuzz what is read'
 	@echo 'make setup      only make .venv (the other targets do so when needed)'
 	@echo 'make clean      remove .venv and all caches'
 	@echo 'Another interpreter: make PYTHON=python3.12 ...'
@@ -86,6 +87,11 @@ sanitize: $(STAMP)
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 OMP_NUM_THREADS=1 PYTHONPATH=tests \
 	RELAKIT_SANITIZED=$$(echo $(SANITIZED)/_native*.so) \
 		$(BIN)/python -m pytest --capture=sys -p sanitized_extension $(SANITIZED_TESTS)
+
+# Minutes: 50 kills of each command, and 500 damaged inputs of each kind instead of 40.
+torture: $(STAMP)
+	OMP_NUM_THREADS=1 RELAKIT_FUZZ=500 $(BIN)/python -m pytest -n 0 tests/faults/test_fuzz.py
+	$(BIN)/python tests/faults/torture.py
 
 clean:
 	rm -rf $(VENV) build dist wheelhouse

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from relakit.decode.settings import DEVICE, PRECISION, Precision, SearchSettings
+from relakit.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from relakit import analysis
@@ -84,14 +85,11 @@ def load(
     return Translator.load(*folders, device=device, precision=precision)
 
 
+_find = lazy_names(__name__, _HOMES)
+
+
 def __getattr__(name: str) -> object:
-    if name == "analysis":
-        return import_module("relakit.analysis")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'relakit' has no attribute {name!r}")
-    value: object = getattr(import_module(f"relakit.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    return import_module("relakit.analysis") if name == "analysis" else _find(name)
 
 
 def __dir__() -> list[str]:

@@ -14,6 +14,8 @@ MAX_JSON_BYTES: Final = 1 << 24
 """Of a file with settings, such as config.json."""
 MAX_COUNT: Final = (1 << 63) - 1
 """Of anything that is counted, and of seeds: what PyTorch takes."""
+MAX_PAIRS: Final = 1_000_000_000
+"""Of a generated corpus: about 100 GB of text."""
 MAX_BEAM: Final = 1000
 """Hypotheses that are followed at once."""
 MAX_VOCABULARY: Final = 1_000_000

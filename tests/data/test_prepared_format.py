@@ -68,11 +68,11 @@ def test_a_folder_without_a_corpus(there: bool, tmp_path: Path) -> None:
     [
         (b"", "is no JSON file: "),
         (b'{"format": "relakit corpus", "ver', "is no JSON file: "),
-        (b"\xff\xff", "is no JSON file: "),
+        (b"\xff\xff", r"is not UTF-8 \(byte 0xff at position 1\)"),
         (b"[" * 100_000, "is no JSON file of settings: it is nested too deeply"),
         (b"[]", "does not describe a prepared corpus"),
         (b'{"name": "something else"}', "does not describe a prepared corpus"),
-        (b'{"format": "relakit corpus", "version": 1}', "is damaged: KeyError: 'token_type'"),
+        (b'{"format": "relakit corpus", "version": 1}', "is damaged: it has no 'token_type'"),
     ],
 )
 def test_a_document_that_is_none(folder: Path, content: bytes, message: str) -> None:
@@ -87,14 +87,14 @@ def test_a_document_that_is_none(folder: Path, content: bytes, message: str) -> 
     [
         (lambda values: values.update(version=7), "has version 7, this relakit reads version 1"),
         (lambda values: values.update(token_type="<f4"), "is damaged: .*'<f4' is none of"),
-        (lambda values: values["settings"].update(colour=1), "is damaged: TypeError: .*colour"),
+        (lambda values: values["settings"].update(colour=1), "is damaged: it has other keys"),
         (lambda values: values["settings"].update(max_tokens=0), "is damaged: .*max_tokens"),
         (
             lambda values: values["settings"].update(long_sentences="cut"),
             "is damaged: .*unknown long_sentences 'cut'; choose drop or truncate",
         ),
-        (lambda values: values.update(splits=[]), "is damaged: AttributeError"),
-        (lambda values: values["splits"]["train"].pop("kept"), "is damaged: TypeError: .*'kept'"),
+        (lambda values: values.update(splits=[]), "is damaged: it has other keys"),
+        (lambda values: values["splits"]["train"].pop("kept"), "is damaged: it has other keys"),
         (
             lambda values: values["splits"]["train"].update(kept="7"),
             r"is damaged: .*kept cannot be '7'",
@@ -103,7 +103,7 @@ def test_a_document_that_is_none(folder: Path, content: bytes, message: str) -> 
             lambda values: values["splits"]["train"].update(kept=0),
             r"is damaged: .*train\.kept cannot be 0",
         ),
-        (lambda values: values["files"].pop("train.lines"), "is damaged: KeyError: 'train.lines'"),
+        (lambda values: values["files"].pop("train.lines"), "is damaged: it has no 'train.lines'"),
     ],
 )
 def test_a_document_with_other_values(

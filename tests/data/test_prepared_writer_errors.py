@@ -52,7 +52,7 @@ BROKEN: dict[str, tuple[bytes, bytes, str]] = {
     "damaged gzip": (
         gzip.compress(GOOD)[:-8] + bytes(8),
         GOOD,
-        "{source} is damaged: CRC check failed",
+        "{source} is damaged: its check sum is wrong",
     ),
     "truncated zstd": (
         GOOD,

@@ -162,7 +162,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "config is cut off": (lambda f: truncate(f / "config.json", 40), r"config\.json is no JSON"),
     "config is not text": (
-        lambda f: (f / "config.json").write_bytes(b"\xff\xff"), r"config\.json is no JSON",
+        lambda f: (f / "config.json").write_bytes(b"\xff\xff"),
+        r"config\.json is not UTF-8 \(byte 0xff",
     ),
     "config of another tool": (
         lambda f: (f / "config.json").write_text('{"model_type": "marian"}'),
@@ -241,7 +242,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a digest of another type": (
         lambda f: change_config(f, lambda c: c.update(tokenizer_sha256=7)),
-        r"config\.json: tokenizer_sha256 must be of type str, got 7",
+        r"config\.json: tokenizer_sha256 must be text, got 7",
     ),
     "nested without end": (
         lambda f: (f / "config.json").write_text("[" * 100_000), r"it is nested too deeply",

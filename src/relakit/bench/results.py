@@ -91,7 +91,7 @@ def read_earlier(path: Path, run: Run) -> Measured:
             contenders=list(document["contenders"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is not a benchmark result: {error!r}") from None
+        raise ValueError(f"{path} is not a benchmark result: {error}") from None
     for name, value in _flat(run.described()).items():
         if found.get(name) != value:
             raise ValueError(

@@ -183,18 +183,17 @@ def analyze(
         raise ValueError(f"--too-long must be skip or error, got {too_long!r}")
     if tags is not None and tagger is not None:
         raise ValueError("--tags and --tagger exclude each other; give one")
-    from relakit.analysis import PairFiles, ShortPairs, analyze_models, name_models
-    from relakit.analysis.analyze import EXPLORED
+    from relakit.analysis import PairFiles
     from relakit.files.output_paths import refuse_inputs
-    from relakit.report import check_report_folder, write_report
-    from relakit.report.page_file import TITLE
+    from relakit.model.description import read_description
+    from relakit.report.report_folder import check_report_folder
 
     inputs = {"--source": source, "--target": target, "--gold": gold, "--tags": tags}
     for option, path in inputs.items():
         if path is not None and not path.is_file():
             problem = "it is a folder" if path.is_dir() else "there is no such file"
             raise ValueError(f"{option} {path}: {problem}")
-    refuse_inputs("--out", out, {**inputs, **{f"model {f.name}": f for f in folders}})
+    refuse_inputs("--out", out, {**inputs, "MODEL": model, "--compare": compare})
     check_report_folder(out)
     console = Console(stderr=True)
     with console.status("Reading the test set ..."):
@@ -210,6 +209,13 @@ def analyze(
             tokenized=tokenized,
             limit=limit,
         )
+    for folder in folders:
+        read_description(folder)
+    from relakit.analysis import ShortPairs, analyze_models, name_models
+    from relakit.analysis.analyze import EXPLORED
+    from relakit.report import write_report
+    from relakit.report.page_file import TITLE
+
     models = {
         its_name: load_translator([folder], threads=threads, precision=precision, device=device)
         for its_name, folder in zip(name or name_models(folders), folders, strict=True)

@@ -17,8 +17,8 @@ from relakit.bench.machine import cpu_name
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from relakit.ops.activations import ActivationName
     from relakit.ops.backends import BackendName
+    from relakit.ops.options import ActivationName
 
 
 @dataclass(frozen=True, kw_only=True)

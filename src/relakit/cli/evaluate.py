@@ -145,8 +145,6 @@ def evaluate(
     """
     from relakit.files.output_paths import refuse_inputs
     from relakit.files.writing import check_writable, write_whole
-    from relakit.metrics.bleu import corpus_score, make_metric
-    from relakit.metrics.bootstrap import paired_bootstrap
 
     known_too_long(too_long)
     metrics = [known_metric(name) for name in metric] if metric else METRICS
@@ -156,6 +154,8 @@ def evaluate(
         return given_tokenizer or tokenizer_for(target_lang or language)
 
     def translated(folders: Sequence[Path], texts: Sequence[str]) -> Lines:
+        from relakit.metrics.bleu import make_metric
+
         translator = load_translator(folders, threads=threads, precision=precision, device=device)
         language = translator.about.target_language
         for kind in metrics:  # what lacks a package shall fail now, not when all is translated
@@ -186,6 +186,9 @@ def evaluate(
     else:
         assert hypothesis is not None
         system = _output_of(hypothesis, references, None, translated)
+    from relakit.metrics.bleu import corpus_score
+    from relakit.metrics.bootstrap import paired_bootstrap
+
     tokenizer = tokenizer_of(system.language)
     if output is not None:
         write_whole(output, "".join(f"{line}\n" for line in system.lines).encode())

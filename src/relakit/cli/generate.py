@@ -11,6 +11,7 @@ from rich.table import Table
 from relakit.cli.stage_bar import stage_bar
 from relakit.data.generator_settings import SEED, SIZES, Split, known_split
 from relakit.data.noise_draw import NOISE_KINDS, NoiseKind, check_shares, known_noise
+from relakit.limits import MAX_PAIRS
 
 if TYPE_CHECKING:
     from relakit.data.generated import GeneratedCounts
@@ -79,6 +80,9 @@ def _sizes(pairs: int, others: Sequence[str]) -> dict[Split, int]:
     for split, size in given.items():
         if size < 0:
             raise ValueError(f"--split {split}={size}: the size must not be negative")
+    for option, size in {"--pairs": pairs, **{f"--split {s}": n for s, n in given.items()}}.items():
+        if size > MAX_PAIRS:
+            raise ValueError(f"{option} must be at most {MAX_PAIRS:,}, got {size:,}")
     sizes = {split: given.get(split, SIZES[split]) for split in OTHERS}
     return {"train": pairs, **{split: size for split, size in sizes.items() if size}}
 

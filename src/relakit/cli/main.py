@@ -20,11 +20,13 @@ from relakit.cli.prepare import prepare
 from relakit.cli.reproduce import reproduce
 from relakit.cli.train import train
 from relakit.cli.translate import translate
+from relakit.cli.usage_errors import PlainUsage
 from relakit.files.write_errors import NO_ROOM, WriteError
 from relakit.files.writing import flush_standard_output
 
 app = typer.Typer(
     name="relakit",
+    cls=PlainUsage,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

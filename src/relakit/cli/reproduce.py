@@ -93,10 +93,7 @@ def reproduce(
 
     Exit status: 0 done, 1 something is missing or went wrong, 129, 130 or 143 stopped by a signal.
     """
-    from relakit.reproduce.benchmarks import missing_benchmarks, run_benchmark
     from relakit.reproduce.corpora import known_scale
-    from relakit.reproduce.places import Places
-    from relakit.reproduce.plan import make_plan
     from relakit.reproduce.studies import chosen_studies, runs_of, scales_of
 
     chosen_scale = known_scale(scale)
@@ -108,6 +105,10 @@ def reproduce(
                 f"{study.name} is not made at the scale {scale}; choose "
                 f"{' or '.join(scales_of(study))}"
             )
+    from relakit.reproduce.benchmarks import missing_benchmarks, run_benchmark
+    from relakit.reproduce.places import Places
+    from relakit.reproduce.plan import make_plan
+
     places = Places(data=data, runs=runs, results=results)
     plan = make_plan(runs_of(studies, chosen_scale, seeds), places)
     _print_plan(plan, jobs, console)

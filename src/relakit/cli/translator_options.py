@@ -210,12 +210,19 @@ def load_translator(
     models: Sequence[Path], *, threads: int | None, precision: str, device: str
 ) -> "Translator":
     """Read model directories, set PyTorch's threads; ValueError if the device cannot be used."""
+    from relakit.model.description import read_description
+
+    if threads is not None:
+        checked_threads("--threads", threads)
+    known_precision(precision)
+    for folder in models:  # what is wrong with one is said before torch is loaded
+        read_description(folder).tokenizers()
     import torch
 
     from relakit.decode.translator import Translator
 
     if threads is not None:
-        torch.set_num_threads(checked_threads("--threads", threads))
+        torch.set_num_threads(threads)
     return Translator.load(*models, device=device, precision=known_precision(precision))
 
 

@@ -55,7 +55,7 @@ def open_file(path: Path) -> BufferedReader:
     """The bytes of a file; OSError, in words, if it cannot be read."""
     try:
         return path.open("rb")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise IsADirectoryError(f"{path} is a folder; name a file with text") from None
@@ -74,11 +74,12 @@ def _unpacked_gzip(path: Path, file: BinaryIO) -> Generator[BinaryIO, None, None
             # It began as gzip does, so what is no gzip now comes after the end of the stream.
             if str(error).startswith("Not a gzipped file"):
                 raise _something_after(path, "gzip") from None
-            raise _damaged(path, error) from None
+            problem = "its check sum is wrong" if "CRC" in str(error) else "it cannot be unpacked"
+            raise _damaged(path, problem) from None
 
 
-def _damaged(path: Path, error: Exception) -> ValueError:
-    return ValueError(f"{path} is damaged: {error}; get or make it again")
+def _damaged(path: Path, problem: str) -> ValueError:
+    return ValueError(f"{path} is damaged: {problem}; get or make it again")
 
 
 def _something_after(path: Path, kind: str) -> ValueError:
@@ -120,10 +121,10 @@ class _ZstdStream(io.RawIOBase):
             self._frame_begun = True
             try:
                 self._pending = memoryview(self._frame.decompress(chunk))
-            except zstandard.ZstdError as error:
+            except zstandard.ZstdError:
                 if is_start and not self._first_frame:
                     raise _something_after(self._path, "zstd") from None
-                raise _damaged(self._path, error) from None
+                raise _damaged(self._path, "it cannot be unpacked") from None
         count = min(len(buffer), len(self._pending))
         buffer[:count] = self._pending[:count]
         self._pending = self._pending[count:]

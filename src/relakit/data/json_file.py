@@ -1,10 +1,29 @@
-"""Settings in JSON files, read with an error that names the file."""
+"""Settings in small files, read with an error that names the file."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+from relakit.data.compression import open_file
 from relakit.limits import MAX_JSON_BYTES
+
+
+def read_text(path: Path, kind: str) -> str:
+    """The text of a small file; ValueError if it is not UTF-8, or too large to be of its kind."""
+    with open_file(path) as file:
+        content = file.read(MAX_JSON_BYTES + 1)
+    if len(content) > MAX_JSON_BYTES:
+        size = max(path.stat().st_size, len(content))  # a pipe has none
+        raise ValueError(
+            f"{path} has {size:,} bytes, which is no {kind}: they have at most {MAX_JSON_BYTES:,}"
+        )
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte, position = content[error.start], error.start + 1
+        raise ValueError(
+            f"{path} is not UTF-8 (byte 0x{byte:02x} at position {position:,}): it is no {kind}"
+        ) from None
 
 
 def read_json(path: Path) -> Any:
@@ -14,14 +33,9 @@ def read_json(path: Path) -> Any:
         OSError: it cannot be read.
         ValueError: it is not JSON, or far larger than settings are.
     """
-    size = path.stat().st_size
-    if size > MAX_JSON_BYTES:
-        raise ValueError(
-            f"{path} has {size:,} bytes, which is no file of settings: they have at most "
-            f"{MAX_JSON_BYTES:,}"
-        )
+    text = read_text(path, "file of settings")
     try:
-        return json.loads(path.read_bytes().decode("utf-8"))
+        return json.loads(text)
     except RecursionError:
         raise ValueError(f"{path} is no JSON file of settings: it is nested too deeply") from None
     except ValueError as error:

@@ -76,6 +76,8 @@ class PrepareSettings:
             )
         if self.vocabulary not in get_args(VocabularyKind):
             raise ValueError(f"unknown vocabulary {self.vocabulary!r}; choose joint or separate")
+        if "" in (self.source_language, self.target_language):
+            raise ValueError("a language needs a name, such as en; got an empty one")
         if self.sample_lines < 2:
             raise ValueError(f"sample_lines must be at least 2, got {self.sample_lines}")
 
@@ -158,17 +160,25 @@ def read_document(folder: Path) -> CorpusDocument:
         )
     try:
         document = _parse(values)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from None
+    except KeyError as error:
+        raise _damaged(path, f"it has no {error}") from None
+    except (AttributeError, TypeError):
+        raise _damaged(path, "it has other keys or values than relakit writes") from None
+    except ValueError as error:
+        raise _damaged(path, str(error)) from None
     for name, size in document.files.items():
         _check_size(folder / name, size)
     return document
 
 
+def _damaged(path: Path, problem: str) -> ValueError:
+    return ValueError(f"{path} is damaged: {problem}; prepare the corpus again")
+
+
 def _parse(values: Mapping[str, Any]) -> CorpusDocument:
     types = get_args(TokenType)
     if values["token_type"] not in types:
-        raise ValueError(f"token_type {values['token_type']!r} is none of {types}")
+        raise ValueError(f"token_type {values['token_type']!r} is none of {', '.join(types)}")
     splits = {name: SplitCounts(**counts) for name, counts in values["splits"].items()}
     for split, counts in splits.items():
         for name, count in asdict(counts).items():

@@ -26,17 +26,7 @@ def find_splits(
     Raises:
         ValueError: there is no train, train or valid lacks a language, or a file is there twice.
     """
-    if not folder.is_dir():
-        raise ValueError(f"{folder} is not a folder")
-    if source_language == target_language:
-        raise ValueError(f"source and target language are both {source_language!r}")
-    train = _pair(folder, "train", source_language, target_language)
-    if train is None:
-        raise ValueError(
-            f"{folder} has no train.{source_language} (plain, .gz or .zst); name the files one by "
-            "one if they are called differently"
-        )
-    splits = {"train": train}
+    splits = {"train": find_train(folder, source_language, target_language)}
     valid = {
         name: files
         for name in VALID_NAMES
@@ -50,6 +40,21 @@ def find_splits(
     tests = _tests(folder, source_language, target_language)
     splits.update({"test": next(iter(tests.values()))} if len(tests) == 1 else tests)
     return splits
+
+
+def find_train(folder: Path, source_language: str, target_language: str) -> ParallelFiles:
+    """The files to train on; ValueError as in `find_splits`."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is not a folder")
+    if source_language == target_language:
+        raise ValueError(f"source and target language are both {source_language!r}")
+    train = _pair(folder, "train", source_language, target_language)
+    if train is None:
+        raise ValueError(
+            f"{folder} has no train.{source_language} (plain, .gz or .zst); name the files one by "
+            "one if they are called differently"
+        )
+    return train
 
 
 class _OneSided(ValueError):

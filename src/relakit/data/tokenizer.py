@@ -116,6 +116,8 @@ class Tokenizer:
             content = file.read()
         try:
             tokenizer = parse_tokenizer(content.decode("utf-8"))
+        except UnicodeDecodeError:
+            raise ValueError(f"{path} is not a tokenizer, or is truncated: not UTF-8") from None
         except ValueError as error:
             raise ValueError(f"{path} is not a tokenizer, or is truncated: {error}") from None
         try:

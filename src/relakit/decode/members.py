@@ -7,8 +7,10 @@ from pathlib import Path
 import torch
 
 from relakit.data.tokenizer import Tokenizer
-from relakit.data.tokenizer_pair import TOKENIZER_FILE, Tokenizers, load_tokenizers
-from relakit.model import ModelAbout, Transformer, load_model
+from relakit.data.tokenizer_pair import Tokenizers
+from relakit.model import ModelAbout, Transformer
+from relakit.model.description import read_description
+from relakit.model.directory import build_model
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,9 @@ class Member:
 
 def load_member(folder: Path, device: torch.device) -> Member:
     """Read a model directory; its tokenizer has as many tokens as its model has embeddings."""
-    model, about = load_model(folder, device=device)
-    tokenizers = load_tokenizers(folder)
-    model.config.check_tokenizer(tokenizers, str(folder / TOKENIZER_FILE), exactly=True)
+    described = read_description(folder)
+    tokenizers = described.tokenizers()
+    model, about = build_model(described, device=device)
     return Member(folder, model, tokenizers, about)
 
 

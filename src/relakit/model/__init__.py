@@ -1,8 +1,14 @@
 """The encoder-decoder Transformer, its settings and its directory on disk."""
 
-from relakit.model.config import ATTENTION_KINDS, SIZES, AttentionKind, ModelConfig, sized
-from relakit.model.directory import ModelAbout, load_model, save_model
-from relakit.model.transformer import Memory, Transformer
+from typing import TYPE_CHECKING
+
+from relakit.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from relakit.model.config import ATTENTION_KINDS, SIZES, AttentionKind, ModelConfig, sized
+    from relakit.model.description import ModelAbout
+    from relakit.model.directory import load_model, save_model
+    from relakit.model.transformer import Memory, Transformer
 
 __all__ = [
     "ATTENTION_KINDS",
@@ -16,3 +22,19 @@ __all__ = [
     "save_model",
     "sized",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "ATTENTION_KINDS": "config",
+        "SIZES": "config",
+        "AttentionKind": "config",
+        "Memory": "transformer",
+        "ModelAbout": "description",
+        "ModelConfig": "config",
+        "Transformer": "transformer",
+        "load_model": "directory",
+        "save_model": "directory",
+        "sized": "config",
+    },
+)

@@ -16,6 +16,7 @@ ATTENTION_KINDS: Final[tuple[AttentionKind, ...]] = get_args(AttentionKind)
 Timescales: TypeAlias = Literal["vaswani", "tensor2tensor"]
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
@@ -35,7 +36,7 @@ class ModelOptions(BaseModel):
     """On the inner activations of the feed-forward layers, in training."""
     norm_first: bool = False
     """LayerNorm before each sublayer (pre-norm) instead of after it (post-norm)."""
-    norm_eps: Annotated[float, Field(gt=0.0)] = 1e-5
+    norm_eps: Positive = 1e-5
     """Added to the variance in every LayerNorm."""
     source_embedding: Literal["shared", "separate"] = "shared"
     """Whether the source shares the matrix of target and output, or has one of its own."""

@@ -6,59 +6,33 @@ tokenizer's file; here it is only copied.
 
 import json
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
 
 import torch
-from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from relakit.data.json_file import read_json
 from relakit.data.tokenizer_pair import (
-    SOURCE_TOKENIZER_FILE,
     TOKENIZER_FILE,
     TokenizerPair,
     save_tokenizers,
-    tokenizer_files,
     tokenizers_digest,
 )
-from relakit.files.output_paths import MODEL, check_output_folder
 from relakit.files.writing import whole_folder, write_whole
-from relakit.model.config import ModelConfig
-from relakit.model.setting_errors import explain_setting
+from relakit.model.description import (
+    CONFIG_FILE,
+    FORMAT,
+    VERSION,
+    WEIGHTS_FILE,
+    ModelAbout,
+    ModelDescription,
+    check_model_folder,
+    read_description,
+)
 from relakit.model.tensor_file import tensor_bytes, write_tensors
 from relakit.model.transformer import Transformer
-from relakit.model.weight_shapes import broken_weights, fitting_model, read_shapes
+from relakit.model.weight_shapes import Shapes, broken_weights
 from relakit.nn.arguments import check_usable
-
-CONFIG_FILE: Final = MODEL.marker
-WEIGHTS_FILE: Final = "model.safetensors"
-FORMAT: Final = "relakit-model"
-VERSION: Final = 1
-Kind = TypeVar("Kind")
-
-
-@dataclass(frozen=True)
-class ModelAbout:
-    """What a model directory says besides the model's shape."""
-
-    source_language: str | None = None
-    target_language: str | None = None
-    training: dict[str, Any] = field(default_factory=dict)
-    """How the model was trained; for people to read."""
-    longest_sentence: int | None = None
-    """Tokens of the longest sentence that it was trained on; None: not known."""
-    tokenizer_sha256: str | None = field(default=None, compare=False)
-    """Of the tokenizer's file, found when the model is saved; None: an older directory."""
-
-
-def check_model_folder(folder: Path, *, replace: bool) -> None:
-    """Refuse to write a model over anything but, with ``replace``, a model directory."""
-    is_model = CONFIG_FILE in os.listdir(folder) if folder.is_dir() else False
-    parts = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE) if is_model else ()
-    check_output_folder(folder, MODEL, parts=parts, replace=replace)
 
 
 def save_model(
@@ -108,84 +82,59 @@ def load_model(
 ) -> tuple[Transformer, ModelAbout]:
     """Read a model directory; if it is broken, raise OSError or ValueError with the file's name."""
     check_usable(device)
-    folder = Path(folder)
-    if not folder.is_dir():
-        hint = "; name its folder" if folder.is_file() else ""
-        raise FileNotFoundError(f"{folder} is no model directory{hint}")
-    config, about = read_config(folder)
-    names = [TOKENIZER_FILE, *([SOURCE_TOKENIZER_FILE] if config.source_vocabulary else [])]
-    for name in names:
-        if not (folder / name).is_file():
-            raise FileNotFoundError(f"{folder} has no {name}; a model directory needs one")
-    _check_tokenizer(folder, about)
-    weights = folder / WEIGHTS_FILE
-    model = fitting_model(config, folder / CONFIG_FILE, read_shapes(weights), weights)
+    return build_model(read_description(folder), device=device)
+
+
+def build_model(
+    described: ModelDescription, *, device: torch.device | str = "cpu"
+) -> tuple[Transformer, ModelAbout]:
+    """As `load_model`, of a directory that is described already."""
+    model = _fitting_model(described)
     # Not initialised: that would draw random numbers, which the user may have set a seed for.
     model.to_empty(device="cpu")
-    model.load_state_dict(read_weights(weights))
+    model.load_state_dict(read_weights(described.weights))
     model.embedding.reset_positions()
-    return model.to(device).eval(), about
+    return model.to(device).eval(), described.about
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """All tensors of a safetensors file."""
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing; a model directory needs one")
+        raise FileNotFoundError(f"{path} is missing")
     try:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise broken_weights(path, error) from None
+    except SafetensorError:
+        raise broken_weights(path) from None
 
 
-def read_config(folder: Path) -> tuple[ModelConfig, ModelAbout]:
-    """What ``config.json`` says, without the weights."""
-    path = folder / CONFIG_FILE
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{path.parent} is no model directory: it has no {CONFIG_FILE}. `relakit train` writes "
-            "its models to OUT/model"
-        )
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f'{path} is not of a relakit model: it has no "format": "{FORMAT}"')
-    if content.get("version") != VERSION:
-        raise ValueError(
-            f"{path} has version {content.get('version')!r} of the format, this relakit reads "
-            f"version {VERSION}"
-        )
-    try:
-        config = ModelConfig.model_validate(content.get("model"))
-    except ValidationError as error:
-        raise ValueError(f"{path}: {explain_setting(error.errors()[0], section='model')}") from None
-    languages, training = content.get("languages") or {}, content.get("training") or {}
-    for name, value in (("languages", languages), ("training", training)):
-        if not isinstance(value, dict):
-            raise ValueError(f"{path}: {name} must be an object, got {value!r}")
-    about = ModelAbout(
-        source_language=languages.get("source"),
-        target_language=languages.get("target"),
-        training=training,
-        longest_sentence=_optional(content, "longest_sentence", int, path),
-        tokenizer_sha256=_optional(content, "tokenizer_sha256", str, path),
-    )
-    return config, about
+def _fitting_model(described: ModelDescription) -> Transformer:
+    """A model on the device "meta", without values, that the file has the weights of.
+
+    Raises:
+        ValueError: the file has other weights; names the tensor and both shapes.
+    """
+    with torch.device("meta"):  # there, nothing has a size
+        model = Transformer(described.config)
+    shapes, path = described.shapes, described.weights
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    _check_names(expected, shapes, path)
+    for name, shape in expected.items():
+        if shapes[name] != shape:
+            raise ValueError(
+                f"{path} does not fit {CONFIG_FILE}: {name} has shape {shapes[name]} instead of "
+                f"{shape}"
+            )
+    return model
 
 
-def _optional(content: dict[str, Any], key: str, kind: type[Kind], path: Path) -> Kind | None:
-    value = content.get(key)
-    if value is not None and type(value) is not kind:
-        raise ValueError(f"{path}: {key} must be of type {kind.__name__}, got {value!r}")
-    return value
-
-
-def _check_tokenizer(folder: Path, about: ModelAbout) -> None:
-    """Raise ValueError for a tokenizer of another model: it would give other words."""
-    found = tokenizers_digest(folder)
-    path = " or ".join(map(str, tokenizer_files(folder)))
-    if about.tokenizer_sha256 not in (None, found):
-        raise ValueError(
-            f"{path} is not the tokenizer that this model was trained with: its SHA-256 is "
-            f"{found[:12]}..., {CONFIG_FILE} says {str(about.tokenizer_sha256)[:12]}...; put back "
-            "the file that was there"
-        )
+def _check_names(expected: Shapes, found: Shapes, path: Path) -> None:
+    missing = sorted(expected.keys() - found.keys())
+    unknown = sorted(found.keys() - expected.keys())
+    parts = []
+    if missing:
+        parts.append(f"{len(missing)} tensors are missing, such as {missing[0]}")
+    if unknown:
+        parts.append(f"{len(unknown)} are unknown, such as {unknown[0]}")
+    if parts:
+        raise ValueError(f"{path} does not fit {CONFIG_FILE}: {', '.join(parts)}")

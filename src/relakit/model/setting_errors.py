@@ -43,9 +43,30 @@ def explain_setting(error: Mapping[str, Any], *, section: str = "") -> str:
         return f"{key} is missing"
     if error["type"] == "extra_forbidden":
         return f"unknown key {key}"
-    message = _MUST.get(error["type"], error["msg"].removeprefix("Value error, "))
-    message = message.format_map(error.get("ctx", {})) if error["type"] in _MUST else message
-    given = error["input"]
+    message, given = _message(error), error["input"]
     if isinstance(given, (dict, BaseModel)):
         return f"{key}: {message}" if key else message
     return f"{key} = {reprlib.repr(given)}: {message}"
+
+
+def explain_value(error: Mapping[str, Any]) -> str:
+    """One of pydantic's errors about a single value, whose name is said elsewhere."""
+    return f"it {_message(error)}, got {reprlib.repr(error['input'])}"
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    if error["type"] not in _MUST:
+        return str(error["msg"]).removeprefix("Value error, ")
+    values = {name: _number(value) for name, value in error.get("ctx", {}).items()}
+    return _MUST[error["type"]].format_map(values)
+
+
+def _number(value: object) -> object:
+    """A limit as all other messages write it: 1,000,000 and 0."""
+    return (
+        f"{value:,g}"
+        if isinstance(value, float)
+        else f"{value:,}"
+        if isinstance(value, int)
+        else value
+    )

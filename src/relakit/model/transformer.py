@@ -19,7 +19,7 @@ from relakit.model.decoder_cache import DecoderCache
 from relakit.model.dropout import Dropout
 from relakit.model.embedding import Embedding
 from relakit.nn.fused import attend_and_normalise
-from relakit.nn.variants import build_norm
+from relakit.nn.norms import build_norm
 from relakit.ops.precision import without_autocast
 
 

@@ -14,13 +14,12 @@ from relakit.nn.fused import attend_and_normalise
 from relakit.nn.fx_leaf import make_leaf
 from relakit.nn.mismatch import explain_failure
 from relakit.nn.nested import forward_nested
-from relakit.nn.norms import RMSNorm
+from relakit.nn.norms import RMSNorm, build_norm
 from relakit.nn.projection import project
 from relakit.nn.variants import (
     ATTENTIONS,
     AttentionName,
     AttentionSpec,
-    build_norm,
     resolve_attention,
 )
 from relakit.ops.backends import BackendName, known_backend

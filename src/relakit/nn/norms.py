@@ -12,9 +12,11 @@ from torch.compiler import is_dynamo_compiling
 
 from relakit.nn.arguments import check_dtype, check_number, check_size, check_usable
 from relakit.nn.fx_leaf import make_leaf
+from relakit.nn.variants import AttentionSpec
 from relakit.ops.call import check_tensor
 from relakit.ops.native.connection import connected_extension
-from relakit.ops.norms import DEFAULT_EPS, gated, layer_norm, rms_norm
+from relakit.ops.norms import gated, layer_norm, rms_norm
+from relakit.ops.options import DEFAULT_EPS
 
 GainInit: TypeAlias = Literal["ones", "xavier"]
 GAIN_INITS: Final[tuple[str, ...]] = get_args(GainInit)
@@ -189,3 +191,30 @@ def _xavier_uniform_(tensor: Tensor, fan: int) -> None:
     """Xavier's uniform initialisation with fan in = fan out = ``fan``."""
     bound = math.sqrt(3 / fan)
     nn.init.uniform_(tensor, -bound, bound)
+
+
+def build_norm(
+    spec: AttentionSpec,
+    dim: int,
+    head_dim: int,
+    *,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+) -> RMSNorm | None:
+    """The norm over the ``dim`` features of all heads together; None if the spec has none."""
+    if spec.norm == "none":
+        return None
+    norms: dict[tuple[str, bool], type[RMSNorm]] = {
+        ("rms", False): RMSNorm,
+        ("rms", True): GatedRMSNorm,
+        ("layer", False): LayerNorm,
+        ("layer", True): GatedLayerNorm,
+    }
+    return norms[spec.norm, bool(spec.gate)](
+        dim,
+        eps=spec.norm_eps,
+        init="ones" if spec.gain_init == "ones" else "xavier",
+        fan=head_dim if spec.gain_init == "xavier-head" else None,
+        device=device,
+        dtype=dtype,
+    )

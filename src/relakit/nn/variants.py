@@ -6,11 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
-import torch
-
-from relakit.nn.norms import GatedLayerNorm, GatedRMSNorm, LayerNorm, RMSNorm
-from relakit.ops.activations import ActivationName, check_options
-from relakit.ops.norms import DEFAULT_EPS
+from relakit.ops.options import DEFAULT_EPS, ActivationName, check_options
 
 Norm = Literal["none", "rms", "layer"]
 GainStart = Literal["ones", "xavier", "xavier-head"]
@@ -126,30 +122,3 @@ def resolve_attention(attention: AttentionName | AttentionSpec) -> AttentionSpec
             "pass an AttentionSpec"
         )
     return ATTENTIONS[attention]
-
-
-def build_norm(
-    spec: AttentionSpec,
-    dim: int,
-    head_dim: int,
-    *,
-    device: torch.device | str | None = None,
-    dtype: torch.dtype | None = None,
-) -> RMSNorm | None:
-    """The norm over the ``dim`` features of all heads together; None if the spec has none."""
-    if spec.norm == "none":
-        return None
-    norms: dict[tuple[str, bool], type[RMSNorm]] = {
-        ("rms", False): RMSNorm,
-        ("rms", True): GatedRMSNorm,
-        ("layer", False): LayerNorm,
-        ("layer", True): GatedLayerNorm,
-    }
-    return norms[spec.norm, bool(spec.gate)](
-        dim,
-        eps=spec.norm_eps,
-        init="ones" if spec.gain_init == "ones" else "xavier",
-        fan=head_dim if spec.gain_init == "xavier-head" else None,
-        device=device,
-        dtype=dtype,
-    )

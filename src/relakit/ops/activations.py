@@ -12,22 +12,18 @@ The formulas are listed in ``docs/attention.md``.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-ActivationName: TypeAlias = Literal[
-    "softmax", "sparsemax", "entmax15", "relu", "gelu", "leaky_relu", "sigmoid", "softpick"
-]
+from relakit.ops.options import ActivationName
 
 LEAKY_SLOPE: Final = 0.01
 """Slope of ``leaky_relu`` below the threshold. The paper names none; this is PyTorch's default."""
 
 SOFTPICK_EPS: Final = 1e-8
-
-POINTWISE_OPTIONS: Final = frozenset({"threshold", "length_exponent"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,65 +132,18 @@ def softpick(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Ten
     return F.relu(difference) / (difference.abs().sum(-1, keepdim=True) + SOFTPICK_EPS * small)
 
 
-@dataclass(frozen=True)
-class Activation:
-    """An activation, and which options of ScoreOptions have a meaning for it."""
+Weigh: TypeAlias = Callable[[Tensor, Tensor | None, ScoreOptions], Tensor]
 
-    weights: Callable[[Tensor, Tensor | None, ScoreOptions], Tensor]
-    options: frozenset[str] = frozenset()
-
-
-ACTIVATIONS: Final[dict[ActivationName, Activation]] = {
-    "softmax": Activation(softmax),
-    "sparsemax": Activation(sparsemax),
-    "entmax15": Activation(entmax15),
-    "relu": Activation(relu, POINTWISE_OPTIONS | {"power"}),
-    # No power for the next two: they have negative values, whose powers are not real numbers.
-    "gelu": Activation(gelu, POINTWISE_OPTIONS),
-    "leaky_relu": Activation(leaky_relu, POINTWISE_OPTIONS),
-    "sigmoid": Activation(sigmoid),
-    "softpick": Activation(softpick),
+ACTIVATIONS: Final[dict[ActivationName, Weigh]] = {
+    "softmax": softmax,
+    "sparsemax": sparsemax,
+    "entmax15": entmax15,
+    "relu": relu,
+    "gelu": gelu,
+    "leaky_relu": leaky_relu,
+    "sigmoid": sigmoid,
+    "softpick": softpick,
 }
-
-
-def check_options(
-    activation: ActivationName, *, threshold: object, power: float, length_exponent: float
-) -> None:
-    """Raise ValueError for an unknown activation, and for an option it has no meaning for."""
-    if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        raise ValueError(
-            f"unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)} (names "
-            "such as 'rela-g' are for MultiheadAttention and convert_attention)"
-        )
-    are_floats = type(threshold) is float and type(power) is float is type(length_exponent)
-    if are_floats and threshold == 0 and power == 1 and length_exponent == 0:
-        return  # the defaults, which go with every activation
-    for name, number in (("power", power), ("length_exponent", length_exponent)):
-        if not isinstance(number, (int, float)):
-            raise TypeError(f"{name} must be a number, got {number!r}")
-    if not 0 < power < math.inf:  # not math.isfinite, which torch.compile cannot trace
-        raise ValueError(f"power must be a finite number above 0, got {power}")
-    if not -math.inf < length_exponent < math.inf:
-        raise ValueError(f"length_exponent must be a finite number, got {length_exponent}")
-    if isinstance(threshold, (int, float)) and not -math.inf < threshold < math.inf:
-        raise ValueError(f"threshold must be a finite number, got {threshold}")
-    is_default_threshold = isinstance(threshold, (int, float)) and threshold == 0
-    given: dict[str, object] = {}
-    if not is_default_threshold:
-        given["threshold"] = "a tensor" if isinstance(threshold, Tensor) else threshold
-    if power != 1:
-        given["power"] = power
-    if length_exponent != 0:
-        given["length_exponent"] = length_exponent
-    allowed = ACTIVATIONS[activation].options
-    for option, value in given.items():
-        if option not in allowed:
-            choices = ", ".join(n for n, a in ACTIVATIONS.items() if option in a.options)
-            raise ValueError(
-                f"{option}={value} has no meaning for activation {activation!r} (options of "
-                f"{activation!r}: {', '.join(sorted(allowed)) or 'none'}); activations that take "
-                f"{option}: {choices}"
-            )
 
 
 def _shift(scores: Tensor, options: ScoreOptions) -> Tensor:

@@ -7,13 +7,13 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 from torch.overrides import handle_torch_function, has_torch_function
 
-from relakit.ops.activations import ActivationName
 from relakit.ops.backends import BackendName, choose_backend
 from relakit.ops.backends.native import native_result
 from relakit.ops.call import AttentionCall, AttentionResult, check_call, check_tensor
 from relakit.ops.causal_bias import causal_pattern
 from relakit.ops.listeners import is_recording, report
 from relakit.ops.native.connection import connected_extension
+from relakit.ops.options import ActivationName
 from relakit.ops.precision import follow_autocast
 
 

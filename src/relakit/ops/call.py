@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from relakit.ops.activations import ActivationName, check_options
+from relakit.ops.options import ActivationName, check_options
 
 
 @dataclass(kw_only=True)  # frozen, it would take three times as long to make

@@ -5,15 +5,12 @@ the parameters are in `relakit.nn.norms`.
 """
 
 from collections.abc import Callable
-from typing import Final
 
 import torch
 from torch import Tensor
 
+from relakit.ops.options import DEFAULT_EPS
 from relakit.ops.precision import wide
-
-DEFAULT_EPS: Final = 1e-8
-"""Added to the mean square inside the root, as in the authors' code."""
 
 
 def rms_norm(z: Tensor, gain: Tensor, *, eps: float = DEFAULT_EPS) -> Tensor:

@@ -50,7 +50,7 @@ def reference_weights(call: AttentionCall) -> tuple[Tensor, Tensor | None]:
             power=call.power,
             length_exponent=call.length_exponent,
         )
-        weights = ACTIVATIONS[call.activation].weights(scores, valid, options)
+        weights = ACTIVATIONS[call.activation](scores, valid, options)
     return weights, None if valid is None else valid.expand_as(weights)
 
 

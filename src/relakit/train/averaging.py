@@ -4,10 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Final
 
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.tokenizer import Tokenizer
@@ -18,8 +15,7 @@ from relakit.data.tokenizer_pair import (
     exchanged,
     load_tokenizers,
 )
-from relakit.model import ModelAbout, Transformer, save_model
-from relakit.model.directory import check_model_folder
+from relakit.model.description import ModelAbout, check_model_folder
 from relakit.train.checkpoint import (
     CHECKPOINT_NAMES,
     Checkpoint,
@@ -30,6 +26,12 @@ from relakit.train.corpus import languages
 from relakit.train.recipe import Recipe, TrainingSection
 from relakit.train.resume import read_recipe
 from relakit.train.run_folder import CHECKPOINTS, CORPUS, MODEL, RECIPE
+
+if TYPE_CHECKING:  # what is wrong with names and folders is said before torch is loaded
+    import torch
+    from torch import Tensor
+
+    from relakit.model.transformer import Transformer
 
 EMBEDDING: Final = "embedding.weight"
 """Its rows are the vocabulary."""
@@ -43,7 +45,7 @@ class AveragedModel:
     checkpoints: tuple[Checkpoint, ...]
 
 
-def average_weights(checkpoints: Sequence[Checkpoint]) -> dict[str, Tensor]:
+def average_weights(checkpoints: Sequence[Checkpoint]) -> "dict[str, Tensor]":
     """The mean of the checkpoints' weights, summed in double precision.
 
     Raises:
@@ -118,6 +120,8 @@ def average_run(
             "relakit": version("relakit"),
         },
     )
+    from relakit.model.directory import save_model
+
     saved = tokenizers if isinstance(tokenizers, TokenizerPair) else tokenizer_file
     save_model(out, model, saved, about, weights=weights)
     return AveragedModel(out, tuple(checkpoints))
@@ -184,12 +188,16 @@ def _corpus(run: Path, recipe: Recipe) -> PreparedCorpus | None:
 
 def _empty_model(
     recipe: Recipe,
-    weights: dict[str, Tensor],
+    weights: "dict[str, Tensor]",
     run: Path,
     tokenizer_file: Path,
     tokenizers: Tokenizers,
-) -> Transformer:
+) -> "Transformer":
     """The model that the weights are of, without weights of its own."""
+    import torch
+
+    from relakit.model.transformer import Transformer
+
     vocabulary, source_vocabulary = tokenizers.sizes
     with torch.device("meta"):
         model = Transformer(recipe.model.config(vocabulary, source_vocabulary))
@@ -211,7 +219,7 @@ def _empty_model(
 
 
 def _check_alike(
-    first: Checkpoint, sums: dict[str, Tensor], other: Checkpoint, weights: dict[str, Tensor]
+    first: Checkpoint, sums: "dict[str, Tensor]", other: Checkpoint, weights: "dict[str, Tensor]"
 ) -> None:
     shapes = {name: tensor.shape for name, tensor in sums.items()}
     others = {name: tensor.shape for name, tensor in weights.items()}
@@ -223,5 +231,5 @@ def _check_alike(
         )
 
 
-def _shape(shape: torch.Size | None) -> str:
+def _shape(shape: "torch.Size | None") -> str:
     return "none" if shape is None else str(tuple(shape))

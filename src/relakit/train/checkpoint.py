@@ -16,15 +16,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import torch
-from torch import Tensor, nn
-
+from relakit.data.json_file import read_json
 from relakit.files.output_paths import CHECKPOINT
 from relakit.files.writing import remove_folder, whole_folder, write_whole
-from relakit.model.directory import read_weights
-from relakit.model.tensor_file import tensor_bytes, write_tensors
+
+if TYPE_CHECKING:  # a wrong --out is said before torch is loaded
+    import torch
+    from torch import Tensor, nn
 
 _NAME: Final = re.compile(r"(update|interrupted)-(\d{7,})")
 CHECKPOINT_NAMES: Final = "update-0001200 or interrupted-0001234"
@@ -62,18 +62,21 @@ class Checkpoint:
     folder: Path
     update: int
 
-    def weights(self) -> dict[str, Tensor]:
+    def weights(self) -> "dict[str, Tensor]":
+        from relakit.model.directory import read_weights
+
         return read_weights(self.folder / WEIGHTS)
 
     def state(self) -> dict[str, Any]:
         """The fields of `RunState`."""
         path = self.folder / STATE
-        try:
-            state = json.loads(path.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} is no JSON file: {error}") from None
-        if not isinstance(state, dict):
+        state = read_json(path)
+        known = RunState.__dataclass_fields__
+        if not isinstance(state, dict) or not known.keys() >= state.keys():
             raise ValueError(f"{path} does not hold the state of a training run")
+        for key, value in state.items():
+            if known[key].type is int and type(value) is not int:
+                raise ValueError(f"{path}: {key} must be a whole number, got {value!r}")
         return state
 
 
@@ -108,14 +111,16 @@ def open_checkpoint(folder: Path) -> Checkpoint:
 def save_checkpoint(
     folder: Path,
     update: int,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
+    model: "nn.Module",
+    optimizer: "torch.optim.Optimizer",
     state: Mapping[str, Any],
     *,
     keep: int,
     is_interrupted: bool = False,
 ) -> Checkpoint:
     """Write a checkpoint, then remove all but the last ``keep``."""
+    from relakit.model.tensor_file import tensor_bytes, write_tensors
+
     final = folder / f"{'interrupted' if is_interrupted else 'update'}-{update:07d}"
     weights, moments = model.state_dict(), _moments(model, optimizer)
     with whole_folder(final, size=tensor_bytes(weights) + tensor_bytes(moments)) as unfinished:
@@ -136,13 +141,15 @@ def remove_interrupted(folder: Path) -> None:
 
 
 def restore(
-    checkpoint: Checkpoint, model: nn.Module, optimizer: torch.optim.Optimizer
+    checkpoint: Checkpoint, model: "nn.Module", optimizer: "torch.optim.Optimizer"
 ) -> dict[str, Any]:
     """Set model and optimizer to what they were, and return the fields of `RunState`.
 
     Raises:
         ValueError: the checkpoint is damaged, or of another model.
     """
+    from relakit.model.directory import read_weights
+
     try:
         model.load_state_dict(checkpoint.weights())
         moments = read_weights(checkpoint.folder / MOMENTS)
@@ -160,14 +167,15 @@ def restore(
 
 def damaged(checkpoint: Checkpoint, error: Exception) -> ValueError:
     """The error for a checkpoint that cannot be read."""
-    what = " ".join(str(error).split())
+    is_foreign = isinstance(error, (KeyError, RuntimeError, TypeError))
+    what = "its weights or moments have other names or shapes" if is_foreign else str(error)
     return ValueError(
-        f"{checkpoint.folder} is damaged, or of another model ({type(error).__name__}: {what}); "
+        f"{checkpoint.folder} is damaged, or of another model ({what}); "
         "remove that folder, and --resume goes on from the checkpoint before it"
     )
 
 
-def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _moments(model: "nn.Module", optimizer: "torch.optim.Optimizer") -> "dict[str, Tensor]":
     moments = {}
     for name, parameter in model.named_parameters():
         state = optimizer.state[parameter]

@@ -38,7 +38,8 @@ def open_corpus(
         )
     corpus = PreparedCorpus.load(data.prepared or folder, reverse=data.reverse)
     if "train" not in corpus.splits:
-        raise ValueError(f"{corpus.folder} has no split 'train', it has {', '.join(corpus.splits)}")
+        found = ", ".join(corpus.splits) or "none"
+        raise ValueError(f"{corpus.folder} has no split 'train', it has {found}")
     return corpus
 
 

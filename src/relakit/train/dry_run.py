@@ -17,9 +17,9 @@ from relakit.train.corpus_sample import CorpusSample, sample_corpus
 from relakit.train.distributed import World, join_world
 from relakit.train.feasibility import check_batches, check_model
 from relakit.train.plan import Update, plan_updates
+from relakit.train.preflight import settled_settings
 from relakit.train.recipe import Recipe, TrainingSection
 from relakit.train.recipe_file import write_recipe
-from relakit.train.run import settled_settings
 from relakit.train.step import GradientStep, make_optimizer
 
 TIMED_BATCHES: Final = 3

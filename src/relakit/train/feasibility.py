@@ -1,8 +1,7 @@
 """Whether a run can work at all: memory for its model, and a corpus that fits its recipe."""
 
 import logging
-
-import torch
+from typing import TYPE_CHECKING
 
 from relakit.data.prepared_format import SMALLEST_VOCABULARY
 from relakit.data.prepared_reader import EncodedSplit, PreparedCorpus
@@ -10,12 +9,15 @@ from relakit.limits import check_memory
 from relakit.model.memory import training_bytes
 from relakit.train.recipe import DataSection, Recipe
 
+if TYPE_CHECKING:
+    import torch
+
 logger = logging.getLogger(__name__)
 
 
 def check_model(
     recipe: Recipe,
-    device: torch.device,
+    device: "torch.device",
     vocabulary: int = SMALLEST_VOCABULARY,
     source_vocabulary: int | None = None,
 ) -> None:
@@ -37,7 +39,7 @@ def check_model(
 def check_batches(
     recipe: Recipe,
     split: EncodedSplit,
-    device: torch.device,
+    device: "torch.device",
     vocabulary: int,
     source_vocabulary: int | None = None,
 ) -> None:
@@ -60,16 +62,18 @@ def check_batches(
     )
 
 
-def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: torch.device) -> None:
+def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: "torch.device") -> None:
     """`check_model` and `check_batches`, now that the corpus is there."""
     check_model(recipe, device, *corpus.tokenizers.sizes)
     check_batches(recipe, corpus.train, device, *corpus.tokenizers.sizes)
 
 
-def _device_memory(device: torch.device) -> int | None:
+def _device_memory(device: "torch.device") -> int | None:
     """Bytes; None for the machine's own."""
     if device.type != "cuda":
         return None
+    import torch
+
     return int(torch.cuda.get_device_properties(device).total_memory)
 
 

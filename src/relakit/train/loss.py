@@ -5,19 +5,15 @@ again. Here they are computed in chunks of rows that fit the cache, and each chu
 it is there.
 """
 
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from relakit.train.recipe import LossMean, SmoothingOver
+
 CHUNK = 128
 """Rows of logits at a time."""
-
-
-LossMean: TypeAlias = Literal["tokens", "sentences"]
-"""What the loss is a mean over: all target tokens, or sentences, each with the mean of its own."""
-SmoothingOver: TypeAlias = Literal["all", "wrong"]
-"""Which tokens share the smoothed probability: the whole vocabulary, or all but the right one."""
 
 
 class Loss(NamedTuple):

@@ -1,7 +1,7 @@
 """Recipes: everything that decides a training run, in one validated, frozen object."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -15,13 +15,16 @@ from relakit.data.prepared_format import (
 from relakit.decode.settings import PRECISION, FloatPrecision, SearchSettings
 from relakit.limits import MAX_COUNT, MAX_VOCABULARY
 from relakit.model.attention_setting import AttentionSetting
-from relakit.model.config import Count, ModelConfig, ModelOptions, Share, sized
+from relakit.model.config import Count, ModelConfig, ModelOptions, Positive, Share, sized
 from relakit.model.memory import check_sizes
-from relakit.train.loss import LossMean, SmoothingOver
 
-Positive = Annotated[float, Field(gt=0.0)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 VocabSize = Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=MAX_VOCABULARY)]
 Natural = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+LossMean: TypeAlias = Literal["tokens", "sentences"]
+"""What the loss is a mean over: all target tokens, or sentences, each with the mean of its own."""
+SmoothingOver: TypeAlias = Literal["all", "wrong"]
+"""Which tokens share the smoothed probability: the whole vocabulary, or all but the right one."""
 
 
 def _expanded(path: Path | None) -> Path | None:
@@ -171,7 +174,7 @@ class TrainingSection(Section):
     loss_mean: LossMean = "tokens"
     """The loss of an update is the mean over its target tokens; or over its sentences, each with
     the mean over its own tokens."""
-    clip_norm: Annotated[float, Field(ge=0.0)] = 0.0
+    clip_norm: NotNegative = 0.0
     """Gradients with a larger norm are scaled down to it; 0 for never."""
     precision: FloatPrecision = PRECISION
     """bf16: matrix products in bfloat16; auto: where the hardware has instructions for it."""
@@ -210,10 +213,10 @@ class ValidationSection(Section):
     """Beam on the way."""
     final_beam: Count = SearchSettings.beam
     """Beam for the final scores of validation and test set."""
-    length_penalty: Annotated[float, Field(ge=0.0)] = SearchSettings.length_penalty
+    length_penalty: NotNegative = SearchSettings.length_penalty
     min_length: Natural = SearchSettings.min_length
     """Fewest tokens of a translation."""
-    length_factor: Annotated[float, Field(ge=0.0)] = SearchSettings.length_factor
+    length_factor: NotNegative = SearchSettings.length_factor
     """Most tokens of a translation: so many times those of its source ..."""
     length_margin: Count = SearchSettings.length_margin
     """... plus so many."""

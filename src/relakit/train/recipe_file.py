@@ -15,8 +15,7 @@ from typing import Any, Final, cast
 
 from pydantic import BaseModel, ValidationError
 
-from relakit.data.compression import open_file
-from relakit.limits import MAX_JSON_BYTES
+from relakit.data.json_file import read_text
 from relakit.model.attention_setting import did_you_mean
 from relakit.model.setting_errors import explain_setting
 from relakit.nn.variants import ATTENTIONS, AttentionName
@@ -143,14 +142,7 @@ def _forget_other_places(data: dict[str, Any], given: Iterable[str]) -> None:
 def _read(name_or_path: str) -> tuple[str, str]:
     path = Path(name_or_path)
     if path.suffix == ".toml" or path.is_file():
-        with open_file(path) as file:
-            content = file.read(MAX_JSON_BYTES + 1)
-        if len(content) > MAX_JSON_BYTES:
-            raise ValueError(f"{path} has more than {MAX_JSON_BYTES:,} bytes: it is no recipe")
-        try:
-            return str(path), content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path} is not UTF-8: {error}") from None
+        return str(path), read_text(path, "recipe")
     if name_or_path not in recipe_names():
         near = did_you_mean(name_or_path, recipe_names())
         raise ValueError(

@@ -1,10 +1,10 @@
 """What a run may go on with: the recipe of its folder, and what may differ from it."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from relakit.data.json_file import read_json
 from relakit.files.output_paths import MODEL as MODEL_DIRECTORY
 from relakit.files.output_paths import RUN, what_is_in
 from relakit.train.checkpoint import find_checkpoints
@@ -85,10 +85,10 @@ def read_recipe(folder: Path) -> Recipe | None:
     path = folder / RECIPE
     if not path.exists():
         return None
-    try:
-        return make_recipe(json.loads(path.read_text(encoding="utf-8")), str(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is no JSON file: {error}") from None
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is no recipe: it must have keys and values")
+    return make_recipe(content, str(path))
 
 
 def _check_new_folder(folder: Path) -> None:

@@ -20,13 +20,9 @@ from relakit.model import ModelAbout, save_model
 from relakit.train.averaging import average_weights, checkpoints_of_model
 from relakit.train.corpus import languages, open_corpus
 from relakit.train.distributed import World, is_main_process, join_world
-from relakit.train.feasibility import (
-    check_corpus,
-    check_model,
-    with_own_matrix,
-    with_settings_of_corpus,
-)
+from relakit.train.feasibility import check_corpus, check_model
 from relakit.train.plan import plan_updates
+from relakit.train.preflight import settled_settings
 from relakit.train.recipe import Recipe
 from relakit.train.result import Result, Scores
 from relakit.train.resume import read_recipe, settle_recipe
@@ -42,7 +38,7 @@ from relakit.train.run_folder import (
     TEXT,
 )
 from relakit.train.run_log import LogFile, RunLog, RunLogs, TensorBoard
-from relakit.train.starting_model import starting_tokenizers, with_starting_model
+from relakit.train.starting_model import starting_tokenizers
 from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
 
@@ -85,15 +81,6 @@ def run_training(
                 raise
             hint = f", then relakit train --resume --out {folder}"
             raise error.renewed(hint=hint) from None
-
-
-def settled_settings(recipe: Recipe, before: Recipe | None = None) -> Recipe:
-    """The recipe with what its corpus, and the model that it starts from, decide.
-
-    ``before`` is the recipe of the run that it goes on with.
-    """
-    recipe = recipe.model_copy(update={"data": with_settings_of_corpus(recipe.data)})
-    return with_own_matrix(with_starting_model(recipe, before))
 
 
 def _run(

@@ -14,7 +14,7 @@ from relakit.data.tokenizer_pair import (
 )
 from relakit.files.output_paths import MODEL as MODEL_DIRECTORY
 from relakit.model.config import ATTENTION_KINDS, ModelConfig, sized
-from relakit.model.directory import ModelAbout, read_config
+from relakit.model.description import ModelAbout, read_config
 from relakit.train.recipe import DataSection, ModelSection, Recipe
 from relakit.train.run_folder import MODEL
 

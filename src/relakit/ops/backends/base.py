@@ -3,8 +3,8 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar, Literal, TypeAlias
 
-from relakit.ops.activations import ActivationName
 from relakit.ops.call import AttentionCall, AttentionResult
+from relakit.ops.options import ActivationName
 
 BackendName: TypeAlias = Literal["sdpa", "native", "reference"]
 

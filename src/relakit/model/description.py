@@ -1,0 +1,146 @@
+"""What a model directory says of its model, read before torch is loaded or anything is built."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pydantic import ValidationError
+
+from relakit.data.json_file import read_json
+from relakit.data.tokenizer_pair import (
+    SOURCE_TOKENIZER_FILE,
+    TOKENIZER_FILE,
+    Tokenizers,
+    load_tokenizers,
+    tokenizer_files,
+    tokenizers_digest,
+)
+from relakit.files.output_paths import MODEL, check_output_folder
+from relakit.model.config import ModelConfig
+from relakit.model.setting_errors import explain_setting
+from relakit.model.weight_shapes import Shapes, check_sizes_of_weights, read_shapes
+
+CONFIG_FILE: Final = MODEL.marker
+WEIGHTS_FILE: Final = "model.safetensors"
+FORMAT: Final = "relakit-model"
+VERSION: Final = 1
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True)
+class ModelAbout:
+    """What a model directory says besides the model's shape."""
+
+    source_language: str | None = None
+    target_language: str | None = None
+    training: dict[str, Any] = field(default_factory=dict)
+    """How the model was trained; for people to read."""
+    longest_sentence: int | None = None
+    """Tokens of the longest sentence that it was trained on; None: not known."""
+    tokenizer_sha256: str | None = field(default=None, compare=False)
+    """Of the tokenizer's file, found when the model is saved; None: an older directory."""
+
+
+def check_model_folder(folder: Path, *, replace: bool) -> None:
+    """Refuse to write a model over anything but, with ``replace``, a model directory."""
+    is_model = CONFIG_FILE in os.listdir(folder) if folder.is_dir() else False
+    parts = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE) if is_model else ()
+    check_output_folder(folder, MODEL, parts=parts, replace=replace)
+
+
+@dataclass(frozen=True)
+class ModelDescription:
+    """A model directory whose parts fit together, as far as can be told without building it."""
+
+    folder: Path
+    config: ModelConfig
+    about: ModelAbout
+    shapes: Shapes
+
+    @property
+    def weights(self) -> Path:
+        return self.folder / WEIGHTS_FILE
+
+    def tokenizers(self) -> Tokenizers:
+        """Read the tokenizer, or both; ValueError if one is of another size than the model."""
+        tokenizers = load_tokenizers(self.folder)
+        self.config.check_tokenizer(tokenizers, str(self.folder / TOKENIZER_FILE), exactly=True)
+        return tokenizers
+
+
+def read_description(folder: str | os.PathLike[str]) -> ModelDescription:
+    """Read all but the weights; if it is broken, raise OSError or ValueError with the file."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        hint = "; name its folder" if folder.is_file() else ""
+        raise FileNotFoundError(f"{folder} is no model directory{hint}")
+    config, about = read_config(folder)
+    names = [TOKENIZER_FILE, *([SOURCE_TOKENIZER_FILE] if config.source_vocabulary else [])]
+    for name in names:
+        if not (folder / name).is_file():
+            raise FileNotFoundError(f"{folder} has no {name}; a model directory needs one")
+    _check_tokenizer(folder, about)
+    weights = folder / WEIGHTS_FILE
+    shapes = read_shapes(weights)
+    check_sizes_of_weights(config, folder / CONFIG_FILE, shapes, weights)
+    return ModelDescription(folder, config, about, shapes)
+
+
+def read_config(folder: Path) -> tuple[ModelConfig, ModelAbout]:
+    """What ``config.json`` says, without the weights."""
+    path = folder / CONFIG_FILE
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path.parent} is no model directory: it has no {CONFIG_FILE}. `relakit train` writes "
+            "its models to OUT/model"
+        )
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f'{path} is not of a relakit model: it has no "format": "{FORMAT}"')
+    if content.get("version") != VERSION:
+        raise ValueError(
+            f"{path} has version {content.get('version')!r} of the format, this relakit reads "
+            f"version {VERSION}"
+        )
+    try:
+        config = ModelConfig.model_validate(content.get("model"))
+    except ValidationError as error:
+        raise ValueError(f"{path}: {explain_setting(error.errors()[0], section='model')}") from None
+    languages, training = content.get("languages") or {}, content.get("training") or {}
+    for name, value in (("languages", languages), ("training", training)):
+        if not isinstance(value, dict):
+            raise ValueError(f"{path}: {name} must be an object, got {value!r}")
+    longest = _optional(content, "longest_sentence", int, path)
+    if longest is not None and longest < 1:
+        raise ValueError(f"{path}: longest_sentence must be at least 1, got {longest}")
+    about = ModelAbout(
+        source_language=_optional(languages, "source", str, path, "languages."),
+        target_language=_optional(languages, "target", str, path, "languages."),
+        training=training,
+        longest_sentence=longest,
+        tokenizer_sha256=_optional(content, "tokenizer_sha256", str, path),
+    )
+    return config, about
+
+
+def _optional(
+    content: dict[str, Any], key: str, kind: type[Kind], path: Path, section: str = ""
+) -> Kind | None:
+    value = content.get(key)
+    if value is not None and type(value) is not kind:
+        what = "text" if kind is str else "a whole number"
+        raise ValueError(f"{path}: {section}{key} must be {what}, got {value!r}")
+    return value
+
+
+def _check_tokenizer(folder: Path, about: ModelAbout) -> None:
+    """Raise ValueError for a tokenizer of another model: it would give other words."""
+    found = tokenizers_digest(folder)
+    path = " or ".join(map(str, tokenizer_files(folder)))
+    if about.tokenizer_sha256 not in (None, found):
+        raise ValueError(
+            f"{path} is not the tokenizer that this model was trained with: its SHA-256 is "
+            f"{found[:12]}..., {CONFIG_FILE} says {str(about.tokenizer_sha256)[:12]}...; put back "
+            "the file that was there"
+        )

@@ -1,0 +1,24 @@
+"""All fault tables, by their names."""
+
+import table_analyze
+import table_evaluate
+import table_models
+import table_outputs
+import table_prepare
+import table_prepared
+import table_recipes
+import table_runs
+import table_texts
+from fault_rows import Row
+
+TABLES: dict[str, tuple[Row, ...]] = {
+    "prepare": table_prepare.ROWS,
+    "text files": table_texts.ROWS,
+    "recipes": table_recipes.ROWS,
+    "prepared corpora": table_prepared.ROWS,
+    "runs, average, demo": table_runs.ROWS,
+    "model directories, translate": table_models.ROWS,
+    "evaluate, generate, reproduce, bench, doctor": table_evaluate.ROWS,
+    "analyze, gold files": table_analyze.ROWS,
+    "outputs": table_outputs.ROWS,
+}
