@@ -409,7 +409,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "prepare: a tokenizer that is none",
         "prepare out --train text.en text.de --tokenizer text.en",
-        "text.en is not a tokenizer, or is truncated: ...",
+        "text.en is neither a tokenizer.json nor a SentencePiece .model, or is damaged: ...",
     ),
     row(
         "prepare: a tokenizer that is not there",

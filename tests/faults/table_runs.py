@@ -220,7 +220,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "average: a tokenizer that is none",
         f"{AVERAGE} --tokenizer text.en",
-        "text.en is neither a tokenizer.json nor a SentencePiece .model, or is damaged: ...",
+        "text.en is not a tokenizer, or is truncated: ...",
     ),
     row(
         "average: a tokenizer that is not there",
