@@ -13,6 +13,7 @@ from transformers.masking_utils import eager_mask
 
 import relakit.hf
 from relakit.hf.attention_function import rela_attention
+from relakit.ops.native.connection import connected_extension
 
 
 def eager_rela_g(
@@ -239,3 +240,17 @@ def test_half_precision(dtype: torch.dtype) -> None:
             cast = logits_of(model, inputs)
     for actual in (logits, cast):
         assert torch.cosine_similarity(actual.float().flatten(), expected.flatten(), 0) > 0.99
+
+
+@pytest.mark.skipif(connected_extension() is None, reason="the C++ extension is not built")
+@pytest.mark.parametrize("name", ["bert", "llama", "mistral", "bart", "vit"])
+def test_the_kernels_serve_every_call(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object) -> None:
+        raise AssertionError("a call left the short way to the kernels")
+
+    architecture = ARCHITECTURES[name]
+    model = architecture.build()
+    relakit.hf.convert(model)
+    monkeypatch.setattr("relakit.ops.attention.run_attention", refuse)
+    for padded in (False, True):
+        gradients_of(model, logits_of(model, architecture.inputs(padded=padded)))

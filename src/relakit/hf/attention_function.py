@@ -92,7 +92,8 @@ def rela_attention(
             scale=scaling,
             need_weights=_weights_wanted(kwargs),
         )
-    return mixed.output.unflatten(-1, (query.size(1), value.size(-1))), mixed.weights
+    output = mixed.output.view(*mixed.output.shape[:2], query.size(1), value.size(-1))
+    return output, mixed.weights
 
 
 def _capped_scores(query: Tensor, key: Tensor, scaling: float | None, softcap: float) -> Tensor:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from types import CodeType
 
 from torch import nn
@@ -24,33 +24,34 @@ def interface_modules(model: PreTrainedModel) -> dict[nn.Module, list[str]]:
 
 def passed_over(model: PreTrainedModel, found: Mapping[nn.Module, Sequence[str]]) -> str:
     """Attention by the names of their classes that is outside of the interface; "" if none is."""
-    within = {
-        part for module in found for part in module.modules()
-    }  # the parts of a converted module are converted with it
+    within = {part for module in found for part in module.modules()}
     by_class: dict[str, list[str]] = {}
     for module, (name, *_) in names_of_modules(model).items():
         if isinstance(module, PreTrainedModel) or module in within:
             continue
         contains_some = any(part in found for part in module.modules())
-        if is_named_attention(module) and not contains_some and any(module.parameters()):
+        if is_named_attention(module) and not contains_some and _has_parameters(module):
             by_class.setdefault(type(module).__name__, []).append(name)
     outer = _outermost([name for names in by_class.values() for name in names])
     shown = []
     for kind, names in by_class.items():
-        first, *more = [name for name in names if name in outer] or [None]
-        if first is not None:
-            shown.append(f"{kind} ({first}{f' and {len(more)} more' if more else ''})")
+        outside = [name for name in names if name in outer]
+        if outside:
+            more = f" and {len(outside) - 1} more" if len(outside) > 1 else ""
+            shown.append(f"{kind} ({outside[0]}{more})")
     return ", ".join(shown)
+
+
+def _has_parameters(module: nn.Module) -> bool:
+    return next(module.parameters(), None) is not None
 
 
 def _outermost(names: Sequence[str]) -> set[str]:
     """Without those that lie in another one."""
-    return {
-        name for name in names if not any(name.startswith(f"{other}.") for other in names)
-    }
+    return {name for name in names if not any(name.startswith(f"{other}.") for other in names)}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _uses_interface(kind: type[nn.Module]) -> bool:
     return any(
         _INTERFACE in code.co_names

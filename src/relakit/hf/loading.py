@@ -74,7 +74,7 @@ def _class_to_load(config: Any, model_class: type[Any] | None) -> type[PreTraine
         kind = model_class
     else:
         mapping = getattr(model_class, "_model_mapping", {})
-        if type(config) not in mapping.keys():
+        if type(config) not in mapping:
             raise ValueError(
                 f"model_class must be a model class of transformers, or an Auto class that knows "
                 f"{type(config).__name__}, got {model_class.__name__}"
