@@ -11,10 +11,19 @@ except ImportError as error:
         "relakit.hf needs the package transformers; install it with pip install 'relakit[hf]'"
     ) from error
 
+from relakit.hf.analyze import TextAnalysis, TextView, analyze
 from relakit.hf.convert import convert
 from relakit.hf.loading import from_pretrained
 from relakit.hf.registration import NAME, register
 
-__all__ = ["NAME", "convert", "from_pretrained", "register"]
+__all__ = [
+    "NAME",
+    "TextAnalysis",
+    "TextView",
+    "analyze",
+    "convert",
+    "from_pretrained",
+    "register",
+]
 
 register()

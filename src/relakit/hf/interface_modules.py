@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from types import CodeType
 
 from torch import nn
@@ -15,11 +14,10 @@ _INTERFACE = "ALL_ATTENTION_FUNCTIONS"
 
 def interface_modules(model: PreTrainedModel) -> dict[nn.Module, list[str]]:
     """Modules that look their attention function up by ``config._attn_implementation``."""
-    return {
-        module: names
-        for module, names in names_of_modules(model).items()
-        if not isinstance(module, PreTrainedModel) and _uses_interface(type(module))
-    }
+    all_modules = names_of_modules(model)
+    kinds = {type(module) for module in all_modules if not isinstance(module, PreTrainedModel)}
+    users = {kind for kind in kinds if _uses_interface(kind)}
+    return {module: names for module, names in all_modules.items() if type(module) in users}
 
 
 def passed_over(model: PreTrainedModel, found: Mapping[nn.Module, Sequence[str]]) -> str:
@@ -51,7 +49,6 @@ def _outermost(names: Sequence[str]) -> set[str]:
     return {name for name in names if not any(name.startswith(f"{other}.") for other in names)}
 
 
-@cache
 def _uses_interface(kind: type[nn.Module]) -> bool:
     return any(
         _INTERFACE in code.co_names
