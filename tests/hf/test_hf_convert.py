@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_hf_models import ARCHITECTURES, COMMON, NAMES, VOCABULARY, logits_of
+from tiny_hf_models import ARCHITECTURES, COMMON, NAMES, SEQ2SEQ, VOCABULARY, logits_of
 from torch import nn
 from transformers import (
     AutoModel,
     AutoModelForCausalLM,
+    BigBirdPegasusConfig,
+    BigBirdPegasusModel,
     BloomConfig,
     BloomForCausalLM,
     CLIPConfig,
@@ -123,6 +125,12 @@ def test_a_model_outside_of_the_interface_is_refused_by_name() -> None:
     ):
         relakit.hf.convert(model)
     assert not hasattr(model.config, "relakit_attention")
+
+
+def test_a_model_whose_other_attention_would_misread_masks_is_refused() -> None:
+    config = BigBirdPegasusConfig(**SEQ2SEQ)
+    with pytest.raises(ValueError, match=r"misread the masks .*: BigBirdPegasusEncoderAttention"):
+        relakit.hf.convert(BigBirdPegasusModel(config))
 
 
 def test_attention_outside_of_the_interface_is_named() -> None:

@@ -8,7 +8,12 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from relakit.hf import registration
-from relakit.hf.interface_modules import interface_modules, passed_over
+from relakit.hf.interface_modules import (
+    in_words,
+    interface_modules,
+    needs_additive_masks,
+    passed_over,
+)
 from relakit.hf.parts import CHILD, AttentionParts, HeadSizes, head_sizes, parts_of
 from relakit.hf.saved_choice import SOFTMAX, write_choice
 from relakit.nn.latecomers import why_not_trained
@@ -109,12 +114,19 @@ def _checked_modules(model: PreTrainedModel) -> dict[nn.Module, list[str]]:
     if not found:
         raise ValueError(
             f"{type(model).__name__} cannot be converted: its attention does not go through "
-            f"transformers' attention interface ({others or 'no class is named so'})"
+            f"transformers' attention interface ({in_words(others) or 'no class is named so'})"
+        )
+    misled = {m: name for m, name in others.items() if needs_additive_masks(model, m)}
+    if misled:
+        raise ValueError(
+            f"{type(model).__name__} cannot be converted: some of its attention does not go "
+            "through transformers' attention interface, and would misread the masks of the "
+            f"attention that does: {in_words(misled)}"
         )
     if others:
         warnings.warn(
             f"some attention of {type(model).__name__} does not go through transformers' attention "
-            f"interface and stays as it is: {others}",
+            f"interface and stays as it is: {in_words(others)}",
             stacklevel=3,
         )
     return found

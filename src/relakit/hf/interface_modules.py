@@ -20,24 +20,42 @@ def interface_modules(model: PreTrainedModel) -> dict[nn.Module, list[str]]:
     return {module: names for module, names in all_modules.items() if type(module) in users}
 
 
-def passed_over(model: PreTrainedModel, found: Mapping[nn.Module, Sequence[str]]) -> str:
-    """Attention by the names of their classes that is outside of the interface; "" if none is."""
+def passed_over(
+    model: PreTrainedModel, found: Mapping[nn.Module, Sequence[str]]
+) -> dict[nn.Module, str]:
+    """Attention, by the names of classes, that is outside of the interface, and its first name."""
     within = {part for module in found for part in module.modules()}
-    by_class: dict[str, list[str]] = {}
+    others = {}
     for module, (name, *_) in names_of_modules(model).items():
         if isinstance(module, PreTrainedModel) or module in within:
             continue
         contains_some = any(part in found for part in module.modules())
         if is_named_attention(module) and not contains_some and _has_parameters(module):
-            by_class.setdefault(type(module).__name__, []).append(name)
-    outer = _outermost([name for names in by_class.values() for name in names])
-    shown = []
-    for kind, names in by_class.items():
-        outside = [name for name in names if name in outer]
-        if outside:
-            more = f" and {len(outside) - 1} more" if len(outside) > 1 else ""
-            shown.append(f"{kind} ({outside[0]}{more})")
-    return ", ".join(shown)
+            others[module] = name
+    outer = _outermost(list(others.values()))
+    return {module: name for module, name in others.items() if name in outer}
+
+
+def needs_additive_masks(model: PreTrainedModel, module: nn.Module) -> bool:
+    """Whether a module outside of the interface is in a model that makes masks for it to add.
+
+    Only models that know SDPA can do with boolean ones.
+    """
+    return any(
+        isinstance(part, PreTrainedModel) and not part._supports_sdpa and module in part.modules()
+        for part in model.modules()
+    )
+
+
+def in_words(modules: Mapping[nn.Module, str]) -> str:
+    """Classes, each with the name of its first module, for a message."""
+    by_class: dict[str, list[str]] = {}
+    for module, name in modules.items():
+        by_class.setdefault(type(module).__name__, []).append(name)
+    return ", ".join(
+        f"{kind} ({first}{f' and {len(more)} more' if more else ''})"
+        for kind, (first, *more) in by_class.items()
+    )
 
 
 def _has_parameters(module: nn.Module) -> bool:
