@@ -254,3 +254,13 @@ def test_the_kernels_serve_every_call(name: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("relakit.ops.attention.run_attention", refuse)
     for padded in (False, True):
         gradients_of(model, logits_of(model, architecture.inputs(padded=padded)))
+
+
+def test_a_compiled_model_is_one_graph() -> None:
+    architecture = ARCHITECTURES["llama"]
+    model = architecture.build()
+    relakit.hf.convert(model)
+    inputs = architecture.inputs(padded=False)
+    expected = logits_of(model, inputs)
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(logits_of(compiled, inputs), expected, rtol=1e-4, atol=1e-5)
