@@ -166,6 +166,14 @@ ARCHITECTURES = {
             "moe_intermediate_size": 16,
         },
     ),
+    # It knows no SDPA, and all of its modules say that they are not causal.
+    "nllb-moe": Architecture(
+        "seq2seq",
+        "NllbMoeForConditionalGeneration",
+        "NllbMoeConfig",
+        {**SEQ2SEQ, "num_experts": 4, "expert_capacity": 64},
+        6,
+    ),
     "t5": Architecture(
         "seq2seq",
         "T5ForConditionalGeneration",

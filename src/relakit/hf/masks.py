@@ -1,26 +1,55 @@
 """Masks of transformers, in the convention of `relakit.attention`."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 from transformers.masking_utils import sdpa_mask
 
 
 def rela_mask(
-    *args: Any, q_length: int, q_offset: int | Tensor = 0, **kwargs: Any
+    *args: Any, q_length: int, q_offset: int | Tensor = 0, config: object = None, **kwargs: Any
 ) -> Tensor | None:
     """The mask that transformers makes for SDPA: ``[batch, 1, queries, keys]``, True = attend.
 
-    None where the module's ``is_causal`` says it all. That a single query sees all keys, which is
-    what None means for it, is not true of the first token in a static cache, whose other places
-    are still empty: there, a mask is made.
+    None where the module's ``is_causal`` says it all. Only models that know SDPA have modules that
+    can be believed: others get a mask always. And that a single query sees all keys, which is what
+    None means for it, is not true of the first token in a static cache, whose other places are
+    still empty: there, a mask is made too.
     """
-    if q_length == 1 and (isinstance(q_offset, Tensor) or q_offset == 0):
+    knows_sdpa = _know_sdpa(type(config))
+    if not knows_sdpa or (q_length == 1 and (isinstance(q_offset, Tensor) or q_offset == 0)):
         kwargs["allow_is_causal_skip"] = False
-    mask: Tensor | None = sdpa_mask(*args, q_length=q_length, q_offset=q_offset, **kwargs)
+    if not knows_sdpa:
+        kwargs["allow_is_bidirectional_skip"] = False
+    mask: Tensor | None = sdpa_mask(
+        *args, q_length=q_length, q_offset=q_offset, config=config, **kwargs
+    )
     return mask
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _know_sdpa(config_class: type) -> bool:
+    """Whether all models with such a config, of those that are in use, know SDPA."""
+    known = _KNOWN.get(config_class)
+    if known is None:
+        users = [kind for kind in _subclasses(PreTrainedModel) if kind.config_class is config_class]
+        known = bool(users) and all(kind._supports_sdpa for kind in users)
+        _KNOWN[config_class] = known
+    return known
+
+
+_KNOWN: dict[type, bool] = {}
+"""Results of `_know_sdpa`: the search takes longer than a small model."""
+
+
+def _subclasses(kind: type[PreTrainedModel]) -> Iterator[type[PreTrainedModel]]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from _subclasses(child)
 
 
 def is_causal_without_mask(module: nn.Module, is_causal: bool | None, queries: int) -> bool:
