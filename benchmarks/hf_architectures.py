@@ -105,7 +105,7 @@ def _run(model: Any, config: Any, classes: str) -> Outcome:
     except _TooLongError:
         raise
     except Exception as error:
-        refused = "cannot use the attention" in str(error)
+        refused = any(x in str(error) for x in ("cannot use the attention", "passes no mask"))
         return Outcome("refused at the first call" if refused else "fails", _first_line(error))
     added = [p for name, p in model.named_parameters() if ".rela." in name and p.grad is not None]
     if not float(difference) < TOLERANCE:

@@ -223,3 +223,23 @@ def test_a_converted_model_that_transformers_loaded_alone_does_not_run(tmp_path:
 def test_sizes_that_cannot_be_found_out() -> None:
     with pytest.raises(ValueError, match=r"a.b is a Linear, whose number of heads"):
         head_sizes("a.b", nn.Linear(2, 2))
+
+
+def test_a_module_that_the_name_does_not_reach_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = small("bert")
+    monkeypatch.setattr(type(model), "set_attn_implementation", lambda self, name: None)
+    with pytest.raises(ValueError, match=r"does not reach BertSelfAttention \(bert.encoder"):
+        relakit.hf.convert(model)
+    assert not any("rela" in key for key in model.state_dict())
+
+
+def test_a_model_can_be_loaded_in_another_precision(tmp_path: Path) -> None:
+    model, inputs = small("gpt2")
+    relakit.hf.convert(model)
+    model.save_pretrained(tmp_path)
+    loaded = relakit.hf.from_pretrained(tmp_path, dtype=torch.bfloat16).eval()
+    assert {parameter.dtype for parameter in loaded.parameters()} == {torch.bfloat16}
+    close = torch.cosine_similarity(
+        logits_of(loaded, inputs).float().flatten(), logits_of(model, inputs).flatten(), 0
+    )
+    assert close > 0.99

@@ -101,10 +101,23 @@ def attach(model: PreTrainedModel, specs: Mapping[nn.Module, AttentionSpec]) -> 
         if old is None or old.spec != spec:
             new[module] = _build_parts(found[module][0], module, spec, old)
     registration.register()
+    before = model.config._attn_implementation
     model.set_attn_implementation(registration.NAME)
+    unreached = {m: found[m][0] for m in specs if _implementation(m) != registration.NAME}
+    if unreached:
+        model.set_attn_implementation(before)
+        raise ValueError(
+            f"{type(model).__name__} cannot be converted: set_attn_implementation does not reach "
+            f"{in_words(unreached)}"
+        )
     for module, parts in new.items():
         module.add_module(CHILD, parts)
     write_choice(model.config, {found[module][0]: spec for module, spec in specs.items()})
+
+
+def _implementation(module: nn.Module) -> object:
+    """What the module will look up."""
+    return getattr(getattr(module, "config", None), "_attn_implementation", None)
 
 
 def _checked_modules(model: PreTrainedModel) -> dict[nn.Module, list[str]]:
