@@ -114,9 +114,11 @@ def head_sizes(name: str, module: nn.Module) -> HeadSizes:
     if heads is None:
         heads = _number(config, _HEADS)
     dim = _number(module, _TOGETHER) or _input_of_projection(module)
-    if dim is None and heads is not None:
-        per_head = _number(module, _HEAD_DIMS) or _number(config, _HEAD_DIMS)
-        dim = None if per_head is None else heads * per_head
+    per_head = _number(module, _HEAD_DIMS) or _number(config, _HEAD_DIMS)
+    if dim is None and heads is not None and per_head is not None:
+        dim = heads * per_head
+    if heads is None and dim is not None and per_head is not None:
+        heads = dim // per_head
     if heads is None or dim is None or dim % heads != 0:
         raise ValueError(
             f"{name} is a {type(module).__name__}, whose number of heads and features could not "
