@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from relakit.nn.norms import RMSNorm
-from relakit.nn.variants import ATTENTIONS, AttentionSpec, build_norm
+from relakit.nn.norms import RMSNorm, build_norm
+from relakit.nn.variants import ATTENTIONS, AttentionSpec
 from relakit.ops.norms import rms_norm
 
 CHILD: Final = "rela"
