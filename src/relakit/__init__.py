@@ -11,6 +11,7 @@ from relakit.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from relakit import analysis
+    from relakit import hf as hf  # not in __all__: it needs an extra
     from relakit.decode.translator import Hypothesis, Translator
     from relakit.nn.capture import AttentionRecord, capture
     from relakit.nn.convert import convert_attention
@@ -89,7 +90,7 @@ _find = lazy_names(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> object:
-    return import_module("relakit.analysis") if name == "analysis" else _find(name)
+    return import_module(f"relakit.{name}") if name in ("analysis", "hf") else _find(name)
 
 
 def __dir__() -> list[str]:

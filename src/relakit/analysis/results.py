@@ -81,8 +81,8 @@ class KindResult(_Result):
     """Generalised Jensen-Shannon divergence of the heads in nats, by temperature ("1", "0.5" …).
     Attention that sums to 1 is taken as it is: it has the one entry "1"."""
     output_rms: LayerValues | None = None
-    """Root mean square of the heads' output before its norm; None in files from before there was
-    this number"""
+    """Root mean square of the heads' output before its norm; None where it was not measured, and in
+    files from before there was this number"""
     closed_gates: LayerValues | None = None
     """Share of the norm's gates that are below 0.01; None if it has no gates, and in such files"""
 

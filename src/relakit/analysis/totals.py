@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 from relakit.analysis.aer import LinkCounts
 from relakit.analysis.attention_pass import AttentionBatch, CrossAttention, cross_attention_of
@@ -35,6 +36,8 @@ from relakit.analysis.tags import token_class
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer
 from relakit.model.attention_outputs import LayerOutputs, OutputSums
+from relakit.model.attention_setting import read_attention, write_attention
+from relakit.nn.variants import AttentionSpec
 
 FLOP_LENGTHS: Final = (10, 30, 100, 300, 1000)
 
@@ -42,42 +45,76 @@ FLOP_LENGTHS: Final = (10, 30, 100, 300, 1000)
 class KindTotals:
     """What `KindResult` is made from; its size does not grow with what is added."""
 
-    def __init__(self, kind: Kind, config: ModelConfig, temperatures: Sequence[float]) -> None:
+    def __init__(
+        self,
+        kind: Kind,
+        spec: AttentionSpec,
+        *,
+        layers: int,
+        heads: int,
+        temperatures: Sequence[float],
+    ) -> None:
         self.kind = kind
-        self.attention = config.attention(kind)
-        layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
+        self.attention = write_attention(read_attention(spec))
         self.queries = 0
-        self.zeros = ShareTotal(layers, config.heads)
-        self.null = ShareTotal(layers, config.heads)
+        self.zeros = ShareTotal(layers, heads)
+        self.null = ShareTotal(layers, heads)
         self.layer_null = ShareTotal(layers)
-        self.first = ShareTotal(layers, config.heads)
-        self.end = None if kind == "decoder" else ShareTotal(layers, config.heads)
-        sums_to_one = config.attention_spec(kind).activation in SUM_TO_ONE
+        self.first = ShareTotal(layers, heads)
+        self.end = None if kind == "decoder" else ShareTotal(layers, heads)
+        sums_to_one = spec.activation in SUM_TO_ONE
         self.temperatures: dict[str, float | None] = (
             {"1": None} if sums_to_one else {f"{number:g}": number for number in temperatures}
         )
         self.diversity = {name: ShareTotal(layers) for name in self.temperatures}
         self.outputs = [OutputSums()] * layers
 
+    @classmethod
+    def of_model(
+        cls, kind: Kind, config: ModelConfig, temperatures: Sequence[float]
+    ) -> "KindTotals":
+        """For one of the toolkit's models."""
+        return cls(
+            kind,
+            config.attention_spec(kind),
+            layers=config.encoder_layers if kind == "encoder" else config.decoder_layers,
+            heads=config.heads,
+            temperatures=temperatures,
+        )
+
     def add(self, batch: AttentionBatch) -> None:
-        valid = batch.valid(self.kind)
-        key_sizes = batch.key_sizes(self.kind)
+        """Count all layers of a batch."""
         self.queries += int(batch.query_sizes(self.kind).sum())
         for layer, weights in enumerate(batch.layers[self.kind]):
-            self.zeros.add(zero_share(weights, valid), layer)
-            self.null.add(null_share(weights, valid), layer)
-            self.layer_null.add(layer_null_share(weights, valid), layer)
-            self.first.add(first_key_share(weights, valid), layer)
-            if self.end is not None:
-                self.end.add(end_key_share(weights, key_sizes, valid), layer)
-            for name, temperature in self.temperatures.items():
-                self.diversity[name].add(diversity_share(weights, valid, temperature), layer)
+            self.add_layer(layer, weights, batch.valid(self.kind), batch.key_sizes(self.kind))
         for layer, sums in enumerate(batch.outputs[self.kind]):
             self.outputs[layer] += sums
 
+    def add_layer(
+        self, layer: int, weights: Tensor, valid: Tensor | None, key_sizes: Tensor
+    ) -> None:
+        """Count one layer of a batch.
+
+        Args:
+            layer: which layer it is, from 0.
+            weights: ``[batch, heads, queries, keys]``.
+            valid: True where a key was not masked; broadcasts to the weights. None: nowhere masked.
+            key_sizes: how many keys each sentence has, ``[batch]``.
+        """
+        self.zeros.add(zero_share(weights, valid), layer)
+        self.null.add(null_share(weights, valid), layer)
+        self.layer_null.add(layer_null_share(weights, valid), layer)
+        self.first.add(first_key_share(weights, valid), layer)
+        if self.end is not None:
+            self.end.add(end_key_share(weights, key_sizes, valid), layer)
+        for name, temperature in self.temperatures.items():
+            self.diversity[name].add(diversity_share(weights, valid, temperature), layer)
+
     def result(self) -> KindResult:
-        outputs = LayerOutputs.from_sums(self.outputs)
-        check_numbers(outputs.rms)
+        outputs = None
+        if any(sums.values for sums in self.outputs):  # they were measured
+            outputs = LayerOutputs.from_sums(self.outputs)
+            check_numbers(outputs.rms)
         return KindResult(
             kind=self.kind,
             attention=self.attention,
@@ -88,8 +125,8 @@ class KindTotals:
             first_sink=head_values(self.first.rates()),
             end_sink=None if self.end is None else head_values(self.end.rates()),
             diversity={name: layer_values(x.rates()) for name, x in self.diversity.items()},
-            output_rms=outputs.rms,
-            closed_gates=outputs.closed_gates,
+            output_rms=None if outputs is None else outputs.rms,
+            closed_gates=None if outputs is None else outputs.closed_gates,
         )
 
 
@@ -155,7 +192,9 @@ class ModelTotals:
         self.keep = keep
         self.pairs = self.source_tokens = self.target_tokens = 0
         self.has_tags: bool | None = None
-        self.kinds = [KindTotals(kind, config, settings.temperatures) for kind in ATTENTION_KINDS]
+        self.kinds = [
+            KindTotals.of_model(kind, config, settings.temperatures) for kind in ATTENTION_KINDS
+        ]
         self.classes = ClassTotals(config)
         self.shuffled = ShuffledTotals(config)
         self.alignment = AlignmentTotals(config, end)

@@ -76,6 +76,48 @@ def attend_and_normalise(
         if mixed is not None:
             return mixed
     query, key, value = split_projections(projections, heads, positions)
+    return attend_heads(
+        query,
+        key,
+        value,
+        spec=spec,
+        threshold=threshold,
+        norm=norm,
+        attn_mask=attn_mask,
+        dropout_p=dropout_p,
+        is_causal=is_causal,
+        positions=positions,
+        need_weights=need_weights,
+        backend=backend,
+    )
+
+
+def attend_heads(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    spec: AttentionSpec,
+    threshold: float | Tensor,
+    norm: nn.Module | None,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    positions: int = 1,
+    need_weights: bool = False,
+    backend: BackendName | None = None,
+) -> Mixed:
+    """Attention over heads that are apart, then the norm, one after the other.
+
+    Args:
+        query: ``[batch, heads, queries, head dim]``.
+        key: ``[batch, key heads, keys, head dim]``; the number of heads divides the query's.
+        value: ``[batch, key heads, keys, value dim]``.
+        scale: factor on the scores; ``dim ** -0.5`` if None.
+
+    The other arguments are those of `attend_and_normalise`.
+    """
     dtype = query.dtype
     if norm is not None and dtype == torch.float16:
         # ReLU weights have no upper bound, and for a nearly null row the norm multiplies gradients
@@ -88,6 +130,8 @@ def attend_and_normalise(
         attn_mask,
         dropout_p,
         is_causal,
+        scale=scale,
+        enable_gqa=query.size(1) != key.size(1),
         activation=spec.activation,
         threshold=threshold,
         power=spec.power,

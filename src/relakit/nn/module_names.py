@@ -61,12 +61,15 @@ def check_patterns(where: Where, names: Iterable[str], shown: Sequence[str]) -> 
 
 def attention_like(names: Mapping[nn.Module, Sequence[str]]) -> str:
     """Which of the modules are attention by the names of their classes, for a message."""
+    if any(_is_hugging_face(module) for module in names):
+        return (
+            "it is a Hugging Face model: call relakit.hf.convert(model), with the same arguments "
+            "(see docs/huggingface.md)"
+        )
     by_class: dict[str, list[str]] = {}
     for module, (name, *_) in names.items():
-        kind = type(module).__name__
-        is_named_so = "attention" in kind.lower() or "attn" in kind.lower()
-        if is_named_so or isinstance(module, nn.MultiheadAttention):
-            by_class.setdefault(kind, []).append(name or "the model itself")
+        if is_named_attention(module):
+            by_class.setdefault(type(module).__name__, []).append(name or "the model itself")
     if not by_class:
         return "none of its classes has attention in its name"
     shown = [
@@ -76,6 +79,20 @@ def attention_like(names: Mapping[nn.Module, Sequence[str]]) -> str:
     return (
         "what looks like attention, and could call relakit.attention itself (see "
         f"docs/conversion.md): {', '.join(shown)}"
+    )
+
+
+def is_named_attention(module: nn.Module) -> bool:
+    """Whether the module is attention by the name of its class."""
+    kind = type(module).__name__.lower()
+    return "attention" in kind or "attn" in kind or isinstance(module, nn.MultiheadAttention)
+
+
+def _is_hugging_face(module: nn.Module) -> bool:
+    # By name, as the package may be missing.
+    return any(
+        kind.__name__ == "PreTrainedModel" and kind.__module__.startswith("transformers.")
+        for kind in type(module).__mro__
     )
 
 

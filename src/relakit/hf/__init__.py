@@ -1,0 +1,29 @@
+"""Rectified linear attention in Hugging Face models: ``relakit.hf.convert(model)``.
+
+Needs the extra ``relakit[hf]``. Importing this package makes the attention known to transformers
+under the name ``"rela"``; docs/huggingface.md says what works.
+"""
+
+try:
+    import transformers as _transformers  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "relakit.hf needs the package transformers; install it with pip install 'relakit[hf]'"
+    ) from error
+
+from relakit.hf.analyze import TextAnalysis, TextView, analyze
+from relakit.hf.convert import convert
+from relakit.hf.loading import from_pretrained
+from relakit.hf.registration import NAME, register
+
+__all__ = [
+    "NAME",
+    "TextAnalysis",
+    "TextView",
+    "analyze",
+    "convert",
+    "from_pretrained",
+    "register",
+]
+
+register()

@@ -1,0 +1,158 @@
+"""`convert`: the attention of a Hugging Face model, in one line."""
+
+import warnings
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from relakit.hf import registration
+from relakit.hf.interface_modules import (
+    in_words,
+    interface_modules,
+    needs_additive_masks,
+    passed_over,
+)
+from relakit.hf.parts import CHILD, AttentionParts, HeadSizes, head_sizes, parts_of
+from relakit.hf.saved_choice import SOFTMAX, write_choice
+from relakit.nn.latecomers import why_not_trained
+from relakit.nn.module_names import Where, check_patterns, is_selected
+from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
+
+
+def convert(
+    model: PreTrainedModel,
+    attention: AttentionName | AttentionSpec = "rela-g",
+    where: Where = None,
+) -> list[str]:
+    """Give the attention modules of a Hugging Face model another attention, in place.
+
+    Every module that looks its attention up in transformers' interface can have it. Projections,
+    position encodings and caches stay as they are; what the attention adds (its norm's gain and
+    gate, a learned threshold) becomes a child of the module, called ``rela``. So convert before you
+    build an optimizer; a warning says if there is one. The choice goes into ``model.config``, and
+    with it through ``save_pretrained`` and `relakit.hf.from_pretrained`.
+
+    ::
+
+        model = AutoModelForCausalLM.from_pretrained(folder)
+        relakit.hf.convert(model)
+
+    Args:
+        model: the model.
+        attention: a name in `relakit.ATTENTIONS` or an `AttentionSpec`.
+        where: which modules, as in `relakit.convert_attention`; None for all. The others have the
+            attention that they had.
+
+    Returns:
+        The names of the modules that changed, in the model's order.
+
+    Raises:
+        TypeError: not a model of transformers.
+        ValueError: unknown attention, a pattern without a match, a model whose attention does not
+            go through the interface, or a module whose sizes cannot be found out.
+    """
+    spec = resolve_attention(attention)
+    if not isinstance(model, PreTrainedModel):
+        raise TypeError(
+            f"model must be a transformers.PreTrainedModel, got {type(model).__name__}; "
+            "relakit.convert_attention converts other models"
+        )
+    found = _checked_modules(model)
+    all_names = [name for names in found.values() for name in names]
+    check_patterns(where, all_names, shown=all_names)
+    specs = {}
+    for module, names in found.items():
+        parts = parts_of(module)
+        specs[module] = SOFTMAX if parts is None else parts.spec
+        if is_selected(where, names, module):
+            specs[module] = spec
+    changed = [
+        name
+        for module, names in found.items()
+        if (parts := parts_of(module)) is None or parts.spec != specs[module]
+        if is_selected(where, names, module)
+        for name in names
+    ]
+    if not any(is_selected(where, names, module) for module, names in found.items()):
+        warnings.warn(
+            "where selects none of the attention modules, so nothing was converted; the model has "
+            f"{', '.join(all_names)}",
+            stacklevel=2,
+        )
+        return []
+    before = set(model.parameters())
+    attach(model, specs)
+    for reason in why_not_trained(model, before):
+        warnings.warn(reason, stacklevel=2)
+    return changed
+
+
+def attach(model: PreTrainedModel, specs: Mapping[nn.Module, AttentionSpec]) -> None:
+    """Give each of the modules its attention; the model's config takes note.
+
+    Nothing is changed if one of them cannot have it.
+    """
+    found = interface_modules(model)
+    new = {}
+    for module, spec in specs.items():
+        old = parts_of(module)
+        if old is None or old.spec != spec:
+            new[module] = _build_parts(found[module][0], module, spec, old)
+    registration.register()
+    before = model.config._attn_implementation
+    model.set_attn_implementation(registration.NAME)
+    unreached = {m: found[m][0] for m in specs if _implementation(m) != registration.NAME}
+    if unreached:
+        model.set_attn_implementation(before)
+        raise ValueError(
+            f"{type(model).__name__} cannot be converted: set_attn_implementation does not reach "
+            f"{in_words(unreached)}"
+        )
+    for module, parts in new.items():
+        module.add_module(CHILD, parts)
+    write_choice(model.config, {found[module][0]: spec for module, spec in specs.items()})
+
+
+def _implementation(module: nn.Module) -> object:
+    """What the module will look up."""
+    return getattr(getattr(module, "config", None), "_attn_implementation", None)
+
+
+def _checked_modules(model: PreTrainedModel) -> dict[nn.Module, list[str]]:
+    """The modules to convert; a warning names attention that is not among them."""
+    found = interface_modules(model)
+    others = passed_over(model, found)
+    if not found:
+        raise ValueError(
+            f"{type(model).__name__} cannot be converted: its attention does not go through "
+            f"transformers' attention interface ({in_words(others) or 'no class is named so'})"
+        )
+    misled = {m: name for m, name in others.items() if needs_additive_masks(model, m)}
+    if misled:
+        raise ValueError(
+            f"{type(model).__name__} cannot be converted: some of its attention does not go "
+            "through transformers' attention interface, and would misread the masks of the "
+            f"attention that does: {in_words(misled)}"
+        )
+    if others:
+        warnings.warn(
+            f"some attention of {type(model).__name__} does not go through transformers' attention "
+            f"interface and stays as it is: {in_words(others)}",
+            stacklevel=3,
+        )
+    return found
+
+
+def _build_parts(
+    name: str, module: nn.Module, spec: AttentionSpec, old: AttentionParts | None
+) -> AttentionParts:
+    some = next((p for p in module.parameters() if p.is_floating_point()), None)
+    dtype = torch.get_default_dtype() if some is None else some.dtype
+    needs_sizes = spec.norm != "none" or spec.threshold == "learned"
+    sizes = head_sizes(name, module) if needs_sizes else HeadSizes(1, 1)
+    parts = AttentionParts(
+        spec, sizes, device=None if some is None else some.device, dtype=dtype, old=old
+    )
+    return parts.train(module.training)

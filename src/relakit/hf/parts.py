@@ -1,0 +1,145 @@
+"""What conversion adds to an attention module: its kind of attention, norm and threshold."""
+
+from typing import Final, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from relakit.nn.norms import RMSNorm, build_norm
+from relakit.nn.variants import ATTENTIONS, AttentionSpec
+from relakit.ops.norms import rms_norm
+
+CHILD: Final = "rela"
+"""The name of the parts inside the attention module: ``….self_attn.rela.norm.weight``."""
+
+_TOGETHER: Final = ("all_head_size", "inner_dim")
+_OUTPUT_PROJECTIONS: Final = (
+    "o_proj",
+    "out_proj",
+    "dense",
+    "c_proj",
+    "o",
+    "wo",
+    "Wo",
+    "proj",
+    "projection",
+    "projection_layer",
+    "output_projection",
+    "linear_out",
+    "out_lin",
+    "output",
+)
+_HEADS: Final = ("num_attention_heads", "num_heads", "n_heads", "n_head", "num_head", "heads")
+_HEAD_DIMS: Final = ("v_head_dim", "head_dim", "attention_head_size", "key_value_proj_dim")
+
+
+class HeadSizes(NamedTuple):
+    """How many heads attention has, and how many features all of them have together."""
+
+    heads: int
+    dim: int
+
+
+class AttentionParts(nn.Module):
+    """The kind of attention of one module, and the parameters that belong to it."""
+
+    norm: RMSNorm | None
+    threshold: nn.Parameter | None
+
+    def __init__(
+        self,
+        spec: AttentionSpec,
+        sizes: HeadSizes,
+        *,
+        device: torch.device | None = None,
+        dtype: torch.dtype | None = None,
+        old: "AttentionParts | None" = None,
+    ) -> None:
+        """``old`` are the parts that these replace; what both have is kept."""
+        super().__init__()
+        self.spec = spec
+        self.sizes = sizes
+        if old is not None and old.spec.has_norm_of(spec):
+            self.norm = old.norm
+        else:
+            self.norm = build_norm(
+                spec, sizes.dim, sizes.dim // sizes.heads, device=device, dtype=dtype
+            )
+        if spec.threshold != "learned":
+            self.register_parameter("threshold", None)
+        elif old is not None and old.threshold is not None:
+            self.threshold = old.threshold
+        else:
+            self.threshold = nn.Parameter(torch.zeros(sizes.heads, device=device, dtype=dtype))
+
+    @property
+    def current_threshold(self) -> float | Tensor:
+        """The parameter, or the number that the spec has."""
+        if self.threshold is not None:
+            return self.threshold
+        assert not isinstance(self.spec.threshold, str)  # "learned" is the parameter above
+        return self.spec.threshold
+
+    def extra_repr(self) -> str:
+        return f"{self.spec}"
+
+
+class GainlessRMSNorm(nn.Module):
+    """Eq. 4 without parameters, for models that were not converted."""
+
+    def forward(self, z: Tensor) -> Tensor:
+        return rms_norm(z, torch.ones((), device=z.device))
+
+
+GAINLESS: Final = GainlessRMSNorm()
+PLAIN: Final = ATTENTIONS["relu-rms"]
+"""What ``attn_implementation="rela"`` computes alone. A gain would be one more factor on the rows
+of the output projection, so without it nothing is lost but a starting point."""
+
+
+def parts_of(module: nn.Module) -> AttentionParts | None:
+    """What conversion added to the module; None if it was not converted."""
+    parts = module._modules.get(CHILD)
+    return parts if isinstance(parts, AttentionParts) else None
+
+
+def head_sizes(name: str, module: nn.Module) -> HeadSizes:
+    """The sizes of a module of transformers, which has many names for them.
+
+    Raises:
+        ValueError: none of them is there.
+    """
+    heads = _number(module, _HEADS)
+    config = getattr(module, "config", None)
+    if heads is None:
+        heads = _number(config, _HEADS)
+    dim = _number(module, _TOGETHER) or _input_of_projection(module)
+    per_head = _number(module, _HEAD_DIMS) or _number(config, _HEAD_DIMS)
+    if dim is None and heads is not None and per_head is not None:
+        dim = heads * per_head
+    if heads is None and dim is not None and per_head is not None:
+        heads = dim // per_head
+    if heads is None or dim is None or dim % heads != 0:
+        raise ValueError(
+            f"{name} is a {type(module).__name__}, whose number of heads and features could not "
+            f"be found out (got heads={heads} and features={dim}); leave it out with where=..."
+        )
+    return HeadSizes(heads, dim)
+
+
+def _number(thing: object, names: tuple[str, ...]) -> int | None:
+    for name in names:
+        value = getattr(thing, name, None)
+        if isinstance(value, int) and value > 0:
+            return value
+    return None
+
+
+def _input_of_projection(module: nn.Module) -> int | None:
+    """How many features the projection behind the heads takes, where the module contains it."""
+    for name in _OUTPUT_PROJECTIONS:
+        projection = getattr(module, name, None)
+        if isinstance(projection, nn.Module):
+            # `nx` is that of GPT-2's Conv1D.
+            return _number(projection, ("in_features", "nx"))
+    return None
