@@ -9,11 +9,13 @@ from torch.compiler import is_dynamo_compiling
 
 from relakit.nn.norms import GatedRMSNorm, RMSNorm
 from relakit.nn.variants import AttentionSpec
-from relakit.ops.attention import attention
+from relakit.ops.attention import run_attention
 from relakit.ops.backends import BackendName
+from relakit.ops.call import AttentionCall
 from relakit.ops.listeners import is_recording
 from relakit.ops.native.connection import connected_extension
 from relakit.ops.native.layout import heads_inside, split_projections
+from relakit.ops.reach import Reach
 from relakit.ops.torch_private import has_hooks
 
 
@@ -39,6 +41,7 @@ def attend_and_normalise(
     positions: int = 1,
     need_weights: bool = False,
     backend: BackendName | None = None,
+    reach: Reach | None = None,
 ) -> Mixed:
     """Attention over heads that lie side by side, then the norm.
 
@@ -47,8 +50,9 @@ def attend_and_normalise(
 
     Args:
         projections: ``[batch, positions, features]``: one that holds query, key and value, of ``3 *
-            heads * head dim`` features; or the query's, and one of key and value; or three.
-        heads: number of heads.
+            heads * head dim`` features; or the query's, and one of key and value; or three. Unless
+            all are in one, keys and values may have fewer heads, which queries share.
+        heads: number of heads of the queries.
         spec: the kind of attention.
         threshold: its threshold: a number or a parameter.
         norm: its norm, or None.
@@ -58,6 +62,7 @@ def attend_and_normalise(
         positions: dimension of the positions: 1, or 0 for ``[positions, batch, ...]``.
         need_weights: return the weights too.
         backend: as for `relakit.attention`.
+        reach: what a query sees by its place, causality included; then ``is_causal`` is False.
     """
     if spec.activation == "relu" and spec.length_exponent == 0:
         mixed = _in_extension(
@@ -72,6 +77,7 @@ def attend_and_normalise(
             need_weights,
             backend,
             norm,
+            reach,
         )
         if mixed is not None:
             return mixed
@@ -81,21 +87,22 @@ def attend_and_normalise(
         # ReLU weights have no upper bound, and for a nearly null row the norm multiplies gradients
         # by up to 1e4: float16 between attention and norm would overflow.
         query, key, value = query.float(), key.float(), value.float()
-    result = attention(
-        query,
-        key,
-        value,
-        attn_mask,
-        dropout_p,
-        is_causal,
+    call = AttentionCall(
+        query=query,
+        key=key,
+        value=value,
+        attn_mask=attn_mask,
+        dropout_p=dropout_p,
+        is_causal=is_causal,
+        enable_gqa=key.size(1) != heads,
         activation=spec.activation,
         threshold=threshold,
         power=spec.power,
         length_exponent=spec.length_exponent,
-        need_weights=need_weights,
-        backend=backend,
+        need_weights=bool(need_weights),
+        reach=reach,
     )
-    output, weights = result if isinstance(result, tuple) else (result, None)
+    output, weights, _ = run_attention(call, backend)
     normalised = _normalised(heads_inside(output, positions), norm).to(dtype)
     return Mixed(normalised, None if weights is None else weights.to(dtype))
 
@@ -112,6 +119,7 @@ def _in_extension(
     need_weights: bool,
     backend: BackendName | None,
     norm: nn.Module | None,
+    reach: Reach | None,
 ) -> Mixed | None:
     """None if the extension cannot do all of it."""
     if is_dynamo_compiling() or is_recording():
@@ -144,6 +152,7 @@ def _in_extension(
         gain,
         gate,
         eps,
+        reach,
     )
     if result is None:
         return None
