@@ -12,6 +12,7 @@ from relakit.lazy_names import lazy_names
 if TYPE_CHECKING:
     from relakit import analysis
     from relakit.decode.translator import Hypothesis, Translator
+    from relakit.nn.cache import KeyValueCache
     from relakit.nn.capture import AttentionRecord, capture
     from relakit.nn.convert import convert_attention
     from relakit.nn.multihead import MultiheadAttention
@@ -30,6 +31,7 @@ __all__ = [
     "GatedLayerNorm",
     "GatedRMSNorm",
     "Hypothesis",
+    "KeyValueCache",
     "LayerNorm",
     "MultiheadAttention",
     "RMSNorm",
@@ -54,6 +56,7 @@ _HOMES: Final = MappingProxyType(
         "GatedLayerNorm": "nn.norms",
         "GatedRMSNorm": "nn.norms",
         "Hypothesis": "decode.translator",
+        "KeyValueCache": "nn.cache",
         "LayerNorm": "nn.norms",
         "MultiheadAttention": "nn.multihead",
         "RMSNorm": "nn.norms",

@@ -64,23 +64,22 @@ def attend_and_normalise(
         backend: as for `relakit.attention`.
         reach: what a query sees by its place, causality included; then ``is_causal`` is False.
     """
-    if spec.activation == "relu" and spec.length_exponent == 0:
-        mixed = _in_extension(
-            tuple(projections),
-            heads,
-            positions,
-            attn_mask,
-            dropout_p,
-            is_causal,
-            threshold,
-            spec.power,
-            need_weights,
-            backend,
-            norm,
-            reach,
-        )
-        if mixed is not None:
-            return mixed
+    mixed = in_one_step(
+        tuple(projections),
+        heads,
+        positions,
+        attn_mask,
+        dropout_p,
+        is_causal,
+        threshold,
+        spec,
+        need_weights,
+        backend,
+        norm,
+        reach,
+    )
+    if mixed is not None:
+        return mixed
     query, key, value = split_projections(projections, heads, positions)
     dtype = query.dtype
     if norm is not None and dtype == torch.float16:
@@ -107,7 +106,7 @@ def attend_and_normalise(
     return Mixed(normalised, None if weights is None else weights.to(dtype))
 
 
-def _in_extension(
+def in_one_step(
     projections: tuple[Tensor, ...],
     heads: int,
     positions: int,
@@ -115,13 +114,15 @@ def _in_extension(
     dropout_p: float,
     is_causal: bool,
     threshold: float | Tensor,
-    power: float,
+    spec: AttentionSpec,
     need_weights: bool,
     backend: BackendName | None,
     norm: nn.Module | None,
     reach: Reach | None,
 ) -> Mixed | None:
-    """None if the extension cannot do all of it."""
+    """The same by the extension; None if it cannot do all of it."""
+    if spec.activation != "relu" or spec.length_exponent != 0:
+        return None
     if is_dynamo_compiling() or is_recording():
         return None
     extension = connected_extension()
@@ -146,7 +147,7 @@ def _in_extension(
         dropout_p,
         is_causal,
         threshold,
-        power,
+        spec.power,
         need_weights,
         backend,
         gain,
