@@ -12,9 +12,11 @@ from relakit.lazy_names import lazy_names
 if TYPE_CHECKING:
     from relakit import analysis
     from relakit.decode.translator import Hypothesis, Translator
+    from relakit.nn.adapters import register_attention
     from relakit.nn.cache import KeyValueCache
     from relakit.nn.capture import AttentionRecord, capture
     from relakit.nn.convert import convert_attention
+    from relakit.nn.core import AttentionCore
     from relakit.nn.multihead import MultiheadAttention
     from relakit.nn.norms import GatedLayerNorm, GatedRMSNorm, LayerNorm, RMSNorm
     from relakit.nn.variants import ATTENTIONS, AttentionSpec
@@ -25,6 +27,7 @@ __version__ = version("relakit")
 
 __all__ = [
     "ATTENTIONS",
+    "AttentionCore",
     "AttentionRecord",
     "AttentionResult",
     "AttentionSpec",
@@ -45,11 +48,13 @@ __all__ = [
     "capture",
     "convert_attention",
     "load",
+    "register_attention",
 ]
 
 _HOMES: Final = MappingProxyType(
     {
         "ATTENTIONS": "nn.variants",
+        "AttentionCore": "nn.core",
         "AttentionRecord": "nn.capture",
         "AttentionResult": "ops.call",
         "AttentionSpec": "nn.variants",
@@ -66,6 +71,7 @@ _HOMES: Final = MappingProxyType(
         "attention_details": "ops.attention",
         "capture": "nn.capture",
         "convert_attention": "nn.convert",
+        "register_attention": "nn.adapters",
     }
 )
 """Where each public name is loaded from on first use: `relakit --version` needs no torch."""

@@ -81,6 +81,41 @@ def attend_and_normalise(
     if mixed is not None:
         return mixed
     query, key, value = split_projections(projections, heads, positions)
+    return attend_in_steps(
+        query,
+        key,
+        value,
+        spec=spec,
+        threshold=threshold,
+        norm=norm,
+        attn_mask=attn_mask,
+        dropout_p=dropout_p,
+        is_causal=is_causal,
+        positions=positions,
+        need_weights=need_weights,
+        backend=backend,
+        reach=reach,
+    )
+
+
+def attend_in_steps(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    spec: AttentionSpec,
+    threshold: float | Tensor,
+    norm: nn.Module | None,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    positions: int = 1,
+    need_weights: bool = False,
+    backend: BackendName | None = None,
+    reach: Reach | None = None,
+) -> Mixed:
+    """The same for query, key and value ``[batch, heads, positions, head dim]``."""
     dtype = query.dtype
     if norm is not None and dtype == torch.float16:
         # ReLU weights have no upper bound, and for a nearly null row the norm multiplies gradients
@@ -93,7 +128,8 @@ def attend_and_normalise(
         attn_mask=attn_mask,
         dropout_p=dropout_p,
         is_causal=is_causal,
-        enable_gqa=key.size(1) != heads,
+        scale=scale,
+        enable_gqa=key.size(1) != query.size(1),
         activation=spec.activation,
         threshold=threshold,
         power=spec.power,

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from relakit.nn.adapters import taken_over
 from relakit.nn.arguments import (
     check_dtype,
     check_number,
@@ -163,12 +164,7 @@ class MultiheadAttention(nn.MultiheadAttention):
                 "the attention module has parametrized weights, which cannot be taken over; remove "
                 "them with torch.nn.utils.parametrize.remove_parametrizations first"
             )
-        new = cls.__new__(cls)
-        new.__dict__.update(module.__dict__)
-        # Dictionaries that get new entries are copied. Hooks stay shared: a handle removes its hook
-        # from the dictionary it was put into.
-        for name in ("_parameters", "_buffers", "_modules"):
-            new.__dict__[name] = dict(module.__dict__[name])
+        new = taken_over(module, cls)
         if isinstance(module, MultiheadAttention) and backend is None:
             backend = module.backend
         some = next(module.parameters())
