@@ -90,7 +90,9 @@ def test_rela_is_causal_and_normalised() -> None:
 def test_a_forward_of_its_own_is_not_dropped() -> None:
     relakit.register_attention(OwnAttention, OwnRela)
     model = nn.Sequential(OwnAttention(), ChangedAttention())
-    with pytest.warns(UserWarning, match=r"some modules were passed over: .*ChangedAttention \(1\)"):
+    with pytest.warns(
+        UserWarning, match=r"some modules were passed over: .*ChangedAttention \(1\)"
+    ):
         assert relakit.convert_attention(model) == ["0"]
     assert type(model[1]) is ChangedAttention
 

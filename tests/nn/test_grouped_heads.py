@@ -19,7 +19,9 @@ def twin(module: relakit.MultiheadAttention, kind: type[nn.MultiheadAttention]) 
     for name in ("k_proj_weight", "v_proj_weight"):
         wanted[name] = repeated(wanted[name], group, module.head_dim)
     query, *rest = wanted["in_proj_bias"].split([size, *[module.kv_heads * module.head_dim] * 2])
-    wanted["in_proj_bias"] = torch.cat([query, *(repeated(x, group, module.head_dim) for x in rest)])
+    wanted["in_proj_bias"] = torch.cat(
+        [query, *(repeated(x, group, module.head_dim) for x in rest)]
+    )
     if other.in_proj_weight is not None:
         names = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
         wanted["in_proj_weight"] = torch.cat([wanted.pop(name) for name in names])

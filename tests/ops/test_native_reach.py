@@ -12,7 +12,9 @@ import relakit
 from relakit.ops.native import extension
 
 lengths = st.sampled_from([0, 1, 2, 5, 8, 9, 63, 64, 65, 111, 129, 200, 300])
-windows = st.sampled_from([None, 1, 3, 64, 100, 1000, (None, 0), (0, None), (5, 2), (70, 130), (0, 0)])
+windows = st.sampled_from(
+    [None, 1, 3, 64, 100, 1000, (None, 0), (0, None), (5, 2), (70, 130), (0, 0)]
+)
 
 
 def plain_mask(
@@ -56,9 +58,7 @@ def test_the_reference_sees_what_the_definition_says(
         "sequence_starts": starts,
         "activation": activation,
     }
-    torch.testing.assert_close(
-        relakit.attention(q, k, v, backend="reference", **options), expected
-    )
+    torch.testing.assert_close(relakit.attention(q, k, v, backend="reference", **options), expected)
     torch.testing.assert_close(relakit.attention(q, k, v, **options), expected)  # sdpa, native
 
 
@@ -125,7 +125,9 @@ def test_the_kernels_equal_the_reference(
                 *inputs, threshold=threshold, weights="csr", backend="native", **options
             )
         assert torch.equal(native.statistics.nonzeros, details.statistics.nonzeros)
-        torch.testing.assert_close(native.statistics.sums, details.statistics.sums, atol=1e-3, rtol=1e-2)
+        torch.testing.assert_close(
+            native.statistics.sums, details.statistics.sums, atol=1e-3, rtol=1e-2
+        )
         assert torch.equal(native.weights.crow_indices(), details.weights.crow_indices())
         assert torch.equal(native.weights.col_indices(), details.weights.col_indices())
 
@@ -188,7 +190,9 @@ def test_lower_right_biases_need_no_mask(queries: int) -> None:
     output = relakit.attention(q, k, v, bias, backend="native")
     torch.testing.assert_close(output, relakit.attention(q, k, v, mask))
     windowed = relakit.attention(q, k, v, bias, window=9, backend="native")
-    torch.testing.assert_close(windowed, relakit.attention(q, k, v, mask & ~mask.tril(41 - queries)))
+    torch.testing.assert_close(
+        windowed, relakit.attention(q, k, v, mask & ~mask.tril(41 - queries))
+    )
 
 
 def test_compiles() -> None:
@@ -243,7 +247,10 @@ WRONG = {
         {"sequence_starts": torch.tensor([0, 3, 5])},
         r"of queries must ascend from 0 to the number of queries, 4; got \[0, 3, 5\]",
     ),
-    "descending": ({"sequence_starts": torch.tensor([0, 3, 2, 4])}, r"must ascend .* got \[0, 3, 2, 4\]"),
+    "descending": (
+        {"sequence_starts": torch.tensor([0, 3, 2, 4])},
+        r"must ascend .* got \[0, 3, 2, 4\]",
+    ),
     "counts": (
         {"sequence_starts": [torch.tensor([0, 4]), torch.tensor([0, 2, 6])]},
         "as many sequences of queries as of keys, got 1 and 2",

@@ -43,7 +43,7 @@ def register_attention(kind: type[nn.Module], adapter: Adapter) -> None:
 
 
 def register_by_name(name: str, adapter: Adapter) -> None:
-    """The same for a class that may not be installed, such as ``"timm.layers.attention.Attention"``."""
+    """The same for a class that need not be there: ``"timm.layers.attention.Attention"``."""
     _adapters_by_name[name] = adapter
 
 

@@ -37,11 +37,12 @@ def convert_attention(
     """Replace every `torch.nn.MultiheadAttention` in the model, in place.
 
     Those inside `torch.nn.Transformer` and its layers are found too; so is the attention of timm's
-    vision transformers, and whatever `relakit.register_attention` was told about. The projections keep their
-    weights, as the same parameter objects; the parameters that the attention adds (its norm's gain
-    and gate, a learned threshold) are new. So convert before you build an optimizer or wrap the
-    model in DistributedDataParallel: if either is there already, a warning says so. Another one
-    comes if there is no module to convert, or if modules that look like attention are passed over.
+    vision transformers, and whatever `relakit.register_attention` was told about. The projections
+    keep their weights, as the same parameter objects; the parameters that the attention adds (its
+    norm's gain and gate, a learned threshold) are new. So convert before you build an optimizer or
+    wrap the model in DistributedDataParallel: if either is there already, a warning says so.
+    Another one comes if there is no module to convert, or if modules that look like attention are
+    passed over.
 
     A module that already has this attention is left as it is; one that was converted to another is
     converted again, and keeps its norm if both attentions have the same. A module that is shared
@@ -152,8 +153,8 @@ def _check_convertible(name: str, module: nn.Module) -> None:
         return
     if is_adapted(module):
         raise ValueError(
-            f"{name} is a {type(module).__qualname__}, which an adapter made for another attention; "
-            "to convert it again, register an adapter for that class too"
+            f"{name} is a {type(module).__qualname__}, which an adapter made for another "
+            "attention; to convert it again, register an adapter for that class too"
         )
     if not is_pytorchs_own(module):
         raise ValueError(

@@ -11,7 +11,9 @@ from relakit.ops.reach import Alignment, Window, reach_of
 
 
 class AttentionCore(nn.Module):
-    """Attention over heads, then the norm over all of them: a module of one's own around it is ReLA.
+    """Attention over heads, then the norm over all of them.
+
+    With it, an attention module of one's own becomes ReLA.
 
     It takes the place of `F.scaled_dot_product_attention` and of joining the heads::
 

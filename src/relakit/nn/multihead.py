@@ -134,7 +134,9 @@ class MultiheadAttention(nn.MultiheadAttention):
             dtype,
         )
         if kv_heads is not None and kv_heads != num_heads:
-            _check_kv_heads(kv_heads, num_heads, add_bias_kv=add_bias_kv, add_zero_attn=add_zero_attn)
+            _check_kv_heads(
+                kv_heads, num_heads, add_bias_kv=add_bias_kv, add_zero_attn=add_zero_attn
+            )
             share_heads(self, kv_heads, device=device, dtype=dtype)
         self.window = window
         self._install(spec, backend, device=device, dtype=dtype)

@@ -33,7 +33,7 @@ def forward_packed(
     if causal is None:
         return None
     # One tensor may be all three, and is then projected in one product.
-    rows = {id(x): x.values()[None] for x in inputs}  # type: ignore[attr-defined]
+    rows = {id(x): x.values()[None] for x in inputs}
     projections = project_linearly(module, *(rows[id(x)] for x in inputs))
     reach = _reach(query, key, window=module.window, is_causal=causal)
     with without_autocast(query):

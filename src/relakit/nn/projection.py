@@ -110,7 +110,7 @@ def _without_bias(
     positions: int,
     past: int,
 ) -> tuple[Reach | None, Tensor | None]:
-    """A mask of `torch.nn.attention.bias` is what a query sees by its place, and takes no memory."""
+    """What a query sees by a mask of `torch.nn.attention.bias`, which takes no memory; the rest."""
     pattern = causal_pattern(attn_mask)
     if pattern is None:
         return reach, attn_mask

@@ -56,7 +56,8 @@ class TimmRotaryAttention(nn.Module):
     def _heads(self, y: Tensor) -> Tensor:
         """``[batch, heads, positions, head dim]``"""
         head_dim = self.core.head_dim
-        return y.unflatten(-1, (y.size(-1) // head_dim, head_dim)).transpose(1, 2)
+        batch, positions, features = y.shape
+        return y.reshape(batch, positions, features // head_dim, head_dim).transpose(1, 2)
 
     def _projections(self, x: Tensor) -> tuple[Tensor, ...]:
         parts: Any = self

@@ -132,8 +132,8 @@ def attention(
             before the one at its place, and so many after; ``(None, 0)`` is causal, and goes with a
             mask. Takes no memory, and the native backend no time for keys out of sight.
         align: which key is at a query's place, for ``is_causal`` and ``window``: with
-            ``"upper_left"`` key i at query i, with ``"lower_right"`` the last key at the last query,
-            as when new queries continue the keys of a cache.
+            ``"upper_left"`` key i at query i; with ``"lower_right"`` the last key at the last
+            query, as when new queries continue the keys of a cache.
         sequence_starts: for several sequences that lie one behind the other instead of padded in a
             batch: where each begins, and where the last one ends; an integer tensor ``[sequences +
             1]``, or two if queries and keys differ. A query sees keys of its own sequence alone.
@@ -396,8 +396,8 @@ def _with_causal_pattern(call: AttentionCall) -> AttentionCall:
     reach = call.reach or Reach()
     if reach.is_packed:
         raise ValueError(
-            "attn_mask is a causal mask for one sequence, and sequence_starts name several; leave it "
-            "out, and pass is_causal=True and align='upper_left' or 'lower_right'"
+            "attn_mask is a causal mask for one sequence, and sequence_starts name several; leave "
+            "it out, and pass is_causal=True and align='upper_left' or 'lower_right'"
         )
     if pattern.is_plain and call.reach is None:
         return replace(call, attn_mask=None, is_causal=True)

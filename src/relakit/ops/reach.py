@@ -4,7 +4,7 @@ None of it needs a mask in memory: the kernels compute it from a few numbers for
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -100,7 +100,7 @@ def _distances(window: Window) -> tuple[int, int]:
     """How far a query sees to either side."""
     if window is None:
         return UNLIMITED, UNLIMITED
-    if _is_whole(window):
+    if isinstance(window, int) and not isinstance(window, bool):
         if window < 1:
             raise ValueError(f"window must be at least 1, got {window}")
         return window - 1, window - 1
@@ -110,17 +110,14 @@ def _distances(window: Window) -> tuple[int, int]:
             f"got {window!r}"
         )
     for side in window:
-        if side is not None and not (_is_whole(side) and side >= 0):
+        is_whole = isinstance(side, int) and not isinstance(side, bool)
+        if side is not None and not (is_whole and side >= 0):
             raise ValueError(
                 "the two numbers of a window must be whole and at least 0, or None for no limit, "
                 f"got {window!r}"
             )
     before, after = (UNLIMITED if side is None else int(side) for side in window)
     return before, after
-
-
-def _is_whole(number: Any) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool)
 
 
 def _pair(starts: SequenceStarts) -> tuple[Tensor | None, Tensor | None]:
@@ -130,7 +127,8 @@ def _pair(starts: SequenceStarts) -> tuple[Tensor | None, Tensor | None]:
     both = [starts, starts] if isinstance(starts, Tensor) else list(starts)
     if len(both) != 2:
         raise ValueError(
-            f"sequence_starts must be one tensor, or one for queries and one for keys, got {len(both)}"
+            "sequence_starts must be one tensor, or one for queries and one for keys, got "
+            f"{len(both)}"
         )
     for tensor in both:
         if not isinstance(tensor, Tensor):

@@ -161,7 +161,7 @@ def _run(call: AttentionCall) -> AttentionResult:
         )
     seed = draw_seed() if dropout_p > 0 else None
     reach = call.reach or Reach()
-    # How many bits there are depends on the lengths of packed sequences, which a compiler cannot know.
+    # The number of bits depends on the lengths of packed sequences, which compilers cannot know.
     keep_bits = needs_gradients(call) and not reach.is_packed and operators.can_keep_bits(*tensors)
     output, _ = torch.ops.relakit.rela(
         *tensors,
