@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.attention.bias import causal_upper_left
+from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 import relakit
 
@@ -52,6 +52,29 @@ def test_unbatched_and_without_causality() -> None:
     module(x[:4], x[:4], x[:4], cache=cache)
     output, _ = module(x[4:], x[4:], x[4:], cache=cache)
     torch.testing.assert_close(output, module(x[4:], x, x)[0], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("kind", ["mask", "bias"])
+def test_masks_cover_all_keys(is_causal: bool, need_weights: bool, kind: str) -> None:
+    module = relakit.MultiheadAttention(32, 4, batch_first=True)
+    x = torch.randn(2, 9, 32)
+    hidden = torch.ones(9, 9, dtype=torch.bool).triu(1)
+    expected, _ = module(x, x, x, attn_mask=hidden)
+    cache = relakit.KeyValueCache()
+    first, rest = x[:, :4], x[:, 4:]
+    module(first, first, first, attn_mask=hidden[:4, :4], cache=cache)
+    output, _ = module(
+        rest,
+        rest,
+        rest,
+        attn_mask=hidden[4:] if kind == "mask" else causal_lower_right(5, 9),
+        is_causal=is_causal,  # a hint that must not align the mask with the first key
+        need_weights=need_weights,
+        cache=cache,
+    )
+    torch.testing.assert_close(output, expected[:, 4:], atol=1e-5, rtol=1e-4)
 
 
 def test_left_padding_is_masked() -> None:
@@ -145,6 +168,9 @@ def test_what_does_not_fit_is_named() -> None:
     with torch.enable_grad(), pytest.raises(ValueError, match=r"inside torch\.no_grad\(\)"):
         cache.append(key.clone().requires_grad_(), value)
     assert len(cache) == 4
+    module = relakit.MultiheadAttention(8, 2)
+    with pytest.raises(TypeError, match="cache must be a KeyValueCache, got dict"):
+        module(key[0], key[0], key[0], cache={})
     with pytest.raises(ValueError, match="kv_heads must divide num_heads, got kv_heads=3 and"):
         relakit.MultiheadAttention(32, 4, kv_heads=3)
     with pytest.raises(ValueError, match="kv_heads=2 and add_zero_attn=True do not go together"):

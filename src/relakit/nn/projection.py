@@ -57,9 +57,13 @@ def project(
     if not _clearly_fit(module, query, key, value):
         _check_inputs(module, query, key, value)
     positions = 1 if module.batch_first or query.dim() == 2 else 0
-    past = 0 if cache is None else len(cache)
+    past = 0
+    if cache is not None:
+        if not isinstance(cache, KeyValueCache):
+            raise TypeError(f"cache must be a KeyValueCache, got {type(cache).__name__}")
+        past = len(cache)
     reach: Reach | None = None
-    if cache is not None and is_causal and attn_mask is None:
+    if cache is not None and is_causal:  # queries are the last positions, with a mask too
         reach, is_causal = Reach(after=0, is_lower_right=True), False
     if attn_mask is not None or key_padding_mask is not None:
         reach, attn_mask = _without_bias(reach, attn_mask, query, key, positions, past)
