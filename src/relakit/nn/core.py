@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from relakit.nn.fused import attend_in_steps
-from relakit.nn.norms import RMSNorm
-from relakit.nn.variants import AttentionName, AttentionSpec, build_norm, resolve_attention
+from relakit.nn.norms import RMSNorm, build_norm
+from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
 from relakit.ops.backends import BackendName, known_backend
 from relakit.ops.reach import Alignment, Window, reach_of
 
