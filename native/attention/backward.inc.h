@@ -37,19 +37,21 @@ class BackwardTask {
 
   // Meanwhile fetch the rows of the key head that this thread is likely to work on next, and of the
   // first query head that shares it.
-  void fetch_ahead(std::int64_t batch, std::int64_t key_head) {
-    const std::int64_t head = key_head * (p_.heads / p_.key_heads);
-    ahead_.add_rows(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
-    ahead_.add_rows(row_of<T>(p_.value, batch, key_head, 0), p_.value_dim, p_.value.row, p_.keys);
-    ahead_.add_rows(row_of<T>(p_.query, batch, head, 0), p_.dim, p_.query.row, p_.queries);
-    ahead_.add_rows(row_of<T>(result_.grad_output, batch, head, 0), p_.value_dim,
-                    result_.grad_output.row, p_.queries);
-    ahead_.add_rows(row_of<T>(result_.grad_query, batch, head, 0), p_.dim, result_.grad_query.row,
-                    p_.queries);
-    ahead_.add_rows(row_of<T>(result_.grad_key, batch, key_head, 0), p_.dim, result_.grad_key.row,
-                    p_.keys);
-    ahead_.add_rows(row_of<T>(result_.grad_value, batch, key_head, 0), p_.value_dim,
-                    result_.grad_value.row, p_.keys);
+  void fetch_ahead(const BackwardJob& job, std::int64_t batch, std::int64_t key_head) {
+    const Problem& p = job.problem;
+    const BackwardResult& result = job.result;
+    const std::int64_t head = key_head * (p.heads / p.key_heads);
+    const auto fetch = [&](const auto& place, std::int64_t index, std::int64_t size,
+                           std::int64_t rows) {
+      ahead_.add_rows(row_of<T>(place, batch, index, 0), size, place.row, rows);
+    };
+    fetch(p.key, key_head, p.dim, p.keys);
+    fetch(p.value, key_head, p.value_dim, p.keys);
+    fetch(p.query, head, p.dim, p.queries);
+    fetch(result.grad_output, head, p.value_dim, p.queries);
+    fetch(result.grad_query, head, p.dim, p.queries);
+    fetch(result.grad_key, key_head, p.dim, p.keys);
+    fetch(result.grad_value, key_head, p.value_dim, p.keys);
   }
 
   void run(std::int64_t first_head, std::int64_t last_head) {
@@ -133,6 +135,7 @@ class BackwardTask {
                                          p_.value_dim, upstream_buffer);
     for (std::int64_t key = keys_.begin; key < keys_.end; key += kKeyTile) {
       const int columns = static_cast<int>(least(kKeyTile, keys_.end - key));
+      if (is_finite_ && !scorer.head.reaches(queries_.begin, count, key, columns)) continue;
       scorer.take_keys(key, columns);
       values_ = packed_rows(row_of<T>(p_.value, batch_, key_head_, key), p_.value.row, columns,
                             p_.value_dim, values_buffer_);
@@ -140,7 +143,7 @@ class BackwardTask {
       for (std::int64_t q = 0; q < count; q += kQueryTile) {
         const int rows = static_cast<int>(least(kQueryTile, count - q));
         scorer.fetch_next_mask(q, rows);
-        if (is_finite_ && scorer.head.causal_end(queries_.begin + q + rows - 1) <= key) continue;
+        if (is_finite_ && !scorer.head.reaches(queries_.begin + q, rows, key, columns)) continue;
         const Place place{queries_.begin + q, key, scorer.queries(q), grad_output.from(q),
                           grad_queries.rows() + q * dim_};
         const bool has_scores = find_bits(scorer, q, rows, key, columns);
@@ -351,57 +354,94 @@ class BackwardTask {
   Tile tile_;
 };
 
+// How backward is divided into tasks: all of a key head; or, where heads are fewer than threads, blocks of
+// queries first, then blocks of keys. Scores are then computed twice, but all threads have work.
+enum class Share { key_heads, query_blocks, key_blocks };
+
+struct BackwardPlan {
+  BackwardJob* jobs;
+  std::int64_t count, tasks;
+  int threads;
+
+  std::int64_t blocks(const Problem& p, Share share) const {
+    const std::int64_t rows = share == Share::query_blocks ? p.queries : p.keys;
+    return share == Share::key_heads ? 1 : (rows + kBackwardBlock - 1) / kBackwardBlock;
+  }
+
+  void divide(Share share) {
+    tasks = 0;
+    for (std::int64_t i = 0; i < count; i++) {
+      const Problem& p = jobs[i].problem;
+      jobs[i].first_task = tasks;
+      const std::int64_t heads = share == Share::query_blocks ? p.heads : p.key_heads;
+      tasks += p.batch * heads * blocks(p, share);
+    }
+  }
+};
+
 template <class T>
-void backward_all(const Problem& p, const BackwardResult& result, int threads) {
-  struct Work {
-    const Problem& p;
-    const BackwardResult& result;
-    std::int64_t blocks;
-    int threads;
-  } work{p, result, 1, threads};
-  if (p.batch * p.key_heads >= threads) {
-    run_parallel(
-        p.batch * p.key_heads, threads,
-        [](void* data, std::int64_t task) {
-          const Work& w = *static_cast<const Work*>(data);
-          const std::int64_t key_head = task % w.p.key_heads, group = w.p.heads / w.p.key_heads;
-          BackwardTask<T> mine(w.p, w.result, task / w.p.key_heads, key_head, {0, w.p.queries},
-                               {0, w.p.keys}, true, true);
-          const std::int64_t later = task + w.threads;
-          if (is_short<T>(w.p, 2) && later < w.p.batch * w.p.key_heads) {
-            mine.fetch_ahead(later / w.p.key_heads, later % w.p.key_heads);
-          }
-          mine.run(key_head * group, (key_head + 1) * group);
-        },
-        &work);
+void backward_key_head(const BackwardPlan& plan, std::int64_t task) {
+  const BackwardJob& job = job_of(plan.jobs, plan.count, task);
+  const Problem& p = job.problem;
+  const std::int64_t mine = task - job.first_task;
+  const std::int64_t key_head = mine % p.key_heads, group = p.heads / p.key_heads;
+  BackwardTask<T> work(p, job.result, mine / p.key_heads, key_head, {0, p.queries}, {0, p.keys},
+                       true, true);
+  if (task + plan.threads < plan.tasks) {
+    const BackwardJob& later = job_of(plan.jobs, plan.count, task + plan.threads);
+    const std::int64_t its = task + plan.threads - later.first_task;
+    if (is_short<T>(later.problem, 2)) {
+      work.fetch_ahead(later, its / p.key_heads, its % p.key_heads);
+    }
+  }
+  work.run(key_head * group, (key_head + 1) * group);
+}
+
+template <class T>
+void backward_query_block(const BackwardPlan& plan, std::int64_t task) {
+  const BackwardJob& job = job_of(plan.jobs, plan.count, task);
+  const Problem& p = job.problem;
+  const std::int64_t blocks = plan.blocks(p, Share::query_blocks);
+  const std::int64_t pair = (task - job.first_task) / blocks, head = pair % p.heads;
+  const std::int64_t begin = (task - job.first_task) % blocks * kBackwardBlock;
+  BackwardTask<T>(p, job.result, pair / p.heads, head / (p.heads / p.key_heads),
+                  {begin, least(begin + kBackwardBlock, p.queries)}, {0, p.keys}, true, false)
+      .run(head, head + 1);
+}
+
+template <class T>
+void backward_key_block(const BackwardPlan& plan, std::int64_t task) {
+  const BackwardJob& job = job_of(plan.jobs, plan.count, task);
+  const Problem& p = job.problem;
+  const std::int64_t blocks = plan.blocks(p, Share::key_blocks), group = p.heads / p.key_heads;
+  const std::int64_t pair = (task - job.first_task) / blocks, key_head = pair % p.key_heads;
+  const std::int64_t begin = (task - job.first_task) % blocks * kBackwardBlock;
+  BackwardTask<T>(p, job.result, pair / p.key_heads, key_head, {0, p.queries},
+                  {begin, least(begin + kBackwardBlock, p.keys)}, false, true)
+      .run(key_head * group, (key_head + 1) * group);
+}
+
+template <class T>
+void backward_all(BackwardJob* jobs, std::int64_t count, int threads) {
+  BackwardPlan plan{jobs, count, 0, threads};
+  const auto run = [&](void (*task)(void*, std::int64_t)) {
+    run_parallel(plan.tasks, threads, task, &plan);
+  };
+  plan.divide(Share::key_heads);
+  if (plan.tasks >= threads) {
+    run([](void* data, std::int64_t task) {
+      backward_key_head<T>(*static_cast<BackwardPlan*>(data), task);
+    });
     return;
   }
-  // Fewer heads than threads: blocks of queries first, then blocks of keys. Scores are computed twice,
-  // but all threads have work.
-  work.blocks = (p.queries + kBackwardBlock - 1) / kBackwardBlock;
-  run_parallel(
-      p.batch * p.heads * work.blocks, threads,
-      [](void* data, std::int64_t task) {
-        const Work& w = *static_cast<const Work*>(data);
-        const std::int64_t begin = task % w.blocks * kBackwardBlock, pair = task / w.blocks;
-        const std::int64_t head = pair % w.p.heads;
-        BackwardTask<T>(w.p, w.result, pair / w.p.heads, head / (w.p.heads / w.p.key_heads),
-                        {begin, least(begin + kBackwardBlock, w.p.queries)}, {0, w.p.keys}, true, false)
-            .run(head, head + 1);
-      },
-      &work);
-  work.blocks = (p.keys + kBackwardBlock - 1) / kBackwardBlock;
-  run_parallel(
-      p.batch * p.key_heads * work.blocks, threads,
-      [](void* data, std::int64_t task) {
-        const Work& w = *static_cast<const Work*>(data);
-        const std::int64_t begin = task % w.blocks * kBackwardBlock, pair = task / w.blocks;
-        const std::int64_t key_head = pair % w.p.key_heads, group = w.p.heads / w.p.key_heads;
-        BackwardTask<T>(w.p, w.result, pair / w.p.key_heads, key_head, {0, w.p.queries},
-                        {begin, least(begin + kBackwardBlock, w.p.keys)}, false, true)
-            .run(key_head * group, (key_head + 1) * group);
-      },
-      &work);
+  plan.divide(Share::query_blocks);
+  run([](void* data, std::int64_t task) {
+    backward_query_block<T>(*static_cast<BackwardPlan*>(data), task);
+  });
+  plan.divide(Share::key_blocks);
+  run([](void* data, std::int64_t task) {
+    backward_key_block<T>(*static_cast<BackwardPlan*>(data), task);
+  });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "attention/call_memory.h"
 #include "attention/entry.h"
@@ -101,7 +102,7 @@ class BackwardCall {
     }
     const auto place = [&](const ProjectedParts::Part& where) {
       return place_in<Target>(views[where.tensor], arguments_.layout, p.dtype,
-                              where.part * p.heads * p.dim, p.dim);
+                              where.part * p.key_heads * p.dim, p.dim);
     };
     const ProjectedParts parts = parts_of(arguments_.count);
     result_.grad_query = place(parts.query);
@@ -152,7 +153,17 @@ class BackwardCall {
     if (norm_arguments_.is_given()) {
       norm::run_backward(call_.kernels->isa, threads, norm_, norm_result_, to_gain_, to_gate_);
     }
-    call_.kernels->backward(problem(), result_, threads);
+    std::vector<BackwardJob> jobs;
+    for (const Sequence& sequence : sequences_of(call_)) {
+      BackwardResult part = result_;
+      const DType dtype = problem().dtype;
+      part.grad_output = place_from(part.grad_output, sequence.first_query, dtype);
+      part.grad_query = place_from(part.grad_query, sequence.first_query, dtype);
+      part.grad_key = place_from(part.grad_key, sequence.first_key, dtype);
+      part.grad_value = place_from(part.grad_value, sequence.first_key, dtype);
+      jobs.push_back({sequence.problem, part});
+    }
+    call_.kernels->backward(jobs.data(), static_cast<std::int64_t>(jobs.size()), threads);
   }
 
   // In the order of the arguments of relakit.ops.native.attention.Attention.

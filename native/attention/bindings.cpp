@@ -18,7 +18,7 @@ using Any = nb::handle;
 
 nb::object attention(Any query, Any key, Any value, Any mask, Any dropout, Any is_causal, Any scale,
                      Any enable_gqa, Any threshold, Any power, Any weights, Any statistics,
-                     Any backend, Any keep_bits) {
+                     Any backend, Any keep_bits, Any reach) {
   if (entry == nullptr) return nb::none();
   CallArguments arguments;
   arguments.tensors[0] = query;
@@ -30,6 +30,7 @@ nb::object attention(Any query, Any key, Any value, Any mask, Any dropout, Any i
   arguments.scale = scale;
   arguments.power = power;
   arguments.dropout = dropout;
+  arguments.reach = reach;
   arguments.is_grouped = enable_gqa.ptr() == Py_True;
   arguments.is_trusted = !keep_bits.is_none();
   Wishes wishes;
@@ -54,13 +55,14 @@ bool take_tensors(Any tensors, CallArguments& arguments) {
 
 nb::object multihead_attention(Any projections, std::int64_t heads, int positions, Any mask,
                                Any dropout, Any is_causal, Any threshold, Any power, Any weights,
-                               Any backend, Any gain, Any gate, double eps) {
+                               Any backend, Any gain, Any gate, double eps, Any reach) {
   CallArguments arguments;
   if (entry == nullptr || heads < 1 || !take_tensors(projections, arguments)) return nb::none();
   arguments.layout = {heads, positions};
   arguments.mask = mask;
   arguments.threshold = threshold;
   arguments.is_causal = is_causal;
+  arguments.reach = reach;
   arguments.scale = Py_None;
   arguments.power = power;
   arguments.dropout = dropout;
@@ -86,6 +88,7 @@ nb::object attention_backward(Any grad_output, Any mixed, Any inverse_rms, Any b
   arguments.mask = mask;
   arguments.threshold = threshold;
   arguments.is_causal = option(0);
+  arguments.reach = option(8);
   arguments.scale = option(1);
   arguments.power = option(2);
   arguments.dropout = dropout;

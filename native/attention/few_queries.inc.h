@@ -6,17 +6,12 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-constexpr std::int64_t kMostQueriesInPlace = 8;
 // Fixed, so that sums are split up in the same way for any number of threads.
 constexpr std::int64_t kKeysPerTask = 4096;
 // Above this share of non-zeros nearly all values are read, and the processor fetches them on its own.
 constexpr float kPrefetch = 0.6f;
 
 constexpr std::int64_t kRowsAhead = 16;  // how many keys ahead of the current one to fetch
-
-bool is_for_few_queries(const Problem& p) {
-  return p.queries <= kMostQueriesInPlace && p.dim % kWidth == 0 && p.value_dim % kWidth == 0;
-}
 
 // out[j] = x . row[j] + start, for N vectors to a row.
 template <int N, class T>
@@ -85,7 +80,9 @@ class FewQueriesTask {
     Tile* before = nullptr;
     std::int64_t key_before = 0;
     for (std::int64_t key = begin; key < end; key += kKeyTile) {
-      fill(key, static_cast<int>(least(kKeyTile, end - key)), *now);
+      const int columns = static_cast<int>(least(kKeyTile, end - key));
+      if (!head_.reaches(0, p_.queries, key, columns)) continue;
+      fill(key, columns, *now);
       if (before != nullptr) add_values(key_before, *before);
       before = now;
       key_before = key;
@@ -117,7 +114,8 @@ class FewQueriesTask {
     for (int i = 0; i < rows; i++) {
       write_bits(p_, result_, head_.row(i), key, columns, tile.bits[i]);
       weigh_list(p_, head_, i, key, tile.list(i), tile.lengths[i], tile.weight_row(i));
-      report_row(result_, head_.row(i), key, tile.list(i), tile.lengths[i], tile.weight_row(i));
+      report_row(result_, head_.row(i), head_.column(key), tile.list(i), tile.lengths[i],
+                 tile.weight_row(i));
     }
   }
 
@@ -152,37 +150,72 @@ class FewQueriesTask {
 };
 
 // Each task has a range of keys and sums of its own, which are then added up in order.
+struct FewQueriesPlan {
+  const ForwardJob* jobs;
+  std::int64_t count;
+  float* sums;
+
+  static std::int64_t parts(const Problem& p) {
+    return p.keys == 0 ? 1 : (p.keys + kKeysPerTask - 1) / kKeysPerTask;
+  }
+  static std::int64_t size(const Problem& p) { return p.queries * p.value_dim; }
+};
+
 template <class T>
-void forward_few_queries(const Problem& p, const ForwardResult& result, int threads) {
-  const std::int64_t heads = p.batch * p.heads, size = p.queries * p.value_dim;
-  const std::int64_t parts = p.keys == 0 ? 1 : (p.keys + kKeysPerTask - 1) / kKeysPerTask;
-  Buffer sums(heads * parts * size);
-  start_rows(p, result, 0, heads * p.queries);
-  // A row's weights are reported in the order of its keys.
-  if (reports_rows(result)) threads = 1;
-  struct Work {
-    const Problem& p;
-    const ForwardResult& result;
-    std::int64_t parts, size;
-    float* sums;
-  } work{p, result, parts, size, sums};
-  run_parallel(
-      heads * parts, threads,
-      [](void* data, std::int64_t task) {
-        const Work& w = *static_cast<const Work*>(data);
-        const std::int64_t pair = task / w.parts, begin = task % w.parts * kKeysPerTask;
-        FewQueriesTask<T>(w.p, w.result, pair / w.p.heads, pair % w.p.heads, w.sums + task * w.size)
-            .run(begin, least(begin + kKeysPerTask, w.p.keys));
-      },
-      &work);
-  for (std::int64_t pair = 0; pair < heads; pair++) {
-    float* sum = sums + pair * parts * size;
+void forward_few_queries_part(const FewQueriesPlan& plan, std::int64_t index) {
+  const ForwardJob& job = job_of(plan.jobs, plan.count, index);
+  const Problem& p = job.problem;
+  const std::int64_t task = index - job.first_task, parts = plan.parts(p);
+  const std::int64_t pair = task / parts, begin = task % parts * kKeysPerTask;
+  FewQueriesTask<T>(p, job.result, pair / p.heads, pair % p.heads,
+                    plan.sums + job.first_sum + task * plan.size(p))
+      .run(begin, least(begin + kKeysPerTask, p.keys));
+}
+
+// Add up the sums of all tasks of a job, and write them.
+template <class T>
+void finish_few_queries(const FewQueriesPlan& plan, const ForwardJob& job) {
+  const Problem& p = job.problem;
+  const std::int64_t parts = plan.parts(p), size = plan.size(p);
+  for (std::int64_t pair = 0; pair < p.batch * p.heads; pair++) {
+    float* sum = plan.sums + job.first_sum + pair * parts * size;
     for (std::int64_t part = 1; part < parts; part++) {
       for (std::int64_t x = 0; x < size; x++) sum[x] += sum[part * size + x];
     }
-    T* output = static_cast<T*>(result.output.data) + pair / p.heads * result.output.batch +
-                pair % p.heads * result.output.head;
-    unpack_rows(sum, p.value_dim, p.queries, p.value_dim, 1.0f, output, result.output.row);
+    T* output = row_of<T>(job.result.output, pair / p.heads, pair % p.heads, 0);
+    unpack_rows(sum, p.value_dim, p.queries, p.value_dim, 1.0f, output, job.result.output.row);
+  }
+}
+
+template <class T>
+void forward_few_queries(ForwardJob* jobs, std::int64_t count, int threads) {
+  std::int64_t tasks = 0, numbers = 0;
+  for (std::int64_t i = 0; i < count; i++) {
+    ForwardJob& job = jobs[i];
+    const Problem& p = job.problem;
+    job.first_task = tasks;
+    job.first_sum = numbers;
+    if (!is_for_few_queries(p)) continue;
+    const std::int64_t heads = p.batch * p.heads;
+    tasks += heads * FewQueriesPlan::parts(p);
+    numbers += heads * FewQueriesPlan::parts(p) * FewQueriesPlan::size(p);
+    for (std::int64_t pair = 0; pair < heads; pair++) {
+      start_rows(p, job.result, Head(p, pair / p.heads, pair % p.heads).row(0), p.queries);
+    }
+    // A row's weights are reported in the order of its keys.
+    if (reports_rows(job.result)) threads = 1;
+  }
+  if (tasks == 0) return;
+  Buffer sums(numbers);
+  FewQueriesPlan plan{jobs, count, sums};
+  run_parallel(
+      tasks, threads,
+      [](void* data, std::int64_t task) {
+        forward_few_queries_part<T>(*static_cast<FewQueriesPlan*>(data), task);
+      },
+      &plan);
+  for (std::int64_t i = 0; i < count; i++) {
+    if (is_for_few_queries(jobs[i].problem)) finish_few_queries<T>(plan, jobs[i]);
   }
 }
 

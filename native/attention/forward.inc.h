@@ -26,7 +26,7 @@ bool reports_rows(const ForwardResult& result) {
 }
 
 // For one row of a tile: what the caller wants besides the output.
-void report_row(const ForwardResult& result, std::int64_t row, std::int64_t key,
+void report_row(const ForwardResult& result, std::int64_t row, std::int64_t column,
                 const std::uint8_t* list, int length, const float* weights) {
   if (result.row_counts != nullptr || result.row_sums != nullptr) {
     float sum = 0.0f;
@@ -38,7 +38,7 @@ void report_row(const ForwardResult& result, std::int64_t row, std::int64_t key,
     if (result.row_counts != nullptr) result.row_counts[row] += count;
     if (result.row_sums != nullptr) result.row_sums[row] += sum;
   }
-  if (result.writer != nullptr) result.writer->add(row, key, list, weights, length);
+  if (result.writer != nullptr) result.writer->add(row, column, list, weights, length);
 }
 
 // Set to zero what tiles add to, and the bits, as tiles that no query sees write none.
@@ -59,6 +59,18 @@ void write_bits(const Problem& p, const ForwardResult& result, std::int64_t row,
   if (result.bits == nullptr) return;
   std::uint64_t* words = result.bits + row * words_per_row(p) + key / 64;
   for (int w = 0; 64 * w < columns; w++) words[w] = bits.words[w];
+}
+
+// The job that a task belongs to: the last that begins at it or before. One without tasks begins where
+// the next does.
+template <class Result>
+const Job<Result>& job_of(const Job<Result>* jobs, std::int64_t count, std::int64_t task) {
+  std::int64_t low = 0, high = count;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (jobs[middle].first_task <= task ? low : high) = middle;
+  }
+  return jobs[low];
 }
 
 // The share of non-zeros in a tile above which dense work is faster.
@@ -84,14 +96,14 @@ class ForwardTask {
                 {true, !are_weights_scores_, result.bits != nullptr}, ahead_) {}
 
   // Meanwhile fetch the rows of the head that this thread is likely to work on next.
-  void fetch_ahead(std::int64_t batch, std::int64_t head) {
-    const std::int64_t key_head = head / (p_.heads / p_.key_heads);
-    ahead_.add_rows(row_of<T>(p_.key, batch, key_head, 0), p_.dim, p_.key.row, p_.keys);
-    ahead_.add_rows(row_of<T>(p_.value, batch, key_head, 0), p_.value_dim, p_.value.row, p_.keys);
-    ahead_.add_rows(row_of<T>(p_.query, batch, head, 0), p_.dim, p_.query.row, p_.queries);
-    const auto* output = static_cast<const T*>(result_.output.data) +
-                         batch * result_.output.batch + head * result_.output.head;
-    ahead_.add_rows(output, p_.value_dim, result_.output.row, p_.queries);
+  void fetch_ahead(const ForwardJob& job, std::int64_t batch, std::int64_t head) {
+    const Problem& p = job.problem;
+    const std::int64_t key_head = head / (p.heads / p.key_heads);
+    ahead_.add_rows(row_of<T>(p.key, batch, key_head, 0), p.dim, p.key.row, p.keys);
+    ahead_.add_rows(row_of<T>(p.value, batch, key_head, 0), p.value_dim, p.value.row, p.keys);
+    ahead_.add_rows(row_of<T>(p.query, batch, head, 0), p.dim, p.query.row, p.queries);
+    const Target& output = job.result.output;
+    ahead_.add_rows(row_of<T>(output, batch, head, 0), p.value_dim, output.row, p.queries);
   }
 
   void run() {
@@ -104,14 +116,14 @@ class ForwardTask {
                             columns, p_.value_dim, values_buffer_);
       // As in the plain formula, a value of inf or NaN turns a zero weight into NaN.
       const bool is_finite = all_finite(values_, columns, value_dim_);
-      if (is_finite && head.causal_end(begin_ + count_ - 1) <= key) continue;
+      if (is_finite && !head.reaches(begin_, count_, key, columns)) continue;
       scorer_.take_keys(key, columns);
       for (std::int64_t q = 0; q < count_; q += kQueryTile) {
         const int rows = static_cast<int>(least(kQueryTile, count_ - q));
         scorer_.fetch_next_mask(q, rows);
         if (!is_finite) {
           scorer_.fill_all(q, rows, tile_);
-        } else if (head.causal_end(begin_ + q + rows - 1) <= key) {
+        } else if (!head.reaches(begin_ + q, rows, key, columns)) {
           continue;
         } else {
           scorer_.fill(q, rows, candidates_[q / kQueryTile], tile_);
@@ -153,8 +165,8 @@ class ForwardTask {
       for (int i = 0; !are_weights_scores_ && i < tile_.rows; i++) {
         weigh_list(p_, head, begin_ + q + i, key, tile_.list(i), tile_.lengths[i],
                    tile_.weight_row(i));
-        report_row(result_, head.row(begin_ + q + i), key, tile_.list(i), tile_.lengths[i],
-                   tile_.weight_row(i));
+        report_row(result_, head.row(begin_ + q + i), head.column(key), tile_.list(i),
+                   tile_.lengths[i], tile_.weight_row(i));
       }
       if (dense) tile_.unlist(tile_.weights, tile_.scores);
     }
@@ -188,6 +200,13 @@ class ForwardTask {
 };
 
 constexpr std::int64_t kMostQueriesPerTask = 2048;
+constexpr std::int64_t kMostQueriesInPlace = 8;
+
+// Whether forward_few_queries (few_queries.inc.h) is faster.
+bool is_for_few_queries(const Problem& p) {
+  return 0 < p.queries && p.queries <= kMostQueriesInPlace && p.dim % kWidth == 0 &&
+         p.value_dim % kWidth == 0;
+}
 
 // Whether reading a head takes about as long as working on it; `times` as much is read as in forward.
 template <class T>
@@ -196,35 +215,52 @@ bool is_short(const Problem& p, int times) {
   return numbers * static_cast<std::int64_t>(sizeof(T)) <= kMostBytesAhead;
 }
 
+// How forward is divided into tasks. A row's result does not depend on its block.
+struct ForwardPlan {
+  const ForwardJob* jobs;
+  std::int64_t count, tasks, size;  // of jobs, of tasks, of the blocks of queries
+  int threads;
+
+  std::int64_t blocks(const Problem& p) const { return (p.queries + size - 1) / size; }
+};
+
 template <class T>
-void forward_blocks(const Problem& p, const ForwardResult& result, int threads) {
-  // Large blocks of queries pack the keys less often, small ones keep all threads busy. A row's result
-  // does not depend on its block.
-  const std::int64_t heads = p.batch * p.heads;
-  const std::int64_t fair =
-      round_up((p.queries * heads + 4 * threads - 1) / (4 * threads), kQueryTile);
-  const std::int64_t size = between(kQueryTile, fair, kMostQueriesPerTask);
-  const std::int64_t blocks = (p.queries + size - 1) / size;
-  struct Work {
-    const Problem& p;
-    const ForwardResult& result;
-    std::int64_t size, blocks;
-    int threads;
-  } work{p, result, size, blocks, threads};
+void forward_block(const ForwardPlan& plan, std::int64_t task) {
+  const ForwardJob& job = job_of(plan.jobs, plan.count, task);
+  const Problem& p = job.problem;
+  const std::int64_t blocks = plan.blocks(p), pair = (task - job.first_task) / blocks;
+  const std::int64_t begin = (task - job.first_task) % blocks * plan.size;
+  ForwardTask<T> mine(p, job.result, pair / p.heads, pair % p.heads, begin,
+                      least(begin + plan.size, p.queries));
+  if (task + plan.threads < plan.tasks) {
+    const ForwardJob& later = job_of(plan.jobs, plan.count, task + plan.threads);
+    const std::int64_t later_pair = task + plan.threads - later.first_task;
+    if (plan.blocks(later.problem) == 1 && is_short<T>(later.problem, 1)) {
+      mine.fetch_ahead(later, later_pair / p.heads, later_pair % p.heads);
+    }
+  }
+  mine.run();
+}
+
+template <class T>
+void forward_blocks(ForwardJob* jobs, std::int64_t count, int threads) {
+  // Large blocks of queries pack the keys less often, small ones keep all threads busy.
+  std::int64_t rows = 0;
+  for (std::int64_t i = 0; i < count; i++) {
+    const Problem& p = jobs[i].problem;
+    if (!is_for_few_queries(p)) rows += p.queries * p.batch * p.heads;
+  }
+  const std::int64_t fair = round_up((rows + 4 * threads - 1) / (4 * threads), kQueryTile);
+  ForwardPlan plan{jobs, count, 0, between(kQueryTile, fair, kMostQueriesPerTask), threads};
+  for (std::int64_t i = 0; i < count; i++) {
+    const Problem& p = jobs[i].problem;
+    jobs[i].first_task = plan.tasks;
+    if (!is_for_few_queries(p)) plan.tasks += p.batch * p.heads * plan.blocks(p);
+  }
   run_parallel(
-      heads * blocks, threads,
-      [](void* data, std::int64_t task) {
-        const Work& w = *static_cast<const Work*>(data);
-        const std::int64_t begin = task % w.blocks * w.size, pair = task / w.blocks;
-        ForwardTask<T> mine(w.p, w.result, pair / w.p.heads, pair % w.p.heads, begin,
-                            least(begin + w.size, w.p.queries));
-        const std::int64_t later = pair + w.threads;
-        if (w.blocks == 1 && is_short<T>(w.p, 1) && later < w.p.batch * w.p.heads) {
-          mine.fetch_ahead(later / w.p.heads, later % w.p.heads);
-        }
-        mine.run();
-      },
-      &work);
+      plan.tasks, threads,
+      [](void* data, std::int64_t task) { forward_block<T>(*static_cast<ForwardPlan*>(data), task); },
+      &plan);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "attention/call_memory.h"
 #include "attention/entry.h"
@@ -194,7 +195,13 @@ class ForwardCall {
     if (call_.needs_seed) call_.problem.seed = torch_.draw_seed();
     const int threads = torch_.threads();
     nb::gil_scoped_release unlocked;
-    call_.kernels->forward(problem(), result_, threads);
+    std::vector<ForwardJob> jobs;
+    for (const Sequence& sequence : sequences_of(call_)) {
+      jobs.push_back({sequence.problem, result_});
+      Target& output = jobs.back().result.output;
+      output = place_from(output, sequence.first_query, problem().dtype);
+    }
+    call_.kernels->forward(jobs.data(), static_cast<std::int64_t>(jobs.size()), threads);
     if (norm_arguments_.is_given()) {
       norm::run_forward(call_.kernels->isa, threads, norm_, norm_result_);
     }
@@ -220,10 +227,10 @@ class ForwardCall {
   nb::object options() const {
     const Problem& p = problem();
     return checked(Py_BuildValue(
-        "(OdidKLid)", p.causal ? Py_True : Py_False, call_.scale, p.power,
+        "(OdidKLidO)", arguments_.is_causal.ptr(), call_.scale, p.power,
         static_cast<double>(p.dropout), static_cast<unsigned long long>(p.seed),
         static_cast<long long>(arguments_.layout.heads), arguments_.layout.positions,
-        norm_arguments_.eps));
+        norm_arguments_.eps, arguments_.reach.ptr()));
   }
 
   // Let autograd record the call. The arguments are those of relakit.ops.native.attention.Attention.

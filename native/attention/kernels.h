@@ -9,8 +9,8 @@ namespace relakit::attention {
 // The kernels for one instruction set.
 struct Kernels {
   const char* isa;
-  void (*forward)(const Problem&, const ForwardResult&, int threads);
-  void (*backward)(const Problem&, const BackwardResult&, int threads);
+  void (*forward)(ForwardJob* jobs, std::int64_t count, int threads);
+  void (*backward)(BackwardJob* jobs, std::int64_t count, int threads);
 };
 
 extern const Kernels portable_kernels, avx2_kernels, avx512_kernels;  // those that the build has

@@ -28,38 +28,42 @@ namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
 // Waking a thread takes as long as a million multiplications, too long for a short call.
-int useful_threads(const Problem& p, int threads) {
-  const double work = static_cast<double>(p.batch * p.heads) * static_cast<double>(p.queries) *
-                      static_cast<double>(p.keys) * static_cast<double>(p.dim + p.value_dim);
+template <class Result>
+int useful_threads(const Job<Result>* jobs, std::int64_t count, int threads) {
+  double work = 0.0;
+  for (std::int64_t i = 0; i < count; i++) {
+    const Problem& p = jobs[i].problem;
+    work += static_cast<double>(p.batch * p.heads) * static_cast<double>(p.queries) *
+            static_cast<double>(p.keys) * static_cast<double>(p.dim + p.value_dim);
+  }
   const double most = work / 2e6;
   return most < 1.0 ? 1 : most < threads ? static_cast<int>(most) : threads;
 }
 
 template <class T>
-void forward_all(const Problem& p, const ForwardResult& result, int threads) {
-  if (p.queries == 0) return;
-  if (is_for_few_queries(p)) {
-    forward_few_queries<T>(p, result, threads);
+void forward_all(ForwardJob* jobs, std::int64_t count, int threads) {
+  forward_blocks<T>(jobs, count, threads);
+  forward_few_queries<T>(jobs, count, threads);
+}
+
+// All jobs have the same dtype.
+void forward(ForwardJob* jobs, std::int64_t count, int threads) {
+  if (count == 0) return;
+  threads = useful_threads(jobs, count, threads);
+  if (jobs[0].problem.dtype == DType::bf16) {
+    forward_all<std::uint16_t>(jobs, count, threads);
   } else {
-    forward_blocks<T>(p, result, threads);
+    forward_all<float>(jobs, count, threads);
   }
 }
 
-void forward(const Problem& p, const ForwardResult& result, int threads) {
-  threads = useful_threads(p, threads);
-  if (p.dtype == DType::bf16) {
-    forward_all<std::uint16_t>(p, result, threads);
+void backward(BackwardJob* jobs, std::int64_t count, int threads) {
+  if (count == 0) return;
+  threads = useful_threads(jobs, count, threads);
+  if (jobs[0].problem.dtype == DType::bf16) {
+    backward_all<std::uint16_t>(jobs, count, threads);
   } else {
-    forward_all<float>(p, result, threads);
-  }
-}
-
-void backward(const Problem& p, const BackwardResult& result, int threads) {
-  threads = useful_threads(p, threads);
-  if (p.dtype == DType::bf16) {
-    backward_all<std::uint16_t>(p, result, threads);
-  } else {
-    backward_all<float>(p, result, threads);
+    backward_all<float>(jobs, count, threads);
   }
 }
 

@@ -1,5 +1,5 @@
-// Head: which keys each query of a head sees, by mask and causality, and what dropout keeps of them. Part
-// of kernels.inc.h.
+// Head: which keys each query of a head sees, by mask, causality and window, and what dropout keeps of
+// them. Part of kernels.inc.h.
 
 #include <math.h>
 #include <cstdint>
@@ -53,18 +53,29 @@ class Head {
 
   // A query's place among all [batch, heads, queries] rows.
   std::int64_t row(std::int64_t query) const {
-    return (batch_ * problem_.heads + head_) * problem_.queries + query;
+    return (batch_ * problem_.heads + head_) * problem_.rows_per_head + problem_.first_row + query;
   }
+  // A key's place among all columns of the weights.
+  std::int64_t column(std::int64_t key) const { return problem_.first_column + key; }
 
-  // How many keys, from 0 on, causality lets a query see.
-  std::int64_t causal_end(std::int64_t query) const {
-    return problem_.causal ? least(query + 1, problem_.keys) : problem_.keys;
+  // Causality and window let a query see the keys from the first to before the end. Both grow with the
+  // query.
+  std::int64_t first_key(std::int64_t query) const {
+    return between(0, query + problem_.first_diagonal, problem_.keys);
+  }
+  std::int64_t key_end(std::int64_t query) const {
+    return between(0, query + problem_.last_diagonal + 1, problem_.keys);
+  }
+  // Whether they let some of these queries see some of these keys.
+  bool reaches(std::int64_t query, std::int64_t rows, std::int64_t key, std::int64_t columns) const {
+    return key_end(query + rows - 1) > key && first_key(query) < key + columns;
   }
 
   // Find the keys of a tile that each query sees.
   Sight look(std::int64_t query, int rows, std::int64_t key, int columns, KeyBits* seen) const {
     const Mask& mask = problem_.mask;
-    if (mask.kind == Mask::Kind::none && causal_end(query) - key >= columns) {  // all see all
+    if (mask.kind == Mask::Kind::none && key_end(query) - key >= columns &&
+        first_key(query + rows - 1) <= key) {  // all see all
       const KeyBits all = first_keys(columns);
       for (int i = 0; i < rows; i++) seen[i] = all;
       return columns == 0 ? Sight::none : columns % kWidth == 0 ? Sight::all : Sight::some;
@@ -72,7 +83,11 @@ class Head {
     int total = 0;
     KeyBits shown;
     for (int i = 0; i < rows; i++) {
-      seen[i] = first_keys(least(causal_end(query + i) - key, columns));
+      seen[i] = first_keys(least(key_end(query + i) - key, columns));
+      if (first_key(query + i) > key) {
+        const KeyBits before = first_keys(first_key(query + i) - key);
+        for (int w = 0; w < kWords; w++) seen[i].words[w] &= ~before.words[w];
+      }
       if (mask.kind != Mask::Kind::none) {
         if (i == 0 || mask.row != 0) shown = shown_keys(query + i, key, columns);
         for (int w = 0; w < kWords; w++) seen[i].words[w] &= shown.words[w];

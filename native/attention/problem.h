@@ -27,21 +27,28 @@ struct Mask {
   std::int64_t batch = 0, head = 0, row = 0, column = 0;  // strides
 };
 
+// Further than any key is from any query; sums of it and a position do not overflow.
+constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
+
 struct Problem {
   std::int64_t batch = 0, heads = 0, key_heads = 0, queries = 0, keys = 0, dim = 0, value_dim = 0;
   DType dtype = DType::f32;
   View query, key, value;
   Mask mask;
-  bool causal = false;
+  // Query i sees the keys from i + first_diagonal to i + last_diagonal: causality and windows.
+  std::int64_t first_diagonal = -kUnlimited, last_diagonal = kUnlimited;
   float scale = 1.0f;
   const float* threshold = nullptr;  // one number per head, or null: 0
   int power = 1;                     // 1 or 2
   float dropout = 0.0f;
   std::uint64_t seed = 0;
+  // If this is one of several sequences that lie one behind the other: where its queries are among all
+  // rows of a head, where its keys are among all columns, and how many rows and bits there are for each.
+  std::int64_t first_row = 0, first_column = 0, rows_per_head = 0, bits_per_row = 0;
 };
 
 // One bit per score, 64 keys to a word: whether it is above its threshold and visible.
-static inline std::int64_t words_per_row(const Problem& p) { return (p.keys + 63) / 64; }
+static inline std::int64_t words_per_row(const Problem& p) { return (p.bits_per_row + 63) / 64; }
 
 // Takes the weights that are not zero as they are found: for each row, in ascending order of keys.
 class WeightsWriter {
@@ -70,5 +77,16 @@ struct BackwardResult {
   Target grad_value;                    // [batch, key_heads, keys, value_dim]
   float* grad_rows = nullptr;           // [rows]: sums over keys of the scores' gradients, or null
 };
+
+// A problem and where its result goes. Sequences that lie one behind the other are one job each.
+template <class Result>
+struct Job {
+  Problem problem;
+  Result result;
+  // For the kernels: where its tasks begin among those of all jobs, and the sums of these tasks.
+  std::int64_t first_task = 0, first_sum = 0;
+};
+using ForwardJob = Job<ForwardResult>;
+using BackwardJob = Job<BackwardResult>;
 
 }  // namespace relakit::attention

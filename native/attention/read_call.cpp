@@ -1,5 +1,6 @@
 #include "attention/read_call.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -71,25 +72,31 @@ bool read_projections(const Torch& torch, const CallArguments& arguments, Proble
   const dlpack::Tensor &first = tensors[0], &last = tensors[count - 1];
   const auto dtype = dtype_of(first);
   const std::int64_t features = first.shape[2] / (count == 1 ? 3 : 1);
+  const std::int64_t key_features = last.shape[2] / (4 - count);
   if (!dtype || features % layout.heads != 0) return false;
   const int positions = layout.positions;
   p.dtype = *dtype;
   p.batch = first.shape[1 - positions];
   p.heads = p.key_heads = layout.heads;
+  p.dim = p.value_dim = features / layout.heads;
+  if (key_features != features) {
+    if (key_features <= 0 || key_features % p.dim != 0) return false;
+    p.key_heads = key_features / p.dim;
+    if (p.heads % p.key_heads != 0) return false;
+  }
   p.queries = first.shape[positions];
   p.keys = last.shape[positions];
-  p.dim = p.value_dim = features / layout.heads;
   for (int i = 0; i < count; i++) {
     const dlpack::Tensor& tensor = tensors[i];
     const std::int64_t parts = count == 1 ? 3 : count == 2 && i == 1 ? 2 : 1;
     if (dtype_of(tensor) != dtype || tensor.shape[1 - positions] != p.batch ||
         tensor.shape[positions] != (i == 0 ? p.queries : p.keys) ||
-        tensor.shape[2] != parts * features) {
+        tensor.shape[2] != parts * (i == 0 ? features : key_features)) {
       return false;
     }
   }
   const auto place = [&](const ProjectedParts::Part& where) {
-    return place_in<View>(tensors[where.tensor], layout, p.dtype, where.part * features, p.dim);
+    return place_in<View>(tensors[where.tensor], layout, p.dtype, where.part * key_features, p.dim);
   };
   const ProjectedParts parts = parts_of(count);
   p.query = place(parts.query);
@@ -110,8 +117,6 @@ bool read_number(nb::handle object, double& number) {
 
 bool read_options(const CallArguments& arguments, ReadCall& call) {
   Problem& p = call.problem;
-  if (!PyBool_Check(arguments.is_causal.ptr())) return false;
-  p.causal = arguments.is_causal.ptr() == Py_True;
   if (arguments.scale.is_none()) {
     // Without features all scores are 0, whatever the scale.
     call.scale = p.dim == 0 ? 1.0 : std::pow(static_cast<double>(p.dim), -0.5);
@@ -122,6 +127,71 @@ bool read_options(const CallArguments& arguments, ReadCall& call) {
   double power = 0.0;
   if (!read_number(arguments.power, power) || (power != 1.0 && power != 2.0)) return false;
   p.power = static_cast<int>(power);
+  return true;
+}
+
+// How far a query sees to one side; negative: without limit.
+bool read_distance(PyObject* object, std::int64_t& distance) {
+  if (!PyLong_Check(object)) return false;
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+  const bool is_limited = overflow == 0 && number >= 0 && number < kUnlimited / 2;
+  distance = is_limited ? number : kUnlimited;
+  return true;
+}
+
+// Starts of sequences: 0, then ascending, up to the number of positions.
+bool read_starts(const Torch& torch, const CallArguments& arguments, PyObject* object,
+                 std::int64_t positions, std::vector<std::int64_t>& starts) {
+  const auto tensor = read_tensor(torch, arguments, object);
+  if (!tensor || tensor->dims != 1 || !dlpack::has_dtype(*tensor, dlpack::kInt, 64)) return false;
+  const auto* data = static_cast<const std::int64_t*>(tensor->data);
+  std::int64_t last = 0;
+  for (std::int64_t i = 0; i < tensor->shape[0]; i++) {
+    const std::int64_t start = data[i * tensor->strides[0]];
+    if (start < last || (i == 0 && start != 0)) return false;
+    starts.push_back(last = start);
+  }
+  return !starts.empty() && last == positions;
+}
+
+// Where a query's place is among the keys of a sequence of its own, and what it sees from there.
+void set_diagonals(const Reach& reach, Problem& p) {
+  const std::int64_t shift = reach.is_lower_right ? p.keys - p.queries : 0;
+  p.first_diagonal = reach.before == kUnlimited ? -kUnlimited : shift - reach.before;
+  p.last_diagonal = reach.after == kUnlimited ? kUnlimited : shift + reach.after;
+}
+
+bool read_reach(const Torch& torch, const CallArguments& arguments, ReadCall& call) {
+  Problem& p = call.problem;
+  Reach& reach = call.reach;
+  p.rows_per_head = p.queries;
+  p.bits_per_row = p.keys;
+  PyObject* given = arguments.reach.ptr();
+  if (!PyBool_Check(arguments.is_causal.ptr())) return false;
+  const bool is_causal = arguments.is_causal.ptr() == Py_True;
+  if (given == Py_None) {
+    if (is_causal) p.last_diagonal = 0;
+    return !is_causal || arguments.mask.is_none();
+  }
+  if (is_causal || !PyTuple_Check(given) || PyTuple_GET_SIZE(given) != 5) return false;
+  if (!read_distance(PyTuple_GET_ITEM(given, 0), reach.before) ||
+      !read_distance(PyTuple_GET_ITEM(given, 1), reach.after)) {
+    return false;
+  }
+  reach.is_lower_right = PyTuple_GET_ITEM(given, 2) == Py_True;
+  set_diagonals(reach, p);
+  PyObject *queries = PyTuple_GET_ITEM(given, 3), *keys = PyTuple_GET_ITEM(given, 4);
+  if (queries == Py_None && keys == Py_None) return true;
+  if (!read_starts(torch, arguments, queries, p.queries, reach.query_starts) ||
+      !read_starts(torch, arguments, keys, p.keys, reach.key_starts) ||
+      reach.query_starts.size() != reach.key_starts.size()) {
+    return false;
+  }
+  p.bits_per_row = 0;  // those of the longest
+  for (std::size_t i = 1; i < reach.key_starts.size(); i++) {
+    p.bits_per_row = std::max(p.bits_per_row, reach.key_starts[i] - reach.key_starts[i - 1]);
+  }
   return true;
 }
 
@@ -164,7 +234,6 @@ bool read_threshold(const Torch& torch, const CallArguments& arguments, ReadCall
 
 bool read_mask(const Torch& torch, const CallArguments& arguments, Problem& p) {
   if (arguments.mask.is_none()) return true;
-  if (p.causal) return false;
   const auto mask = read_tensor(torch, arguments, arguments.mask);
   if (!mask || mask->dims > 4) return false;
   if (!arguments.is_trusted && torch.requires_grad(arguments.mask)) return false;
@@ -202,13 +271,42 @@ std::optional<DType> dtype_of(const dlpack::Tensor& tensor) {
   return std::nullopt;
 }
 
+std::vector<Sequence> sequences_of(const ReadCall& call) {
+  const Problem& whole = call.problem;
+  const auto &queries = call.reach.query_starts, &keys = call.reach.key_starts;
+  if (queries.empty()) return {{whole, 0, 0}};
+  const std::int64_t mask_bytes = whole.mask.kind == Mask::Kind::boolean    ? 1
+                                  : whole.mask.kind == Mask::Kind::additive ? 4
+                                                                            : 2;
+  std::vector<Sequence> sequences;
+  for (std::size_t i = 1; i < queries.size(); i++) {
+    const std::int64_t query = queries[i - 1], key = keys[i - 1];
+    Problem p = whole;
+    p.queries = queries[i] - query;
+    p.keys = keys[i] - key;
+    p.query = place_from(p.query, query, p.dtype);
+    p.key = place_from(p.key, key, p.dtype);
+    p.value = place_from(p.value, key, p.dtype);
+    if (p.mask.kind != Mask::Kind::none) {
+      p.mask.data = static_cast<const char*>(p.mask.data) +
+                    (query * p.mask.row + key * p.mask.column) * mask_bytes;
+    }
+    p.first_row = query;
+    p.first_column = key;
+    set_diagonals(call.reach, p);
+    sequences.push_back({p, query, key});
+  }
+  return sequences;
+}
+
 bool read_call(const Torch& torch, const CallArguments& arguments, ReadCall& call) {
   Problem& p = call.problem;
   const bool are_tensors_read = arguments.layout.is_projected()
                                     ? read_projections(torch, arguments, p)
                                     : read_heads(torch, arguments, p);
   if (!are_tensors_read || p.dim > kLargestDim || p.value_dim > kLargestDim) return false;
-  if (!read_options(arguments, call) || !read_dropout(arguments.dropout, call) ||
+  if (!read_options(arguments, call) || !read_reach(torch, arguments, call) ||
+      !read_dropout(arguments.dropout, call) ||
       !read_threshold(torch, arguments, call) || !read_mask(torch, arguments, p)) {
     return false;
   }

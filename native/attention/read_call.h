@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "attention/kernels.h"
@@ -21,7 +22,8 @@ constexpr std::int64_t kLargestDim = 256;
 // How heads lie in the tensors of a call.
 struct Layout {
   // 0: query, key and value are [batch, heads, positions, features]. Else they are projections,
-  // [batch, positions, heads * features]: three of them, or query and [key | value], or all in one.
+  // [batch, positions, heads * features]: three of them, or query and [key | value], or all in one. Keys
+  // and values may have fewer heads, except if all are in one.
   std::int64_t heads = 0;
   int positions = 1;  // dimension of the positions in a projection: 0 or 1
 
@@ -47,14 +49,24 @@ struct CallArguments {
   Layout layout;
   nanobind::handle mask, threshold;
   nanobind::handle is_causal, scale, power;
+  nanobind::handle reach = nanobind::handle(Py_None);  // None or relakit.ops.reach.Reach
   nanobind::handle dropout;  // a probability; or that and a seed
   bool is_grouped = false;   // several query heads may share a key head
   bool is_trusted = false;   // torch has made the tensors ordinary; nothing else watches them
 };
 
+// Which keys a query sees by its place, as relakit.ops.reach.Reach says it.
+struct Reach {
+  std::int64_t before = kUnlimited, after = kUnlimited;  // of the key at the query's place
+  bool is_lower_right = false;  // the last query is at the last key, not the first at the first
+  // Where sequences begin that lie one behind the other, and where the last one ends; empty for one alone.
+  std::vector<std::int64_t> query_starts, key_starts;
+};
+
 // A call that the kernels can serve.
 struct ReadCall {
   Problem problem;
+  Reach reach;
   const Kernels* kernels = nullptr;
   double scale = 1.0;
   bool needs_seed = false;        // for dropout, still to be drawn
@@ -64,6 +76,21 @@ struct ReadCall {
   ReadCall(const ReadCall&) = delete;
   ReadCall& operator=(const ReadCall&) = delete;
 };
+
+// One of the sequences of a call, which is all of it if they are not packed.
+struct Sequence {
+  Problem problem;
+  std::int64_t first_query, first_key;
+};
+std::vector<Sequence> sequences_of(const ReadCall& call);
+
+// The rows of a place from one on.
+template <class Place>
+Place place_from(Place place, std::int64_t row, DType dtype) {
+  using Bytes = std::conditional_t<std::is_same_v<Place, View>, const char*, char*>;
+  place.data = static_cast<Bytes>(place.data) + row * place.row * bytes_of(dtype);
+  return place;
+}
 
 // Whether the call is read.
 bool read_call(const Torch& torch, const CallArguments& arguments, ReadCall& call);

@@ -105,8 +105,8 @@ class Scorer {
     for (int r = 0; r < tile.rows; r++) tile.bits[r] = KeyBits{};
     for (int r = 0, block = 0; r < tile.rows; r += block) {
       block = next_block<kRows>(tile.rows - r);
-      const std::int64_t causal_end = head.causal_end(begin_ + i + r + block - 1);
-      const int known = static_cast<int>(between(0, causal_end - key_, columns_));
+      const std::int64_t key_end = head.key_end(begin_ + i + r + block - 1);
+      const int known = static_cast<int>(between(0, key_end - key_, columns_));
       const auto score = [&](const auto& take) {
         product_rows<kRows>(queries(i + r), keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
                             take);

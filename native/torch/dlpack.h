@@ -10,7 +10,7 @@ namespace relakit::dlpack {
 
 constexpr std::uint32_t kMajorVersion = 1;
 constexpr std::int32_t kCpu = 1;
-constexpr std::uint8_t kFloat = 2, kBfloat = 4, kBool = 6;
+constexpr std::uint8_t kInt = 0, kFloat = 2, kBfloat = 4, kBool = 6;
 
 struct Version {
   std::uint32_t major, minor;

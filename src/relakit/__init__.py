@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from relakit import analysis
     from relakit import hf as hf  # not in __all__: it needs an extra
     from relakit.decode.translator import Hypothesis, Translator
+    from relakit.nn.adapters import register_attention
+    from relakit.nn.cache import KeyValueCache
     from relakit.nn.capture import AttentionRecord, capture
     from relakit.nn.convert import convert_attention
+    from relakit.nn.core import AttentionCore
     from relakit.nn.multihead import MultiheadAttention
     from relakit.nn.norms import GatedLayerNorm, GatedRMSNorm, LayerNorm, RMSNorm
     from relakit.nn.variants import ATTENTIONS, AttentionSpec
@@ -25,12 +28,14 @@ __version__ = version("relakit")
 
 __all__ = [
     "ATTENTIONS",
+    "AttentionCore",
     "AttentionRecord",
     "AttentionResult",
     "AttentionSpec",
     "GatedLayerNorm",
     "GatedRMSNorm",
     "Hypothesis",
+    "KeyValueCache",
     "LayerNorm",
     "MultiheadAttention",
     "RMSNorm",
@@ -44,17 +49,20 @@ __all__ = [
     "capture",
     "convert_attention",
     "load",
+    "register_attention",
 ]
 
 _HOMES: Final = MappingProxyType(
     {
         "ATTENTIONS": "nn.variants",
+        "AttentionCore": "nn.core",
         "AttentionRecord": "nn.capture",
         "AttentionResult": "ops.call",
         "AttentionSpec": "nn.variants",
         "GatedLayerNorm": "nn.norms",
         "GatedRMSNorm": "nn.norms",
         "Hypothesis": "decode.translator",
+        "KeyValueCache": "nn.cache",
         "LayerNorm": "nn.norms",
         "MultiheadAttention": "nn.multihead",
         "RMSNorm": "nn.norms",
@@ -64,6 +72,7 @@ _HOMES: Final = MappingProxyType(
         "attention_details": "ops.attention",
         "capture": "nn.capture",
         "convert_attention": "nn.convert",
+        "register_attention": "nn.adapters",
     }
 )
 """Where each public name is loaded from on first use: `relakit --version` needs no torch."""

@@ -52,10 +52,12 @@ def attention(
     statistics: bool,
     backend: str | None,
     keep_bits: bool | None,
+    reach: tuple[int, int, bool, Tensor | None, Tensor | None] | None,
     /,
 ) -> Any:
     """ReLU attention over ``[batch, heads, positions, features]``; None if it is not for us.
 
+    The reach is a `relakit.ops.reach.Reach`, and then ``is_causal`` is False; None for all keys.
     Dropout is a probability, for which a seed is drawn from torch's generator, or that and a seed.
 
     Returns the output, recorded by autograd where it should be. If weights (True, "dense" or "csr")
@@ -78,6 +80,7 @@ def multihead_attention(
     gain: Tensor | None,
     gate: Tensor | None,
     eps: float,
+    reach: tuple[int, int, bool, Tensor | None, Tensor | None] | None,
     /,
 ) -> Any:
     """Attention over heads that lie side by side, and the norm that follows if there is a gain.

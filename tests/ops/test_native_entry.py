@@ -58,6 +58,7 @@ def forward(
         statistics,
         backend,
         None,
+        given.get("reach"),
     )
 
 
@@ -69,6 +70,33 @@ def backward(inputs: list[Any], grad: Any, mask: Any = None, bits: Any = None) -
             grad, None, None, bits, options, mask, 0.0, None, None, tuple(inputs), False, False
         )
     return None if result is None else result[7:]
+
+
+STARTS = torch.tensor([0, 1, 4]), torch.tensor([0, 5, 6])
+REACHES = {
+    "no tuple": 5,
+    "too short": (1, 1, False),
+    "distance": (1.5, 1, False, None, None),
+    "one of two": (1, 1, False, STARTS[0], None),
+    "dtype": (1, 1, False, STARTS[0].int(), STARTS[1].int()),
+    "counts": (1, 1, False, STARTS[0], torch.tensor([0, 6])),
+    "beyond the end": (1, 1, False, torch.tensor([0, 1, 5]), STARTS[1]),
+    "not up to the end": (1, 1, False, STARTS[0], torch.tensor([0, 2, 5])),
+    "descending": (1, 1, False, torch.tensor([0, 5, 4]), STARTS[1]),
+    "negative": (1, 1, False, torch.tensor([-3, 1, 4]), STARTS[1]),
+    "none at all": (1, 1, False, STARTS[0][:0], STARTS[1][:0]),
+    "matrix": (1, 1, False, STARTS[0][None], STARTS[1][None]),
+}
+
+
+@pytest.mark.parametrize("case", REACHES)
+def test_refuses_a_reach_that_would_lead_astray(case: str) -> None:
+    assert forward(*tensors(), reach=REACHES[case]) is None
+
+
+def test_a_reach_has_causality_in_it() -> None:
+    assert forward(*tensors(), reach=(1, 1, False, *STARTS)) is not None
+    assert forward(*tensors(), reach=(1, 1, False, *STARTS), is_causal=True) is None
 
 
 @pytest.mark.parametrize("place", OTHER_PLACES)

@@ -7,7 +7,7 @@ from transformers.utils.output_capturing import _active_collector
 from relakit.hf.masks import add_bias, checked_mask, is_causal_without_mask
 from relakit.hf.parts import GAINLESS, PLAIN, AttentionParts, parts_of
 from relakit.hf.saved_choice import is_converted
-from relakit.nn.fused import attend_heads
+from relakit.nn.fused import attend_in_steps
 from relakit.ops.precision import follow_autocast, wide, without_autocast
 
 _REFUSED = {
@@ -79,7 +79,7 @@ def rela_attention(
         if position_bias is not None:
             mask = add_bias(mask, position_bias, query, is_causal=causal)
             causal = False
-        mixed = attend_heads(
+        mixed = attend_in_steps(
             query,
             key,
             value,

@@ -185,6 +185,7 @@ class _Session:
                 value=value,
                 attn_mask=projections.attn_mask,
                 is_causal=projections.is_causal,
+                reach=projections.reach,
                 activation="softmax",
             )
         )

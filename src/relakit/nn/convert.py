@@ -1,12 +1,15 @@
 """`convert_attention`: swap the attention of an existing model."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Final
 
 from torch import nn
 
+from relakit.nn.adapters import adapt, adapter_for, is_adapted, register_by_name
 from relakit.nn.latecomers import why_not_trained
 from relakit.nn.module_names import (
+    NOTHING_LIKE_IT,
     Where,
     attention_like,
     check_patterns,
@@ -15,10 +18,15 @@ from relakit.nn.module_names import (
     plain_name,
 )
 from relakit.nn.multihead import MultiheadAttention
+from relakit.nn.timm_attention import TIMM_ADAPTERS
 from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
 
 _OURS: Final = ("attention", "backend", "norm", "not_fused", "threshold")
 """What a module has after conversion and PyTorch's has not."""
+
+
+for _name, _adapter in TIMM_ADAPTERS.items():
+    register_by_name(_name, _adapter)
 
 
 def convert_attention(
@@ -28,11 +36,13 @@ def convert_attention(
 ) -> list[str]:
     """Replace every `torch.nn.MultiheadAttention` in the model, in place.
 
-    Those inside `torch.nn.Transformer` and its layers are found too. The projections keep their
-    weights, as the same parameter objects; the parameters that the attention adds (its norm's gain
-    and gate, a learned threshold) are new. So convert before you build an optimizer or wrap the
-    model in DistributedDataParallel: if either is there already, a warning says so. Another one
-    comes if there is no module to convert.
+    Those inside `torch.nn.Transformer` and its layers are found too; so is the attention of timm's
+    vision transformers, and whatever `relakit.register_attention` was told about. The projections
+    keep their weights, as the same parameter objects; the parameters that the attention adds (its
+    norm's gain and gate, a learned threshold) are new. So convert before you build an optimizer or
+    wrap the model in DistributedDataParallel: if either is there already, a warning says so.
+    Another one comes if there is no module to convert, or if modules that look like attention are
+    passed over.
 
     A module that already has this attention is left as it is; one that was converted to another is
     converted again, and keeps its norm if both attentions have the same. A module that is shared
@@ -59,7 +69,12 @@ def convert_attention(
             "relakit.MultiheadAttention.from_torch(module, attention)"
         )
     modules = names_of_modules(model)
-    found = {m: names for m, names in modules.items() if isinstance(m, nn.MultiheadAttention)}
+    if adapter_for(model) is not None:
+        raise ValueError(
+            f"the model is itself an attention module, {type(model).__name__}, and cannot be "
+            "replaced in place; convert the model that contains it, such as nn.ModuleList([module])"
+        )
+    found = {m: names for m, names in modules.items() if _is_known(m)}
     all_names = [name for names in found.values() for name in names]
     check_patterns(where, all_names, shown=all_names)
     selected = [(m, names) for m, names in found.items() if is_selected(where, names, m)]
@@ -69,6 +84,10 @@ def convert_attention(
             f"converted; {attention_like(modules)}",
             stacklevel=2,
         )
+    elif where is None:
+        others = attention_like(_passed_over(modules, found))
+        if others != NOTHING_LIKE_IT:
+            warnings.warn(f"some modules were passed over: {others}", stacklevel=2)
     elif not selected:
         warnings.warn(
             "where selects none of the attention modules, so nothing was converted; the model has "
@@ -79,7 +98,7 @@ def convert_attention(
     for module, names in chosen:
         _check_convertible(names[0], module)
     before = set(model.parameters())
-    replacements = {module: MultiheadAttention.from_torch(module, spec) for module, _ in chosen}
+    replacements = {module: _converted(module, spec) for module, _ in chosen}
     changed = []
     for name, module in list(model.named_modules(remove_duplicate=False)):
         if module in replacements:
@@ -101,9 +120,42 @@ def is_pytorchs_own(module: nn.Module) -> bool:
     )
 
 
-def _check_convertible(name: str, module: nn.MultiheadAttention) -> None:
-    if type(module) is MultiheadAttention:
+def _is_known(module: nn.Module) -> bool:
+    return (
+        isinstance(module, nn.MultiheadAttention)
+        or adapter_for(module) is not None
+        or is_adapted(module)
+    )
+
+
+def _converted(module: nn.Module, spec: AttentionSpec) -> nn.Module:
+    adapter = adapter_for(module)
+    if adapter is None:
+        assert isinstance(module, nn.MultiheadAttention)  # `_is_known` said so
+        return MultiheadAttention.from_torch(module, spec)
+    return adapt(module, spec, adapter)
+
+
+def _passed_over(
+    modules: Mapping[nn.Module, list[str]], found: Mapping[nn.Module, list[str]]
+) -> dict[nn.Module, list[str]]:
+    """The modules that are not found, contain none of those, and are in none of them."""
+    inside = {part for module in found for part in module.modules()}
+    return {
+        module: names
+        for module, names in modules.items()
+        if module not in inside and not any(part in inside for part in module.modules())
+    }
+
+
+def _check_convertible(name: str, module: nn.Module) -> None:
+    if type(module) is MultiheadAttention or adapter_for(module) is not None:
         return
+    if is_adapted(module):
+        raise ValueError(
+            f"{name} is a {type(module).__qualname__}, which an adapter made for another "
+            "attention; to convert it again, register an adapter for that class too"
+        )
     if not is_pytorchs_own(module):
         raise ValueError(
             f"{name} is a {type(module).__qualname__}, a subclass of MultiheadAttention "

@@ -9,11 +9,13 @@ from torch.compiler import is_dynamo_compiling
 
 from relakit.nn.norms import GatedRMSNorm, RMSNorm
 from relakit.nn.variants import AttentionSpec
-from relakit.ops.attention import attention
+from relakit.ops.attention import attention, run_attention
 from relakit.ops.backends import BackendName
+from relakit.ops.call import AttentionCall
 from relakit.ops.listeners import is_recording
 from relakit.ops.native.connection import connected_extension
 from relakit.ops.native.layout import heads_inside, split_projections
+from relakit.ops.reach import Reach
 from relakit.ops.torch_private import has_hooks
 
 
@@ -39,6 +41,7 @@ def attend_and_normalise(
     positions: int = 1,
     need_weights: bool = False,
     backend: BackendName | None = None,
+    reach: Reach | None = None,
 ) -> Mixed:
     """Attention over heads that lie side by side, then the norm.
 
@@ -47,8 +50,9 @@ def attend_and_normalise(
 
     Args:
         projections: ``[batch, positions, features]``: one that holds query, key and value, of ``3 *
-            heads * head dim`` features; or the query's, and one of key and value; or three.
-        heads: number of heads.
+            heads * head dim`` features; or the query's, and one of key and value; or three. Unless
+            all are in one, keys and values may have fewer heads, which queries share.
+        heads: number of heads of the queries.
         spec: the kind of attention.
         threshold: its threshold: a number or a parameter.
         norm: its norm, or None.
@@ -58,25 +62,26 @@ def attend_and_normalise(
         positions: dimension of the positions: 1, or 0 for ``[positions, batch, ...]``.
         need_weights: return the weights too.
         backend: as for `relakit.attention`.
+        reach: what a query sees by its place, causality included; then ``is_causal`` is False.
     """
-    if spec.activation == "relu" and spec.length_exponent == 0:
-        mixed = _in_extension(
-            tuple(projections),
-            heads,
-            positions,
-            attn_mask,
-            dropout_p,
-            is_causal,
-            threshold,
-            spec.power,
-            need_weights,
-            backend,
-            norm,
-        )
-        if mixed is not None:
-            return mixed
+    mixed = in_one_step(
+        tuple(projections),
+        heads,
+        positions,
+        attn_mask,
+        dropout_p,
+        is_causal,
+        threshold,
+        spec,
+        need_weights,
+        backend,
+        norm,
+        reach,
+    )
+    if mixed is not None:
+        return mixed
     query, key, value = split_projections(projections, heads, positions)
-    return attend_heads(
+    return attend_in_steps(
         query,
         key,
         value,
@@ -89,10 +94,11 @@ def attend_and_normalise(
         positions=positions,
         need_weights=need_weights,
         backend=backend,
+        reach=reach,
     )
 
 
-def attend_heads(
+def attend_in_steps(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -107,6 +113,7 @@ def attend_heads(
     positions: int = 1,
     need_weights: bool = False,
     backend: BackendName | None = None,
+    reach: Reach | None = None,
 ) -> Mixed:
     """Attention over heads that are apart, then the norm, one after the other.
 
@@ -123,28 +130,46 @@ def attend_heads(
         # ReLU weights have no upper bound, and for a nearly null row the norm multiplies gradients
         # by up to 1e4: float16 between attention and norm would overflow.
         query, key, value = query.float(), key.float(), value.float()
-    result = attention(
-        query,
-        key,
-        value,
-        attn_mask,
-        dropout_p,
-        is_causal,
-        scale=scale,
-        enable_gqa=query.size(1) != key.size(1),
-        activation=spec.activation,
-        threshold=threshold,
-        power=spec.power,
-        length_exponent=spec.length_exponent,
-        need_weights=need_weights,
-        backend=backend,
-    )
-    output, weights = result if isinstance(result, tuple) else (result, None)
+    if reach is None:  # the function's way to the kernels is the shortest
+        result = attention(
+            query,
+            key,
+            value,
+            attn_mask,
+            dropout_p,
+            is_causal,
+            scale=scale,
+            enable_gqa=query.size(1) != key.size(1),
+            activation=spec.activation,
+            threshold=threshold,
+            power=spec.power,
+            length_exponent=spec.length_exponent,
+            need_weights=need_weights,
+            backend=backend,
+        )
+        output, weights = result if isinstance(result, tuple) else (result, None)
+    else:
+        call = AttentionCall(
+            query=query,
+            key=key,
+            value=value,
+            attn_mask=attn_mask,
+            dropout_p=dropout_p,
+            scale=scale,
+            enable_gqa=query.size(1) != key.size(1),
+            activation=spec.activation,
+            threshold=threshold,
+            power=spec.power,
+            length_exponent=spec.length_exponent,
+            need_weights=bool(need_weights),
+            reach=reach,
+        )
+        output, weights, _ = run_attention(call, backend)
     normalised = _normalised(heads_inside(output, positions), norm).to(dtype)
     return Mixed(normalised, None if weights is None else weights.to(dtype))
 
 
-def _in_extension(
+def in_one_step(
     projections: tuple[Tensor, ...],
     heads: int,
     positions: int,
@@ -152,12 +177,15 @@ def _in_extension(
     dropout_p: float,
     is_causal: bool,
     threshold: float | Tensor,
-    power: float,
+    spec: AttentionSpec,
     need_weights: bool,
     backend: BackendName | None,
     norm: nn.Module | None,
+    reach: Reach | None,
 ) -> Mixed | None:
-    """None if the extension cannot do all of it."""
+    """The same by the extension; None if it cannot do all of it."""
+    if spec.activation != "relu" or spec.length_exponent != 0:
+        return None
     if is_dynamo_compiling() or is_recording():
         return None
     extension = connected_extension()
@@ -182,12 +210,13 @@ def _in_extension(
         dropout_p,
         is_causal,
         threshold,
-        power,
+        spec.power,
         need_weights,
         backend,
         gain,
         gate,
         eps,
+        reach,
     )
     if result is None:
         return None

@@ -3,13 +3,16 @@
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from torch import nn
 
 Where: TypeAlias = str | Sequence[str] | Callable[[str, nn.Module], bool] | None
 """None (all), a pattern such as ``"decoder.*"``, several patterns, or a function of a module's name
 and the module. In patterns ``*`` stands for any characters, dots included."""
+
+
+NOTHING_LIKE_IT: Final = "none of its classes has attention in its name"
 
 
 def names_of_modules(model: nn.Module) -> dict[nn.Module, list[str]]:
@@ -71,14 +74,14 @@ def attention_like(names: Mapping[nn.Module, Sequence[str]]) -> str:
         if is_named_attention(module):
             by_class.setdefault(type(module).__name__, []).append(name or "the model itself")
     if not by_class:
-        return "none of its classes has attention in its name"
+        return NOTHING_LIKE_IT
     shown = [
         f"{kind} ({first}{f' and {len(more)} more' if more else ''})"
         for kind, (first, *more) in by_class.items()
     ]
     return (
-        "what looks like attention, and could call relakit.attention itself (see "
-        f"docs/conversion.md): {', '.join(shown)}"
+        "what looks like attention, and could call relakit.attention itself or be made known with "
+        f"relakit.register_attention (see docs/conversion.md): {', '.join(shown)}"
     )
 
 

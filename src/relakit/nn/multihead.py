@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from relakit.nn.adapters import taken_over
 from relakit.nn.arguments import (
     check_dtype,
     check_number,
@@ -10,6 +11,7 @@ from relakit.nn.arguments import (
     check_switch,
     check_usable,
 )
+from relakit.nn.cache import KeyValueCache
 from relakit.nn.fused import attend_and_normalise
 from relakit.nn.fx_leaf import make_leaf
 from relakit.nn.mismatch import explain_failure
@@ -24,6 +26,7 @@ from relakit.nn.variants import (
 )
 from relakit.ops.backends import BackendName, known_backend
 from relakit.ops.precision import without_autocast
+from relakit.ops.reach import Window, reach_of
 
 
 def _do_nothing(module: nn.Module, args: object) -> None:
@@ -71,10 +74,15 @@ class MultiheadAttention(nn.MultiheadAttention):
         dtype: their type.
         attention: a name in `relakit.ATTENTIONS` or an `AttentionSpec`.
         backend: as for `relakit.attention`.
+        kv_heads: number of heads of keys and values, which groups of query heads share; divides
+            ``num_heads``. The parameters are then those of a module with ``kdim``.
+        window: how far a query sees, as for `relakit.attention`.
     """
 
     attention: AttentionSpec
     backend: BackendName | None
+    kv_heads: int
+    window: Window
     norm: RMSNorm | None
     threshold: nn.Parameter | None
 
@@ -94,10 +102,13 @@ class MultiheadAttention(nn.MultiheadAttention):
         *,
         attention: AttentionName | AttentionSpec = "rela-g",
         backend: BackendName | None = None,
+        kv_heads: int | None = None,
+        window: Window = None,
     ) -> None:
         spec = resolve_attention(attention)
         known_backend(backend)
         _check_sizes(embed_dim, num_heads, kdim, vdim)
+        reach_of(is_causal=False, window=window, align="upper_left", starts=None)
         _check_dropout(dropout)
         switches = {
             "bias": bias,
@@ -122,6 +133,12 @@ class MultiheadAttention(nn.MultiheadAttention):
             device,
             dtype,
         )
+        if kv_heads is not None and kv_heads != num_heads:
+            _check_kv_heads(
+                kv_heads, num_heads, add_bias_kv=add_bias_kv, add_zero_attn=add_zero_attn
+            )
+            share_heads(self, kv_heads, device=device, dtype=dtype)
+        self.window = window
         self._install(spec, backend, device=device, dtype=dtype)
 
     @classmethod
@@ -149,12 +166,7 @@ class MultiheadAttention(nn.MultiheadAttention):
                 "the attention module has parametrized weights, which cannot be taken over; remove "
                 "them with torch.nn.utils.parametrize.remove_parametrizations first"
             )
-        new = cls.__new__(cls)
-        new.__dict__.update(module.__dict__)
-        # Dictionaries that get new entries are copied. Hooks stay shared: a handle removes its hook
-        # from the dictionary it was put into.
-        for name in ("_parameters", "_buffers", "_modules"):
-            new.__dict__[name] = dict(module.__dict__[name])
+        new = taken_over(module, cls)
         if isinstance(module, MultiheadAttention) and backend is None:
             backend = module.backend
         some = next(module.parameters())
@@ -173,6 +185,8 @@ class MultiheadAttention(nn.MultiheadAttention):
         old = self.__dict__.get("attention")  # if the module is converted a second time
         self.attention = spec
         self.backend = backend
+        self.__dict__.setdefault("window", None)
+        self.__dict__.setdefault("kv_heads", self.num_heads)
         make_leaf(self)
         self.register_module("not_fused", NotFused())
         if old is None or not old.has_norm_of(spec):
@@ -203,6 +217,8 @@ class MultiheadAttention(nn.MultiheadAttention):
         attn_mask: Tensor | None = None,
         average_attn_weights: bool = True,
         is_causal: bool = False,
+        *,
+        cache: KeyValueCache | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend, with the arguments and results of `torch.nn.MultiheadAttention.forward`.
 
@@ -223,13 +239,19 @@ class MultiheadAttention(nn.MultiheadAttention):
             average_attn_weights: return the mean of the weights over heads.
             is_causal: a hint that ``attn_mask``, which must be given, is the causal mask. As in
                 PyTorch, the hint replaces the mask if no weights are needed and there is no
-                ``key_padding_mask``.
+                ``key_padding_mask``. With a cache it needs no mask: each query sees the keys up to
+                its own, the last query all.
+            cache: holds the keys and values of earlier calls. Those of this call are appended, and
+                the queries attend to all; masks have the sizes of all, too. Queries are the last
+                positions.
 
         Returns:
             The output, shaped like ``query``, and the weights or None: ``[batch, queries, keys]``
             if averaged, else ``[batch, heads, queries, keys]``; unbatched without ``batch``.
         """
         if getattr(query, "is_nested", False):  # `project` says what is wrong with a list
+            if cache is not None:
+                raise ValueError("a cache holds sequences of one length; pad nested tensors")
             return forward_nested(
                 self,
                 query,
@@ -251,6 +273,7 @@ class MultiheadAttention(nn.MultiheadAttention):
                 need_weights=need_weights,
                 attn_mask=attn_mask,
                 is_causal=is_causal,
+                cache=cache,
             )
             # The projections follow autocast; what lies between them chooses its own precision.
             with without_autocast(query):
@@ -258,7 +281,7 @@ class MultiheadAttention(nn.MultiheadAttention):
                     projections.tensors,
                     heads=self.num_heads,
                     spec=self.attention,
-                    threshold=self._threshold(),
+                    threshold=self.current_threshold(),
                     norm=self.norm,
                     attn_mask=projections.attn_mask,
                     dropout_p=self.dropout if self.training else 0.0,
@@ -266,6 +289,7 @@ class MultiheadAttention(nn.MultiheadAttention):
                     positions=projections.positions,
                     need_weights=need_weights,
                     backend=self.backend,
+                    reach=projections.reach,
                 )
             output: Tensor = self.out_proj(mixed)
         except RuntimeError:
@@ -278,14 +302,18 @@ class MultiheadAttention(nn.MultiheadAttention):
             weights = None if weights is None else weights.squeeze(0)
         return output, weights
 
-    def _threshold(self) -> float | Tensor:
+    def current_threshold(self) -> float | Tensor:
+        """What is subtracted from the scores: a number, or the parameter."""
         if self.threshold is not None:
             return self.threshold
         assert not isinstance(self.attention.threshold, str)  # "learned" is the parameter above
         return self.attention.threshold
 
     def extra_repr(self) -> str:
-        return f"{self.embed_dim}, num_heads={self.num_heads}, attention={self.attention}"
+        text = f"{self.embed_dim}, num_heads={self.num_heads}, attention={self.attention}"
+        if self.kv_heads != self.num_heads:
+            text += f", kv_heads={self.kv_heads}"
+        return text if self.window is None else f"{text}, window={self.window}"
 
 
 def _check_sizes(embed_dim: int, num_heads: int, kdim: int | None, vdim: int | None) -> None:
@@ -300,6 +328,45 @@ def _check_sizes(embed_dim: int, num_heads: int, kdim: int | None, vdim: int | N
             f"num_heads must divide embed_dim, got num_heads={num_heads} and "
             f"embed_dim={embed_dim}; choose one of {', '.join(map(str, divisors))}"
         )
+
+
+def _check_kv_heads(
+    kv_heads: int, num_heads: int, *, add_bias_kv: bool, add_zero_attn: bool
+) -> None:
+    check_size("kv_heads", kv_heads)
+    if num_heads % kv_heads != 0:
+        raise ValueError(
+            f"kv_heads must divide num_heads, got kv_heads={kv_heads} and num_heads={num_heads}"
+        )
+    if add_bias_kv or add_zero_attn:
+        name = "add_bias_kv" if add_bias_kv else "add_zero_attn"
+        raise ValueError(f"kv_heads={kv_heads} and {name}=True do not go together; leave one out")
+
+
+def share_heads(
+    module: MultiheadAttention,
+    kv_heads: int,
+    *,
+    device: torch.device | str | None,
+    dtype: torch.dtype | None,
+) -> None:
+    """Give keys and values fewer heads, with new weights, under PyTorch's names for other sizes."""
+    size, shared = module.embed_dim, kv_heads * module.head_dim
+    shapes = {
+        "q_proj_weight": (size, size),
+        "k_proj_weight": (shared, module.kdim),
+        "v_proj_weight": (shared, module.vdim),
+    }
+    for name, shape in shapes.items():
+        empty = torch.empty(shape, device=device, dtype=dtype)
+        module.register_parameter(name, nn.Parameter(empty))
+    module.register_parameter("in_proj_weight", None)
+    if module.in_proj_bias is not None:
+        empty = torch.empty(size + 2 * shared, device=device, dtype=dtype)
+        module.in_proj_bias = nn.Parameter(empty)
+    module._qkv_same_embed_dim = False
+    module.kv_heads = kv_heads
+    module._reset_parameters()
 
 
 def _check_dropout(dropout: float) -> None:

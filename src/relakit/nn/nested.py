@@ -1,4 +1,4 @@
-"""Attention over nested tensors, by way of padded ones.
+"""Attention over nested tensors: as they are where the kernels can, else by way of padded ones.
 
 `nn.TransformerEncoder` passes nested tensors in eval mode, unless `convert_attention` converted it.
 A nested tensor is a batch of sequences ``[positions, features]``, of one length each, in one of
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from relakit.nn.packed import forward_packed
 from relakit.nn.projection import check_masks, ordinary_mask
 from relakit.ops.call import check_tensor
 from relakit.ops.causal_bias import causal_pattern
@@ -37,6 +38,10 @@ def forward_nested(
     """
     inputs = {"query": query, "key": key, "value": value}
     sequences = _sequences(module, inputs)
+    if key_padding_mask is None and not need_weights:
+        packed = forward_packed(module, query, key, value, attn_mask, is_causal)
+        if packed is not None:
+            return packed, None
     padded_query = _padded(sequences["query"])
     padded_key = padded_query if key is query else _padded(sequences["key"])
     padded_value = padded_key if value is key else _padded(sequences["value"])

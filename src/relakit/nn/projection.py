@@ -4,16 +4,20 @@ It works for any `torch.nn.MultiheadAttention`, so that `relakit.capture` can re
 modules too. Sizes: ``batch``, ``queries``, ``keys``, ``heads``, ``head dim``.
 """
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from relakit.nn.cache import KeyValueCache
 from relakit.nn.masks import merge_masks
 from relakit.ops.call import check_device, check_tensor, shape_of
 from relakit.ops.causal_bias import causal_pattern
 from relakit.ops.native.layout import split_projections
+from relakit.ops.reach import Alignment, Reach, Window, reach_of
 
 
 class Projections(NamedTuple):
@@ -29,6 +33,8 @@ class Projections(NamedTuple):
     heads: int
     positions: int
     """Dimension of the positions: 0 or 1."""
+    reach: Reach | None = None
+    """What a query sees by its place, causality included; then ``is_causal`` is False."""
 
     def apart(self) -> tuple[Tensor, ...]:
         """Query, key and value, ``[batch, heads, positions, head dim]``, without a copy."""
@@ -45,28 +51,47 @@ def project(
     need_weights: bool,
     attn_mask: Tensor | None,
     is_causal: bool,
+    cache: KeyValueCache | None = None,
 ) -> Projections:
     """Check the arguments of ``module.forward``, and project."""
     if not _clearly_fit(module, query, key, value):
         _check_inputs(module, query, key, value)
     positions = 1 if module.batch_first or query.dim() == 2 else 0
+    past = 0
+    if cache is not None:
+        if not isinstance(cache, KeyValueCache):
+            raise TypeError(f"cache must be a KeyValueCache, got {type(cache).__name__}")
+        past = len(cache)
+    reach: Reach | None = None
+    if cache is not None and is_causal:  # queries are the last positions, with a mask too
+        reach, is_causal = Reach(after=0, is_lower_right=True), False
     if attn_mask is not None or key_padding_mask is not None:
-        attn_mask = ordinary_mask(attn_mask, query, key, positions)
-        check_masks(module, query, key, positions, attn_mask, key_padding_mask)
-    if is_causal and attn_mask is None:
+        reach, attn_mask = _without_bias(reach, attn_mask, query, key, positions, past)
+        check_masks(module, query, key, positions, attn_mask, key_padding_mask, past)
+    if is_causal and attn_mask is None and reach is None:
         raise ValueError(
             "is_causal=True is a hint about attn_mask and needs it; pass for example "
             "torch.nn.Transformer.generate_square_subsequent_mask(length) as attn_mask"
         )
     # PyTorch's rule, to the letter: only in this case does the hint replace the mask.
-    is_causal = is_causal and key_padding_mask is None and not need_weights
+    is_causal = is_causal and reach is None and key_padding_mask is None and not need_weights
+    window: Window = getattr(module, "window", None)
+    if window is not None:
+        reach = _with_window(reach, window, is_causal, is_lower_right=cache is not None)
+        is_causal, attn_mask = False, None if is_causal else attn_mask
 
-    tensors = _project(module, query, key, value)
+    tensors = project_linearly(module, query, key, value)
     extra_keys = 0
     if query.dim() == 2:
         tensors = tuple(tensor[None] for tensor in tensors)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask[None]
+    if cache is not None:
+        tensors = _append_to_cache(module, tensors, cache, positions)
     if module.bias_k is not None or module.add_zero_attn:
+        if reach is not None:  # every query sees the keys that are appended, so it takes a mask
+            seen = reach.visible(*_lengths(query, key, positions, past), query.device)
+            attn_mask = _hidden_too(attn_mask, ~seen)
+            reach = None
         tensors, extra_keys = _append_keys(module, tensors, positions)
     mask = None
     if not is_causal and (attn_mask is not None or key_padding_mask is not None):
@@ -78,10 +103,69 @@ def project(
             dtype=tensors[0].dtype,
             extra_keys=extra_keys,
         )
-    return Projections(tensors, mask, is_causal, module.num_heads, positions)
+    return Projections(tensors, mask, is_causal, module.num_heads, positions, reach)
 
 
-def _project(
+def _without_bias(
+    reach: Reach | None,
+    attn_mask: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    positions: int,
+    past: int,
+) -> tuple[Reach | None, Tensor | None]:
+    """What a query sees by a mask of `torch.nn.attention.bias`, which takes no memory; the rest."""
+    pattern = causal_pattern(attn_mask)
+    if pattern is None:
+        return reach, attn_mask
+    pattern.check_sizes(*_lengths(query, key, positions, past))
+    return Reach(after=0, is_lower_right=not pattern.is_top_left), None
+
+
+def _with_window(
+    reach: Reach | None, window: Window, is_causal: bool, *, is_lower_right: bool
+) -> Reach:
+    align: Alignment = "lower_right" if is_lower_right else "upper_left"
+    windowed = reach_of(is_causal=is_causal, window=window, align=align, starts=None)
+    assert windowed is not None
+    if reach is None:
+        return windowed
+    return reach._replace(before=windowed.before)  # whoever has one is causal
+
+
+def _hidden_too(attn_mask: Tensor | None, hidden: Tensor) -> Tensor:
+    """The mask of `nn.MultiheadAttention`, which hides these too."""
+    if attn_mask is None:
+        return hidden
+    if attn_mask.dtype == torch.bool:
+        return attn_mask | hidden
+    return attn_mask.masked_fill(hidden, -math.inf)
+
+
+def _append_to_cache(
+    module: nn.MultiheadAttention,
+    tensors: tuple[Tensor, ...],
+    cache: KeyValueCache,
+    positions: int,
+) -> tuple[Tensor, ...]:
+    """Query, and all keys and values so far."""
+    query, key, value = _apart(module, tensors)
+    return (query, *cache.append(key, value, positions=positions))
+
+
+def _apart(
+    module: nn.MultiheadAttention, tensors: tuple[Tensor, ...]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Three projections, as views of those there are."""
+    query, *others = tensors
+    if not others:
+        query, *others = query.split(module.embed_dim, -1)  # type: ignore[no-untyped-call]
+    elif len(others) == 1:
+        others = list(others[0].chunk(2, -1))
+    return query, others[0], others[1]
+
+
+def project_linearly(
     module: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, ...]:
     """In as few products as possible: one for self-attention, two if keys are the values."""
@@ -101,7 +185,9 @@ def _project(
         weights: tuple[Tensor, ...] = weight.chunk(3)
     else:
         weights = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
-    biases = (None, None, None) if bias is None else bias.chunk(3)
+    biases: Sequence[Tensor | None] = (None, None, None)
+    if bias is not None:  # keys and values may have fewer heads
+        biases = bias.split([w.size(0) for w in weights])  # type: ignore[no-untyped-call]
     return tuple(
         F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)
     )
@@ -111,9 +197,7 @@ def _append_keys(
     module: nn.MultiheadAttention, tensors: tuple[Tensor, ...], positions: int
 ) -> tuple[tuple[Tensor, ...], int]:
     """Add the learned key and value of ``add_bias_kv`` and the zeros of ``add_zero_attn``."""
-    size = module.embed_dim
-    parts = [tensor.chunk(tensor.size(-1) // size, -1) for tensor in tensors]
-    query, key, value = (part for several in parts for part in several)
+    query, key, value = _apart(module, tensors)
     extra_keys = []
     extra_values = []
     shape = list(key.shape)
@@ -194,11 +278,12 @@ def check_masks(
     positions: int,
     attn_mask: Tensor | None,
     key_padding_mask: Tensor | None,
+    past: int = 0,
 ) -> None:
     """Raise if a mask has a dtype or a shape that does not fit the input."""
     is_batched = query.dim() == 3
     batch = query.size(1 - positions) if is_batched else 1
-    queries, keys = _lengths(query, key, positions)
+    queries, keys = _lengths(query, key, positions, past)
     masks = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask}
     for name, mask in masks.items():
         if mask is None:
@@ -226,10 +311,10 @@ def check_masks(
         )
 
 
-def _lengths(query: Tensor, key: Tensor, positions: int) -> tuple[int, int]:
-    """The numbers of queries and keys."""
+def _lengths(query: Tensor, key: Tensor, positions: int, past: int = 0) -> tuple[int, int]:
+    """The numbers of queries and keys, those in a cache included."""
     dim = positions if query.dim() == 3 else 0
-    return query.size(dim), key.size(dim)
+    return query.size(dim), past + key.size(dim)
 
 
 def _got_shapes(inputs: dict[str, Tensor]) -> str:

@@ -15,6 +15,7 @@ from relakit.ops.listeners import is_recording, report
 from relakit.ops.native.connection import connected_extension
 from relakit.ops.options import ActivationName
 from relakit.ops.precision import follow_autocast
+from relakit.ops.reach import Alignment, Reach, SequenceStarts, Window, reach_of
 
 
 @overload
@@ -26,6 +27,9 @@ def attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
+    window: Window = None,
+    align: Alignment = "upper_left",
+    sequence_starts: SequenceStarts = None,
     scale: float | None = None,
     enable_gqa: bool = False,
     activation: ActivationName = "relu",
@@ -46,6 +50,9 @@ def attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
+    window: Window = None,
+    align: Alignment = "upper_left",
+    sequence_starts: SequenceStarts = None,
     scale: float | None = None,
     enable_gqa: bool = False,
     activation: ActivationName = "relu",
@@ -66,6 +73,9 @@ def attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
+    window: Window = None,
+    align: Alignment = "upper_left",
+    sequence_starts: SequenceStarts = None,
     scale: float | None = None,
     enable_gqa: bool = False,
     activation: ActivationName = "relu",
@@ -85,6 +95,9 @@ def attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
+    window: Window = None,
+    align: Alignment = "upper_left",
+    sequence_starts: SequenceStarts = None,
     scale: float | None = None,
     enable_gqa: bool = False,
     activation: ActivationName = "relu",
@@ -114,6 +127,16 @@ def attention(
         dropout_p: probability of dropping a weight. Applied whenever it is above 0: pass 0.0
             outside training.
         is_causal: query i sees the keys 0 to i.
+        window: how far a query sees. A number w: to keys at distances below w, which are w keys
+            with ``is_causal``. Two numbers, each of which may be None for no limit: so many keys
+            before the one at its place, and so many after; ``(None, 0)`` is causal, and goes with a
+            mask. Takes no memory, and the native backend no time for keys out of sight.
+        align: which key is at a query's place, for ``is_causal`` and ``window``: with
+            ``"upper_left"`` key i at query i; with ``"lower_right"`` the last key at the last
+            query, as when new queries continue the keys of a cache.
+        sequence_starts: for several sequences that lie one behind the other instead of padded in a
+            batch: where each begins, and where the last one ends; an integer tensor ``[sequences +
+            1]``, or two if queries and keys differ. A query sees keys of its own sequence alone.
         scale: factor on the scores; ``dim ** -0.5`` if None.
         enable_gqa: grouped-query attention: the heads of key and value divide those of query.
         activation: ``relu``, ``softmax``, ``sparsemax``, ``entmax15``, ``gelu``, ``leaky_relu``,
@@ -136,23 +159,25 @@ def attention(
         ValueError: arguments that do not fit together, an option that has no meaning for the
             activation, or a backend that cannot serve the call.
     """
-    result = _in_extension(
-        query,
-        key,
-        value,
-        attn_mask,
-        dropout_p,
-        is_causal,
-        scale,
-        enable_gqa,
-        activation,
-        threshold,
-        power,
-        length_exponent,
-        need_weights,
-        False,
-        backend,
-    )
+    result = None
+    if window is None and sequence_starts is None and align == "upper_left":
+        result = _in_extension(
+            query,
+            key,
+            value,
+            attn_mask,
+            dropout_p,
+            is_causal,
+            scale,
+            enable_gqa,
+            activation,
+            threshold,
+            power,
+            length_exponent,
+            need_weights,
+            False,
+            backend,
+        )
     if result is not None and (not need_weights or need_weights is True):
         output: Tensor | tuple[Tensor, Tensor] = result[:2] if need_weights else result
         return output
@@ -166,6 +191,9 @@ def attention(
             attn_mask,
             dropout_p,
             is_causal,
+            window=window,
+            align=align,
+            sequence_starts=sequence_starts,
             scale=scale,
             enable_gqa=enable_gqa,
             activation=activation,
@@ -176,6 +204,7 @@ def attention(
             backend=backend,
         )
         return traced
+    reach = reach_of(is_causal=is_causal, window=window, align=align, starts=sequence_starts)
     result = run_attention(
         AttentionCall(
             query=query,
@@ -184,6 +213,7 @@ def attention(
             attn_mask=attn_mask,
             dropout_p=dropout_p,
             is_causal=is_causal,
+            reach=reach,
             scale=scale,
             enable_gqa=enable_gqa,
             activation=activation,
@@ -208,6 +238,9 @@ def attention_details(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
+    window: Window = None,
+    align: Alignment = "upper_left",
+    sequence_starts: SequenceStarts = None,
     scale: float | None = None,
     enable_gqa: bool = False,
     activation: ActivationName = "relu",
@@ -233,23 +266,25 @@ def attention_details(
     """
     if weights not in (None, "dense", "csr"):
         raise ValueError(f"weights must be 'dense', 'csr' or None, got {weights!r}")
-    result = _in_extension(
-        query,
-        key,
-        value,
-        attn_mask,
-        dropout_p,
-        is_causal,
-        scale,
-        enable_gqa,
-        activation,
-        threshold,
-        power,
-        length_exponent,
-        weights,
-        statistics,
-        backend,
-    )
+    result = None
+    if window is None and sequence_starts is None and align == "upper_left":
+        result = _in_extension(
+            query,
+            key,
+            value,
+            attn_mask,
+            dropout_p,
+            is_causal,
+            scale,
+            enable_gqa,
+            activation,
+            threshold,
+            power,
+            length_exponent,
+            weights,
+            statistics,
+            backend,
+        )
     if result is not None:
         return native_result(result, query.dtype)
     call = AttentionCall(
@@ -259,6 +294,7 @@ def attention_details(
         attn_mask=attn_mask,
         dropout_p=dropout_p,
         is_causal=is_causal,
+        reach=reach_of(is_causal=is_causal, window=window, align=align, starts=sequence_starts),
         scale=scale,
         enable_gqa=enable_gqa,
         activation=activation,
@@ -312,6 +348,7 @@ def _in_extension(
         statistics,
         backend,
         None,
+        None,
     )
 
 
@@ -343,6 +380,8 @@ def run_attention(call: AttentionCall, backend: BackendName | None) -> Attention
     if call.attn_mask is not None and not call.is_causal:
         call = _with_causal_pattern(call)
     check_call(call)
+    if call.reach is not None:  # which has causality too
+        call = replace(call, is_causal=False)
     result = choose_backend(call, backend).run(call)
     report(call)
     return result
@@ -354,6 +393,16 @@ def _with_causal_pattern(call: AttentionCall) -> AttentionCall:
     if pattern is None:
         return call
     pattern.check_sizes(call.query.size(-2), call.key.size(-2))
-    if pattern.is_plain:
+    reach = call.reach or Reach()
+    if reach.is_packed:
+        raise ValueError(
+            "attn_mask is a causal mask for one sequence, and sequence_starts name several; leave "
+            "it out, and pass is_causal=True and align='upper_left' or 'lower_right'"
+        )
+    if pattern.is_plain and call.reach is None:
         return replace(call, attn_mask=None, is_causal=True)
-    return replace(call, attn_mask=pattern.visible(call.query.device))
+    if pattern.is_top_left and reach.is_lower_right:
+        raise ValueError("attn_mask is causal_upper_left(...), and align is 'lower_right'")
+    # The mask says where queries are, for a window too.
+    reach = reach._replace(after=0, is_lower_right=not pattern.is_top_left)
+    return replace(call, attn_mask=None, reach=reach)

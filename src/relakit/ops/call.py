@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from relakit.ops.options import ActivationName, check_options
+from relakit.ops.reach import Reach, check_starts
 
 
 @dataclass(kw_only=True)  # frozen, it would take three times as long to make
@@ -34,6 +35,8 @@ class AttentionCall:
     need_weights: bool | Literal["csr"] = False
     """True for a dense tensor; ``"csr"`` for a sparse one, ``[rows, keys]``."""
     need_statistics: bool = False
+    reach: Reach | None = None
+    """What a query sees by its place, if ``is_causal`` does not say it all; causality included."""
 
     @property
     def score_scale(self) -> float:
@@ -49,6 +52,13 @@ class AttentionCall:
         """Shape of the attention weights: [..., heads, queries, keys]."""
         lead = _broadcast_lead(self.query, self.key, self.enable_gqa)
         return (*lead, self.query.size(-2), self.key.size(-2))
+
+    def visible_by_place(self) -> Tensor | None:
+        """``[queries, keys]``, True = attend, without the mask; None if every query sees all."""
+        reach = Reach(after=0) if self.is_causal else self.reach  # aligned top left, as in SDPA
+        if reach is None:
+            return None
+        return reach.visible(self.query.size(-2), self.key.size(-2), self.query.device)
 
 
 class RowStatistics(NamedTuple):
@@ -95,6 +105,8 @@ def check_call(call: AttentionCall) -> None:
         _check_heads(call)
     _check_threshold(call)
     _check_numbers(call)
+    if call.reach is not None and call.reach.is_packed and not torch.compiler.is_compiling():
+        check_starts(call.reach, call.query.size(-2), call.key.size(-2))
     if call.attn_mask is not None:
         if call.is_causal:
             raise ValueError(

@@ -56,18 +56,11 @@ def reference_weights(call: AttentionCall) -> tuple[Tensor, Tensor | None]:
 
 def _bias_and_valid(call: AttentionCall) -> tuple[Tensor | None, Tensor | None]:
     """What to add to the scores, and which keys a query may see: SDPA's masks taken apart."""
-    if call.is_causal:
-        # Aligned top left when there are more keys than queries, as in SDPA.
-        ones = torch.ones(
-            call.query.size(-2), call.key.size(-2), dtype=torch.bool, device=call.query.device
-        )
-        return None, ones.tril()
-    mask = call.attn_mask
+    mask, visible = call.attn_mask, call.visible_by_place()
     if mask is None:
-        return None, None
-    if mask.dtype == torch.bool:
-        return None, mask
-    return mask, mask != -math.inf
+        return None, visible
+    bias, valid = (None, mask) if mask.dtype == torch.bool else (mask, mask != -math.inf)
+    return bias, valid if visible is None else valid & visible
 
 
 def _threshold_per_head(threshold: float | Tensor, scores: Tensor) -> float | Tensor:

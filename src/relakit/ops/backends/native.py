@@ -19,6 +19,7 @@ from relakit.ops.native.connection import connected_extension, draw_seed, why_no
 from relakit.ops.native.extension import DTYPES, load_extension
 from relakit.ops.native.layout import in_four_dims, with_rows
 from relakit.ops.precision import without_autocast
+from relakit.ops.reach import Reach
 from relakit.ops.torch_private import is_any_autocast_enabled, is_forward_mode, is_transforming
 
 CPU: Final = torch.device("cpu")
@@ -149,6 +150,7 @@ def _run(call: AttentionCall) -> AttentionResult:
             call.need_statistics,
             "native",
             None,
+            call.reach,
         )
         if result is not None:
             return native_result(result, call.query.dtype)
@@ -158,7 +160,9 @@ def _run(call: AttentionCall) -> AttentionResult:
             "backend='reference'"
         )
     seed = draw_seed() if dropout_p > 0 else None
-    keep_bits = needs_gradients(call) and operators.can_keep_bits(*tensors)
+    reach = call.reach or Reach()
+    # The number of bits depends on the lengths of packed sequences, which compilers cannot know.
+    keep_bits = needs_gradients(call) and not reach.is_packed and operators.can_keep_bits(*tensors)
     output, _ = torch.ops.relakit.rela(
         *tensors,
         mask,
@@ -169,6 +173,7 @@ def _run(call: AttentionCall) -> AttentionResult:
         bool(call.is_causal),
         dropout_p,
         keep_bits,
+        *reach,
     )
     return AttentionResult(output)
 
@@ -247,11 +252,15 @@ def _divided_by_length(call: AttentionCall, result: AttentionResult) -> Attentio
     if call.is_causal:
         ends = torch.arange(1, queries + 1, device=call.query.device)
         valid = ends.clamp(max=keys)[:, None]
-    elif mask is None:
+    elif mask is None and call.reach is None:
         valid = torch.full((1, 1), keys, device=call.query.device)
     else:
-        mask = _mask_as_4d(mask, call)
-        visible = mask if mask.dtype == torch.bool else mask != -math.inf
+        visible = call.visible_by_place()
+        if mask is not None:
+            mask = _mask_as_4d(mask, call)
+            shown = mask if mask.dtype == torch.bool else mask != -math.inf
+            visible = shown if visible is None else shown & visible
+        assert visible is not None
         valid = visible.expand(*visible.shape[:-1], keys).sum(-1, keepdim=True)
     factor = valid.clamp(min=1).pow(-float(call.length_exponent))  # [..., queries, 1], float32
     output = (result.output * factor).to(result.output.dtype)

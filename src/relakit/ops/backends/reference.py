@@ -26,4 +26,4 @@ class ReferenceBackend(Backend):
 
 
 def _in_wanted_form(weights: Tensor, form: bool | str) -> Tensor:
-    return weights.reshape(-1, weights.size(-1)).to_sparse_csr() if form == "csr" else weights
+    return weights.flatten(0, -2).to_sparse_csr() if form == "csr" else weights

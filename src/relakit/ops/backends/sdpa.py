@@ -1,6 +1,10 @@
 """The backend for softmax: PyTorch's fused attention."""
 
+import math
+
+import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from relakit.ops.backends.base import Backend
 from relakit.ops.call import AttentionCall, AttentionResult
@@ -17,7 +21,7 @@ class SdpaBackend(Backend):
         return []
 
     def run(self, call: AttentionCall) -> AttentionResult:
-        mask = call.attn_mask
+        mask = _mask_with_reach(call)
         output = F.scaled_dot_product_attention(
             call.query,
             call.key,
@@ -30,3 +34,13 @@ class SdpaBackend(Backend):
             enable_gqa=call.enable_gqa,
         )
         return AttentionResult(output)
+
+
+def _mask_with_reach(call: AttentionCall) -> Tensor | None:
+    mask = call.attn_mask
+    if call.reach is None:
+        return mask
+    visible = call.visible_by_place()
+    if mask is None or visible is None:
+        return visible
+    return mask & visible if mask.dtype == torch.bool else mask.masked_fill(~visible, -math.inf)

@@ -24,6 +24,7 @@ from relakit.ops.native.layout import (
 )
 from relakit.ops.native.norm import norm_gradients
 from relakit.ops.norms import gated_rms_norm
+from relakit.ops.reach import Reach
 from relakit.ops.reference import reference_attention, reference_weights
 from relakit.ops.torch_private import is_batched, recorder_of
 
@@ -46,6 +47,7 @@ class Options(NamedTuple):
     """Dimension of the positions in a projection: 0 or 1."""
     eps: float = 0.0
     """Of the norm, if there is a gain."""
+    reach: Reach | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,6 +206,7 @@ def _operator_gradients(call: RecordedCall, grad_output: Tensor) -> Gradients:
         options.power,
         options.is_causal,
         options.dropout_p,
+        *(options.reach or Reach()),
     )
     if options.heads:
         grads = joined_projections(grads, len(call.tensors), options.positions)
@@ -309,6 +312,7 @@ def _reference_call(options: Options, mask: Tensor | None, inputs: _Inputs) -> A
         enable_gqa=True,
         threshold=inputs.number if inputs.threshold is None else inputs.threshold,
         power=float(options.power),
+        reach=options.reach,
     )
 
 

@@ -25,12 +25,20 @@ def in_four_dims(mask: Tensor) -> Tensor:
 def split_projections(
     projections: Sequence[Tensor], heads: int, positions: int
 ) -> tuple[Tensor, ...]:
-    """Query, key and value, ``[batch, heads, positions, features]``, as views of projections."""
-    parts = {1: (3,), 2: (1, 2), 3: (1, 1, 1)}[len(projections)]
-    return tuple(
-        head
-        for projection, count in zip(projections, parts, strict=True)
-        for head in split_projection(projection, count, heads, positions)
+    """Query, key and value, ``[batch, heads, positions, features]``, as views of projections.
+
+    Keys and values that have projections of their own may have fewer heads.
+    """
+    first, *others = projections
+    if not others:
+        return split_projection(first, 3, heads, positions)
+    parts = 3 - len(others)
+    # Without features there is nothing to tell heads apart by.
+    key_heads = others[0].size(-1) * heads // (parts * first.size(-1)) if first.size(-1) else heads
+    of_keys = (split_projection(x, parts, key_heads, positions) for x in others)
+    return (
+        *split_projection(first, 1, heads, positions),
+        *(head for several in of_keys for head in several),
     )
 
 

@@ -18,6 +18,7 @@ from relakit.ops.native.attention import (
 )
 from relakit.ops.native.connection import connected_extension, empty_output, why_not_connected
 from relakit.ops.native.layout import with_rows
+from relakit.ops.reach import UNLIMITED, Reach
 from relakit.ops.torch_private import is_batched
 
 
@@ -34,8 +35,15 @@ def rela(
     is_causal: bool,
     dropout_p: float,
     keep_bits: bool,
+    before: int = UNLIMITED,
+    after: int = UNLIMITED,
+    is_lower_right: bool = False,
+    query_starts: Tensor | None = None,
+    key_starts: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Attention. The mask broadcasts to 4-D; the seed, one integer, is for dropout.
+
+    From ``before`` on, the arguments are the fields of `Reach`.
 
     Returns the output, and one bit per score for backward (empty without ``keep_bits``).
     """
@@ -54,6 +62,7 @@ def rela(
         False,
         "native",
         keep_bits,
+        _reach(before, after, is_lower_right, query_starts, key_starts),
     )
     _check_served(
         result, "relakit::rela", query=query, key=key, value=value, mask=mask, threshold=threshold
@@ -64,7 +73,7 @@ def rela(
 
 @rela.register_fake
 def _(query: Tensor, key: Tensor, value: Tensor, *_options: Any) -> tuple[Tensor, Tensor]:
-    keep_bits = _options[-1]
+    keep_bits = _options[7]
     shape = (*query.shape[:3], (key.size(2) + 63) // 64)
     bits = query.new_empty(shape, dtype=torch.int64) if keep_bits else no_bits(query)
     return empty_output(with_rows(query), value), bits
@@ -84,9 +93,17 @@ def rela_backward(
     power: int,
     is_causal: bool,
     dropout_p: float,
+    before: int = UNLIMITED,
+    after: int = UNLIMITED,
+    is_lower_right: bool = False,
+    query_starts: Tensor | None = None,
+    key_starts: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of query, key, value and threshold."""
-    options = Options(is_causal, scale, power, dropout_p, 0 if seed is None else int(seed))
+    reach = _reach(before, after, is_lower_right, query_starts, key_starts)
+    options = Options(
+        is_causal, scale, power, dropout_p, 0 if seed is None else int(seed), reach=reach
+    )
     result = _extension().attention_backward(
         grad_output,
         None,
@@ -125,31 +142,34 @@ def _(
 
 
 def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    query, key, value, mask, threshold, seed, scale, power, is_causal, dropout_p, _ = inputs
-    ctx.save_for_backward(query, key, value, mask, threshold, seed, output[1])
-    ctx.options = (scale, power, is_causal, dropout_p)
+    query, key, value, mask, threshold, seed, scale, power, is_causal, dropout_p, _ = inputs[:11]
+    before, after, is_lower_right, *starts = inputs[11:]
+    ctx.save_for_backward(query, key, value, mask, threshold, seed, output[1], *starts)
+    ctx.options = (scale, power, is_causal, dropout_p, before, after, is_lower_right)
     ctx.mark_non_differentiable(output[1])
 
 
 def _differentiate(ctx: Any, grad_output: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-    query, key, value, mask, threshold, seed, bits = ctx.saved_tensors
-    scale, power, is_causal, dropout_p = ctx.options
+    query, key, value, mask, threshold, seed, bits, *starts = ctx.saved_tensors
+    scale, power, is_causal, dropout_p, *reach = ctx.options
     if not torch.is_grad_enabled() and not is_batched(grad_output):
         dq, dk, dv, dt = torch.ops.relakit.rela_backward(
-            grad_output, bits, query, key, value, mask, threshold, seed, *ctx.options
+            grad_output, bits, query, key, value, mask, threshold, seed, *ctx.options, *starts
         )
     else:
         dt, _, _, dq, dk, dv = reference_gradients(
             RecordedCall(
                 tensors=(query, key, value),
-                options=Options(is_causal, scale, power, dropout_p, 0),
+                options=Options(
+                    is_causal, scale, power, dropout_p, 0, reach=_reach(*reach, *starts)
+                ),
                 mask=mask,
                 threshold=0.0 if threshold is None else threshold,
             ),
             grad_output,
             None,
         )
-    return dq, dk, dv, None, None if threshold is None else dt, *[None] * 6
+    return dq, dk, dv, None, None if threshold is None else dt, *[None] * 11
 
 
 rela.register_autograd(_differentiate, setup_context=_save_for_backward)
@@ -163,8 +183,10 @@ def can_keep_bits(query: Tensor, key: Tensor, value: Tensor) -> bool:
     return bool(bytes_of_bits <= numbers * query.element_size())
 
 
-def _no_bits(query: Tensor) -> Tensor:
-    return query.new_empty((0,), dtype=torch.int64)
+def _reach(*fields: Any) -> Reach | None:
+    """None if they say nothing: then ``is_causal`` may be true."""
+    reach = Reach(*fields)
+    return reach if reach.is_packed or reach[:3] != Reach()[:3] else None
 
 
 def _extension() -> Any:

@@ -1,0 +1,104 @@
+"""`AttentionCore`: what lies between the projections of any attention module."""
+
+import torch
+from torch import Tensor, nn
+
+from relakit.nn.fused import attend_in_steps
+from relakit.nn.norms import RMSNorm, build_norm
+from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
+from relakit.ops.backends import BackendName, known_backend
+from relakit.ops.reach import Alignment, Window, reach_of
+
+
+class AttentionCore(nn.Module):
+    """Attention over heads, then the norm over all of them.
+
+    With it, an attention module of one's own becomes ReLA.
+
+    It takes the place of `F.scaled_dot_product_attention` and of joining the heads::
+
+        heads = self.core(query, key, value, is_causal=True)  # [batch, queries, heads * head dim]
+        return self.output_projection(heads)
+
+    Args:
+        num_heads: number of heads of the queries.
+        head_dim: features of a head of the values.
+        attention: a name in `relakit.ATTENTIONS` or an `AttentionSpec`.
+        backend: as for `relakit.attention`.
+        device: where the parameters are.
+        dtype: their type.
+    """
+
+    norm: RMSNorm | None
+    threshold: nn.Parameter | None
+
+    def __init__(
+        self,
+        num_heads: int,
+        head_dim: int,
+        attention: AttentionName | AttentionSpec = "rela-g",
+        *,
+        backend: BackendName | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.attention = resolve_attention(attention)
+        self.backend = known_backend(backend)
+        self.num_heads = num_heads
+        self.head_dim = head_dim
+        size = num_heads * head_dim
+        self.register_module(
+            "norm", build_norm(self.attention, size, head_dim, device=device, dtype=dtype)
+        )
+        learned = None
+        if self.attention.threshold == "learned":
+            learned = nn.Parameter(torch.zeros(num_heads, device=device, dtype=dtype))
+        self.register_parameter("threshold", learned)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        *,
+        scale: float | None = None,
+        window: Window = None,
+        align: Alignment = "upper_left",
+    ) -> Tensor:
+        """``[batch, queries, heads * head dim]``; the arguments are those of `relakit.attention`.
+
+        Keys and values may have fewer heads, which groups of queries share.
+        """
+        threshold: float | Tensor = 0.0
+        if self.threshold is not None:
+            threshold = self.threshold
+        elif not isinstance(self.attention.threshold, str):
+            threshold = self.attention.threshold
+        return attend_in_steps(
+            query,
+            key,
+            value,
+            spec=self.attention,
+            threshold=threshold,
+            norm=self.norm,
+            attn_mask=attn_mask,
+            dropout_p=dropout_p,
+            is_causal=is_causal,
+            scale=scale,
+            backend=self.backend,
+            reach=reach_of(is_causal=is_causal, window=window, align=align, starts=None),
+        ).output
+
+    def keep_from(self, old: "AttentionCore") -> None:
+        """Take over norm and threshold of another, where both attentions have the same."""
+        if old.attention.has_norm_of(self.attention):
+            self.norm = old.norm
+        if self.threshold is not None and old.threshold is not None:
+            self.threshold = old.threshold
+
+    def extra_repr(self) -> str:
+        return f"num_heads={self.num_heads}, attention={self.attention}"
