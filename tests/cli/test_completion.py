@@ -1,5 +1,6 @@
 """What a shell is told to offer, and how it is told."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -89,9 +90,12 @@ def test_bash_asks(words: str, expected: list[str]) -> None:
 
 
 def test_the_script_for_a_shell() -> None:
-    """In a process of its own, as typer asks which shell it was started from."""
+    """In a process of its own: typer asks which shell it was started from, unless told not to."""
     code = "from relakit.cli.main import main; main()"
     command = [sys.executable, "-c", code, "--show-completion", "bash"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60, env=environment
+    )
     assert result.returncode == 0, result.stderr
     assert "complete -o default -F" in result.stdout
