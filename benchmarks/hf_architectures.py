@@ -12,6 +12,7 @@ import collections
 import copy
 import csv
 import io
+import re
 import signal
 import warnings
 from collections.abc import Iterator
@@ -186,7 +187,8 @@ def _output_of(model: Any, inputs: dict[str, Tensor]) -> Tensor:
 
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0][:160]}"
+    without_paths = re.sub(r" from '/[^']*'", "", lines[0])
+    return f"{type(error).__name__}: {without_paths[:160]}"
 
 
 @contextmanager

@@ -62,44 +62,43 @@ def test_scores_of_a_file(
     assert "3 sentences." in printed
 
 
+@pytest.fixture
+def compared(tmp_path: Path, reference: Path, output: Path) -> tuple[object, ...]:
+    """Options that compare an output with a baseline."""
+    baseline = written(tmp_path / "baseline.txt", ["A dog.", "The old man sees.", "It rains now."])
+    return ("--hypothesis", output, "--reference", reference, "--baseline", baseline)
+
+
 def test_comparison_with_a_baseline(
-    tmp_path: Path,
-    reference: Path,
-    output: Path,
+    compared: tuple[object, ...],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    baseline = written(tmp_path / "baseline.txt", ["A dog.", "The old man sees.", "It rains now."])
-    files = ("--hypothesis", output, "--reference", reference, "--baseline", baseline)
-    assert evaluate(monkeypatch, *files, "--json", "--samples", 50) == 0
+    assert evaluate(monkeypatch, *compared, "--json", "--samples", 50) == 0
     content = json.loads(capsys.readouterr().out)
     assert [score["name"] for score in content["scores"]] == ["BLEU", "chrF", "tokenised BLEU"]
     bleu, chrf, tokenised = content["comparison"]
     assert tokenised["metric"] == "tokenised BLEU"
     assert bleu["difference"] > 0
     assert 0 < chrf["p_value"] <= 1
-    assert evaluate(monkeypatch, *files, "--samples", 50) == 0
+    assert evaluate(monkeypatch, *compared, "--samples", 50) == 0
     printed = capsys.readouterr().out
     assert f"+{bleu['difference']:.2f}" in printed
     assert bleu["signature"] in printed
 
 
 def test_metrics_by_name(
-    tmp_path: Path,
-    reference: Path,
-    output: Path,
+    compared: tuple[object, ...],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    baseline = written(tmp_path / "baseline.txt", ["A dog.", "The old man sees.", "It rains now."])
-    files = ("--hypothesis", output, "--reference", reference, "--baseline", baseline)
     options = ("--metric", "ter", "--metric", "chrF++", "--samples", 20)
-    assert evaluate(monkeypatch, *files, *options, "--json") == 0
+    assert evaluate(monkeypatch, *compared, *options, "--json") == 0
     content = json.loads(capsys.readouterr().out)
     assert [score["name"] for score in content["scores"]] == ["TER", "chrF++"]
     assert [both["metric"] for both in content["comparison"]] == ["TER", "chrF++"]
     assert content["comparison"][0]["difference"] < 0, "of TER less is better"
-    assert evaluate(monkeypatch, *files, *options) == 0
+    assert evaluate(monkeypatch, *compared, *options) == 0
     printed = capsys.readouterr().out
     assert "Of TER less is better" in printed
     assert corpus_score("TER", OUTPUTS, REFERENCES).signature in printed

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import stat
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from entries import names
 from faulty_system import failing
 
 from relakit.files.leftovers import temporary_name
@@ -21,15 +21,10 @@ from relakit.files.writing import (
     make_folder,
     open_to_append,
     remove_folder,
-    standard_output,
     whole_file,
     whole_folder,
     write_whole,
 )
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 @pytest.fixture
@@ -160,116 +155,6 @@ class TestLinks:
         assert names(tmp_path / "folder") == ["new"]
 
 
-class TestWhatIsNoRegularFile:
-    def test_a_pipe_is_written_to(self, tmp_path: Path) -> None:
-        path = tmp_path / "pipe"
-        os.mkfifo(path)
-        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        write_whole(path, b"text")
-        assert os.read(reader, 10) == b"text"
-        os.close(reader)
-        assert path.is_fifo()
-        assert names(tmp_path) == ["pipe"]
-
-    @pytest.fixture
-    def device(self, tmp_path: Path) -> Callable[[int], Path]:
-        """Makes a device like /dev/null (3) or /dev/full (7), which it may do no harm to damage."""
-
-        def make(minor: int) -> Path:
-            path = tmp_path / "device"
-            try:
-                os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, minor))
-                with path.open("rb"):
-                    pass
-            except OSError as error:
-                pytest.skip(f"devices cannot be made here: {error.strerror}")
-            return path
-
-        return make
-
-    @pytest.mark.parametrize("by_link", [False, True])
-    def test_a_device_stays_one(
-        self, by_link: bool, device: Callable[[int], Path], tmp_path: Path
-    ) -> None:
-        path = device(3)
-        (tmp_path / "link").symlink_to(path)
-        write_whole(tmp_path / "link" if by_link else path, b"text")
-        assert path.is_char_device()
-        assert names(tmp_path) == ["device", "link"]
-
-    def test_a_device_that_is_full(self, device: Callable[[int], Path]) -> None:
-        path = device(7)
-        with pytest.raises(WriteError, match="device cannot be written: no space is left on"):
-            write_whole(path, b"text")
-        assert path.is_char_device()
-
-    def test_a_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(WriteError, match="it is a folder; name a file"):
-            write_whole(tmp_path, b"")
-
-    def test_what_is_below_a_file(self, tmp_path: Path) -> None:
-        (tmp_path / "file").touch()
-        for write in (write_whole, append):
-            with pytest.raises(WriteError, match="file is a file, not a folder"):
-                write(tmp_path / "file" / "below", b"")
-        with pytest.raises(WriteError, match="file is a file, not a folder"):
-            make_folder(tmp_path / "file")
-
-
-STANDARD_OUTPUT = """
-import sys
-from pathlib import Path
-from relakit.files.writing import whole_file
-print("first")
-with whole_file(Path(sys.argv[1])) as file:
-    file.write(b"second\\n")
-print("third")
-"""
-
-
-class TestStandardOutput:
-    @pytest.mark.parametrize("path", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
-    def test_by_its_path_loses_nothing_of_a_file(self, path: str, tmp_path: Path) -> None:
-        output = tmp_path / "out"
-        output.write_text("before\n")
-        with output.open("a") as file:
-            subprocess.run([sys.executable, "-c", STANDARD_OUTPUT, path], stdout=file, check=True)
-        assert output.read_text() == "before\nfirst\nsecond\nthird\n"
-        assert names(tmp_path) == ["out"]
-
-    def test_by_its_path_into_a_pipe(self) -> None:
-        command = [sys.executable, "-c", STANDARD_OUTPUT, "/dev/stdout"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        assert done.stdout == b"first\nsecond\nthird\n"
-
-    def test_that_is_closed(self) -> None:
-        code = STANDARD_OUTPUT.replace('print("first")', "import os; os.close(1)")
-        code = code.replace('print("third")', "")
-        command = [sys.executable, "-c", code, "/dev/stdout"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert "/dev/stdout cannot be written: bad file descriptor" in done.stderr
-
-    def test_takes_bytes(self, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-        with standard_output() as file:
-            file.write(b"text\n")
-        assert capsysbinary.readouterr().out == b"text\n"
-
-    def test_errors_have_a_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Full:
-            def write(self, data: bytes) -> None:
-                raise OSError(errno.ENOSPC, "no")
-
-            def fileno(self) -> int:
-                raise OSError
-
-        monkeypatch.setattr(sys, "stdout", type("Stream", (), {"buffer": Full()}))
-        with (
-            pytest.raises(WriteError, match=r"^standard output cannot be written: no space is"),
-            standard_output() as file,
-        ):
-            file.write(b"text")
-
-
 def fail_halfway(folder: Path, error: type[BaseException]) -> None:
     with whole_folder(folder) as unfinished:
         (unfinished / "new").touch()
@@ -350,113 +235,6 @@ def test_a_folder_is_on_the_disk_before_it_has_its_name(
         write_whole(unfinished / "a", b"a")
         write_whole(unfinished / "inner" / "b", b"b")
     assert sorted(synced) == sorted(["a", "b", "inner", "temporary", tmp_path.name])
-
-
-class TestErrors:
-    def test_name_what_will_be_there(self, tmp_path: Path) -> None:
-        def write() -> None:
-            with whole_folder(tmp_path / "report") as unfinished:
-                (unfinished / "blocked").mkdir()
-                write_whole(unfinished / "blocked", b"")
-
-        with pytest.raises(WriteError) as caught:
-            write()
-        assert str(caught.value) == (
-            f"{tmp_path / 'report' / 'blocked'} cannot be written: it is a folder; name a file"
-        )
-
-    def test_of_python_s_own_files_name_it_too(self, tmp_path: Path) -> None:
-        def write() -> None:
-            with whole_folder(tmp_path / "report") as unfinished:
-                (unfinished / "missing" / "file").write_bytes(b"")
-
-        with pytest.raises(WriteError, match=re.escape(str(tmp_path / "report/missing/file"))):
-            write()
-
-    def test_of_what_is_read_stay_as_they_are(self, tmp_path: Path) -> None:
-        def read() -> None:
-            with whole_folder(tmp_path / "report"), whole_file(tmp_path / "other"):
-                (tmp_path / "input").read_bytes()
-
-        with pytest.raises(FileNotFoundError, match="input"):
-            read()
-        assert names(tmp_path) == []
-
-    def test_of_a_reader_that_has_enough_stay_as_they_are(self, tmp_path: Path) -> None:
-        path = tmp_path / "pipe"
-        os.mkfifo(path)
-        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-
-        def write() -> None:
-            with whole_file(path) as file:
-                os.close(reader)
-                file.write(b"text")
-
-        with pytest.raises(BrokenPipeError):
-            write()
-
-    def test_say_how_much_is_needed(self, tmp_path: Path) -> None:
-        fail_at = 0
-        messages = []
-        while True:
-            fail_at += 1
-            with failing(fail_at) as system:
-                try:
-                    write_whole(tmp_path / "file", b"x" * 2_500_000)
-                except WriteError as error:
-                    messages.append(str(error))
-            if not system.has_failed:
-                break
-            assert [name for name in names(tmp_path) if name != "file"] == []
-        assert len(messages) >= 5
-        for message in messages:
-            assert re.fullmatch(
-                rf"{tmp_path}/file cannot be written: no space is left on the disk: 2\.5 MB "
-                r"needed, [\d.]+ [kMGT]B free; make room or choose another place",
-                message,
-            )
-
-    def test_say_how_much_was_known_to_be_needed(self, tmp_path: Path) -> None:
-        def write() -> None:
-            with whole_folder(tmp_path / "folder") as unfinished:
-                write_whole(unfinished / "a", b"x" * 1_000_000)
-                with whole_file(unfinished / "b") as file:
-                    file.write(b"x" * 2_000_000)
-
-        with failing(10), pytest.raises(WriteError) as caught:
-            write()
-        assert f"{tmp_path}/folder/b cannot be written" in str(caught.value)
-        assert "more than 3.0 MB needed" in str(caught.value)
-        assert names(tmp_path) == []
-
-    @pytest.mark.parametrize(
-        ("number", "reason"),
-        [
-            (errno.EDQUOT, "the disk quota is used up: 3 bytes needed; make room"),
-            (errno.EROFS, "its file system is read-only; choose another place"),
-            (errno.EACCES, "permission denied; choose another place, or have its owner allow it"),
-            (errno.EIO, "the device reports an error; check the disk"),
-            (errno.EFBIG, "it would be larger than is allowed here; see ulimit -f"),
-            (errno.EMFILE, "too many open files"),
-        ],
-    )
-    def test_say_why(self, tmp_path: Path, number: int, reason: str) -> None:
-        with failing(2, number), pytest.raises(WriteError) as caught:
-            write_whole(tmp_path / "file", b"new")
-        assert f"{tmp_path / 'file'} cannot be written: {reason}" in str(caught.value)
-        assert caught.value.errno == number
-        assert "Errno" not in str(caught.value)
-
-    def test_a_file_that_may_not_be_written(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Renaming would replace it all the same; root may write to everything."""
-        path = tmp_path / "file"
-        path.write_bytes(b"old")
-        monkeypatch.setattr(os, "access", lambda *_: False)
-        with pytest.raises(WriteError, match="permission denied"):
-            write_whole(path, b"new")
-        assert path.read_bytes() == b"old"
 
 
 class TestAppending:

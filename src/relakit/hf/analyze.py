@@ -123,7 +123,9 @@ def _modules_to_measure(model: PreTrainedModel, where: Where) -> dict[str, nn.Mo
 
 
 def _common_spec(modules: dict[str, nn.Module]) -> AttentionSpec:
-    specs = {name: parts.spec for name, module in modules.items() if (parts := parts_of(module))}
+    specs = {
+        name: parts.attention for name, module in modules.items() if (parts := parts_of(module))
+    }
     first, *others = specs
     for other in others:
         if specs[other] != specs[first]:

@@ -5,8 +5,9 @@ from torch import Tensor, nn
 from transformers.utils.output_capturing import _active_collector
 
 from relakit.hf.masks import add_bias, checked_mask, is_causal_without_mask
-from relakit.hf.parts import GAINLESS, PLAIN, AttentionParts, parts_of
+from relakit.hf.parts import GAINLESS, PLAIN, parts_of
 from relakit.hf.saved_choice import is_converted
+from relakit.nn.core import AttentionParts
 from relakit.nn.fused import attend_in_steps
 from relakit.ops.precision import follow_autocast, wide, without_autocast
 
@@ -83,8 +84,8 @@ def rela_attention(
             query,
             key,
             value,
-            spec=PLAIN if parts is None else parts.spec,
-            threshold=0.0 if parts is None else parts.current_threshold,
+            spec=PLAIN if parts is None else parts.attention,
+            threshold=0.0 if parts is None else parts.current_threshold(),
             norm=GAINLESS if parts is None else _checked_norm(parts, module, query, value),
             attn_mask=mask,
             dropout_p=dropout,

@@ -14,8 +14,9 @@ from relakit.hf.interface_modules import (
     needs_additive_masks,
     passed_over,
 )
-from relakit.hf.parts import CHILD, AttentionParts, HeadSizes, head_sizes, parts_of
+from relakit.hf.parts import CHILD, HeadSizes, head_sizes, parts_of
 from relakit.hf.saved_choice import SOFTMAX, write_choice
+from relakit.nn.core import AttentionParts
 from relakit.nn.latecomers import why_not_trained
 from relakit.nn.module_names import Where, check_patterns, is_selected
 from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
@@ -65,13 +66,13 @@ def convert(
     specs = {}
     for module, names in found.items():
         parts = parts_of(module)
-        specs[module] = SOFTMAX if parts is None else parts.spec
+        specs[module] = SOFTMAX if parts is None else parts.attention
         if is_selected(where, names, module):
             specs[module] = spec
     changed = [
         name
         for module, names in found.items()
-        if (parts := parts_of(module)) is None or parts.spec != specs[module]
+        if (parts := parts_of(module)) is None or parts.attention != specs[module]
         if is_selected(where, names, module)
         for name in names
     ]
@@ -98,7 +99,7 @@ def attach(model: PreTrainedModel, specs: Mapping[nn.Module, AttentionSpec]) -> 
     new = {}
     for module, spec in specs.items():
         old = parts_of(module)
-        if old is None or old.spec != spec:
+        if old is None or old.attention != spec:
             new[module] = _build_parts(found[module][0], module, spec, old)
     registration.register()
     before = model.config._attn_implementation
@@ -152,7 +153,8 @@ def _build_parts(
     dtype = torch.get_default_dtype() if some is None else some.dtype
     needs_sizes = spec.norm != "none" or spec.threshold == "learned"
     sizes = head_sizes(name, module) if needs_sizes else HeadSizes(1, 1)
-    parts = AttentionParts(
-        spec, sizes, device=None if some is None else some.device, dtype=dtype, old=old
-    )
+    device = None if some is None else some.device
+    parts = AttentionParts(spec, *sizes, device=device, dtype=dtype)
+    if old is not None:
+        parts.keep_from(old)
     return parts.train(module.training)

@@ -1,12 +1,12 @@
-"""What conversion adds to an attention module: its kind of attention, norm and threshold."""
+"""Where conversion keeps what it adds to an attention module, and the sizes it needs for that."""
 
 from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from relakit.nn.norms import RMSNorm, build_norm
-from relakit.nn.variants import ATTENTIONS, AttentionSpec
+from relakit.nn.core import AttentionParts
+from relakit.nn.variants import ATTENTIONS
 from relakit.ops.norms import rms_norm
 
 CHILD: Final = "rela"
@@ -38,50 +38,6 @@ class HeadSizes(NamedTuple):
 
     heads: int
     dim: int
-
-
-class AttentionParts(nn.Module):
-    """The kind of attention of one module, and the parameters that belong to it."""
-
-    norm: RMSNorm | None
-    threshold: nn.Parameter | None
-
-    def __init__(
-        self,
-        spec: AttentionSpec,
-        sizes: HeadSizes,
-        *,
-        device: torch.device | None = None,
-        dtype: torch.dtype | None = None,
-        old: "AttentionParts | None" = None,
-    ) -> None:
-        """``old`` are the parts that these replace; what both have is kept."""
-        super().__init__()
-        self.spec = spec
-        self.sizes = sizes
-        if old is not None and old.spec.has_norm_of(spec):
-            self.norm = old.norm
-        else:
-            self.norm = build_norm(
-                spec, sizes.dim, sizes.dim // sizes.heads, device=device, dtype=dtype
-            )
-        if spec.threshold != "learned":
-            self.register_parameter("threshold", None)
-        elif old is not None and old.threshold is not None:
-            self.threshold = old.threshold
-        else:
-            self.threshold = nn.Parameter(torch.zeros(sizes.heads, device=device, dtype=dtype))
-
-    @property
-    def current_threshold(self) -> float | Tensor:
-        """The parameter, or the number that the spec has."""
-        if self.threshold is not None:
-            return self.threshold
-        assert not isinstance(self.spec.threshold, str)  # "learned" is the parameter above
-        return self.spec.threshold
-
-    def extra_repr(self) -> str:
-        return f"{self.spec}"
 
 
 class GainlessRMSNorm(nn.Module):

@@ -1,4 +1,4 @@
-"""`AttentionCore`: what lies between the projections of any attention module."""
+"""What conversion adds to an attention module, and `AttentionCore`, which computes with it."""
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,57 @@ from relakit.ops.backends import BackendName, known_backend
 from relakit.ops.reach import Alignment, Window, reach_of
 
 
-class AttentionCore(nn.Module):
+class AttentionParts(nn.Module):
+    """A kind of attention, and the parameters that belong to it.
+
+    Args:
+        attention: the kind.
+        heads: number of heads of the queries.
+        dim: features of all heads together.
+        device: where the parameters are.
+        dtype: their type.
+    """
+
+    norm: RMSNorm | None
+    threshold: nn.Parameter | None
+
+    def __init__(
+        self,
+        attention: AttentionSpec,
+        heads: int,
+        dim: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        norm = build_norm(attention, dim, dim // heads, device=device, dtype=dtype)
+        self.register_module("norm", norm)
+        learned = None
+        if attention.threshold == "learned":
+            learned = nn.Parameter(torch.zeros(heads, device=device, dtype=dtype))
+        self.register_parameter("threshold", learned)
+
+    def keep_from(self, old: "AttentionParts") -> None:
+        """Take over norm and threshold of another, where both attentions have the same."""
+        if old.attention.has_norm_of(self.attention):
+            self.norm = old.norm
+        if self.threshold is not None and old.threshold is not None:
+            self.threshold = old.threshold
+
+    def current_threshold(self) -> float | Tensor:
+        """What is subtracted from the scores: a number, or the parameter."""
+        if self.threshold is not None:
+            return self.threshold
+        assert not isinstance(self.attention.threshold, str)  # "learned" is the parameter above
+        return self.attention.threshold
+
+    def extra_repr(self) -> str:
+        return f"{self.attention}"
+
+
+class AttentionCore(AttentionParts):
     """Attention over heads, then the norm over all of them.
 
     With it, an attention module of one's own becomes ReLA.
@@ -29,9 +79,6 @@ class AttentionCore(nn.Module):
         dtype: their type.
     """
 
-    norm: RMSNorm | None
-    threshold: nn.Parameter | None
-
     def __init__(
         self,
         num_heads: int,
@@ -42,19 +89,11 @@ class AttentionCore(nn.Module):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
-        self.attention = resolve_attention(attention)
+        spec = resolve_attention(attention)
+        super().__init__(spec, num_heads, num_heads * head_dim, device=device, dtype=dtype)
         self.backend = known_backend(backend)
         self.num_heads = num_heads
         self.head_dim = head_dim
-        size = num_heads * head_dim
-        self.register_module(
-            "norm", build_norm(self.attention, size, head_dim, device=device, dtype=dtype)
-        )
-        learned = None
-        if self.attention.threshold == "learned":
-            learned = nn.Parameter(torch.zeros(num_heads, device=device, dtype=dtype))
-        self.register_parameter("threshold", learned)
 
     def forward(
         self,
@@ -73,17 +112,12 @@ class AttentionCore(nn.Module):
 
         Keys and values may have fewer heads, which groups of queries share.
         """
-        threshold: float | Tensor = 0.0
-        if self.threshold is not None:
-            threshold = self.threshold
-        elif not isinstance(self.attention.threshold, str):
-            threshold = self.attention.threshold
         return attend_in_steps(
             query,
             key,
             value,
             spec=self.attention,
-            threshold=threshold,
+            threshold=self.current_threshold(),
             norm=self.norm,
             attn_mask=attn_mask,
             dropout_p=dropout_p,
@@ -92,13 +126,6 @@ class AttentionCore(nn.Module):
             backend=self.backend,
             reach=reach_of(is_causal=is_causal, window=window, align=align, starts=None),
         ).output
-
-    def keep_from(self, old: "AttentionCore") -> None:
-        """Take over norm and threshold of another, where both attentions have the same."""
-        if old.attention.has_norm_of(self.attention):
-            self.norm = old.norm
-        if self.threshold is not None and old.threshold is not None:
-            self.threshold = old.threshold
 
     def extra_repr(self) -> str:
         return f"num_heads={self.num_heads}, attention={self.attention}"

@@ -155,6 +155,7 @@ def attend_in_steps(
             value=value,
             attn_mask=attn_mask,
             dropout_p=dropout_p,
+            is_causal=is_causal,
             scale=scale,
             enable_gqa=query.size(1) != key.size(1),
             activation=spec.activation,

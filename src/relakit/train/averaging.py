@@ -1,6 +1,6 @@
 """A model from checkpoints: the mean of their weights, in a model directory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -28,7 +28,6 @@ from relakit.train.resume import read_recipe
 from relakit.train.run_folder import CHECKPOINTS, CORPUS, MODEL, RECIPE
 
 if TYPE_CHECKING:  # what is wrong with names and folders is said before torch is loaded
-    import torch
     from torch import Tensor
 
     from relakit.model.transformer import Transformer
@@ -207,13 +206,12 @@ def _empty_model(
             f"{tokenizer_file} has {vocabulary:,} tokens, the checkpoints are of a model with "
             f"{rows:,}: it is not their tokenizer"
         )
-    expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    found = {name: tensor.shape for name, tensor in weights.items()}
-    if found != expected:
-        name = min(n for n in {*expected, *found} if expected.get(n) != found.get(n))
+    different = _first_difference(weights, model.state_dict())
+    if different is not None:
+        name, found, expected = different
         raise ValueError(
-            f"the checkpoints are not of the model in {run / RECIPE}: {name} has shape "
-            f"{_shape(found.get(name))} there, and {_shape(expected.get(name))} in the model"
+            f"the checkpoints are not of the model in {run / RECIPE}: {name} has shape {found} "
+            f"there, and {expected} in the model"
         )
     return model
 
@@ -221,15 +219,24 @@ def _empty_model(
 def _check_alike(
     first: Checkpoint, sums: "dict[str, Tensor]", other: Checkpoint, weights: "dict[str, Tensor]"
 ) -> None:
-    shapes = {name: tensor.shape for name, tensor in sums.items()}
-    others = {name: tensor.shape for name, tensor in weights.items()}
-    if shapes != others:
-        name = min(n for n in {*shapes, *others} if shapes.get(n) != others.get(n))
+    different = _first_difference(sums, weights)
+    if different is not None:
+        name, one, another = different
         raise ValueError(
-            f"{first.folder} and {other.folder} are of different models: {name} has shape "
-            f"{_shape(shapes.get(name))} in one, {_shape(others.get(name))} in the other"
+            f"{first.folder} and {other.folder} are of different models: {name} has shape {one} in "
+            f"one, {another} in the other"
         )
 
 
-def _shape(shape: "torch.Size | None") -> str:
-    return "none" if shape is None else str(tuple(shape))
+def _first_difference(
+    one: Mapping[str, "Tensor"], other: Mapping[str, "Tensor"]
+) -> tuple[str, str, str] | None:
+    """The first tensor whose shapes differ, and both of them; None if all are alike."""
+    for name in sorted({*one, *other}):
+        shapes = [
+            str(tuple(tensors[name].shape)) if name in tensors else "none"
+            for tensors in (one, other)
+        ]
+        if shapes[0] != shapes[1]:
+            return name, shapes[0], shapes[1]
+    return None

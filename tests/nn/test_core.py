@@ -1,0 +1,61 @@
+"""`AttentionCore`: heads in, joined heads behind the norm out."""
+
+import pytest
+import torch
+
+import relakit
+from relakit.nn.core import AttentionCore
+
+HEADS, DIM = 4, 8
+
+
+@pytest.fixture
+def heads() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(3)
+    query = torch.randn(2, HEADS, 12, DIM, generator=generator)
+    key = torch.randn(2, HEADS // 2, 12, DIM, generator=generator)
+    return query, key, torch.randn(2, HEADS // 2, 12, DIM, generator=generator)
+
+
+@pytest.mark.parametrize("attention", ["rela-g", "rela-i", "softmax"])
+@pytest.mark.parametrize("window", [None, 3])
+def test_equals_the_function_then_the_norm(heads, attention, window):
+    core = AttentionCore(HEADS, DIM, attention)
+    spec = core.attention
+    plain = relakit.attention(
+        *heads,
+        is_causal=True,
+        window=window,
+        activation=spec.activation,
+        enable_gqa=True,
+    )
+    joined = plain.transpose(1, 2).flatten(2)
+    expected = joined if core.norm is None else core.norm(joined)
+    torch.testing.assert_close(core(*heads, is_causal=True, window=window), expected)
+
+
+def test_a_window_leaves_out_what_lies_before_it(heads):
+    core = AttentionCore(HEADS, DIM)
+    query, key, value = heads
+    before = core(query, key, value, is_causal=True, window=3)
+    changed = value.clone()
+    changed[:, :, 0] += 1.0
+    after = core(query, key, changed, is_causal=True, window=3)
+    assert not torch.equal(before[:, :3], after[:, :3])
+    assert torch.equal(before[:, 3:], after[:, 3:])
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_a_mask_excludes_causal(heads, window):
+    mask = torch.ones(12, 12, dtype=torch.bool)
+    with pytest.raises(ValueError, match="is_causal"):
+        AttentionCore(HEADS, DIM)(*heads, mask, is_causal=True, window=window)
+
+
+def test_a_learned_threshold_is_what_is_subtracted(heads):
+    core = AttentionCore(HEADS, DIM, relakit.AttentionSpec(activation="relu", threshold="learned"))
+    plain = core(*heads)
+    with torch.no_grad():
+        core.threshold.fill_(100.0)
+    assert core(*heads).abs().max() == 0.0
+    assert plain.abs().max() > 0.0
