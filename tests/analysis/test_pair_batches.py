@@ -9,6 +9,7 @@ from relakit.analysis import AnalysisPair
 from relakit.analysis.pair_batches import (
     WINDOW_TOKENS,
     EncodedPairs,
+    padded_size,
     plan_pair_batches,
     read_windows,
     wrong_sources,
@@ -16,23 +17,35 @@ from relakit.analysis.pair_batches import (
 from relakit.data.tokenizer import Tokenizer
 
 
+def test_padding_depends_on_the_sentence_alone_and_is_never_absent() -> None:
+    assert [padded_size(size) for size in (1, 7, 8, 15, 16, 23, 24)] == [16] * 4 + [24] * 2 + [32]
+
+
 def test_plan() -> None:
-    sizes = [(3, 3), (9, 9), (4, 3), (3, 4), (2, 2)]
-    assert plan_pair_batches(sizes, 1000, 1000) == [[1, 3, 2, 0, 4]]
-    assert plan_pair_batches(sizes, 1, 1000) == [[1], [3], [2], [0], [4]]
+    sizes = [(3, 3), (19, 19), (4, 3), (3, 18), (2, 2)]
+    assert plan_pair_batches(sizes, 1000, 1000) == [[1], [3], [0, 2, 4]]
+    assert plan_pair_batches(sizes, 1, 1000) == [[1], [3], [0], [2], [4]]
     assert plan_pair_batches([], 10, 10) == []
     random = np.random.default_rng(0)
     many = [(int(s), int(t)) for s, t in random.integers(1, 40, (500, 2))]
     batches = plan_pair_batches(many, 100, 2000)
     assert sorted(i for batch in batches for i in batch) == list(range(500))
 
+    def shape(index: int) -> tuple[int, int]:
+        source, target = many[index]
+        return padded_size(source), padded_size(target)
+
     def fits(batch: list[int]) -> bool:
-        longest = max(max(many[i]) for i in batch)
-        return len(batch) * longest <= 100 and len(batch) * longest**2 <= 2000
+        longest = max(max(shape(i)) for i in batch)
+        return len(batch) == 1 or (len(batch) * longest <= 100 and len(batch) * longest**2 <= 2000)
 
     assert all(fits(batch) for batch in batches)
-    # And none could have taken in the pair that comes next.
-    assert not any(fits([*batch, after[0]]) for batch, after in pairwise(batches))
+    assert all(len({shape(i) for i in batch}) == 1 for batch in batches)
+    # And none could have taken in the pair that comes next, if it has the same shape.
+    assert not any(
+        shape(batch[0]) == shape(after[0]) and fits([*batch, after[0]])
+        for batch, after in pairwise(batches)
+    )
 
 
 def test_windows_end_by_pairs_or_by_tokens() -> None:

@@ -18,6 +18,7 @@ from relakit.analysis.pair_batches import (
     BATCH_TOKENS,
     WINDOW,
     TokenPair,
+    padded_size,
     plan_pair_batches,
     read_windows,
     wrong_sources,
@@ -92,8 +93,9 @@ def attention_batches(
     """Force-decode sentence pairs, and give what attention did, batch by batch.
 
     Pairs are sorted by length within a window, so that a batch has little padding. Memory depends
-    on the window and on the longest pair, not on how many there are. The output projection is
-    left out unless ``losses`` needs it.
+    on the window and on the longest pair, not on how many there are. What a pair gives does not
+    depend on the pairs beside it (`padded_size`). The output projection is left out unless
+    ``losses`` needs it.
 
     Args:
         model: on any device; after every batch it is in the same mode (training or not) as before.
@@ -103,8 +105,7 @@ def attention_batches(
             another pair of the window, by a random permutation without fixed point. The encoder
             does not run again. A window of one pair is left out. None: do not do this.
         losses: give the cross-entropy of each target, too; or of these pairs alone, from 0.
-        batch_tokens: padded tokens, of the longer side, that are computed at once; the result
-            depends on it only by rounding.
+        batch_tokens: padded tokens, of the longer side, that are computed at once.
         window: pairs that are read before they are computed.
     """
     for name, value in (("batch_tokens", batch_tokens), ("window", window)):
@@ -224,9 +225,8 @@ class _Window:
                 states = self.model.decode(target, memory)
             if self.encoded is not None:
                 self.encoded.keep(batch, memory.states)
-            layers = {kind: self._recorded(records, kind) for kind in self.kinds}
             losses = self._losses(batch, states)
-        return self._batch(batch, batch, layers, losses, meter.sums)
+        return self._batch(batch, batch, records, losses, meter.sums)
 
     def run_shuffled(self, batch: Sequence[int], sources: Sequence[int]) -> AttentionBatch:
         assert self.encoded is not None
@@ -236,24 +236,27 @@ class _Window:
             memory = self.encoded.memory(sources)
             with capture(self.model, [_MODULES[kind].format("*") for kind in kinds]) as records:
                 states = self.model.decode(target, memory)
-            layers = {kind: self._recorded(records, kind) for kind in kinds}
             losses = self._losses(batch, states)
-        return self._batch(batch, sources, layers, losses, {}, is_shuffled=True)
+        return self._batch(batch, sources, records, losses, {}, is_shuffled=True)
 
     def _batch(
         self,
         batch: Sequence[int],
         sources: Sequence[int],
-        layers: Mapping[AttentionKind, Sequence[Tensor]],
+        records: Records,
         losses: Tensor | None,
         outputs: Mapping[AttentionKind, Sequence[OutputSums]],
         is_shuffled: bool = False,
     ) -> AttentionBatch:
+        source_sizes = [self.sources[index] for index in sources]
+        target_sizes = [self.targets[index] for index in batch]
+        longest = max(source_sizes), max(target_sizes)
+        kinds = [kind for kind in self.kinds if not (is_shuffled and kind == "encoder")]
         return AttentionBatch(
             indices=[self.start + index for index in batch],
-            source_sizes=torch.tensor([self.sources[index] for index in sources]),
-            target_sizes=torch.tensor([self.targets[index] for index in batch]),
-            layers=layers,
+            source_sizes=torch.tensor(source_sizes),
+            target_sizes=torch.tensor(target_sizes),
+            layers={kind: self._recorded(records, kind, *longest) for kind in kinds},
             outputs=outputs,
             is_shuffled=is_shuffled,
             losses=losses,
@@ -273,15 +276,24 @@ class _Window:
         return losses
 
     def _tensor(self, sentences: Sequence[Sequence[int]], **ends: int) -> Tensor:
-        return torch.from_numpy(pad_batch(sentences, **ends)).to(self.device)
+        width = padded_size(1 + max(map(len, sentences)))
+        return torch.from_numpy(pad_batch(sentences, **ends, width=width)).to(self.device)
 
     def _layers(self, kind: AttentionKind) -> int:
         config = self.model.config
         return config.encoder_layers if kind == "encoder" else config.decoder_layers
 
-    def _recorded(self, records: Records, kind: AttentionKind) -> list[Tensor]:
+    def _recorded(
+        self, records: Records, kind: AttentionKind, source: int, target: int
+    ) -> list[Tensor]:
+        """The weights of each layer, without the columns and rows that are padding for all."""
+        queries = source if kind == "encoder" else target
+        keys = target if kind == "decoder" else source
         names = [_MODULES[kind].format(layer) for layer in range(self._layers(kind))]
-        return [records[name][0].weights.float().cpu() for name in names]
+        return [
+            records[name][0].weights[..., :queries, :keys].float().cpu().contiguous()
+            for name in names
+        ]
 
 
 class _EncodedSources:
@@ -295,20 +307,20 @@ class _EncodedSources:
         self.states = weight.new_zeros(sum(sizes) + 1, model.config.dim).detach()
 
     def keep(self, sources: Sequence[int], states: Tensor) -> None:
-        """Keep the states ``[sources, longest, dim]`` of a batch."""
+        """Keep the states ``[sources, padded size, dim]`` of a batch."""
         self.states[self._rows(sources)] = states.to(self.states.dtype)
 
     def memory(self, sources: Sequence[int]) -> Memory:
         """What the encoder would give for these sources."""
         rows = self._rows(sources)
         mask = rows < len(self.states) - 1
-        return Memory(self.states[rows], None if bool(mask.all()) else mask[:, None, None, :])
+        return Memory(self.states[rows], mask[:, None, None, :])
 
     def _rows(self, sources: Sequence[int]) -> Tensor:
-        """``[sources, longest]``: where the states are."""
+        """``[sources, padded size]``: where the states are."""
         chosen = torch.tensor(sources, device=self.sizes.device)
         sizes, starts = self.sizes[chosen, None], self.starts[chosen, None]
-        positions = torch.arange(int(sizes.max()), device=self.sizes.device)
+        positions = torch.arange(padded_size(int(sizes.max())), device=self.sizes.device)
         return torch.where(positions < sizes, starts + positions, len(self.states) - 1)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -16,6 +17,10 @@ TokenPair: TypeAlias = tuple[Sequence[int], Sequence[int]]
 
 BATCH_TOKENS: Final = 4096
 """Padded tokens of the longer side that are computed at once, by default."""
+_PADDED_TO: Final = 8
+"""Positions; attention kernels work on such blocks anyway."""
+_FEWEST_POSITIONS: Final = 16
+"""Products of smaller matrices have other last digits in a batch than alone."""
 WINDOW: Final = 1000
 """Pairs that are read before they are computed, so that batches have pairs of similar length."""
 WINDOW_TOKENS: Final = 1 << 16
@@ -76,13 +81,24 @@ def read_windows(pairs: Iterable[TokenPair], most: int) -> Iterator[list[TokenPa
         yield window
 
 
+def padded_size(size: int) -> int:
+    """How many positions a sentence of so many tokens is computed with, padding included.
+
+    It depends on the sentence alone, so that what is computed for a pair does, too: not a bit of it
+    changes with the pairs beside it. At least one position is padding, so that there always is a
+    mask.
+    """
+    return max(_FEWEST_POSITIONS, (size // _PADDED_TO + 1) * _PADDED_TO)
+
+
 def plan_pair_batches(
     sizes: Sequence[tuple[int, int]], batch_tokens: int, matrix_entries: int
 ) -> list[list[int]]:
     """Indices of pairs to compute together, the longest first.
 
-    With its padding, a batch has at most ``batch_tokens`` tokens on either side, and at most
-    ``matrix_entries`` entries in square matrices over the longer side; but at least one pair.
+    All pairs of a batch have the same `padded_size` on either side. A batch has at most
+    ``batch_tokens`` tokens on either side, padding included, and at most ``matrix_entries`` entries
+    in square matrices over the longer side; but at least one pair.
 
     Args:
         sizes: tokens of source and target, special ones included.
@@ -90,16 +106,12 @@ def plan_pair_batches(
         matrix_entries: see above.
     """
     batches: list[list[int]] = []
-    longest = 0
-    for index in sorted(range(len(sizes)), key=lambda i: (-sizes[i][1], -sizes[i][0])):
-        wider = max(longest, *sizes[index])
-        count = len(batches[-1]) + 1 if batches else 0
-        too_large = count * wider > batch_tokens or count * wider**2 > matrix_entries
-        if not batches or too_large:
-            batches.append([])
-            wider = max(sizes[index])
-        longest = wider
-        batches[-1].append(index)
+    shapes = [(padded_size(target), padded_size(source)) for source, target in sizes]
+    ordered = sorted(range(len(sizes)), key=shapes.__getitem__, reverse=True)
+    for shape, group in groupby(ordered, key=shapes.__getitem__):
+        indices, longer = list(group), max(shape)
+        most = max(1, min(batch_tokens // longer, matrix_entries // longer**2))
+        batches += [indices[first : first + most] for first in range(0, len(indices), most)]
     return batches
 
 

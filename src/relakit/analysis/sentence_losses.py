@@ -11,29 +11,44 @@ from relakit.data.tokenizer import END
 from relakit.model import Transformer
 
 LOGITS: Final = 1 << 22
-"""Most logits that are computed at once (16 MiB), but those of one token at least."""
+"""Most logits that are computed at once (16 MiB), but those of `FEWEST_ROWS` at least."""
+FEWEST_ROWS: Final = 8
+"""Products with a single row are computed in another way, with other last digits."""
 
 
 def sentence_losses(model: Transformer, states: Tensor, targets: Sequence[Sequence[int]]) -> Tensor:
     """Cross-entropy in nats, without smoothing: ``[sentences]``, float64, on the CPU.
 
-    The sum over a target's tokens and the end of the sentence.
+    The sum over a target's tokens and the end of the sentence; see `token_losses`.
+    """
+    losses = token_losses(model, states, targets)
+    return torch.stack([sentence.sum() for sentence in losses])
+
+
+def token_losses(
+    model: Transformer, states: Tensor, targets: Sequence[Sequence[int]]
+) -> list[Tensor]:
+    """Cross-entropy in nats of every token and of the end of each sentence, float64, on the CPU.
 
     Args:
         model: gives the logits.
-        states: the decoder's, ``[sentences, longest, dim]``; those of padding are not used.
+        states: the decoder's, ``[sentences, padded size, dim]``, where the size is a multiple of
+            `FEWEST_ROWS`; those of padding are computed and not used, so that a sentence's losses
+            do not depend on the others.
         targets: token ids, without special ones.
     """
     sizes = [len(target) + 1 for target in targets]
-    device = states.device
-    ids = torch.tensor([token for target in targets for token in (*target, END)], device=device)
-    real = torch.arange(states.size(1), device=device) < torch.tensor(sizes, device=device)[:, None]
-    rows = max(1, LOGITS // model.config.vocabulary)
+    ids = torch.full(states.shape[:2], END)
+    for row, target in zip(ids, targets, strict=True):
+        row[: len(target)] = torch.tensor(target, dtype=ids.dtype)
+    rows = max(FEWEST_ROWS, LOGITS // model.config.vocabulary // FEWEST_ROWS * FEWEST_ROWS)
     losses = [
         F.cross_entropy(model.logits(some_states).float(), some_ids, reduction="none")
         for some_states, some_ids in zip(
-            torch.split(states[real], rows), torch.split(ids, rows), strict=True
+            torch.split(states.flatten(0, 1), rows),
+            torch.split(ids.flatten().to(states.device), rows),
+            strict=True,
         )
     ]
-    tokens = torch.cat(losses).double().cpu()
-    return torch.stack([sentence.sum() for sentence in torch.split(tokens, sizes)])
+    by_sentence = torch.cat(losses).double().cpu().view(ids.shape)
+    return [row[:size] for row, size in zip(by_sentence, sizes, strict=True)]

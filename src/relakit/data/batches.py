@@ -126,13 +126,20 @@ def _cut_in_order(widths: Integers, batch_tokens: int) -> list[int]:
 
 
 def pad_batch(
-    sentences: Sequence[npt.ArrayLike], *, begin: int | None = None, end: int | None = None
+    sentences: Sequence[npt.ArrayLike],
+    *,
+    begin: int | None = None,
+    end: int | None = None,
+    width: int | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Token ids of sentences as one matrix, with ``begin`` before and ``end`` after each."""
+    """Token ids of sentences as one matrix, with ``begin`` before and ``end`` after each.
+
+    It has ``width`` columns, or as many as the longest sentence needs.
+    """
     arrays = [np.asarray(sentence, dtype=np.int64) for sentence in sentences]
     lengths = np.array([len(array) for array in arrays], dtype=np.int64)
     tokens = np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int64)
-    return _padded(tokens, lengths, begin=begin, end=end)
+    return _padded(tokens, lengths, begin=begin, end=end, width=width)
 
 
 def _by_length(
@@ -181,9 +188,10 @@ def _padded(
     *,
     begin: int | None = None,
     end: int | None = None,
+    width: int | None = None,
 ) -> npt.NDArray[np.int64]:
     first = int(begin is not None)
-    width = int(lengths.max(initial=0)) + first + int(end is not None)
+    width = width or int(lengths.max(initial=0)) + first + int(end is not None)
     matrix = np.full((len(lengths), width), PAD, dtype=np.int64)
     columns = np.arange(width)
     matrix[(columns >= first) & (columns < lengths[:, None] + first)] = tokens
