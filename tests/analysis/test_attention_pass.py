@@ -179,3 +179,23 @@ def test_pairs_are_read_window_by_window(make_model: ModelMaker) -> None:
 def test_bad_arguments(make_model: ModelMaker) -> None:
     with pytest.raises(ValueError, match="window must be at least 1, got 0"):
         attention_batches(make_model("rela-g"), [], window=0)
+
+
+def test_one_layer_alone(make_model: ModelMaker) -> None:
+    model, pairs = make_model("rela-g"), random_pairs(7)
+    ran: list[int] = []
+    for number, layer in enumerate(model.decoder.layers):
+        layer.register_forward_hook(lambda *_, number=number: ran.append(number))
+    all_layers = list(attention_batches(model, pairs, kinds=("cross",)))
+    for number in range(2):
+        ran.clear()
+        alone = list(attention_batches(model, pairs, kinds=("cross",), cross_layer=number))
+        assert set(ran) == set(range(number + 1))
+        for one, every in zip(alone, all_layers, strict=True):
+            (weights,) = one.layers["cross"]
+            assert torch.equal(weights, every.layers["cross"][number])
+    ran.clear()
+    list(attention_batches(model, pairs, kinds=("cross",), cross_layer=0, losses=True))
+    assert set(ran) == {0, 1}
+    with pytest.raises(ValueError, match="cross_layer must be from 0 to 1, got 2"):
+        attention_batches(model, pairs, cross_layer=2)

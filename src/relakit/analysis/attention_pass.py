@@ -26,7 +26,7 @@ from relakit.analysis.pair_batches import (
 from relakit.analysis.sentence_losses import sentence_losses
 from relakit.data.batches import pad_batch
 from relakit.data.tokenizer import BEGIN, END
-from relakit.model import ATTENTION_KINDS, AttentionKind, Memory, Transformer
+from relakit.model import ATTENTION_KINDS, AttentionKind, Memory, ModelConfig, Transformer
 from relakit.model.attention_outputs import OutputMeter, OutputSums
 from relakit.nn.capture import Records, capture
 
@@ -54,7 +54,7 @@ class AttentionBatch:
     """By layer, ``[pairs, heads, queries, keys]``, float32, without dropout. Sentences begin at the
     first query and key; masked keys have the weight 0, and queries of padding any weight."""
     outputs: Mapping[AttentionKind, Sequence[OutputSums]]
-    """By layer; of the given pairs alone, so none if `is_shuffled`"""
+    """By layer; of the given pairs alone, so none if `is_shuffled`, and none of a single layer"""
     is_shuffled: bool = False
     """Each target has the source of another pair, whose size is in `source_sizes`. There is no
     encoder attention then."""
@@ -87,6 +87,7 @@ def attention_batches(
     kinds: Sequence[AttentionKind] = ATTENTION_KINDS,
     shuffle_seed: int | None = None,
     losses: bool | Collection[int] = False,
+    cross_layer: int | None = None,
     batch_tokens: int = BATCH_TOKENS,
     window: int = WINDOW,
 ) -> Iterator[AttentionBatch]:
@@ -105,13 +106,17 @@ def attention_batches(
             another pair of the window, by a random permutation without fixed point. The encoder
             does not run again. A window of one pair is left out. None: do not do this.
         losses: give the cross-entropy of each target, too; or of these pairs alone, from 0.
+        cross_layer: of the cross-attention record that of this layer alone, which is then the only
+            one in `AttentionBatch.layers`. If nothing else is recorded or asked for, the
+            decoder's layers behind it do not run.
         batch_tokens: padded tokens, of the longer side, that are computed at once.
         window: pairs that are read before they are computed.
     """
     for name, value in (("batch_tokens", batch_tokens), ("window", window)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
-    return _windows(model, pairs, tuple(kinds), shuffle_seed, losses, batch_tokens, window)
+    wanted = _Wanted(model.config, tuple(kinds), losses, cross_layer)
+    return _windows(model, pairs, wanted, shuffle_seed, batch_tokens, window)
 
 
 @dataclass(frozen=True)
@@ -163,19 +168,55 @@ def cross_attention_of(batch: AttentionBatch) -> Iterator[CrossAttention]:
         yield CrossAttention(index, matrices[:, :, :targets, :sources])
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """What a pass gives."""
+
+    config: ModelConfig
+    kinds: tuple[AttentionKind, ...]
+    losses: bool | Collection[int]
+    cross_layer: int | None
+
+    def __post_init__(self) -> None:
+        if self.cross_layer is not None and not (
+            0 <= self.cross_layer < self.config.decoder_layers
+        ):
+            raise ValueError(
+                f"cross_layer must be from 0 to {self.config.decoder_layers - 1}, got "
+                f"{self.cross_layer}"
+            )
+
+    def layers(self, kind: AttentionKind) -> Sequence[int]:
+        if kind == "encoder":
+            return range(self.config.encoder_layers)
+        if kind == "cross" and self.cross_layer is not None:
+            return (self.cross_layer,)
+        return range(self.config.decoder_layers)
+
+    @property
+    def decoder_layers(self) -> int:
+        """How many of the decoder's layers must run."""
+        if self.losses or self.cross_layer is None or "decoder" in self.kinds:
+            return self.config.decoder_layers
+        return self.cross_layer + 1
+
+    @property
+    def modules(self) -> list[str]:
+        return [_MODULES[kind].format(n) for kind in self.kinds for n in self.layers(kind)]
+
+
 def _windows(
     model: Transformer,
     pairs: Iterable[TokenPair],
-    kinds: tuple[AttentionKind, ...],
+    wanted: _Wanted,
     shuffle_seed: int | None,
-    losses: bool | Collection[int],
     batch_tokens: int,
     window: int,
 ) -> Iterator[AttentionBatch]:
     start = 0
     for number, read in enumerate(read_windows(pairs, window)):
         shuffled = shuffle_seed is not None and len(read) > 1
-        runner = _Window(model, read, start, kinds, keep_encoded=shuffled, losses=losses)
+        runner = _Window(model, read, start, wanted, keep_encoded=shuffled)
         for batch in runner.plan(range(len(read)), batch_tokens):
             yield runner.run(batch)
         if shuffle_seed is not None and shuffled:
@@ -193,16 +234,14 @@ class _Window:
         model: Transformer,
         pairs: Sequence[TokenPair],
         start: int,
-        kinds: tuple[AttentionKind, ...],
+        wanted: _Wanted,
         *,
         keep_encoded: bool,
-        losses: bool | Collection[int],
     ) -> None:
         self.model = model
         self.pairs = pairs
         self.start = start
-        self.kinds = kinds
-        self.losses = losses
+        self.wanted = wanted
         self.sources = [len(source) + 1 for source, _ in pairs]
         self.targets = [len(target) + 1 for _, target in pairs]
         self.device = model.embedding.weight.device
@@ -211,18 +250,18 @@ class _Window:
     def plan(self, sources: Iterable[int], batch_tokens: int) -> list[list[int]]:
         """Batches of the window's targets; ``sources`` has the source of each."""
         sizes = [(self.sources[s], self.targets[t]) for t, s in enumerate(sources)]
-        matrices = self.model.config.heads * sum(self._layers(kind) for kind in self.kinds)
+        matrices = self.model.config.heads * len(self.wanted.modules)
         return plan_pair_batches(sizes, batch_tokens, BATCH_WEIGHTS // matrices)
 
     def run(self, batch: Sequence[int]) -> AttentionBatch:
         source = self._tensor([self.pairs[i][0] for i in batch], end=END)
         target = self._tensor([self.pairs[i][1] for i in batch], begin=BEGIN)
         with _recording(self.model, max(source.size(1), target.size(1))):
-            patterns = [_MODULES[kind].format("*") for kind in self.kinds]
-            meter = OutputMeter(self.model, self.kinds)
-            with meter.watch(source, target), capture(self.model, patterns) as records:
+            kinds = self.wanted.kinds if self.wanted.cross_layer is None else ()
+            meter = OutputMeter(self.model, kinds)
+            with meter.watch(source, target), capture(self.model, self.wanted.modules) as records:
                 memory = self.model.encode(source)
-                states = self.model.decode(target, memory)
+                states = self.model.decode(target, memory, layers=self.wanted.decoder_layers)
             if self.encoded is not None:
                 self.encoded.keep(batch, memory.states)
             losses = self._losses(batch, states)
@@ -231,11 +270,10 @@ class _Window:
     def run_shuffled(self, batch: Sequence[int], sources: Sequence[int]) -> AttentionBatch:
         assert self.encoded is not None
         target = self._tensor([self.pairs[i][1] for i in batch], begin=BEGIN)
-        kinds: list[AttentionKind] = [kind for kind in self.kinds if kind != "encoder"]
         with _recording(self.model, target.size(1)):
             memory = self.encoded.memory(sources)
-            with capture(self.model, [_MODULES[kind].format("*") for kind in kinds]) as records:
-                states = self.model.decode(target, memory)
+            with capture(self.model, self.wanted.modules) as records:
+                states = self.model.decode(target, memory, layers=self.wanted.decoder_layers)
             losses = self._losses(batch, states)
         return self._batch(batch, sources, records, losses, {}, is_shuffled=True)
 
@@ -251,7 +289,7 @@ class _Window:
         source_sizes = [self.sources[index] for index in sources]
         target_sizes = [self.targets[index] for index in batch]
         longest = max(source_sizes), max(target_sizes)
-        kinds = [kind for kind in self.kinds if not (is_shuffled and kind == "encoder")]
+        kinds = [kind for kind in self.wanted.kinds if not (is_shuffled and kind == "encoder")]
         return AttentionBatch(
             indices=[self.start + index for index in batch],
             source_sizes=torch.tensor(source_sizes),
@@ -263,7 +301,7 @@ class _Window:
         )
 
     def _losses(self, batch: Sequence[int], states: Tensor) -> Tensor | None:
-        wanted = self.losses
+        wanted = self.wanted.losses
         if not wanted:
             return None
         if isinstance(wanted, bool):
@@ -279,17 +317,13 @@ class _Window:
         width = padded_size(1 + max(map(len, sentences)))
         return torch.from_numpy(pad_batch(sentences, **ends, width=width)).to(self.device)
 
-    def _layers(self, kind: AttentionKind) -> int:
-        config = self.model.config
-        return config.encoder_layers if kind == "encoder" else config.decoder_layers
-
     def _recorded(
         self, records: Records, kind: AttentionKind, source: int, target: int
     ) -> list[Tensor]:
         """The weights of each layer, without the columns and rows that are padding for all."""
         queries = source if kind == "encoder" else target
         keys = target if kind == "decoder" else source
-        names = [_MODULES[kind].format(layer) for layer in range(self._layers(kind))]
+        names = [_MODULES[kind].format(layer) for layer in self.wanted.layers(kind)]
         return [
             records[name][0].weights[..., :queries, :keys].float().cpu().contiguous()
             for name in names

@@ -71,9 +71,12 @@ class Transformer(nn.Module):
         embedded = self.embedding(source, side="source")
         return Memory(self.encoder(embedded, attention_mask), attention_mask)
 
-    def decode(self, target: Tensor, memory: Memory) -> Tensor:
-        """The states ``[batch, target, dim]`` after each of ``[batch, target]`` input tokens."""
-        states: Tensor = self.decoder(self.embedding(target, side="target"), memory)
+    def decode(self, target: Tensor, memory: Memory, *, layers: int | None = None) -> Tensor:
+        """The states ``[batch, target, dim]`` after each of ``[batch, target]`` input tokens.
+
+        ``layers``: only the first of the decoder's layers, for what can be seen of them.
+        """
+        states: Tensor = self.decoder(self.embedding(target, side="target"), memory, layers)
         return states
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
@@ -130,9 +133,9 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.norm = layer_norm(config) if config.norm_first else None
 
-    def forward(self, x: Tensor, memory: Memory) -> Tensor:
-        """``[batch, target, dim]`` to the same shape."""
-        for layer in self.layers:
+    def forward(self, x: Tensor, memory: Memory, layers: int | None = None) -> Tensor:
+        """``[batch, target, dim]`` to the same shape, by all layers or by the first of them."""
+        for layer in self.layers[:layers]:
             x = layer(x, memory)
         return x if self.norm is None else self.norm(x)
 

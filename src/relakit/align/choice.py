@@ -1,0 +1,110 @@
+"""Where links are read in a model: layer, heads, and at which step. Kept in its directory."""
+
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from relakit.analysis.links import EndWeight, Reading
+from relakit.data.json_file import read_json
+from relakit.files.writing import write_whole
+from relakit.model.config import ModelConfig
+from relakit.model.setting_errors import explain_setting
+
+CHOICE_FILE: Final = "alignment.json"
+DEEP: Final = 4
+"""Decoder layers from which on a middle layer aligns, as in the paper, and not the last."""
+
+Criterion: TypeAlias = Literal["aer", "agreement", "given", "default"]
+
+
+class ChosenOn(BaseModel):
+    """What a choice rests on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: Criterion
+    """``aer``: against gold links. ``agreement``: with a model of the other direction. ``given``:
+    by the user. ``default``: by the model's depth."""
+    files: tuple[str, ...] = ()
+    pairs: int = 0
+    value: float | None = None
+    """The error rate, or the share of links that both directions have."""
+
+
+class AlignmentChoice(BaseModel):
+    """Which cross-attention is read as links. Layers and heads are counted from 0."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[1] = 1
+    layer: int = Field(ge=0)
+    heads: tuple[int, ...] = Field(min_length=1)
+    """Their weights are averaged"""
+    reading: Reading
+    end: EndWeight = "ignored"
+    chosen: ChosenOn
+
+    @model_validator(mode="after")
+    def _distinct(self) -> "AlignmentChoice":
+        if min(self.heads) < 0 or len(set(self.heads)) < len(self.heads):
+            raise ValueError(f"heads must be different and at least 0, got {list(self.heads)}")
+        return self
+
+    def check(self, config: ModelConfig, where: str) -> None:
+        """Raise ValueError if the model has no such layer or head."""
+        if self.layer >= config.decoder_layers:
+            raise ValueError(
+                f"{where}: there is no layer {self.layer}; the decoder has "
+                f"{config.decoder_layers} of them, counted from 0"
+            )
+        if max(self.heads) >= config.heads:
+            raise ValueError(
+                f"{where}: there is no head {max(self.heads)}; each layer has {config.heads} of "
+                "them, counted from 0"
+            )
+
+    def in_words(self) -> str:
+        heads = ", ".join(map(str, self.heads))
+        noun = "head" if len(self.heads) == 1 else "heads"
+        return f"layer {self.layer}, {noun} {heads}, {self.reading} (counted from 0)"
+
+
+def default_choice(config: ModelConfig) -> AlignmentChoice:
+    """Where models of this depth usually align: see docs/alignment.md.
+
+    Deep models at their middle layer, when the word has become the decoder's input; shallow ones
+    at the last layer, when it is predicted.
+    """
+    is_deep = config.decoder_layers >= DEEP
+    return AlignmentChoice(
+        layer=config.decoder_layers // 2 if is_deep else config.decoder_layers - 1,
+        heads=tuple(range(config.heads)),
+        reading="shifted" if is_deep else "normal",
+        chosen=ChosenOn(by="default"),
+    )
+
+
+def read_choice(folder: Path, config: ModelConfig) -> AlignmentChoice | None:
+    """What was chosen for the model in a directory; None if nothing was.
+
+    Raises:
+        ValueError: the file is damaged, or of another model.
+    """
+    path = folder / CHOICE_FILE
+    if not path.exists():
+        return None
+    try:
+        choice = AlignmentChoice.model_validate(read_json(path))
+    except ValidationError as error:
+        problem = explain_setting(error.errors()[0])
+        raise ValueError(f"{path}: {problem}; choose again with relakit align --select") from None
+    choice.check(config, str(path))
+    return choice
+
+
+def write_choice(folder: Path, choice: AlignmentChoice) -> Path:
+    """Keep a choice in the model's directory."""
+    path = folder / CHOICE_FILE
+    write_whole(path, (choice.model_dump_json(indent=1) + "\n").encode())
+    return path

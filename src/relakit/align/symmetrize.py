@@ -1,0 +1,93 @@
+"""Links of two directions become one set. No torch here.
+
+A translation model gives each *target* word at most one link. A second model of the other direction
+gives each source word at most one; together they can link a word with several.
+"""
+
+from collections.abc import Callable, Iterator, Set
+from typing import Final, Literal, TypeAlias, get_args
+
+from relakit.analysis.links import Link, Links
+
+Symmetrization: TypeAlias = Literal[
+    "intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"
+]
+"""``intersection``: links of both. ``union``: of either. ``grow-diag``: the intersection, and those
+of the union beside a link, up, down or across, that reach a word without one. ``-final``: then
+also those of either that reach a word without a link; ``-final-and``: two such words."""
+SYMMETRIZATIONS: Final[tuple[Symmetrization, ...]] = get_args(Symmetrization)
+
+_NEIGHBOURS: Final = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+def symmetrize(forward: Set[Link], backward: Set[Link], method: Symmetrization) -> Links:
+    """One set of links from those of two directions (Koehn, Och and Marcu 2003).
+
+    Args:
+        forward: of the model that translates source to target.
+        backward: of the other model, source word first, too.
+        method: see `Symmetrization`.
+
+    Raises:
+        ValueError: there is no such method.
+    """
+    if method not in SYMMETRIZATIONS:
+        raise ValueError(f"unknown method {method!r}; choose one of {', '.join(SYMMETRIZATIONS)}")
+    both = frozenset(forward) & backward
+    if method == "intersection":
+        return both
+    either = frozenset(forward) | backward
+    if method == "union":
+        return either
+    grown = _Growing(both)
+    grown.along_the_diagonal(either)
+    if method != "grow-diag":
+        is_free = grown.either_word_is_free if method == "grow-diag-final" else grown.both_are_free
+        for direction in (forward, backward):
+            grown.add_where(is_free, direction)
+    return frozenset(grown.links)
+
+
+class _Growing:
+    """Links, and the words that have one."""
+
+    def __init__(self, links: Links) -> None:
+        self.links = set(links)
+        self.sources = {source for source, _ in links}
+        self.targets = {target for _, target in links}
+
+    def either_word_is_free(self, link: Link) -> bool:
+        return link[0] not in self.sources or link[1] not in self.targets
+
+    def both_are_free(self, link: Link) -> bool:
+        return link[0] not in self.sources and link[1] not in self.targets
+
+    def add_where(self, allowed: Callable[[Link], bool], candidates: Set[Link]) -> None:
+        for link in sorted(candidates - self.links):
+            if allowed(link):
+                self._add(link)
+
+    def along_the_diagonal(self, candidates: Links) -> None:
+        """Add candidates beside a link that reach a word without one, until there is none left."""
+        waiting = sorted(self.links)
+        while waiting:
+            added = []
+            for link in waiting:
+                for neighbour in _beside(link):
+                    if neighbour in self.links or neighbour not in candidates:
+                        continue
+                    if self.either_word_is_free(neighbour):
+                        self._add(neighbour)
+                        added.append(neighbour)
+            # A candidate beside an older link has not become free since it was refused.
+            waiting = sorted(added)
+
+    def _add(self, link: Link) -> None:
+        self.links.add(link)
+        self.sources.add(link[0])
+        self.targets.add(link[1])
+
+
+def _beside(link: Link) -> Iterator[Link]:
+    source, target = link
+    return ((source + down, target + right) for down, right in _NEIGHBOURS)
