@@ -12,10 +12,7 @@ from relakit.model.config import ModelConfig
 from relakit.model.setting_errors import explain_setting
 
 CHOICE_FILE: Final = "alignment.json"
-DEEP: Final = 4
-"""Decoder layers from which on a middle layer aligns, as in the paper, and not the last."""
-
-Criterion: TypeAlias = Literal["aer", "agreement", "given", "default"]
+Criterion: TypeAlias = Literal["aer", "agreement", "same words", "given"]
 
 
 class ChosenOn(BaseModel):
@@ -24,12 +21,12 @@ class ChosenOn(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: Criterion
-    """``aer``: against gold links. ``agreement``: with a model of the other direction. ``given``:
-    by the user. ``default``: by the model's depth."""
+    """``aer``: against gold links. ``agreement``: with a model of the other direction. ``same
+    words``: by words that are the same on both sides. ``given``: by the user."""
     files: tuple[str, ...] = ()
     pairs: int = 0
     value: float | None = None
-    """The error rate, or the share of links that both directions have."""
+    """Of the criterion, see `relakit.align.select`."""
 
 
 class AlignmentChoice(BaseModel):
@@ -68,21 +65,6 @@ class AlignmentChoice(BaseModel):
         heads = ", ".join(map(str, self.heads))
         noun = "head" if len(self.heads) == 1 else "heads"
         return f"layer {self.layer}, {noun} {heads}, {self.reading} (counted from 0)"
-
-
-def default_choice(config: ModelConfig) -> AlignmentChoice:
-    """Where models of this depth usually align: see docs/alignment.md.
-
-    Deep models at their middle layer, when the word has become the decoder's input; shallow ones
-    at the last layer, when it is predicted.
-    """
-    is_deep = config.decoder_layers >= DEEP
-    return AlignmentChoice(
-        layer=config.decoder_layers // 2 if is_deep else config.decoder_layers - 1,
-        heads=tuple(range(config.heads)),
-        reading="shifted" if is_deep else "normal",
-        chosen=ChosenOn(by="default"),
-    )
 
 
 def read_choice(folder: Path, config: ModelConfig) -> AlignmentChoice | None:

@@ -49,6 +49,12 @@ class AlignmentScore:
         """|A∩S| / |S|"""
         return _ratio(self.found_sure, self.sure)
 
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall; 0 if no link is right."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else total
+
     def __add__(self, other: "AlignmentScore") -> "AlignmentScore":
         return AlignmentScore(
             self.found + other.found,

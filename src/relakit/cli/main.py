@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from relakit.cli import bench
+from relakit.cli.aer import aer
 from relakit.cli.analyze import analyze
 from relakit.cli.average import average
 from relakit.cli.demo import demo
@@ -49,6 +50,7 @@ COMMANDS = (
     translate,
     evaluate,
     analyze,
+    aer,
     reproduce,
 )
 for command in COMMANDS:

@@ -1,0 +1,110 @@
+"""The links of one sentence pair, with what they rest on. No torch here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from relakit.align.symmetrize import Symmetrization, symmetrize
+from relakit.analysis.links import EndWeight, Link, Links, best_source_words
+from relakit.analysis.word_map import NO_WORD, Floats, Integers, word_weights
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Links between the words of a pair, or between its tokens."""
+
+    scores: Mapping[Link, float]
+    """The links, in order; of each the share of the target word's attention, from 0 to 1"""
+    source_count: int
+    """How many words the source has"""
+    target_count: int
+    null_rate: float | None = None
+    """Share of the target's tokens that attend to nothing; None if nothing was computed"""
+
+    @property
+    def links(self) -> Links:
+        return frozenset(self.scores)
+
+    @property
+    def unaligned_source(self) -> list[int]:
+        """The words without a link."""
+        return sorted(set(range(self.source_count)) - {source for source, _ in self.scores})
+
+    @property
+    def unaligned_target(self) -> list[int]:
+        return sorted(set(range(self.target_count)) - {target for _, target in self.scores})
+
+    def reversed(self) -> "Alignment":
+        """The same links with source and target exchanged."""
+        scores = {(target, source): score for (source, target), score in self.scores.items()}
+        return Alignment(
+            dict(sorted(scores.items())), self.target_count, self.source_count, self.null_rate
+        )
+
+
+@dataclass(frozen=True)
+class TokenWords:
+    """To which word each token of a pair belongs, and how many words there are."""
+
+    source: Integers
+    target: Integers
+    source_count: int
+    target_count: int
+
+
+def read_alignment(
+    weights: Floats, words: TokenWords, *, shift: int, end: EndWeight = "ignored"
+) -> Alignment:
+    """Link each target word with the source word that it attends to most, if to any.
+
+    Args:
+        weights: of one head, or the mean of several, ``[target tokens + 1, source tokens + 1]``, as
+            `CrossAttention` has them.
+        words: of the tokens.
+        shift: 0 to read a token's attention in the step that predicts it, 1 in the next.
+        end: what weight on the source's end-of-sentence token does.
+    """
+    rows = weights[shift : shift + len(words.target)]
+    between = word_weights(
+        rows,
+        words.target,
+        np.append(words.source, words.source_count),  # the sentence's end, as a word here
+        target_count=words.target_count,
+        source_count=words.source_count + 1,
+    )
+    to_words, to_end = between[:, :-1], between[:, -1]
+    best = best_source_words(to_words, to_end if end == "competes" else None)
+    total = to_words.sum(1) + (to_end if end == "competes" else 0.0)
+    scores = {
+        (int(source), target): float(to_words[target, source] / total[target])
+        for target, source in enumerate(best)
+        if source != NO_WORD
+    }
+    null = 1.0 - np.any(rows != 0, axis=1).mean() if len(rows) else None
+    return Alignment(
+        dict(sorted(scores.items())),
+        words.source_count,
+        words.target_count,
+        None if null is None else float(null),
+    )
+
+
+def join_directions(forward: Alignment, backward: Alignment, method: Symmetrization) -> Alignment:
+    """One alignment from those of two directions.
+
+    Args:
+        forward: of the model from source to target.
+        backward: of the other one, its source being the pair's target.
+        method: see `symmetrize`.
+
+    Returns:
+        A link's score is the mean of both directions', 0 where one does not have it. The null rate
+        is that of ``forward``.
+    """
+    back = backward.reversed()
+    links = sorted(symmetrize(forward.links, back.links, method))
+    scores = {
+        link: (forward.scores.get(link, 0.0) + back.scores.get(link, 0.0)) / 2 for link in links
+    }
+    return Alignment(scores, forward.source_count, forward.target_count, forward.null_rate)

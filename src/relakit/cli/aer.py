@@ -1,0 +1,114 @@
+"""`relakit aer`: word alignments against gold ones."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from relakit.analysis.estimate import Estimate
+    from relakit.analysis.gold import FirstWord, GoldFormatChoice
+    from relakit.analysis.link_scores import LinkScores
+
+GOLD, LINKS, INTERVALS = "Gold links", "Links to judge", "Intervals"
+
+
+def aer(
+    gold: Annotated[
+        Path, typer.Option(help="Gold word alignments, sure and possible.", rich_help_panel=GOLD)
+    ],
+    hypothesis: Annotated[
+        list[Path],
+        typer.Option(
+            help="Links to judge, of the same pairs, a line for each. Repeatable.",
+            rich_help_panel=LINKS,
+        ),
+    ],
+    gold_format: Annotated[
+        str,
+        typer.Option(metavar="auto|pharaoh|naacl|talp", help="Of --gold.", rich_help_panel=GOLD),
+    ] = "auto",
+    gold_first: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="The number of a sentence's first word in --gold. \\[default: the format's]",
+            rich_help_panel=GOLD,
+        ),
+    ] = None,
+    gold_reverse: Annotated[
+        bool,
+        typer.Option(
+            "--gold-reverse", help="--gold names the target word first.", rich_help_panel=GOLD
+        ),
+    ] = False,
+    hypothesis_first: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=1,
+            help="The number of a sentence's first word in --hypothesis.",
+            rich_help_panel=LINKS,
+        ),
+    ] = 0,
+    hypothesis_reverse: Annotated[
+        bool,
+        typer.Option(
+            "--hypothesis-reverse",
+            help="--hypothesis names the target word first.",
+            rich_help_panel=LINKS,
+        ),
+    ] = False,
+    samples: Annotated[
+        int,
+        typer.Option(
+            min=1, help="How often pairs are drawn for the intervals.", rich_help_panel=INTERVALS
+        ),
+    ] = 1000,
+    seed: Annotated[int, typer.Option(min=0, rich_help_panel=INTERVALS)] = 1,
+) -> None:
+    """Score word alignments: alignment error rate, precision, recall and F1.
+
+    Links are counted over all pairs. A link is right for precision if it is possible, and for
+    recall if it is sure; the intervals are of 95%, by bootstrap over pairs.
+
+    For example: relakit aer --gold test.talp --hypothesis links.pharaoh
+    """
+    from relakit.analysis.alignment_bootstrap import BootstrapSettings
+    from relakit.analysis.link_scores import LinkFile, score_link_files
+
+    settings = BootstrapSettings(samples=samples, seed=seed)
+    right = LinkFile(
+        path=gold,
+        format=cast("GoldFormatChoice", gold_format),
+        first=cast("FirstWord | None", gold_first),
+        reverse=gold_reverse,
+    )
+    for path in hypothesis:
+        judged = LinkFile(
+            path=path,
+            format="pharaoh",
+            first=cast("FirstWord", hypothesis_first),
+            reverse=hypothesis_reverse,
+        )
+        _print(path, score_link_files(right, judged, settings))
+
+
+def _print(path: Path, score: "LinkScores") -> None:
+    console = Console(highlight=False)
+    counts = score.counts
+    console.print(
+        Text(f"{path}: {score.pairs:,} pairs, {counts.found:,} links, {counts.sure:,} sure ones"),
+        soft_wrap=True,
+    )
+    table = Table.grid(padding=(0, 2))
+    named = {"AER": "aer", "precision": "precision", "recall": "recall", "F1": "f1"}
+    for name, field in named.items():
+        estimate: Estimate = getattr(score, field)
+        interval = f"{estimate.low:.3f} to {estimate.high:.3f}"
+        table.add_row(f"  {name}", f"{estimate.value:.3f}", f"({interval})")
+    console.print(table)

@@ -1,0 +1,67 @@
+"""From weights between tokens to links between words."""
+
+import numpy as np
+import pytest
+
+from relakit.align.alignment import Alignment, TokenWords, join_directions, read_alignment
+from relakit.align.formats import format_line
+
+# Source: words 0 and 1, the second of two tokens. Target: words 0, 1, 2, a token each.
+WORDS = TokenWords(np.array([0, 1, 1]), np.array([0, 1, 2]), 2, 3)
+WEIGHTS = np.array(
+    [
+        [0.6, 0.0, 0.0, 0.0],
+        [0.5, 0.3, 0.3, 0.0],
+        [0.0, 0.0, 0.0, 0.0],
+        [0.0, 0.1, 0.1, 0.8],
+    ]
+)
+
+
+def test_the_largest_sum_over_a_words_tokens_wins_and_nothing_has_no_link() -> None:
+    found = read_alignment(WEIGHTS, WORDS, shift=0)
+    assert found.scores == {(0, 0): 1.0, (1, 1): pytest.approx(0.6 / 1.1)}
+    assert found.links == {(0, 0), (1, 1)}
+    assert found.null_rate == pytest.approx(1 / 3)
+    assert (found.unaligned_source, found.unaligned_target) == ([], [2])
+
+
+def test_shifted_reads_one_step_later() -> None:
+    found = read_alignment(WEIGHTS, WORDS, shift=1)
+    assert found.links == {(1, 0), (1, 2)}
+    assert found.unaligned_source == [0]
+    assert found.unaligned_target == [1]
+
+
+def test_the_end_competes_or_not() -> None:
+    found = read_alignment(WEIGHTS, WORDS, shift=1, end="competes")
+    assert found.links == {(1, 0)}
+    assert read_alignment(WEIGHTS, WORDS, shift=1).scores[1, 2] == 1.0
+
+
+def test_two_directions() -> None:
+    forward = Alignment({(0, 0): 0.8, (1, 1): 0.4}, 2, 3, 0.25)
+    backward = Alignment({(0, 0): 0.6, (2, 1): 0.5}, 3, 2, 0.5)  # its source is our target
+    joined = join_directions(forward, backward, "union")
+    assert joined.scores == {
+        (0, 0): pytest.approx(0.7),
+        (1, 1): pytest.approx(0.2),
+        (1, 2): pytest.approx(0.25),
+    }
+    assert list(joined.scores) == sorted(joined.scores)
+    assert (joined.source_count, joined.target_count, joined.null_rate) == (2, 3, 0.25)
+
+
+def test_formats() -> None:
+    found = Alignment({(0, 1): 0.51239, (2, 0): 1.0}, 3, 3, 1 / 3)
+    words = (["a", "b", "c"], ["x", "y", "z"])
+    assert format_line(found, words, "pharaoh") == "0-1 2-0"
+    assert format_line(found, words, "json") == (
+        '{"links": [[0, 1, 0.5124], [2, 0, 1.0]], "unaligned_source": [1], '
+        '"unaligned_target": [2], "null_rate": 0.3333}'
+    )
+    assert format_line(found, words, "text") == "a→y c→x b→∅ ∅→z"
+    nothing = Alignment({}, 0, 0)
+    assert format_line(nothing, ([], []), "pharaoh") == ""
+    assert format_line(nothing, ([], []), "text") == ""
+    assert '"null_rate": null' in format_line(nothing, ([], []), "json")
