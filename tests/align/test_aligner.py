@@ -129,9 +129,7 @@ def test_models_of_one_direction(model: Transformer, tokenizer: Tokenizer) -> No
         for s, t in (("en", "de"), ("de", "en"), ("en", "de"))
     ]
     TwoWayAligner(aligners[0], aligners[1], "union")
-    with pytest.raises(
-        ValueError, match=r"opposite directions.*'en'.*'de'.*--reverse"
-    ):
+    with pytest.raises(ValueError, match=r"opposite directions.*'en'.*'de'.*--reverse"):
         TwoWayAligner(aligners[0], aligners[2], "union")
 
 

@@ -31,8 +31,12 @@ NOT_COMPARED = ("tensorboard", "log.jsonl")
 """They hold times."""
 NAME = "here"
 """Of every folder that is compared: an analysis names the model after the folder it is in."""
-LOADING = 0.3
-"""The share of the time in which no command has begun to work."""
+BLIND = 0.2
+"""The share of the kills that come at any moment; the others come after the first trace on disk."""
+MOST_TRIES = 3
+"""For each kill: a command may end before it."""
+LOOK_EVERY = 0.01
+"""Seconds."""
 PAGE = Path("results/torture.md")
 
 
@@ -131,29 +135,56 @@ def torment(
     outcome = Outcome()
     with tempfile.TemporaryDirectory() as place:
         undisturbed = Path(shutil.copytree(whole, Path(place) / "undisturbed" / NAME))
-        begin = time.monotonic()
-        code, errors = finish(victim.command, undisturbed)
-        seconds = time.monotonic() - begin
-        if code:
+        writing, seconds, errors = timed(victim, undisturbed)
+        if errors:
             raise SystemExit(f"{victim.name} fails undisturbed: {errors}")
         expected = result_of(undisturbed / victim.makes)
         names = listing(undisturbed)
-        for number in range(kills):
+        for number in range(MOST_TRIES * kills):
             folder = Path(shutil.copytree(whole, Path(place) / f"{number}" / NAME))
-            problem = _once(
-                victim, folder, draw.uniform(LOADING, 1.0) * seconds, names, expected, outcome
-            )
+            is_blind = draw.random() < BLIND
+            after = draw.random() * (seconds if is_blind else seconds - writing)
+            moment = Moment(after, from_first_trace=not is_blind)
+            problem = _once(victim, folder, moment, names, expected, outcome)
             if problem is not None:
-                outcome.problems.append(f"kill {number + 1}: {problem}")
-            tell(f"{victim.name}: {number + 1} of {kills}")
+                outcome.problems.append(f"try {number + 1}: {problem}")
+            tell(f"{victim.name}: {outcome.kills} of {kills}")
             shutil.rmtree(folder.parent)
+            if outcome.kills == kills:
+                break
     return outcome
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a command is killed."""
+
+    seconds: float
+    from_first_trace: bool
+    """Counted from the first change in the folder, and not from the start."""
+
+
+def wait_for_trace(process: subprocess.Popen[bytes], folder: Path, before: set[str]) -> None:
+    """Until the folder holds something else, or the command has ended."""
+    while process.poll() is None and listing(folder) == before:
+        time.sleep(LOOK_EVERY)
+
+
+def timed(victim: Victim, folder: Path) -> tuple[float, float, str]:
+    """Seconds until the first trace and until the end; and what is wrong, if the command fails."""
+    before = listing(folder)
+    begin = time.monotonic()
+    process = start(victim.command, folder)
+    wait_for_trace(process, folder, before)
+    writing = time.monotonic() - begin
+    _, errors = process.communicate(timeout=300)
+    return writing, time.monotonic() - begin, errors.decode() if process.returncode else ""
 
 
 def _once(
     victim: Victim,
     folder: Path,
-    after: float,
+    moment: Moment,
     names: set[str],
     expected: dict[str, str],
     outcome: Outcome,
@@ -161,8 +192,10 @@ def _once(
     """One kill and the command again; returns what is wrong afterwards."""
     before = listing(folder)
     process = start(victim.command, folder)
+    if moment.from_first_trace:
+        wait_for_trace(process, folder, before)
     try:
-        process.wait(timeout=after)
+        process.wait(timeout=moment.seconds)
         outcome.too_late += 1
         return None
     except subprocess.TimeoutExpired:
@@ -193,9 +226,9 @@ def page(outcomes: dict[str, Outcome], seed: int, seconds: float) -> str:
         "# Killed and run again",
         "",
         "Written by `make torture` (`tests/faults/torture.py`). Each command was killed with",
-        "`kill -9` in a folder of its own, at a random moment of the last 70% of its usual time:",
-        "before, it only loads Python's modules. Then it was run again (`train` with `--resume`",
-        "where its run had begun). It passes if it then ends with 0,",
+        "`kill -9` in a folder of its own: one time in five at a random moment of its usual time,",
+        "otherwise at a random moment after its first trace on the disk. Then it was run again",
+        "(`train` with `--resume` where its run had begun). It passes if it then ends with 0,",
         "gives byte for byte what an undisturbed command gives (times left out) and leaves nothing",
         "else behind. Logs and training curves, which hold times, are not compared.",
         "Where all was on the disk already, byte for byte, `prepare` refuses to replace it without",
