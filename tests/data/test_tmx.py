@@ -120,7 +120,7 @@ def test_refused(path: Path, content: str, problem: str) -> None:
 
 def test_languages_must_be_named_and_differ(path: Path) -> None:
     path.write_text(document(unit(en="a", fr="A")))
-    with pytest.raises(ValueError, match="name the languages .* its languages are en, fr"):
+    with pytest.raises(ValueError, match=r"name the languages .* its languages are en, fr"):
         list(read_tmx(path, None))
     with pytest.raises(ValueError, match="both 'en'"):
         list(read_tmx(path, ("en", "EN")))

@@ -1,4 +1,4 @@
-"""Text files as streams of bytes: plain, gzip or zstd. Those read are told apart by their content."""
+"""Text files as streams of bytes: plain, gzip or zstd, told apart by their first bytes."""
 
 import gzip
 import io
