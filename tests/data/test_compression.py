@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from relakit.data.compression import open_uncompressed
+from relakit.data.compression import compressed_by_ending, open_uncompressed
 
 
 def zstd(content: bytes) -> bytes:
@@ -71,3 +71,17 @@ def test_formats_that_are_not_read_are_named(content: bytes, what: str, path: Pa
     with pytest.raises(ValueError, match="give UTF-8 text") as caught:
         read(path, content)
     assert str(caught.value) == f"{path} is {what}; give UTF-8 text, plain, gzip or zstd"
+
+
+@pytest.mark.parametrize("ending", ["tsv", "tsv.gz", "tsv.zst"])
+def test_written_by_ending(ending: str, tmp_path: Path) -> None:
+    contents = []
+    for name in ("one", "other"):
+        path = tmp_path / f"{name}.{ending}"
+        with path.open("wb") as file, compressed_by_ending(path, file) as packed:
+            packed.write(LONG)
+        contents.append(path.read_bytes())
+        with open_uncompressed(path) as stream:
+            assert stream.read() == LONG
+    assert contents[0] == contents[1], "neither name nor time is in it"
+    assert (len(contents[0]) < len(LONG)) == (ending != "tsv")

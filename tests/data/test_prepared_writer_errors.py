@@ -104,7 +104,6 @@ class TestBrokenCorpora:
                 b"a\tb\nc d\n",
                 "{path}, line 2: no tab; every line needs a source, a tab and a target",
             ),
-            (b"a\tb\n\n", "{path}, line 2: no tab; every line needs a source, a tab and a target"),
             (b"a\tb\nc\t\xff\n", "{path}, line 2: not UTF-8 (byte 0xff at position 3 of the line)"),
         ],
     )

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, cast
 
 import zstandard
 
@@ -18,19 +18,21 @@ ZSTD_CHUNK_BYTES: Final = 1 << 10
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE: Final = tuple(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60))
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _FOREIGN: Final = {
     b"\xfd7zXZ\x00": "compressed with xz",
     b"BZh91AY&SY": "compressed with bzip2",
     b"PK\x03\x04": "a zip archive",
-    b"\xff\xfe": "text in UTF-16",
-    b"\xfe\xff": "text in UTF-16",
+    **dict.fromkeys(_UTF16, "text in UTF-16"),
 }
 _MAGIC_BYTES: Final = max(map(len, _FOREIGN))
 
 
 @contextmanager
-def open_uncompressed(path: Path) -> Generator[BinaryIO, None, None]:
+def open_uncompressed(path: Path, *, utf16: bool = False) -> Generator[BinaryIO, None, None]:
     """What a file holds, unpacked piece by piece if it is compressed.
+
+    ``utf16``: whether the reader knows what to do with UTF-16.
 
     Raises:
         OSError: there is no such file, it is a folder, or may not be read.
@@ -40,7 +42,7 @@ def open_uncompressed(path: Path) -> Generator[BinaryIO, None, None]:
         # peek() may return less than asked for, but never less than the start of a file has.
         start = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
         for magic, what in _FOREIGN.items():
-            if start.startswith(magic):
+            if start.startswith(magic) and not (utf16 and magic in _UTF16):
                 raise ValueError(f"{path} is {what}; give UTF-8 text, plain, gzip or zstd")
         if start.startswith(_GZIP):
             with _unpacked_gzip(path, file) as stream:
@@ -61,6 +63,25 @@ def open_file(path: Path) -> BufferedReader:
         raise IsADirectoryError(f"{path} is a folder; name a file with text") from None
     except PermissionError:
         raise PermissionError(f"{path} may not be read: permission denied") from None
+
+
+@contextmanager
+def compressed_by_ending(path: Path, file: BinaryIO) -> Generator[BinaryIO, None, None]:
+    """What to write into so that ``file`` is compressed as its name, ``path``, says.
+
+    The same content always gives the same bytes.
+    """
+    if path.suffix == ".gz":
+        # Neither a name nor a time, which differ between runs.
+        with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
+            yield cast(BinaryIO, packed)
+    elif path.suffix == ".zst":
+        with zstandard.ZstdCompressor(write_checksum=True).stream_writer(
+            file, closefd=False
+        ) as packed:
+            yield cast(BinaryIO, packed)
+    else:
+        yield file
 
 
 @contextmanager

@@ -1,37 +1,126 @@
-"""Sentence pairs: line by line in two files, or in two columns of one."""
+"""Sentence pairs: line by line in two files, or together in one of several formats."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from relakit.data.lines import bad_line, check_has_text, read_lines
+from relakit.data.tmx import read_tmx
+
+PairFormat: TypeAlias = Literal["tsv", "bars", "tmx"]
+"""How one file holds both sides. ``tsv``: columns with tabs between them. ``bars``: source, ``|||``
+and target. ``tmx``: a translation memory."""
+PAIR_FORMATS: Final[tuple[PairFormat, ...]] = get_args(PairFormat)
+BARS: Final = "|||"
+_TMX_ENDINGS: Final = (".tmx", ".tmx.gz", ".tmx.zst")
+_LOOKED_AT: Final = 100
+"""Lines at the start of a file, to tell its format."""
 
 
 @dataclass(frozen=True)
 class ParallelFiles:
-    """Where to find sentence pairs: in two files, or in the first two columns of one."""
+    """Where to find sentence pairs: in two files, or in one.
+
+    Raises:
+        ValueError: settings that do not go together.
+    """
 
     source: Path
     target: Path | None = None
-    """None: ``source`` holds both, with a tab between them."""
+    """None: ``source`` holds both."""
+    format: PairFormat = "tsv"
+    """How it does that; two files have a sentence on each line."""
+    columns: tuple[str, str] = ("1", "2")
+    """Of a table: the source's and the target's, by number from 1 or by their names in its first
+    line, which then holds no sentences."""
+    languages: tuple[str, str] | None = None
+    """Of a translation memory: the source's and the target's, such as ``en``, which ``en-GB`` is,
+    too."""
+
+    def __post_init__(self) -> None:
+        if self.format not in PAIR_FORMATS:
+            raise ValueError(
+                f"the format must be one of {', '.join(PAIR_FORMATS)}, got {self.format!r}"
+            )
+        if self.columns[0] == self.columns[1]:
+            raise ValueError(f"source and target are both column {self.columns[0]!r}; name two")
+        if "0" in self.columns:
+            raise ValueError("there is no column 0: columns are counted from 1")
 
     @property
     def paths(self) -> tuple[Path, ...]:
         return (self.source,) if self.target is None else (self.source, self.target)
 
+    @property
+    def unit(self) -> str:
+        """What pairs are numbered by."""
+        return "unit" if self.target is None and self.format == "tmx" else "line"
+
+
+class NumberedPair(NamedTuple):
+    """A sentence pair, and where it stands."""
+
+    number: int
+    """Of its line, or of its unit in a translation memory; from 1"""
+    source: str
+    target: str
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        return self.source, self.target
+
+    @property
+    def has_blank_side(self) -> bool:
+        return not (self.source.strip() and self.target.strip())
+
 
 def read_pairs(files: ParallelFiles) -> Iterator[tuple[str, str]]:
-    """The pairs, one after the other.
+    """The texts of the pairs, one after the other; see `read_numbered_pairs`."""
+    return (pair.texts for pair in read_numbered_pairs(files))
+
+
+def read_numbered_pairs(files: ParallelFiles) -> Iterator[NumberedPair]:
+    """The pairs, one after the other. Blank lines are pairs, too.
 
     Raises:
+        OSError: a file cannot be read.
         ValueError: names the file, and the bad line or both numbers of lines.
     """
-    if files.target is None:
-        return _columns(files.source)
-    return _line_by_line(files.source, files.target)
+    if files.target is not None:
+        return _line_by_line(files.source, files.target)
+    if files.format == "tmx":
+        return _memory(files)
+    path = files.source
+    split = _split_at_bars if files.format == "bars" else _Columns(files.columns)
+    return _one_by_one(path, split)
 
 
-def _line_by_line(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+def guess_format(path: Path) -> PairFormat:
+    """How a file with both sides holds them: by its name, or by its first lines with text.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: nothing in it separates a source from a target.
+    """
+    if path.name.lower().endswith(_TMX_ENDINGS):
+        return "tmx"
+    for number, line in enumerate(read_lines(path), start=1):
+        if "\t" in line:
+            return "tsv"
+        if BARS in line:
+            return "bars"
+        if line.strip() or number == _LOOKED_AT:
+            raise bad_line(
+                path,
+                number,
+                f"neither a tab nor {BARS} between a source and a target; give the translations in "
+                "a file of their own, or both sides as tsv, bars or tmx",
+            )
+    raise ValueError(f"{path} is empty" if path.stat().st_size == 0 else f"{path} has no text")
+
+
+def _line_by_line(source: Path, target: Path) -> Iterator[NumberedPair]:
     source_lines, target_lines = read_lines(source), read_lines(target)
     count = 0
     source_has_text = target_has_text = False
@@ -42,7 +131,7 @@ def _line_by_line(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         count += 1
         source_has_text = source_has_text or bool(source_line.strip())
         target_has_text = target_has_text or bool(target_line.strip())
-        yield source_line, target_line
+        yield NumberedPair(count, source_line, target_line)
     sources = count + (source_line is not None) + sum(1 for _ in source_lines)
     targets = count + (target_line is not None) + sum(1 for _ in target_lines)
     # An empty file is empty above all; whether others have text is known where lines agree.
@@ -56,12 +145,70 @@ def _line_by_line(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         )
 
 
-def _columns(path: Path) -> Iterator[tuple[str, str]]:
+_Split: TypeAlias = Callable[[Path, int, str], tuple[str, str] | None]
+"""Source and target of a line; None of one that names columns."""
+
+
+def _one_by_one(path: Path, split: _Split) -> Iterator[NumberedPair]:
     number, has_text = 0, False
     for number, line in enumerate(read_lines(path), start=1):
-        has_text = has_text or bool(line.strip())
-        columns = line.split("\t", 2)
-        if len(columns) < 2:
-            raise bad_line(path, number, "no tab; every line needs a source, a tab and a target")
-        yield columns[0], columns[1]
+        if not line or line.isspace():
+            # As in two files: a blank line is a pair of blank lines.
+            yield NumberedPair(number, "", "")
+            continue
+        texts = split(path, number, line)
+        if texts is not None:
+            has_text = True
+            yield NumberedPair(number, *texts)
     check_has_text(path, number, has_text=has_text)
+
+
+class _Columns:
+    """Takes two columns from the lines of a table."""
+
+    def __init__(self, columns: tuple[str, str]) -> None:
+        self._columns = columns
+        are_numbers = all(column.isascii() and column.isdecimal() for column in columns)
+        self._places = tuple(int(column) - 1 for column in columns) if are_numbers else None
+
+    def __call__(self, path: Path, number: int, line: str) -> tuple[str, str] | None:
+        cells = line.split("\t")
+        if self._places is None:
+            self._places = self._find(path, number, cells)
+            return None
+        if len(cells) < 2:
+            raise bad_line(path, number, "no tab; every line needs a source, a tab and a target")
+        if len(cells) <= max(self._places):
+            raise bad_line(
+                path,
+                number,
+                f"it has {len(cells)} columns, but column {max(self._places) + 1} is asked for",
+            )
+        source, target = (cells[place] for place in self._places)
+        return source, target
+
+    def _find(self, path: Path, number: int, names: list[str]) -> tuple[int, ...]:
+        names = [name.strip() for name in names]
+        for column in self._columns:
+            if names.count(column) != 1:
+                problem = "two columns called" if column in names else "no column called"
+                raise bad_line(
+                    path, number, f"{problem} {column!r}; there are {', '.join(names) or 'none'}"
+                )
+        return tuple(names.index(column) for column in self._columns)
+
+
+def _split_at_bars(path: Path, number: int, line: str) -> tuple[str, str]:
+    parts = line.split(BARS)
+    if len(parts) != 2:
+        raise bad_line(
+            path,
+            number,
+            f"{BARS} must be there once, between source and target, not {len(parts) - 1} times",
+        )
+    return parts[0].strip(), parts[1].strip()
+
+
+def _memory(files: ParallelFiles) -> Iterator[NumberedPair]:
+    units = enumerate(read_tmx(files.source, files.languages), start=1)
+    return (NumberedPair(number, *texts) for number, texts in units)

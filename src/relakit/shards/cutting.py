@@ -1,0 +1,115 @@
+"""A stream of pairs, cut into shards. No torch here."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from relakit.data.parallel_files import NumberedPair, ParallelFiles, read_numbered_pairs
+
+SHARD_PAIRS: Final = 2000
+"""Pairs of a shard, by default: seconds of work."""
+SHARD_BYTES: Final = 1 << 22
+"""Text that ends a shard early, so that memory does not depend on how long lines are."""
+_TOLD_EVERY: Final = 10
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some consecutive pairs."""
+
+    index: int
+    """From 0"""
+    pairs: Sequence[NumberedPair]
+
+    def in_words(self, unit: str) -> str:
+        """Where it is in the input, such as ``lines 2,001 to 4,000``."""
+        first, last = self.pairs[0].number, self.pairs[-1].number
+        if first == last:
+            return f"{unit} {first:,}"
+        return f"{unit}s {first:,} to {last:,}"
+
+    def to_json(self) -> bytes:
+        return json.dumps([self.index, self.pairs], ensure_ascii=False).encode()
+
+    @classmethod
+    def from_json(cls, content: bytes) -> "Shard":
+        index, pairs = json.loads(content)
+        return cls(index, [NumberedPair(*pair) for pair in pairs])
+
+
+def cut_into_shards(pairs: Iterable[NumberedPair], most: int = SHARD_PAIRS) -> Iterator[Shard]:
+    """The pairs in shards of so many, or of fewer that have much text; read on demand."""
+    collected: list[NumberedPair] = []
+    index = size = 0
+    for pair in pairs:
+        collected.append(pair)
+        size += len(pair.source) + len(pair.target)
+        if len(collected) == most or size >= SHARD_BYTES:
+            yield Shard(index, collected)
+            collected, size = [], 0
+            index += 1
+    if collected:
+        yield Shard(index, collected)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a first look at the input has found."""
+
+    pairs: int
+    shards: int
+    digest: str
+    """Of all texts and their numbers"""
+
+
+def survey(
+    files: ParallelFiles, most: int, on_pairs: Callable[[int], None] = lambda count: None
+) -> Survey:
+    """Read the whole input once, so that whatever is wrong with it is found before any work.
+
+    Raises:
+        OSError, ValueError: see `read_numbered_pairs`; or an input that cannot be read twice.
+    """
+    for path in files.paths:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise ValueError(
+                f"{path} is no regular file: pairs are read twice, which a pipe or a device does "
+                "not allow; put them into a file, plain, gzip or zstd"
+            )
+    digest = _Digest()
+    count = shards = 0
+    for shard in digest.of(cut_into_shards(read_numbered_pairs(files), most)):
+        shards = shard.index + 1
+        count += len(shard.pairs)
+        if shards % _TOLD_EVERY == 0:
+            on_pairs(count)
+    return Survey(count, shards, digest.value)
+
+
+def surveyed_shards(files: ParallelFiles, most: int, found: Survey) -> Iterator[Shard]:
+    """The shards once more; ValueError at the end if the input is no longer what it was."""
+    digest = _Digest()
+    yield from digest.of(cut_into_shards(read_numbered_pairs(files), most))
+    if digest.value != found.digest:
+        names = " or ".join(map(str, files.paths))
+        raise ValueError(f"{names} has changed while it was read; start again with --restart")
+
+
+class _Digest:
+    """Of the pairs that pass through."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def of(self, shards: Iterable[Shard]) -> Iterator[Shard]:
+        for shard in shards:
+            for number, source, target in shard.pairs:
+                # No text has a line end in it.
+                self._hash.update(f"{number}\n{source}\n{target}\n".encode())
+            yield shard
+
+    @property
+    def value(self) -> str:
+        return self._hash.hexdigest()

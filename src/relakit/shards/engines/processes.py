@@ -1,0 +1,205 @@
+"""Shards on worker processes of this machine. One that dies is replaced, and its shard done again.
+
+The processes are started anew instead of forked, so threads and locks of this one do not matter,
+and each computes with one thread.
+"""
+
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain, islice
+from multiprocessing.connection import Connection, Pipe, wait
+from signal import Signals
+from typing import Final
+
+from relakit.limits import max_threads
+from relakit.shards.cutting import Shard
+from relakit.shards.engines.in_process import InProcess
+from relakit.shards.engines.messages import Done, Failed, Progressed, parse
+from relakit.shards.work import Advance, ShardResult, WorkDescription
+
+ATTEMPTS: Final = 3
+"""How often a shard is tried if workers die over it."""
+MOST_BY_DEFAULT: Final = 8
+"""Workers, if nobody says how many: each has a model of its own in memory."""
+AHEAD: Final = 4
+"""Shards for each worker that may be done before the oldest one; whoever puts them in order keeps
+them in memory."""
+ONE_THREAD: Final = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+def default_workers() -> int:
+    """One for each processor that this process may use, up to a limit."""
+    return min(MOST_BY_DEFAULT, len(os.sched_getaffinity(0)))
+
+
+class Processes:
+    """Does shards on several processes; a single worker, or a single shard, needs no other."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        """None: `default_workers`.
+
+        Raises:
+            ValueError: there can be no such number of workers.
+        """
+        self.workers: Final = default_workers() if workers is None else workers
+        if not 1 <= self.workers <= max_threads():
+            raise ValueError(
+                f"--workers must be from 1 to {max_threads():,} on this machine with "
+                f"{os.cpu_count() or 1} processors, got {self.workers:,}"
+            )
+
+    def run(
+        self, work: WorkDescription, shards: Iterator[Shard], unit: str, advance: Advance
+    ) -> Generator[tuple[int, ShardResult], None, None]:
+        """See `Engine.run`."""
+        first = list(islice(shards, 2))
+        all_shards = chain(first, shards)
+        if self.workers == 1 or len(first) < 2:
+            yield from InProcess().run(work, all_shards, unit, advance)
+            return
+        pool = _Pool(work, self.workers, unit, advance)
+        try:
+            yield from pool.run(all_shards)
+        finally:
+            pool.stop()
+
+
+@dataclass
+class _Task:
+    """A shard that is to be done."""
+
+    shard: Shard
+    deaths: int = 0
+    """Of workers that had it"""
+
+
+class _Worker:
+    """A process, and the shard that it is at."""
+
+    def __init__(self, work: WorkDescription) -> None:
+        ours, theirs = Pipe()
+        self.connection: Connection[bytes, bytes] = ours
+        self.task: _Task | None = None
+        self.told = 0
+        """Pairs of the shard that it says are done."""
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "relakit.shards.engines.worker", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # ours may be the output
+                env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)},
+                start_new_session=True,  # Ctrl-C is for us; a worker ends when we do
+            )
+        with suppress(OSError):  # it is gone already, which the next message finds out
+            self.connection.send_bytes(work.to_json().encode())
+
+    def give(self, task: _Task) -> None:
+        self.task, self.told = task, 0
+        with suppress(OSError):
+            self.connection.send_bytes(task.shard.to_json())
+
+    def stop(self) -> str:
+        """End it; returns how it ended if it had done so by itself."""
+        self.connection.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=1)
+        code = self.process.poll()
+        self.process.kill()
+        self.process.wait()
+        if code is None:
+            return "it no longer answered"
+        return f"exit code {code}" if code >= 0 else Signals(-code).name
+
+
+class _Pool:
+    """The workers, and what is left to do."""
+
+    def __init__(self, work: WorkDescription, size: int, unit: str, advance: Advance) -> None:
+        self._work = work
+        self._size = size
+        self._unit = unit
+        self._advance = advance
+        self._workers: list[_Worker] = []
+        self._again: deque[_Task] = deque()
+        """Shards whose workers died."""
+
+    def run(self, shards: Iterator[Shard]) -> Iterator[tuple[int, ShardResult]]:
+        following = next(shards, None)
+        while True:
+            while (worker := self._idle()) is not None:
+                if self._again:
+                    worker.give(self._again.popleft())
+                elif following is not None and self._may_begin(following):
+                    worker.give(_Task(following))
+                    following = next(shards, None)
+                else:
+                    break
+            busy = {w.connection: w for w in self._workers if w.task is not None}
+            if not busy:
+                return
+            for connection in wait(list(busy)):
+                assert isinstance(connection, Connection)
+                yield from self._hear(busy[connection])
+
+    def stop(self) -> None:
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.stop()
+        self._workers.clear()
+
+    def _idle(self) -> _Worker | None:
+        """A worker with nothing to do, a new one if there may be more; None if all are busy."""
+        for worker in self._workers:
+            if worker.task is None:
+                return worker
+        if len(self._workers) == self._size:
+            return None
+        self._workers.append(_Worker(self._work))
+        return self._workers[-1]
+
+    def _may_begin(self, shard: Shard) -> bool:
+        begun = [worker.task.shard.index for worker in self._workers if worker.task is not None]
+        return shard.index - min(begun, default=shard.index) < AHEAD * self._size
+
+    def _hear(self, worker: _Worker) -> Iterator[tuple[int, ShardResult]]:
+        assert worker.task is not None
+        try:
+            message = parse(worker.connection.recv_bytes())
+        except (EOFError, OSError):
+            self._bury(worker, worker.task)
+            return
+        if isinstance(message, Progressed):
+            worker.told += message.pairs
+            self._advance(message.pairs)
+        elif isinstance(message, Failed):
+            raise message.error(worker.task.shard.in_words(self._unit))
+        else:
+            assert isinstance(message, Done)
+            shard, worker.task = worker.task.shard, None
+            self._advance(len(shard.pairs) - worker.told)
+            yield shard.index, message.result
+
+    def _bury(self, worker: _Worker, task: _Task) -> None:
+        """Have another worker do what a dead one was at."""
+        end = worker.stop()
+        self._workers.remove(worker)
+        self._advance(-worker.told)
+        task.deaths += 1
+        if task.deaths == ATTEMPTS:
+            raise ValueError(
+                f"{task.shard.in_words(self._unit)}: {ATTEMPTS} worker processes died over them, "
+                f"the last one by {end}; if memory is short, use fewer --workers. What is done is "
+                "kept"
+            )
+        self._again.append(task)

@@ -1,0 +1,204 @@
+"""Finished shards on the disk, beside the output that they will become. No torch here.
+
+The folder ``OUTPUT.parts`` has ``job.json``, which says what the work depends on, and a file for
+each finished shard, written whole. So whatever stops a job, the same command goes on with the
+shards that are missing, and another command does not mix its own with these.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Collection, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from relakit.data.compression import open_file
+from relakit.data.json_file import read_json
+from relakit.files.leftovers import is_unfinished
+from relakit.files.locks import LOCK, locked
+from relakit.files.writing import remove_folder, whole_file, write_whole
+from relakit.shards.work import ShardResult
+
+JOB_FILE: Final = "job.json"
+FORMAT: Final = "relakit-job"
+VERSION: Final = 1
+_PART: Final = re.compile(r"(\d{6,12})\.part")
+_MOST_NAMED: Final = 3
+"""Differences that an error names."""
+
+
+def parts_folder(output: Path) -> Path:
+    """Where the finished shards of an output are."""
+    return output.with_name(f"{output.name}.parts")
+
+
+@contextmanager
+def open_ledger(
+    output: Path, facts: Mapping[str, Any], *, restart: bool = False
+) -> Generator["Ledger", None, None]:
+    """What has been done for an output; nobody else can work on it meanwhile.
+
+    Args:
+        output: the file that is to be made.
+        facts: all that its content depends on, as JSON, by names that users know.
+        restart: forget what was done.
+
+    Raises:
+        OSError, ValueError: the folder holds something else, or parts of another job; or another
+            process is at work in it.
+    """
+    folder = parts_folder(output)
+    with locked(folder):
+        _refuse_foreign(folder)
+        if restart:
+            for path in folder.glob("*"):
+                if path.name != LOCK:
+                    path.unlink()
+        before = _read_job(folder / JOB_FILE)
+        if before is not None:
+            _refuse_another(folder, before, _flat(facts))
+        yield Ledger(folder, facts)
+
+
+class Ledger:
+    """The finished shards of one output."""
+
+    def __init__(self, folder: Path, facts: Mapping[str, Any]) -> None:
+        self.folder: Final = folder
+        self._facts = facts
+        self._finished = {
+            int(match[1]): path
+            for path in sorted(folder.iterdir())
+            if (match := _PART.fullmatch(path.name)) and _is_whole(path)
+        }
+
+    @property
+    def finished(self) -> Collection[int]:
+        """The shards that are done, by their numbers from 0."""
+        return self._finished.keys()
+
+    def keep(self, index: int, result: ShardResult) -> None:
+        """Write down that a shard is done; it is on the disk afterwards.
+
+        Raises:
+            WriteError: it cannot be written.
+        """
+        if not self._finished:
+            job = {"format": FORMAT, "version": VERSION, "facts": self._facts}
+            write_whole(self.folder / JOB_FILE, (json.dumps(job, indent=1) + "\n").encode())
+        path = self.folder / f"{index:06}.part"
+        head = {
+            "bytes": len(result.content),
+            "sha256": hashlib.sha256(result.content).hexdigest(),
+            "counts": dict(result.counts),
+        }
+        with whole_file(path) as file:
+            file.write(json.dumps(head).encode() + b"\n")
+            file.write(result.content)
+        self._finished[index] = path
+
+    def results(self) -> Iterator[ShardResult]:
+        """The shards in their order, read one by one.
+
+        Raises:
+            ValueError: one is damaged.
+        """
+        for index in sorted(self._finished):
+            path = self._finished[index]
+            with open_file(path) as file:
+                head = _head(file.readline())
+                content = file.read()
+            if head is None or hashlib.sha256(content).hexdigest() != head["sha256"]:
+                raise ValueError(f"{path} is damaged; remove it and give the command again")
+            yield ShardResult(content, head["counts"])
+
+    def remove(self) -> None:
+        """Nothing of it is needed any more."""
+        remove_folder(self.folder)
+
+
+def _is_whole(path: Path) -> bool:
+    with open_file(path) as file:
+        line = file.readline()
+        head = _head(line)
+        return head is not None and os.fstat(file.fileno()).st_size == len(line) + head["bytes"]
+
+
+def _head(line: bytes) -> dict[str, Any] | None:
+    try:
+        head = json.loads(line)
+        fits = {"bytes": int, "sha256": str, "counts": dict}
+        is_head = all(type(head[key]) is kind for key, kind in fits.items())
+    except (ValueError, KeyError, TypeError):
+        return None
+    return head if is_head else None
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Raise FileExistsError for a folder that has this name for another reason."""
+    has_job = (folder / JOB_FILE).exists()
+    for path in sorted(folder.iterdir()):
+        is_ours = path.name in (JOB_FILE, LOCK) or (has_job and _PART.fullmatch(path.name))
+        if not is_ours and not is_unfinished(Path(path.name)):
+            raise FileExistsError(
+                f"{folder} holds {path.name!r}, which is no part of an unfinished output; move it "
+                "away, or choose another --output"
+            )
+
+
+def _read_job(path: Path) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
+    content = read_json(path)
+    if (
+        not isinstance(content, dict)
+        or content.get("format") != FORMAT
+        or content.get("version") != VERSION
+        or not isinstance(content.get("facts"), dict)
+    ):
+        raise ValueError(
+            f"{path} is not of this relakit; start again with --restart, or remove {path.parent}"
+        )
+    return _flat(content["facts"])
+
+
+def _refuse_another(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    names = [name for name in {**now, **before} if before.get(name) != now.get(name)]
+    if not names:
+        return
+    differences = [_difference(name, before.get(name), now.get(name)) for name in names]
+    more = len(names) - _MOST_NAMED
+    listed = "; ".join(differences[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+    raise ValueError(
+        f"{folder} holds finished parts of another job: {listed}. Give the same command as then to "
+        "go on, start again with --restart, or choose another --output"
+    )
+
+
+def _difference(name: str, before: Any, now: Any) -> str:
+    if _is_digest(before) and _is_digest(now):
+        return f"{name} has changed"
+    return f"{name} was {_in_words(before)}, is {_in_words(now)}"
+
+
+def _in_words(value: Any) -> str:
+    if _is_digest(value):
+        return f"{value[:12]}..."
+    return "not set" if value is None else json.dumps(value)
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Facts within facts by one name, such as ``model/config.json``."""
+    flat: dict[str, Any] = {}
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, f"{prefix}{name}/"))
+        else:
+            flat[f"{prefix}{name}"] = list(value) if isinstance(value, tuple) else value
+    return flat

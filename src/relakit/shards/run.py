@@ -1,0 +1,229 @@
+"""A job from its input to its output: goes on where it stopped, and joins the parts. No torch."""
+
+import errno
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TypeAlias
+
+from relakit.data.compression import compressed_by_ending
+from relakit.data.parallel_files import ParallelFiles
+from relakit.files.output_stream import open_special
+from relakit.files.write_errors import WriteError, explained, os_error
+from relakit.files.writing import check_writable, standard_output, whole_file
+from relakit.shards.cutting import SHARD_PAIRS, Shard, Survey, survey, surveyed_shards
+from relakit.shards.engines import Engine
+from relakit.shards.ledger import Ledger, open_ledger
+from relakit.shards.work import ShardResult, WorkDescription
+
+PIECE_BYTES: Final = 1 << 18
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is told how many pairs are done, of how many."""
+Writer: TypeAlias = Callable[[BinaryIO, Path | None, Iterable[bytes]], None]
+"""Writes the parts of an output, given in their order, into a file of this name."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done with which pairs."""
+
+    work: WorkDescription
+    files: ParallelFiles
+    header: bytes = b""
+    """Comes before the first shard."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the output depends on besides the pairs, as JSON: settings by their options, digests of
+    models."""
+    shard_pairs: int = SHARD_PAIRS
+
+
+@dataclass(frozen=True)
+class JobSummary:
+    """What a job has done."""
+
+    pairs: int
+    resumed: int
+    """Pairs that an earlier command had done."""
+    counts: Mapping[str, int]
+    """What the shards counted, summed."""
+
+
+def run_job(
+    job: Job,
+    output: Path | None,
+    engine: Engine,
+    *,
+    write: Writer | None = None,
+    restart: bool = False,
+    progress: Progress = lambda done, total: None,
+    on_resume: Callable[[int, int], None] = lambda done, total: None,
+) -> JobSummary:
+    """Do all shards of a job and write its output, whole or not at all.
+
+    What is done is kept in ``OUTPUT.parts`` until the output is there; the same job goes on with
+    what is found there. Into standard output, a pipe or a device, parts are written as they come,
+    and nothing is kept.
+
+    Args:
+        job: what to do.
+        output: a file; its ending says how it is compressed. None: standard output.
+        engine: who does it.
+        write: joins the parts; None: one after the other.
+        restart: do not go on with what an earlier command did.
+        progress: is told how many pairs are done.
+        on_resume: is told how many shards had been done, of how many; not if there were none.
+
+    Raises:
+        OSError, ValueError: something is wrong with the input, the output or a model; or the job
+            is another one than that whose parts are there.
+    """
+    if job.shard_pairs < 1:
+        raise ValueError(f"a shard must have at least 1 pair, got {job.shard_pairs}")
+    is_kept = output is not None and _is_file(output)
+    found = survey(job.files, job.shard_pairs)
+    write = write or write_joined
+    bar = _Bar(found.pairs, progress)
+    if not is_kept:
+        counts: Counter[str] = Counter()
+        with _opened(output) as file, closing(_done(job, found, engine, bar)) as done:
+            write(file, output, _with_header(job, _contents(_in_order(done), counts)))
+        return JobSummary(found.pairs, 0, counts)
+    assert output is not None
+    with open_ledger(output, _facts(job, found), restart=restart) as ledger:
+        return _run_with(ledger, job, found, output, engine, write, bar, on_resume)
+
+
+def _run_with(
+    ledger: Ledger,
+    job: Job,
+    found: Survey,
+    output: Path,
+    engine: Engine,
+    write: Writer,
+    bar: "_Bar",
+    on_resume: Callable[[int, int], None],
+) -> JobSummary:
+    finished = frozenset(ledger.finished)
+    if finished:
+        on_resume(len(finished), found.shards)
+    if len(finished) < found.shards:
+        with closing(_done(job, found, engine, bar, finished)) as done:
+            for index, result in done:
+                ledger.keep(index, result)
+    counts: Counter[str] = Counter()
+    with whole_file(output) as file:
+        write(file, output, _with_header(job, _contents(ledger.results(), counts)))
+    ledger.remove()
+    resumed = found.pairs if len(finished) >= found.shards else bar.resumed
+    return JobSummary(found.pairs, resumed, counts)
+
+
+def write_joined(file: BinaryIO, path: Path | None, contents: Iterable[bytes]) -> None:
+    """One part after the other, compressed as the name of the output says."""
+    with ExitStack() as stack:
+        packed = file if path is None else stack.enter_context(compressed_by_ending(path, file))
+        for piece in _even_pieces(contents) if path is not None else contents:
+            packed.write(piece)
+            if path is None:
+                packed.flush()
+
+
+def _even_pieces(contents: Iterable[bytes]) -> Iterator[bytes]:
+    """So that a compressor cannot see how large shards are."""
+    waiting = bytearray()
+    for content in contents:
+        waiting += content
+        whole = len(waiting) // PIECE_BYTES * PIECE_BYTES
+        for start in range(0, whole, PIECE_BYTES):
+            yield bytes(waiting[start : start + PIECE_BYTES])
+        del waiting[:whole]
+    yield bytes(waiting)
+
+
+class _Bar:
+    """Counts pairs that are done."""
+
+    def __init__(self, total: int, progress: Progress) -> None:
+        self._total = total
+        self._progress = progress
+        self._done = 0
+        self.resumed = 0
+
+    def advance(self, count: int) -> None:
+        self._done += count
+        self._progress(self._done, self._total)
+
+    def skip(self, count: int) -> None:
+        """Pairs that were done before."""
+        self.resumed += count
+        self.advance(count)
+
+
+def _done(
+    job: Job,
+    found: Survey,
+    engine: Engine,
+    bar: _Bar,
+    finished: frozenset[int] = frozenset(),
+) -> Generator[tuple[int, ShardResult], None, None]:
+    """Do the shards that are missing; they come as they are done."""
+
+    def missing() -> Iterator[Shard]:
+        for shard in surveyed_shards(job.files, job.shard_pairs, found):
+            if shard.index in finished:
+                bar.skip(len(shard.pairs))
+            else:
+                yield shard
+
+    return engine.run(job.work, missing(), job.files.unit, bar.advance)
+
+
+def _in_order(done: Iterable[tuple[int, ShardResult]]) -> Iterator[ShardResult]:
+    waiting: dict[int, ShardResult] = {}
+    following = 0
+    for index, result in done:
+        waiting[index] = result
+        while following in waiting:
+            yield waiting.pop(following)
+            following += 1
+
+
+def _contents(results: Iterable[ShardResult], counts: Counter[str]) -> Iterator[bytes]:
+    for result in results:
+        counts.update(result.counts)
+        yield result.content
+
+
+def _with_header(job: Job, contents: Iterable[bytes]) -> Iterator[bytes]:
+    return chain([job.header], contents) if job.header else iter(contents)
+
+
+def _facts(job: Job, found: Survey) -> dict[str, Any]:
+    return {
+        "relakit": version("relakit"),
+        "command": job.work.name,
+        **job.facts,
+        "the number of pairs": found.pairs,
+        "the text of the input": found.digest,
+        "the size of shards": job.shard_pairs,
+    }
+
+
+def _is_file(output: Path) -> bool:
+    """Whether it is, or will be, a regular file; `WriteError` if it can surely not be written."""
+    if output.is_dir():
+        raise WriteError(output, os_error(errno.EISDIR))
+    check_writable(output)
+    with explained(output):
+        return open_special(output, only_look=True) is None
+
+
+@contextmanager
+def _opened(output: Path | None) -> Iterator[BinaryIO]:
+    with standard_output() if output is None else whole_file(output) as file:
+        yield file

@@ -1,0 +1,59 @@
+"""What is done with a shard, described so that any process can do it. No torch here."""
+
+import importlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from relakit.data.parallel_files import NumberedPair
+
+Advance: TypeAlias = Callable[[int], None]
+"""Is told how many more pairs are done; a negative number takes back what was lost."""
+
+
+@dataclass(frozen=True)
+class ShardResult:
+    """What became of a shard."""
+
+    content: bytes
+    """Its part of the output."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """What the user is to know about the pairs, such as how many were too long; summed over all
+    shards."""
+
+
+class Work(Protocol):
+    """Turns pairs into a part of the output. The result depends on the pairs alone."""
+
+    def run(self, pairs: Sequence[NumberedPair], advance: Advance) -> ShardResult:
+        """Do one shard; ``advance`` may be called on the way, for progress bars."""
+
+
+@dataclass(frozen=True)
+class WorkDescription:
+    """A work that has not been built yet; it travels as JSON."""
+
+    name: str
+    """For people, such as ``score``."""
+    builder: str
+    """The function that builds it from its settings, as ``package.module:function``."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Whatever JSON can say."""
+
+    def build(self) -> Work:
+        """Build it in this process.
+
+        Raises:
+            OSError, ValueError: a model or a setting is broken.
+        """
+        module, _, function = self.builder.partition(":")
+        work: Work = getattr(importlib.import_module(module), function)(self.settings)
+        return work
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "WorkDescription":
+        return cls(**json.loads(text))

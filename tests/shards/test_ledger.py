@@ -1,0 +1,120 @@
+"""Finished shards on the disk: what is found again, and what is refused."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from relakit.files.locks import BusyError, locked
+from relakit.shards.ledger import Ledger, open_ledger, parts_folder
+from relakit.shards.work import ShardResult
+
+FACTS = {"command": "shout", "model": {"config.json": "a" * 64}, "--max-tokens": None}
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "out.tsv"
+
+
+def keep(output: Path, *indices: int, facts: dict[str, object] = FACTS) -> None:
+    with open_ledger(output, facts) as ledger:
+        for index in indices:
+            ledger.keep(index, ShardResult(f"part {index}\n".encode(), {"long": index}))
+
+
+def test_what_was_kept_is_found_again_in_order(output: Path) -> None:
+    keep(output, 2, 0)
+    keep(output, 1)
+    with open_ledger(output, FACTS) as ledger:
+        assert set(ledger.finished) == {0, 1, 2}
+        assert list(ledger.results()) == [
+            ShardResult(f"part {n}\n".encode(), {"long": n}) for n in range(3)
+        ]
+        ledger.remove()
+    assert list(output.parent.iterdir()) == []
+
+
+def test_nothing_is_left_if_nothing_was_kept(output: Path) -> None:
+    keep(output)
+    assert list(output.parent.iterdir()) == []
+
+
+def test_restart_forgets(output: Path) -> None:
+    keep(output, 0, 1)
+    with open_ledger(output, {"command": "other"}, restart=True) as ledger:
+        assert not ledger.finished
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}\n", b"part 0\n", b"x"])
+def test_a_part_that_is_not_whole_is_done_again(output: Path, damage: bytes) -> None:
+    keep(output, 0, 1)
+    part = parts_folder(output) / "000000.part"
+    part.write_bytes(part.read_bytes() + damage if damage == b"x" else damage)
+    with open_ledger(output, FACTS) as ledger:
+        assert set(ledger.finished) == {1}
+
+
+def test_a_part_with_other_bytes(output: Path) -> None:
+    keep(output, 0)
+    part = parts_folder(output) / "000000.part"
+    part.write_bytes(part.read_bytes().replace(b"part 0", b"part 9"))
+    with (
+        pytest.raises(ValueError, match=re.escape(f"{part} is damaged; remove it")),
+        open_ledger(output, FACTS) as ledger,
+    ):
+        list(ledger.results())
+
+
+@pytest.mark.parametrize(
+    ("facts", "problem"),
+    [
+        ({**FACTS, "--max-tokens": 100}, "--max-tokens was not set, is 100. Give the same"),
+        ({**FACTS, "model": {"config.json": "b" * 64}}, "model/config.json has changed. Give"),
+        (
+            {**FACTS, "reverse": {"config.json": "b" * 64}},
+            "reverse/config.json was not set, is bbbbbbbbbbbb...",
+        ),
+        ({"a": 1, "b": 2, "c": 3, "d": 4}, "; and 3 more. Give the same"),
+    ],
+)
+def test_another_job_is_refused(output: Path, facts: dict[str, object], problem: str) -> None:
+    keep(output, 0)
+    before = sorted(parts_folder(output).iterdir())
+    with pytest.raises(ValueError, match="holds finished parts of another job") as caught:
+        keep(output, 1, facts=facts)
+    assert problem in str(caught.value)
+    assert sorted(parts_folder(output).iterdir()) == before
+
+
+def test_somebody_elses_folder_is_left_alone(output: Path) -> None:
+    parts_folder(output).mkdir()
+    (parts_folder(output) / "000000.part").write_text("mine")
+    for restart in (False, True):
+        with (
+            pytest.raises(
+                FileExistsError, match=r"'000000\.part', which is no part of an unfinish"
+            ),
+            open_ledger(output, FACTS, restart=restart),
+        ):
+            pass
+    assert (parts_folder(output) / "000000.part").read_text() == "mine"
+
+
+@pytest.mark.parametrize("content", ["[]", json.dumps({"format": "relakit-job", "version": 9})])
+def test_a_job_of_another_kind(output: Path, content: str) -> None:
+    parts_folder(output).mkdir()
+    (parts_folder(output) / "job.json").write_text(content)
+    with (
+        pytest.raises(ValueError, match="is not of this relakit; start again with --restart"),
+        open_ledger(output, FACTS),
+    ):
+        pass
+
+
+def test_one_at_a_time(output: Path) -> None:
+    keep(output, 0)
+    with locked(parts_folder(output)), pytest.raises(BusyError), open_ledger(output, FACTS):
+        pass
+    assert Ledger(parts_folder(output), FACTS).finished, "nothing was lost"

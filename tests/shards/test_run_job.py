@@ -1,0 +1,200 @@
+"""Jobs from input to output: resumed, restarted, compressed, streamed; never lost, never twice."""
+
+import gzip
+import io
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+import zstandard
+from shard_works import expected, shouting, write_files
+
+from relakit.shards.cutting import Shard
+from relakit.shards.engines import Engine
+from relakit.shards.engines.in_process import InProcess
+from relakit.shards.engines.processes import Processes
+from relakit.shards.ledger import parts_folder
+from relakit.shards.run import Job, JobSummary, run_job
+from relakit.shards.work import Advance, ShardResult, WorkDescription
+
+COUNT = 57
+
+
+class Interrupted:
+    """Does so many shards, the last ones first, and is interrupted."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def run(
+        self, work: WorkDescription, shards: Iterator[Shard], unit: str, advance: Advance
+    ) -> Generator[tuple[int, ShardResult], None, None]:
+        chosen = list(shards)[::-1][: self.most]
+        yield from InProcess().run(work, iter(chosen), unit, advance)
+        raise KeyboardInterrupt
+
+
+class Watched:
+    """Notes which shards are done."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def run(
+        self, work: WorkDescription, shards: Iterator[Shard], unit: str, advance: Advance
+    ) -> Generator[tuple[int, ShardResult], None, None]:
+        for index, result in InProcess().run(work, shards, unit, advance):
+            self.seen.append(index)
+            yield index, result
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(shouting(), write_files(tmp_path, COUNT), shard_pairs=10)
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "made" / "out.tsv"
+
+
+def listing(output: Path) -> list[str]:
+    return sorted(path.name for path in output.parent.iterdir())
+
+
+def test_all_shards_in_order(job: Job, output: Path) -> None:
+    told: list[tuple[int, int]] = []
+    summary = run_job(job, output, InProcess(), progress=lambda *done: told.append(done))
+    assert output.read_bytes() == expected(COUNT)
+    assert summary == JobSummary(COUNT, 0, {"blank": 5, "pairs": COUNT})
+    assert told == [(n, COUNT) for n in range(1, COUNT + 1)]
+    assert listing(output) == ["out.tsv"]
+
+
+@pytest.mark.parametrize("done", [1, 3, 6])
+def test_goes_on_where_it_stopped(job: Job, output: Path, done: int) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_job(job, output, Interrupted(done))
+    assert listing(output) == ["out.tsv.parts"]
+    again, resumed = Watched(), []
+    told: list[tuple[int, int]] = []
+    summary = run_job(
+        job,
+        output,
+        again,
+        progress=lambda *done: told.append(done),
+        on_resume=lambda *done: resumed.append(done),
+    )
+    assert again.seen == list(range(6 - done)), "none is done twice"
+    assert resumed == [(done, 6)]
+    assert output.read_bytes() == expected(COUNT)
+    assert summary == JobSummary(COUNT, 7 + 10 * (done - 1), {"blank": 5, "pairs": COUNT})
+    assert done == 6 or told[-1] == (COUNT, COUNT)
+    assert listing(output) == ["out.tsv"]
+
+
+def test_restart(job: Job, output: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_job(job, output, Interrupted(3))
+    again = Watched()
+    run_job(job, output, again, restart=True)
+    assert again.seen == [0, 1, 2, 3, 4, 5]
+
+
+def test_an_input_that_has_changed_is_another_job(job: Job, output: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_job(job, output, Interrupted(3))
+    source = job.files.source
+    source.write_text(source.read_text().replace("s5\n", "s500\n"))
+    with pytest.raises(ValueError, match="another job: the text of the input has changed"):
+        run_job(job, output, InProcess())
+
+
+def test_what_was_there_stays_until_the_end(job: Job, output: Path) -> None:
+    output.parent.mkdir()
+    output.write_text("before")
+    with pytest.raises(KeyboardInterrupt):
+        run_job(job, output, Interrupted(3))
+    assert output.read_text() == "before"
+
+
+def test_an_error_before_the_first_shard_leaves_nothing(tmp_path: Path, output: Path) -> None:
+    job = Job(shouting(unbuildable=True), write_files(tmp_path, COUNT), shard_pairs=10)
+    output.parent.mkdir()
+    with pytest.raises(ValueError, match="the model is broken"):
+        run_job(job, output, InProcess())
+    assert listing(output) == []
+
+
+@pytest.mark.parametrize("shard_pairs", [1, 10, 100])
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_compressed_outputs_do_not_depend_on_shards(
+    tmp_path: Path, shard_pairs: int, ending: str
+) -> None:
+    outputs = []
+    files = write_files(tmp_path, COUNT)
+    for number, size in enumerate((shard_pairs, 13)):
+        path = tmp_path / f"out{number}.tsv{ending}"
+        run_job(Job(shouting(), files, b"head\n", shard_pairs=size), path, InProcess())
+        outputs.append(path.read_bytes())
+    assert outputs[0] == outputs[1]
+    if ending == ".gz":
+        assert gzip.decompress(outputs[0]) == b"head\n" + expected(COUNT)
+    else:
+        unpacked = zstandard.ZstdDecompressor().decompressobj().decompress(outputs[0])
+        assert unpacked == b"head\n" + expected(COUNT)
+
+
+@pytest.mark.parametrize("engine", [InProcess(), Processes(2)])
+def test_standard_output(job: Job, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr(sys, "stdout", stream)
+    summary = run_job(job, None, engine)
+    assert stream.buffer.getvalue() == expected(COUNT)  # type: ignore[attr-defined]
+    assert summary.counts == {"blank": 5, "pairs": COUNT}
+
+
+def test_a_device_has_no_parts(job: Job) -> None:
+    run_job(job, Path("/dev/null"), InProcess())
+    assert not parts_folder(Path("/dev/null")).exists()
+
+
+def test_a_folder_is_no_output(job: Job, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="cannot be written: it is a folder; name a file"):
+        run_job(job, tmp_path, InProcess())
+
+
+def test_shards_of_nothing(job: Job, output: Path) -> None:
+    with pytest.raises(ValueError, match="at least 1 pair, got 0"):
+        run_job(Job(job.work, job.files, shard_pairs=0), output, InProcess())
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from shard_works import shouting, write_files
+from relakit.shards.engines.processes import Processes
+from relakit.shards.run import Job, run_job
+def die(done, total):
+    if done >= 25:
+        os.kill(os.getpid(), signal.SIGKILL)
+job = Job(shouting(), write_files(Path(sys.argv[1]), 57), shard_pairs=10)
+run_job(job, Path(sys.argv[2]), Processes(2), progress=die)
+"""
+
+
+def test_killed_and_run_again(job: Job, tmp_path: Path, output: Path) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path), str(output)],
+        env={"PYTHONPATH": str(Path(__file__).parent)},
+        check=False,
+    )
+    assert killed.returncode == -9
+    assert len(list(parts_folder(output).glob("*.part"))) in range(1, 6)
+    summary = run_job(job, output, Processes(2))
+    assert output.read_bytes() == expected(COUNT)
+    assert 0 < summary.resumed < COUNT
+    assert summary.counts == {"blank": 5, "pairs": COUNT}
+    assert listing(output) == ["out.tsv"]
