@@ -11,7 +11,7 @@ from relakit.model import ModelAbout, ModelConfig, Transformer, save_model
 TEXTS = ("A small dog runs across the old bridge.", "Ein kleiner Hund läuft über die alte Brücke!")
 
 
-def write_model(folder: Path, seed: int = 0) -> Path:
+def write_model(folder: Path, seed: int = 0, *, source: str = "en", target: str = "de") -> Path:
     """Write the directory ``folder``; its parent also gets a tokenizer."""
     tokenizer = learn_tokenizer(TEXTS * 5, vocab_size=320)
     tokenizer.save(folder.parent / "tokenizer.json")
@@ -27,5 +27,5 @@ def write_model(folder: Path, seed: int = 0) -> Path:
     model = Transformer(config)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.3)
-    about = ModelAbout(source_language="en", target_language="de")
+    about = ModelAbout(source_language=source, target_language=target)
     return save_model(folder, model, folder.parent / "tokenizer.json", about)

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from relakit.align.symmetrize import SYMMETRIZATIONS, symmetrize
+from relakit.align.settings import SYMMETRIZATIONS
+from relakit.align.symmetrize import symmetrize
 
 FORWARD = frozenset({(0, 0), (1, 1), (2, 1), (4, 4), (6, 5)})
 BACKWARD = frozenset({(0, 0), (1, 1), (2, 2), (4, 4), (5, 6)})

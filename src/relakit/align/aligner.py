@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import numpy as np
 import torch
 
 from relakit.align.alignment import Alignment, TokenWords, join_directions, read_alignment
 from relakit.align.choice import AlignmentChoice, read_choice
-from relakit.align.symmetrize import Symmetrization
+from relakit.align.settings import Level, Symmetrization
 from relakit.analysis.attention_pass import attention_batches, cross_attention_of
 from relakit.analysis.links import READINGS
 from relakit.analysis.long_pairs import longest_pair
@@ -22,8 +22,6 @@ from relakit.decode.members import load_member
 from relakit.decode.settings import DEVICE
 from relakit.model import ModelAbout, Transformer
 
-Level: TypeAlias = Literal["word", "token"]
-"""What is linked: words between spaces, or the model's tokens."""
 WINDOW: Final = 2000
 """Pairs that are read before they are computed."""
 
@@ -161,7 +159,7 @@ class TwoWayAligner:
         Args:
             forward: from source to target.
             backward: from target to source.
-            method: see `relakit.align.symmetrize.Symmetrization`.
+            method: see `Symmetrization`.
 
         Raises:
             ValueError: they are not of opposite directions, or their tokens differ.
@@ -194,9 +192,14 @@ class TwoWayAligner:
 
 
 def exchanged(pair: AnalysisPair) -> AnalysisPair:
-    """The pair with source and target exchanged, and nothing else that is known of it."""
+    """The pair with source and target exchanged, its gold links too."""
     return AnalysisPair(
-        pair.target, pair.source, pair.target_words, pair.source_words, tokenized=pair.tokenized
+        pair.target,
+        pair.source,
+        pair.target_words,
+        pair.source_words,
+        None if pair.gold is None else pair.gold.reversed(),
+        tokenized=pair.tokenized,
     )
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relakit.align.symmetrize import Symmetrization, symmetrize
+from relakit.align.settings import Symmetrization
+from relakit.align.symmetrize import symmetrize
 from relakit.analysis.links import EndWeight, Link, Links, best_source_words
 from relakit.analysis.word_map import NO_WORD, Floats, Integers, word_weights
 

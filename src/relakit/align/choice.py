@@ -1,17 +1,17 @@
 """Where links are read in a model: layer, heads, and at which step. Kept in its directory."""
 
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from relakit.align.settings import CHOICE_FILE
 from relakit.analysis.links import EndWeight, Reading
 from relakit.data.json_file import read_json
 from relakit.files.writing import write_whole
 from relakit.model.config import ModelConfig
 from relakit.model.setting_errors import explain_setting
 
-CHOICE_FILE: Final = "alignment.json"
 Criterion: TypeAlias = Literal["aer", "agreement", "same words", "given"]
 
 

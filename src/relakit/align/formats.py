@@ -3,12 +3,11 @@
 import json
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, TypeAlias
 
 from relakit.align.alignment import Alignment
+from relakit.align.settings import AlignmentFormat
 
-AlignmentFormat: TypeAlias = Literal["pharaoh", "json", "text"]
-ALIGNMENT_FORMATS: Final[tuple[AlignmentFormat, ...]] = get_args(AlignmentFormat)
 NOTHING: Final = "∅"
 """Stands for the missing partner of a word without links, in ``text``."""
 _DIGITS: Final = 4
@@ -23,9 +22,7 @@ def format_line(alignment: Alignment, words: Words, format: AlignmentFormat) -> 
     Args:
         alignment: of a pair.
         words: the pair's words, or its tokens if these were aligned.
-        format: ``pharaoh``: ``0-0 1-2``, source first, from 0. ``json``: an object with the links
-            and their scores, the words without a link, and the null rate. ``text``: the words
-            themselves, to be read by people.
+        format: see `AlignmentFormat`.
     """
     return _WRITERS[format](alignment, words)
 

@@ -38,8 +38,6 @@ from relakit.model import ModelConfig, Transformer
 
 LARGEST_SET: Final = 3
 """Heads whose weights are averaged, besides all of a layer."""
-PAIRS: Final = 500
-"""That are enough to choose on."""
 
 _Matrices = npt.NDArray[np.bool_]
 """``[candidates, target words, source words]``: True where there is a link."""

@@ -5,17 +5,10 @@ gives each source word at most one; together they can link a word with several.
 """
 
 from collections.abc import Callable, Iterator, Set
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final
 
+from relakit.align.settings import SYMMETRIZATIONS, Symmetrization
 from relakit.analysis.links import Link, Links
-
-Symmetrization: TypeAlias = Literal[
-    "intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"
-]
-"""``intersection``: links of both. ``union``: of either. ``grow-diag``: the intersection, and those
-of the union beside a link, up, down or across, that reach a word without one. ``-final``: then
-also those of either that reach a word without a link; ``-final-and``: two such words."""
-SYMMETRIZATIONS: Final[tuple[Symmetrization, ...]] = get_args(Symmetrization)
 
 _NEIGHBOURS: Final = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 

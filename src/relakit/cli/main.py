@@ -11,6 +11,7 @@ import typer
 
 from relakit.cli import bench
 from relakit.cli.aer import aer
+from relakit.cli.align import align
 from relakit.cli.analyze import analyze
 from relakit.cli.average import average
 from relakit.cli.demo import demo
@@ -50,6 +51,7 @@ COMMANDS = (
     translate,
     evaluate,
     analyze,
+    align,
     aer,
     reproduce,
 )

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from pydantic import ValidationError
 
 from relakit.data.json_file import read_json
+from relakit.data.tokenizer import file_digest
 from relakit.data.tokenizer_pair import (
     SOURCE_TOKENIZER_FILE,
     TOKENIZER_FILE,
@@ -85,6 +86,12 @@ def read_description(folder: str | os.PathLike[str]) -> ModelDescription:
     shapes = read_shapes(weights)
     check_sizes_of_weights(config, folder / CONFIG_FILE, shapes, weights)
     return ModelDescription(folder, config, about, shapes)
+
+
+def model_digests(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file that a model's results depend on."""
+    names = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE)
+    return {name: file_digest(folder / name) for name in names if (folder / name).is_file()}
 
 
 def read_config(folder: Path) -> tuple[ModelConfig, ModelAbout]:

@@ -1,0 +1,62 @@
+"""Pairs whose words are counted as users of an aligner count them. No torch here."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import zip_longest
+
+from relakit.align.settings import WordRule
+from relakit.analysis.gold import GoldAlignment
+from relakit.analysis.link_scores import LinkFile
+from relakit.analysis.pairs import AnalysisPair, check_links
+from relakit.analysis.word_map import join_words
+from relakit.data.parallel_files import ParallelFiles, read_numbered_pairs
+
+
+def pair_of_texts(source: str, target: str, *, words: WordRule = "spaces") -> AnalysisPair:
+    """A pair as the model should read it, and where its words are.
+
+    Args:
+        source: a sentence.
+        target: its translation.
+        words: what is one. Models learn from ordinary text, so ``tokenized`` words are put
+            together as one would write them.
+    """
+    if words != "tokenized":
+        return AnalysisPair.from_texts(source, target, tokenized=words == "spaces")
+    (source, source_words), (target, target_words) = (
+        join_words(text.split()) for text in (source, target)
+    )
+    return AnalysisPair(source, target, source_words, target_words, tokenized=True)
+
+
+def read_pairs_with_gold(
+    files: ParallelFiles, gold: LinkFile | None, *, words: WordRule = "spaces"
+) -> Iterator[AnalysisPair]:
+    """The pairs of files, with their gold links if there are any.
+
+    Raises:
+        OSError: a file cannot be read.
+        ValueError: a bad line, or there are more pairs than lines of links.
+    """
+    links: Iterator[GoldAlignment | None] = iter(()) if gold is None else gold.read()
+    numbered = read_numbered_pairs(files)
+    for pair, known in zip_longest(numbered, links):
+        if pair is None:
+            raise ValueError(
+                f"{files.source} has fewer pairs than {gold.path if gold else ''} has lines of "
+                "links; line n of one must be about the same pair as line n of the other"
+            )
+        read = pair_of_texts(*pair.texts, words=words)
+        if gold is None:
+            yield read
+            continue
+        if known is None:
+            raise ValueError(
+                f"{gold.path} has no links for {files.source}, {files.unit} {pair.number:,}: it "
+                "must have a line for each pair"
+            )
+        try:
+            check_links(known, len(read.source_words), len(read.target_words))
+        except ValueError as error:
+            raise ValueError(f"{gold.path}, line {pair.number:,}: {error}") from None
+        yield replace(read, gold=known)

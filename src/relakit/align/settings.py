@@ -1,0 +1,32 @@
+"""The names of what an aligner can be told, and their defaults; light enough for help texts."""
+
+from typing import Final, Literal, TypeAlias, get_args
+
+CHOICE_FILE: Final = "alignment.json"
+"""In a model directory: where links are read."""
+PAIRS_TO_CHOOSE_ON: Final = 500
+
+Level: TypeAlias = Literal["word", "token"]
+"""What is linked: words, or the model's tokens."""
+LEVELS: Final[tuple[Level, ...]] = get_args(Level)
+
+WordRule: TypeAlias = Literal["spaces", "punctuation", "tokenized"]
+"""What a word is. ``spaces``: whatever stands between spaces. ``punctuation``: marks at the edges
+of these are words of their own, as `relakit analyze` counts. ``tokenized``: marks have spaces
+around them in the text already."""
+WORD_RULES: Final[tuple[WordRule, ...]] = get_args(WordRule)
+
+AlignmentFormat: TypeAlias = Literal["pharaoh", "json", "text"]
+"""``pharaoh``: ``0-0 1-2``, source first, from 0. ``json``: an object with the links and their
+scores, the words without a link, and the null rate. ``text``: the words themselves, to be read by
+people."""
+ALIGNMENT_FORMATS: Final[tuple[AlignmentFormat, ...]] = get_args(AlignmentFormat)
+
+Symmetrization: TypeAlias = Literal[
+    "intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"
+]
+"""``intersection``: links of both. ``union``: of either. ``grow-diag``: the intersection, and those
+of the union beside a link, up, down or across, that reach a word without one. ``-final``: then
+also those of either that reach a word without a link; ``-final-and``: two such words."""
+SYMMETRIZATIONS: Final[tuple[Symmetrization, ...]] = get_args(Symmetrization)
+SYMMETRIZATION: Final[Symmetrization] = "grow-diag-final"

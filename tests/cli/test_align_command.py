@@ -1,0 +1,190 @@
+"""`relakit align` and `relakit aer`."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from model_folders import TEXTS, write_model
+from typer.testing import CliRunner
+
+from relakit.align.choice import AlignmentChoice, ChosenOn, read_choice, write_choice
+from relakit.cli.main import app
+from relakit.model.description import read_description
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        return 1, "", f"{type(result.exception).__name__}: {result.exception}"
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """With a choice of heads."""
+    folder = write_model(tmp_path / "model")
+    choose(folder)
+    return folder
+
+
+def reverse_model(folder: Path) -> Path:
+    return write_model(folder, seed=1, source="de", target="en")
+
+
+def choose(folder: Path, **changes: object) -> None:
+    on = ChosenOn(by="given")
+    values = {"layer": 0, "heads": (0,), "reading": "normal", "chosen": on, **changes}
+    write_choice(folder, AlignmentChoice.model_validate(values))
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> tuple[Path, Path]:
+    english = [TEXTS[0], "", "A dog.", "The old dog runs across the bridge."]
+    german = [TEXTS[1], "", "Ein Hund.", ""]
+    for name, lines in (("en", english), ("de", german)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return tmp_path / "en", tmp_path / "de"
+
+
+def test_a_line_for_each_pair(model: Path, text: tuple[Path, Path], tmp_path: Path) -> None:
+    status, out, errors = run("align", model, "--source", text[0], "--target", text[1])
+    lines = out.split("\n")
+    assert (status, errors) == (0, "")
+    assert len(lines) == 5
+    assert (lines[1], lines[3], lines[4]) == ("", "", "")
+    for line, words in ((lines[0], 8), (lines[2], 2)):
+        links = [tuple(map(int, link.split("-"))) for link in line.split()]
+        assert links == sorted(links)
+        assert links
+        assert all(source < 8 and target < words for source, target in links)
+    status, out, errors = run(
+        "align", model, "--source", text[0], "--target", text[1], "--output", tmp_path / "links.gz"
+    )
+    assert (status, out) == (0, "")
+    assert errors == f"relakit: 4 pairs aligned: {tmp_path / 'links.gz'}\n"
+    assert gzip.decompress((tmp_path / "links.gz").read_bytes()).decode().split("\n") == lines
+
+
+def test_formats_and_levels(model: Path, text: tuple[Path, Path], tmp_path: Path) -> None:
+    pairs = ("--source", text[0], "--target", text[1])
+    _, out, _ = run("align", model, *pairs, "--format", "json")
+    objects = [json.loads(line) for line in out.splitlines()]
+    assert objects[1] == {
+        "links": [], "unaligned_source": [], "unaligned_target": [], "null_rate": None,
+    }  # fmt: skip
+    assert set(objects[0]) == set(objects[1])
+    assert len(objects[3]["unaligned_source"]) == 7
+    _, out, _ = run("align", model, *pairs, "--format", "text")
+    assert "dog." in out.splitlines()[2]
+    _, out, _ = run("align", model, *pairs, "--words", "punctuation", "--format", "text")
+    assert "dog." not in out.splitlines()[2]
+    _, words, _ = run("align", model, *pairs)
+    _, tokens, _ = run("align", model, *pairs, "--level", "token")
+    assert len(tokens.split()) > len(words.split())
+
+
+def test_one_file_with_bars(model: Path, text: tuple[Path, Path], tmp_path: Path) -> None:
+    both = zip(*(path.read_text().splitlines() for path in text), strict=True)
+    (tmp_path / "bars").write_text("".join(f"{s} ||| {t}\n" for s, t in both))
+    apart = run("align", model, "--source", text[0], "--target", text[1])
+    assert run("align", model, "--source", tmp_path / "bars") == apart
+
+
+def test_other_heads(model: Path, text: tuple[Path, Path]) -> None:
+    pairs = ("--source", text[0], "--target", text[1], "--format", "json")
+    chosen = run("align", model, *pairs)
+    given = run("align", model, *pairs, "--layer", 0, "--head", 0)
+    assert given == chosen
+    assert run("align", model, *pairs, "--layer", 0, "--head", 1) != chosen
+    assert run("align", model, *pairs, "--layer", 0, "--reading", "shifted") != chosen
+
+
+def test_two_models(model: Path, text: tuple[Path, Path], tmp_path: Path) -> None:
+    other = reverse_model(tmp_path / "other")
+    choose(other)
+    links = {}
+    for method in ("intersection", "union", "grow-diag-final"):
+        status, out, _ = run(
+            *("align", model, "--reverse", other, "--symmetrize", method),
+            *("--source", text[0], "--target", text[1]),
+        )
+        assert status == 0
+        links[method] = set(out.splitlines()[0].split())
+    assert links["intersection"] <= links["grow-diag-final"] <= links["union"]
+    assert len(links["union"]) > len(links["intersection"])
+
+
+def test_heads_are_chosen_and_kept(text: tuple[Path, Path], tmp_path: Path) -> None:
+    model, other = write_model(tmp_path / "model"), reverse_model(tmp_path / "other")
+    pairs = ("--source", text[0], "--target", text[1])
+    status, out, errors = run("align", model, *pairs)
+    assert status == 0
+    assert len(out.split("\n")) == 5
+    assert "nobody has chosen yet" in errors
+    choice = read_choice(model, read_description(model).config)
+    assert (choice.chosen.by, choice.chosen.pairs) == ("same words", 2)
+    assert choice.chosen.files == tuple(map(str, text))
+    assert run("align", model, *pairs) == (0, out, "")
+    status, out, errors = run("align", model, *pairs, "--select", "--reverse", other)
+    assert (status, out) == (0, "")
+    for folder in (model, other):
+        assert f"{folder}: layer" in errors
+        chosen = read_choice(folder, read_description(folder).config).chosen
+        assert chosen.by == "agreement"
+    (tmp_path / "gold").write_text("0-0 1-1\n\n0-0\n\n")
+    status, _, errors = run("align", model, *pairs, "--select", "--gold", tmp_path / "gold")
+    assert status == 0
+    assert read_choice(model, read_description(model).config).chosen.by == "aer"
+
+
+def test_pairs_that_are_too_long_have_no_links(model: Path, text: tuple[Path, Path]) -> None:
+    pairs = ("--source", text[0], "--target", text[1])
+    status, out, errors = run("align", model, *pairs, "--max-tokens", 8)
+    assert (status, out.split("\n")[0]) == (0, "")
+    assert "1 of 4 pairs are too long and have no links (--max-tokens)" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--format", "xml"], "--format must be one of pharaoh, json, text, got 'xml'"),
+        (["--level", "letter"], "--level must be one of word, token, got 'letter'"),
+        (["--words", "all"], "--words must be one of spaces, punctuation, tokenized, got 'all'"),
+        (["--symmetrize", "x", "--reverse", "m"], "--symmetrize must be one of intersection"),
+        (["--reading", "twice"], "--reading must be one of normal, shifted, got 'twice'"),
+        (["--gold", "g"], "--gold is for --select; relakit aer scores links"),
+        (["--head", "1"], "--head is one of a layer: name it with --layer"),
+        (["--select", "--layer", "0"], "--select looks for the best layer; leave --layer out"),
+        (["--layer", "99"], "there is no layer 99; the decoder has"),
+        (["--columns", "1"], "--columns must be SOURCE,TARGET, got '1'"),
+        (["--workers", "0"], "--workers must be from 1 to"),
+        (["--input-format", "tsv"], "--input-format is for one file with both sides"),
+    ],
+)
+def test_wrong_use(
+    model: Path, text: tuple[Path, Path], arguments: list[str], problem: str
+) -> None:
+    pairs = ("--source", text[0], "--target", text[1])
+    status, out, errors = run("align", model, *pairs, *arguments)
+    assert (status, out) == (1, "")
+    assert problem in errors
+
+
+def test_output_may_not_be_an_input(model: Path, text: tuple[Path, Path]) -> None:
+    pairs = ("--source", text[0], "--target", text[1])
+    status, _, errors = run("align", model, *pairs, "--output", text[0])
+    assert status == 1
+    assert "--source" in errors
+    assert text[0].read_text().startswith(TEXTS[0])
+
+
+def test_scores(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text("0-0 1p1\n0-1\n")
+    (tmp_path / "links").write_text("0-0 1-1\n0-0\n")
+    files = ("--gold", tmp_path / "gold", "--hypothesis", tmp_path / "links")
+    status, out, _ = run("aer", *files, "--gold-format", "pharaoh")
+    assert status == 0
+    assert f"{tmp_path / 'links'}: 2 pairs, 3 links, 2 sure ones" in out
+    rows = {line.split()[0]: line.split()[1] for line in out.splitlines()[1:]}
+    assert rows == {"AER": "0.400", "precision": "0.667", "recall": "0.500", "F1": "0.571"}
