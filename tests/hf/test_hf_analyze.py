@@ -35,7 +35,7 @@ def test_the_numbers_are_those_of_the_weights(
 ) -> None:
     model = ARCHITECTURES[name].build()
     relakit.hf.convert(model)
-    analysis = relakit.hf.analyze(model, tokenizer, TEXTS[:1], keep=1)
+    analysis = relakit.hf.analyze(model, tokenizer, TEXTS[:1], keep=[0])
     result = analysis.result
     assert (result.kind, result.attention, result.queries) == (kind, "rela-g", 5)
     assert (result.layers, result.heads, len(analysis.layers)) == (layers, 4, layers)

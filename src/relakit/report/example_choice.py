@@ -47,6 +47,8 @@ def telling_heads(analysis: ModelAnalysis, layer: int) -> list[int]:
 def _specialisation(analysis: ModelAnalysis, layer: int, head: int) -> float:
     """The largest difference of null rates between classes that are not rare."""
     classes = analysis.classes
+    if classes is None:
+        return 0.0
     enough = max(classes.counts, default=0) / 100
     rates = [
         rate
