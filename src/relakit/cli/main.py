@@ -12,6 +12,7 @@ import typer
 from relakit.cli import bench
 from relakit.cli.aer import aer
 from relakit.cli.analyze import analyze
+from relakit.cli.analyze_text import analyze_text
 from relakit.cli.average import average
 from relakit.cli.demo import demo
 from relakit.cli.doctor import doctor
@@ -50,6 +51,7 @@ COMMANDS = (
     translate,
     evaluate,
     analyze,
+    analyze_text,
     aer,
     reproduce,
 )

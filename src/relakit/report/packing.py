@@ -52,6 +52,8 @@ class PackedView:
     loss: float | None = None
     own_text: str | None = None
     """The same with the model's own translation in place of the target"""
+    has_words: bool = True
+    """Whether it is known which tokens make a word"""
 
 
 def pack_view(view: View, end: EndWeight = "ignored") -> PackedView:
@@ -114,6 +116,7 @@ def _pack_text_view(view: TextView) -> PackedView:
         null_rate=_null_rate(view.weights),
         clarity=head_clarity(view.weights),
         text=_packed(header, {SELF: view.weights}, view.seen),
+        has_words=view.read.words is not None,
     )
 
 

@@ -66,7 +66,8 @@ def write_page(
         title=title,
         clarity=[mean_clarity(view.clarity for view in of_model.values()) for of_model in packed],
     )
-    document["givenSentences"] = len(given)
+    document["givenSentences"] = analyses[0].pairs if analyses[0].is_of_texts else len(given)
+    document["hasWords"] = any(view.has_words for of_model in packed for view in of_model.values())
     blocks = _link_blocks(analyses, links or {}, int(max_bytes * LINKS_SHARE))
     room = max_bytes - len(page_html({**document, "sentences": []}, blocks).encode())
     chosen, view_blocks = _fitting(packed, room)
