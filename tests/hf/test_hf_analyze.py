@@ -93,9 +93,9 @@ def test_what_cannot_be_analyzed(tokenizer: Any) -> None:
     assert analysis.layers == ("bert.encoder.layer.0.attention.self",)
     with pytest.raises(ValueError, match="there are no texts"):
         relakit.hf.analyze(model, tokenizer, [], where="*layer.0.*")
-    with pytest.raises(ValueError, match="text 2 has no tokens"):
+    with pytest.raises(ValueError, match="text 2: it has no tokens"):
         relakit.hf.analyze(model, tokenizer, ["w3", ""], where="*layer.0.*")
-    with pytest.raises(ValueError, match="text 1 has 65 tokens, but the model has 64 positions"):
+    with pytest.raises(ValueError, match="text 1: it has 65 tokens, but the model has 64"):
         relakit.hf.analyze(model, tokenizer, ["w3 " * 65], where="*layer.0.*")
     marian = ARCHITECTURES["marian"].build()
     relakit.hf.convert(marian)

@@ -255,6 +255,7 @@ def analysis_bar(console: Console, pairs: int) -> "Iterator[Callable[[str, str, 
         TimeRemainingColumn(),
         console=console,
         transient=True,
+        disable=not console.is_terminal,  # it would leave a blank line
     ) as bars:
 
         def show(name: str, stage: str, done: int) -> None:

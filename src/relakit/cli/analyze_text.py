@@ -36,7 +36,9 @@ def analyze_text(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A folder with a converted Hugging Face model.", file_okay=False, show_default=False
+            help="A folder with a converted Hugging Face model.",
+            file_okay=False,
+            show_default=False,
         ),
     ],
     text: Annotated[
@@ -140,23 +142,27 @@ def analyze_text(
     models, tokenizers = _load(folders, name, tokenizer, unconverted, threads, device)
     from relakit.analysis.analyze import EXPLORED
     from relakit.hf.report import analyze_for_report
+    from relakit.hf.text_inputs import TooLongError
     from relakit.report import write_report
     from relakit.report.page_file import TITLE
 
     with analysis_bar(Console(stderr=True), len(texts)) as progress:
-        analyzed = analyze_for_report(
-            models,
-            tokenizers,
-            texts,
-            where=where or None,
-            explored=EXPLORED if explore is None else explore,
-            too_long=cast("TooLong", too_long),
-            settings=settings,
-            places=places,
-            inputs={"texts": str(text)},
-            left_out=_report_left_out,
-            progress=lambda its_name, done: progress(its_name, "attention", done),
-        )
+        try:
+            analyzed = analyze_for_report(
+                models,
+                tokenizers,
+                texts,
+                where=where or None,
+                explored=EXPLORED if explore is None else explore,
+                too_long=cast("TooLong", too_long),
+                settings=settings,
+                places=places,
+                inputs={"texts": str(text)},
+                left_out=_report_left_out,
+                progress=lambda its_name, done: progress(its_name, "attention", done),
+            )
+        except TooLongError as error:
+            raise ValueError(f"{error}, or leave it out with --too-long skip") from None
     written = write_report(analyzed, out, title=TITLE if title is None else title)
     console = Console(highlight=False)
     _print_summary(analyzed, console)
@@ -168,12 +174,13 @@ def _read_texts(path: Path, limit: int | None) -> tuple[list[str], list[str]]:
     if not path.is_file():
         problem = "it is a folder" if path.is_dir() else "there is no such file"
         raise ValueError(f"--text {path}: {problem}")
-    texts, places = [], []
+    texts: list[str] = []
+    places: list[str] = []
     number = 0
     for number, line in enumerate(read_lines(path), start=1):
         if line.strip() and (limit is None or len(texts) < limit):
             texts.append(line)
-            places.append(f"{path}, line {number:,}:")
+            places.append(f"{path}, line {number:,}")
     check_has_text(path, number, has_text=bool(texts))
     return texts, places
 

@@ -1,8 +1,10 @@
-"""Folders of models and tokenizers on this machine; nothing is downloaded, no code of theirs runs."""
+"""Models and tokenizers in folders: nothing is downloaded, and no code of theirs runs."""
 
+import warnings
 from pathlib import Path
 from typing import Any, Final
 
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 
 from relakit.hf.convert import convert
@@ -27,23 +29,31 @@ def load_model(folder: Path, *, unconverted: bool = False) -> PreTrainedModel:
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
-        raise ValueError(
-            f"the config of {folder} cannot be read: {_first_line(error)}"
-        ) from None
+        raise ValueError(f"the config of {folder} cannot be read: {_first_line(error)}") from None
     if not is_converted(config) and not unconverted:
         raise ValueError(
             f"{folder} was not converted: convert the model with relakit.hf.convert and save it, "
             "or look at it as it is, with softmax, by --unconverted"
         )
-    options: dict[str, Any] = {"local_files_only": True, "use_safetensors": True}
+    load = from_pretrained if is_converted(config) else class_to_load(config).from_pretrained
     try:
-        if is_converted(config):
-            model = from_pretrained(folder, **options)
-        else:
-            model = class_to_load(config).from_pretrained(folder, **options)
+        model, info = load(
+            folder, local_files_only=True, use_safetensors=True, output_loading_info=True
+        )
+    except SafetensorError:
+        raise ValueError(
+            f"{folder} cannot be loaded: its weights (*.safetensors) are damaged or cut short"
+        ) from None
     except (OSError, ValueError, RuntimeError) as error:
         raise ValueError(f"{folder} cannot be loaded: {_first_line(error)}") from None
     assert isinstance(model, PreTrainedModel)
+    missing = sorted(info["missing_keys"])
+    if missing:
+        warnings.warn(
+            f"{folder} has no weights for {len(missing)} parameters, which are random now, such as "
+            f"{missing[0]}",
+            stacklevel=2,
+        )
     if not is_converted(config):
         convert(model, "softmax")
     return model.eval()
@@ -62,7 +72,9 @@ def load_tokenizer(folder: Path) -> Any:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)
     # Each tokenizer has errors of its own for files that it does not understand.
     except Exception as error:
-        raise ValueError(f"the tokenizer of {folder} cannot be read: {_first_line(error)}") from None
+        raise ValueError(
+            f"the tokenizer of {folder} cannot be read: {_first_line(error)}"
+        ) from None
 
 
 def _first_line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""`report`: a folder with the numbers of models' self-attention over texts, and a page to explore."""
+"""`report`: a folder with numbers, figures and a page about self-attention over texts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike

@@ -77,19 +77,20 @@ def position_limit(model: PreTrainedModel) -> int | None:
 def _check_ids(model: PreTrainedModel, ids: Tensor, place: str) -> None:
     tokens = ids.size(1)
     if tokens == 0:
-        raise ValueError(f"{place} has no tokens")
+        raise ValueError(f"{place}: it has no tokens")
     limit = position_limit(model)
     if limit is not None and tokens > limit:
         raise TooLongError(
-            f"{place} has {tokens:,} tokens, but the model has {limit:,} positions; split the text"
+            f"{place}: it has {tokens:,} tokens, but the model has {limit:,} positions; split the "
+            "text"
         )
     embeddings = model.get_input_embeddings()
     size = getattr(embeddings, "num_embeddings", None)
     largest = int(ids.max())
     if isinstance(size, int) and largest >= size:
         raise ValueError(
-            f"{place} has the token number {largest:,}, but the model knows {size:,} tokens: the "
-            "tokenizer is that of another model"
+            f"{place}: it has the token number {largest:,}, but the model knows {size:,} tokens; "
+            "the tokenizer is that of another model"
         )
 
 

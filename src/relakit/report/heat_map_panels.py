@@ -109,9 +109,7 @@ def _draw_panel(ax: "Axes", panel: Panel, *, name_rows: bool) -> None:
     colours = (
         colormaps["PRGn"] if has_negative else LinearSegmentedColormap.from_list("attention", blues)
     )
-    for row, (first, after) in enumerate(() if panel.seen is None else panel.seen):
-        for start, end in ((0, first), (after, weights.shape[1])):
-            ax.fill_between([start - 0.5, end - 0.5], row - 0.5, row + 0.5, color=HIDDEN, linewidth=0)
+    _hide_keys(ax, panel)
     null_rows = (weights == 0).all(1)
     for row in np.flatnonzero(null_rows):
         ax.axhspan(row - 0.5, row + 0.5, color=NULL_TINT, linewidth=0, zorder=0)
@@ -134,3 +132,11 @@ def _draw_panel(ax: "Axes", panel: Panel, *, name_rows: bool) -> None:
     ax.xaxis.tick_top()
     ax.spines[:].set_color("0.85")
     ax.set_xlabel(f"{panel.title}\nlargest weight {largest:.3g}")
+
+
+def _hide_keys(ax: "Axes", panel: Panel) -> None:
+    """Grey where a query may not look."""
+    for row, (first, after) in enumerate(() if panel.seen is None else panel.seen):
+        for start, end in ((0, first), (after, len(panel.columns))):
+            sides = [start - 0.5, end - 0.5]
+            ax.fill_between(sides, row - 0.5, row + 0.5, color=HIDDEN, linewidth=0, zorder=0)

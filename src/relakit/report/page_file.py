@@ -187,16 +187,13 @@ def check_one_task(analyses: Sequence[ModelAnalysis]) -> None:
     """Raise ValueError unless all models were analyzed on pairs, or all on texts."""
     for analysis in analyses[1:]:
         if analysis.is_of_texts != analyses[0].is_of_texts:
-            of_texts, of_pairs = sorted([analyses[0], analysis], key=lambda one: not one.is_of_texts)
             raise ValueError(
-                f"{of_texts.name} was analyzed on texts and {of_pairs.name} on sentence pairs: "
-                "make a report of each"
+                f"of {analyses[0].name} and {analysis.name}, one was analyzed on texts and one on "
+                "sentence pairs: make a report of each"
             )
 
 
-def _check_names(
-    analyses: Sequence[ModelAnalysis], views: Mapping[str, Iterable[View]]
-) -> None:
+def _check_names(analyses: Sequence[ModelAnalysis], views: Mapping[str, Iterable[View]]) -> None:
     names = [analysis.name for analysis in analyses]
     if not names:
         raise ValueError("a report needs the analysis of at least one model, got none")

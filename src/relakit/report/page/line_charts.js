@@ -30,7 +30,7 @@ function showFigures() {
   byId("figures").replaceChildren(
     el("h2", { text: "By layer" }),
     el("p", { class: "lead", text: figuresLead() }),
-    el("div", { class: "chart-grid" }, ...figures),
+    el("div", { class: IS_OF_TEXTS ? "chart-grid beside" : "chart-grid" }, ...figures),
   );
 }
 
