@@ -5,11 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_hf_models import ARCHITECTURES, VOCABULARY
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
-from transformers import PreTrainedTokenizerFast
+from tiny_hf_models import ARCHITECTURES
+from tiny_tokenizers import word_tokenizer
 
 import relakit.hf
 from relakit.analysis import first_sink_rate, head_diversity, null_rate, sparsity_rate
@@ -19,11 +16,7 @@ TEXTS = ["w3 w4 w5 w6 w7", "w9 w10 w11", "w40 w3 w3 w8 w12 w20 w21"]
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    words = Tokenizer(WordLevel({f"w{n}": n for n in range(VOCABULARY)}, unk_token="w3"))
-    words.pre_tokenizer = Whitespace()
-    return PreTrainedTokenizerFast(
-        tokenizer_object=words, model_input_names=["input_ids", "attention_mask"]
-    )
+    return word_tokenizer()
 
 
 @pytest.mark.parametrize(
