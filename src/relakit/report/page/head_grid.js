@@ -22,7 +22,7 @@ function headGrid(model, key, name) {
     svg.append(svgEl("text", { x: left + (head + 0.5) * cellWidth, y: height - 16, "text-anchor": "middle", text: String(head + 1) }));
   }
   svg.append(svgEl("text", { x: (left + width - right) / 2, y: height - 3, "text-anchor": "middle", text: "head" }));
-  svg.append(svgEl("text", { x: left - 6, y: top - 5, "text-anchor": "end", text: "layer" }));
+  svg.append(svgEl("text", { x: 0, y: height - 16, text: "layer" }));
   return svg;
 }
 

@@ -1,7 +1,7 @@
 // Figures 3 to 6, sinks, and what stands before the norm: a number by layer, a panel for each kind of attention, a line for
 // each model. Where there is one kind of attention only, there is room for all heads beside it.
 
-const CHART = { width: 240, height: 190, left: 36, right: 10, top: 24, bottom: 30 };
+const CHART = { width: 240, height: 190, left: 42, right: 10, top: 24, bottom: 30 };
 const MOST_TICKS = 12;
 
 /**
@@ -30,7 +30,7 @@ function showFigures() {
   byId("figures").replaceChildren(
     el("h2", { text: "By layer" }),
     el("p", { class: "lead", text: figuresLead() }),
-    el("div", { class: IS_OF_TEXTS ? "chart-grid beside" : "chart-grid" }, ...figures),
+    el("div", { class: IS_OF_TEXTS && models.length === 1 ? "chart-grid beside" : "chart-grid" }, ...figures),
   );
 }
 

@@ -1,8 +1,9 @@
 // Tables 4 to 6 of the paper, null rates by class, and all heads; of texts, those that they have.
 
 function showTables() {
-  const parts = [alignmentTable(), layerTable(), diversityTable(), flopsTable()].filter(Boolean);
+  const parts = [alignmentTable(), diversityTable(), flopsTable()].filter(Boolean);
   const cards = parts.map((table) => tableCard(table, ""));
+  if (IS_OF_TEXTS) cards.unshift(tableCard(layerTable(), "wide"));
   byId("tables").replaceChildren(
     el("h2", { text: "Tables" }),
     el("p", { class: "lead", text: "A click on a column's head sorts by it, a second click the other way." }),
@@ -29,7 +30,6 @@ function alignmentTable() {
 
 /** All numbers by layer, where there is one kind of attention. */
 function layerTable() {
-  if (!IS_OF_TEXTS) return null;
   const rows = models.flatMap(({ name, kinds }) => Array.from({ length: kinds.self.layers }, (_, layer) => ({ model: name, layer, numbers: kinds.self })));
   const share = (name, term, value) => ({ name, term, value, text: (number) => percent(number), heat: true });
   const columns = [
