@@ -1,9 +1,10 @@
 """A Hugging Face language model with ReLA: convert, train, generate, look inside, save and load.
 
 A small Llama from its config learns generated English sentences, word by word, once with softmax
-and once with ReLA-g. Prints the loss on held-out sentences, and how sparse the attention is.
+and once with ReLA-g. Prints the loss on held-out sentences, and how sparse the attention is; with
+--report, writes a page that shows the attention of both models, head by head.
 
-    python examples/hf_language_model.py --steps 300
+    python examples/hf_language_model.py --steps 300 --report report
 
 Needs the extra relakit[hf]; nothing is downloaded.
 """
@@ -20,6 +21,8 @@ import relakit.hf
 from relakit.data.generated import generate_pairs, join_words
 
 HELD_OUT = 200
+SHOWN = 20
+"""Held-out sentences in the report"""
 LENGTH = 24
 """Tokens of a sentence at most; longer ones are cut."""
 
@@ -72,6 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=300, help="updates (default: %(default)s)")
     parser.add_argument("--batch-size", type=int, default=32, help="default: %(default)s")
+    parser.add_argument("--report", metavar="DIR", help="where to write a page about both models")
     arguments = parser.parse_args()
     if min(arguments.steps, arguments.batch_size) < 1:
         parser.error("--steps and --batch-size must be at least 1")
@@ -86,6 +90,7 @@ def main() -> None:
         return dict(tokenizer(texts, return_tensors="pt", **options))
 
     held_out, training = sentences[:HELD_OUT], sentences[HELD_OUT:]
+    trained = {}
     for attention in ("softmax", "rela-g"):
         model = make_model(len(tokenizer), attention)
         optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
@@ -105,6 +110,7 @@ def main() -> None:
         print(
             f"{attention:8} loss {held_out_loss:.3f}  zeros {zeros:.0%}  null queries {nulls:.0%}"
         )
+        trained[attention] = model
 
     prompt = tokenizer("The", return_tensors="pt")["input_ids"][:, :-1]  # without the end
     with tempfile.TemporaryDirectory() as folder:
@@ -112,6 +118,10 @@ def main() -> None:
         loaded = relakit.hf.from_pretrained(folder).eval()
     written = loaded.generate(prompt, max_new_tokens=20, do_sample=False)
     print("it writes:", tokenizer.decode(written[0], skip_special_tokens=True))
+    if arguments.report is not None:
+        shown = {"ReLA-g": trained["rela-g"], "softmax": trained["softmax"]}
+        report = relakit.hf.report(shown, tokenizer, held_out[:SHOWN], arguments.report)
+        print("the report:", report.page)
 
 
 if __name__ == "__main__":

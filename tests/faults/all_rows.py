@@ -1,6 +1,7 @@
 """All fault tables, by their names."""
 
 import table_analyze
+import table_analyze_text
 import table_evaluate
 import table_models
 import table_outputs
@@ -20,5 +21,6 @@ TABLES: dict[str, tuple[Row, ...]] = {
     "model directories, translate": table_models.ROWS,
     "evaluate, generate, reproduce, bench, doctor": table_evaluate.ROWS,
     "analyze, gold files": table_analyze.ROWS,
+    "analyze-text": table_analyze_text.ROWS,
     "outputs": table_outputs.ROWS,
 }

@@ -89,7 +89,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "config.json of another program",
         TRANSLATE,
-        'model/config.json is not of a relakit model: it has no "format": "relakit-model"',
+        'model/config.json is not of a relakit model: it has no "format": "relakit-model"; `relakit analyze-text` looks at Hugging Face models',
         put(CONFIG, '{"model_type": "marian"}'),
     ),
     row(

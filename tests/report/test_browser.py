@@ -39,7 +39,7 @@ def test_all_parts_are_there(page: Page, sample: Sample) -> None:
         "BLEU", "Sparsity", "Null rate", "Alignment error rate",
     ]  # fmt: skip
     assert {"33.1", "28.4", "−4.7"} <= set(cards[0].split())
-    assert len(page.find_all("#figures .chart")) == 3 + 4 + 3 + 2 + 3 + 3
+    assert len(page.find_all("#figures .chart")) == 3 + 4 + 3 + 3 + 2 + 3 + 3
     assert {table.get_attribute("data-table") for table in page.find_all("table")} == {
         "alignment", "diversity", "flops", "classes", "heads",
     }  # fmt: skip

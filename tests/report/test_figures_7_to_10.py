@@ -7,13 +7,13 @@ from report_samples import cross_words, make_view
 
 from relakit.report.figure_files import save_figure
 from relakit.report.figures_7_to_10_heat_maps import (
-    NULL_COLOUR,
     cross_word_weights,
     draw_clauses,
     draw_examples,
     draw_heads,
     draw_quality,
 )
+from relakit.report.heat_map_panels import NULL_COLOUR
 
 pytest.importorskip("matplotlib")
 

@@ -120,8 +120,8 @@ def test_sentences_too_large_to_show_are_counted_but_left_out(
     views = [make_view(0, "a b", "c d", sparse=True), huge]
     path = tmp_path / "report.html"
 
-    def kept() -> list[int]:
-        count = write_page(sample.analyses[:1], {"ReLA-g": views}, path)
+    def kept(max_bytes: int = page_file.MAX_BYTES) -> list[int]:
+        count = write_page(sample.analyses[:1], {"ReLA-g": views}, path, max_bytes=max_bytes)
         data = json.loads(Parts(path.read_text(encoding="utf-8")).texts["script"][1])
         assert data["givenSentences"] == 2
         assert len(data["sentences"]) == count
@@ -131,7 +131,8 @@ def test_sentences_too_large_to_show_are_counted_but_left_out(
     views[1] = make_view(1, text[:900], text[:900], sparse=False)
     assert kept() == [0, 1]
     monkeypatch.setattr(page_file, "MOST_VIEW_BYTES", 100_000)
-    assert kept() == [0]
+    assert kept() == [0, 1], "there is room for two of them"
+    assert kept(max_bytes=1_000_000) == [0]
 
 
 def test_spread_to_fit() -> None:

@@ -14,6 +14,24 @@ from relakit.analysis.results import KINDS, Kind
 from relakit.report.packing import LEVELS, SIGNED_LEVELS
 
 
+def unpack_text(
+    text: str,
+) -> tuple[dict[str, Any], npt.NDArray[np.float64], npt.NDArray[np.int16]]:
+    """Of a text: the header, the weights, and which keys each query sees."""
+    content = zlib.decompress(base64.b64decode(text), wbits=-zlib.MAX_WBITS)
+    start = 4 + int.from_bytes(content[:4], "little")
+    header: dict[str, Any] = json.loads(content[4:start])
+    layers, heads, queries, keys = header["shapes"]["self"]
+    scales = np.frombuffer(content, "<f4", layers * heads, start).reshape(layers, heads)
+    start += scales.nbytes
+    seen = np.frombuffer(content, "<i2", layers * queries * 2, start).reshape(layers, queries, 2)
+    start += seen.nbytes
+    steps = SIGNED_LEVELS if header["signed"]["self"] else LEVELS
+    cells = np.frombuffer(content, "i1" if steps == SIGNED_LEVELS else "u1", -1, start)
+    levels = cells.reshape(layers, heads, queries, keys)
+    return header, levels / steps * scales[..., None, None], seen
+
+
 def unpack_view(
     text: str,
 ) -> tuple[dict[str, Any], dict[Kind, npt.NDArray[np.float64]], npt.NDArray[np.int16]]:

@@ -71,6 +71,8 @@ if TYPE_CHECKING:
     from relakit.analysis.sentence_links import SentenceLinks
     from relakit.analysis.sparsity import layer_null_rate, null_rate, sparsity_rate
     from relakit.analysis.tags import read_tags, tag_words, token_class
+    from relakit.analysis.text_analysis import RecordedText, analyze_texts
+    from relakit.analysis.text_results import TextAnalysis, TextTokens, TextView
     from relakit.analysis.word_map import NO_WORD, split_words, word_weights, words_of_tokens
 
 __all__ = [
@@ -101,13 +103,18 @@ __all__ = [
     "RankingAreas",
     "Reading",
     "ReadingEstimates",
+    "RecordedText",
     "SentenceLinks",
     "SentenceView",
     "ShortPairs",
+    "TextAnalysis",
+    "TextTokens",
+    "TextView",
     "add_translations",
     "alignment_error_rate",
     "analyze_model",
     "analyze_models",
+    "analyze_texts",
     "attention_batches",
     "auc",
     "auc_estimate",
@@ -174,13 +181,18 @@ __getattr__ = lazy_names(
         "RankingAreas": "ranking",
         "Reading": "links",
         "ReadingEstimates": "alignment_bootstrap",
+        "RecordedText": "text_analysis",
         "SentenceLinks": "sentence_links",
         "SentenceView": "results",
         "ShortPairs": "long_pairs",
+        "TextAnalysis": "text_results",
+        "TextTokens": "text_results",
+        "TextView": "text_results",
         "add_translations": "own_translations",
         "alignment_error_rate": "aer",
         "analyze_model": "analyze",
         "analyze_models": "analyze",
+        "analyze_texts": "text_analysis",
         "attention_batches": "attention_pass",
         "auc": "roc",
         "auc_estimate": "roc",

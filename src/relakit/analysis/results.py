@@ -196,7 +196,7 @@ class AlignmentResult:
 
 
 class ModelAnalysis(_Result):
-    """All numbers of one model on one test set."""
+    """All numbers of one model: of a translation model on pairs, or of another one on texts."""
 
     format: Literal["relakit analysis"] = "relakit analysis"
     version: Literal[1] = 1
@@ -206,15 +206,18 @@ class ModelAnalysis(_Result):
     inputs: dict[str, str] = Field(default_factory=dict)
     """What was analyzed, and how it was read and translated, for people: files, options"""
     pairs: int
+    """Sentence pairs, or texts"""
     source_tokens: int
-    """With end-of-sentence tokens"""
-    target_tokens: int
+    """With end-of-sentence tokens; of texts, with all special ones"""
+    target_tokens: int | None = None
+    """None of texts, which have no target"""
     kinds: tuple[KindResult, ...]
-    """Encoder, decoder, cross"""
+    """Encoder, decoder, cross; of texts, the one that the model has: decoder if it is causal"""
     shuffled: ShuffledResult | None = None
     """None if there is only one pair"""
-    classes: ClassNullRates
-    flops: tuple[FlopCounts, ...]
+    classes: ClassNullRates | None = None
+    """None of texts"""
+    flops: tuple[FlopCounts, ...] = ()
     bleu: float | None = None
     """Of the model's own translations; None if it did not translate"""
     bleu_signature: str | None = None
@@ -224,9 +227,24 @@ class ModelAnalysis(_Result):
     @model_validator(mode="after")
     def _check_kinds(self) -> "ModelAnalysis":
         found = tuple(kind.kind for kind in self.kinds)
-        if found != KINDS:
-            raise ValueError(f"kinds must be {', '.join(KINDS)}, got {', '.join(found)}")
+        if found != KINDS and found not in (("encoder",), ("decoder",)):
+            raise ValueError(
+                f"kinds must be {', '.join(KINDS)}, or encoder or decoder alone, got "
+                f"{', '.join(found)}"
+            )
+        if found == KINDS and (self.classes is None or self.target_tokens is None):
+            raise ValueError("of a translation model there must be classes and target_tokens")
         return self
+
+    @property
+    def is_of_texts(self) -> bool:
+        """Whether these are numbers of self-attention over texts alone."""
+        return len(self.kinds) == 1
+
+    @property
+    def main(self) -> KindResult:
+        """The kind that is asked for first: cross-attention, or the only one."""
+        return self.kinds[-1]
 
     def kind(self, kind: Kind) -> KindResult:
         return next(result for result in self.kinds if result.kind == kind)

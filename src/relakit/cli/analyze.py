@@ -177,8 +177,8 @@ def analyze(
     """
     folders = [model, *(compare or ())]
     if name:
-        _check_names(name, len(folders))
-    settings = _settings(temperatures, seed, confidence)
+        check_names(name, len(folders))
+    settings = analysis_settings(temperatures, seed, confidence)
     if too_long not in ("skip", "error"):
         raise ValueError(f"--too-long must be skip or error, got {too_long!r}")
     if tags is not None and tagger is not None:
@@ -255,6 +255,7 @@ def analysis_bar(console: Console, pairs: int) -> "Iterator[Callable[[str, str, 
         TimeRemainingColumn(),
         console=console,
         transient=True,
+        disable=not console.is_terminal,  # it would leave a blank line
     ) as bars:
 
         def show(name: str, stage: str, done: int) -> None:
@@ -273,7 +274,8 @@ def _computation(precision: str, translate: bool) -> dict[str, str]:
     return facts
 
 
-def _check_names(names: Sequence[str], models: int) -> None:
+def check_names(names: Sequence[str], models: int) -> None:
+    """Raise ValueError unless there is one for each model, and all differ."""
     if len(names) != models:
         raise ValueError(
             f"there are {models} models and {len(names)} times --name: give one for each"
@@ -282,8 +284,8 @@ def _check_names(names: Sequence[str], models: int) -> None:
         raise ValueError(f"--name must differ, got {', '.join(names)}")
 
 
-def _settings(
-    temperatures: str | None, seed: int | None, confidence: float | None
+def analysis_settings(
+    temperatures: str | None, seed: int | None = None, confidence: float | None = None
 ) -> "AnalysisSettings":
     """The settings that were given; the others keep their defaults."""
     from relakit.analysis import AnalysisSettings
@@ -338,8 +340,8 @@ def _summary(analysis: "ModelAnalysis") -> list[str]:
     gaps = [] if analysis.shuffled is None else [gap.mean for gap in analysis.shuffled.cross_gap]
     cells = [
         "-" if analysis.bleu is None else f"{analysis.bleu:.1f}",
-        _mean_percent(cross.sparsity),
-        _mean_percent(cross.null_rate),
+        mean_percent(cross.sparsity),
+        mean_percent(cross.null_rate),
         f"{max(gaps):+.1%}" if gaps else "-",
     ]
     alignment = analysis.alignment
@@ -350,20 +352,28 @@ def _summary(analysis: "ModelAnalysis") -> list[str]:
     return [*cells, *(f"{value:.2f}" for value in (best, scores.aol, scores.aoh))]
 
 
-def _mean_percent(values: Sequence[Sequence[float | None]]) -> str:
+def mean_percent(values: Sequence[Sequence[float | None]]) -> str:
+    """The mean over all heads that have a value."""
     counted = [value for layer in values for value in layer if value is not None]
     return f"{sum(counted) / len(counted):.1%}" if counted else "-"
 
 
-def print_written(written: "WrittenReport", pairs: int, console: Console) -> None:
-    """Say where everything is."""
+def print_written(
+    written: "WrittenReport",
+    count: int,
+    console: Console,
+    *,
+    read: str = "pair",
+    explored: str = "sentence",
+) -> None:
+    """Say where everything is; ``read`` and ``explored`` are what was analyzed and is shown."""
     figures = f", figures in {written.figures}." if written.no_figures is None else "."
-    analyzed = number_with_noun(pairs, "pair")
-    explored = number_with_noun(written.explored, "sentence")
+    to_explore = number_with_noun(written.explored, explored)
     lines = [
-        f"{analyzed}. Numbers in {written.folder}/*.json and {written.tables}{figures}",
+        f"{number_with_noun(count, read)}. Numbers in {written.folder}/*.json and "
+        f"{written.tables}{figures}",
         "" if written.no_figures is None else f"No figures: {written.no_figures}",
-        f"The report, with {explored} to explore: {written.page}",
+        f"The report, with {to_explore} to explore: {written.page}",
     ]
     for line in filter(None, lines):
         console.print(line, soft_wrap=True, markup=False)

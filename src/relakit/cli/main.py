@@ -13,6 +13,7 @@ from relakit.cli import bench
 from relakit.cli.aer import aer
 from relakit.cli.align import align
 from relakit.cli.analyze import analyze
+from relakit.cli.analyze_text import analyze_text
 from relakit.cli.average import average
 from relakit.cli.demo import demo
 from relakit.cli.doctor import doctor
@@ -52,6 +53,7 @@ COMMANDS = (
     evaluate,
     analyze,
     align,
+    analyze_text,
     aer,
     reproduce,
 )

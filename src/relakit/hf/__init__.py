@@ -11,10 +11,12 @@ except ImportError as error:
         "relakit.hf needs the package transformers; install it with pip install 'relakit[hf]'"
     ) from error
 
-from relakit.hf.analyze import TextAnalysis, TextView, analyze
+from relakit.analysis.text_results import TextAnalysis, TextView
+from relakit.hf.analyze import analyze
 from relakit.hf.convert import convert
 from relakit.hf.loading import from_pretrained
 from relakit.hf.registration import NAME, register
+from relakit.hf.report import report
 
 __all__ = [
     "NAME",
@@ -24,6 +26,7 @@ __all__ = [
     "convert",
     "from_pretrained",
     "register",
+    "report",
 ]
 
 register()

@@ -1,47 +1,23 @@
 """`analyze`: the numbers of the paper's analysis for the self-attention of a model over texts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from relakit.analysis.results import AnalysisSettings, Kind, KindResult
-from relakit.analysis.totals import KindTotals
+from relakit.analysis.results import AnalysisSettings
+from relakit.analysis.text_analysis import RecordedText, analyze_texts
+from relakit.analysis.text_results import TextAnalysis
 from relakit.hf.interface_modules import interface_modules
 from relakit.hf.parts import parts_of
+from relakit.hf.text_inputs import encode_text
 from relakit.model.attention_outputs import OutputSums, output_sums
 from relakit.nn.capture import AttentionRecord, capture
 from relakit.nn.module_names import Where, check_patterns, is_selected
 from relakit.nn.variants import AttentionSpec
-
-
-@dataclass(frozen=True)
-class TextView:
-    """All self-attention of a model over one text, to look at."""
-
-    text: str
-    tokens: tuple[str, ...]
-    weights: npt.NDArray[np.float32]
-    """``[layers, heads, queries, keys]``"""
-
-
-@dataclass(frozen=True)
-class TextAnalysis:
-    """The numbers of a model's self-attention over texts."""
-
-    result: KindResult
-    """By layer and head, as `relakit analyze` has them for its own models"""
-    layers: tuple[str, ...]
-    """The name of each layer's module; one that runs several times is there several times"""
-    texts: int
-    views: tuple[TextView, ...]
-    """Of the texts that were to be kept, in their order"""
 
 
 def analyze(
@@ -50,13 +26,18 @@ def analyze(
     texts: Iterable[str],
     *,
     where: Where = None,
-    keep: int = 0,
+    keep: Collection[int] = (),
     settings: AnalysisSettings | None = None,
+    name: str | None = None,
+    inputs: Mapping[str, str] | None = None,
+    places: Sequence[str] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> TextAnalysis:
     """Measure the self-attention of a converted model over texts, one after the other.
 
     The model is an encoder or a decoder; encoder-decoders are for `relakit.capture`. To measure one
-    with softmax, convert it to ``"softmax"`` first, which changes no result.
+    with softmax, convert it to ``"softmax"`` first, which changes no result. `relakit.hf.report`
+    makes a page of it.
 
     Args:
         model: a model that `relakit.hf.convert` changed.
@@ -64,41 +45,52 @@ def analyze(
         texts: what it reads.
         where: which attention modules, as in `relakit.convert_attention`; None for all. They must
             all have the same attention and number of heads.
-        keep: of how many texts, from the first, to keep the weights.
+        keep: the numbers, from 0, of the texts whose weights are kept.
         settings: what the numbers depend on.
+        name: what the model is called in tables and figures; that of its class if None.
+        inputs: what is analyzed, for people.
+        places: what to call the texts in errors; "text 1" and so on if None.
+        progress: called with the number of texts done.
 
     Raises:
         ValueError: there is nothing to measure, or it has no common measure; a text without tokens
             or with more of them than the model has positions.
     """
-    modules = _modules_to_measure(model, where)
+    modules = modules_to_measure(model, where)
     spec = _common_spec(modules)
-    kind = _kind_of(modules)
-    settings = settings or AnalysisSettings()
-    totals: KindTotals | None = None
-    layers: tuple[str, ...] = ()
-    views = []
-    count = 0
+    is_causal = _are_causal(modules)
+
+    def recorded() -> Iterator[RecordedText]:
+        for index, text in enumerate(texts):
+            place = f"text {index + 1:,}" if places is None else places[index]
+            encoded = encode_text(model, tokenizer, text, place)
+            yield RecordedText(encoded.read, *_run(model, encoded.inputs, modules))
+            if progress is not None:
+                progress(index + 1)
+
     with _evaluating(model):
-        for count, text in enumerate(texts, 1):
-            inputs = _encoded(model, tokenizer, text, count)
-            records, sums = _run(model, inputs, modules)
-            names = tuple(name for name, _ in records)
-            if totals is None:
-                layers, totals = names, _totals(kind, spec, records, settings)
-            _add(totals, [record for _, record in records], sums)
-            if count <= keep:
-                views.append(_view(text, tokenizer, inputs, records))
-    if totals is None:
-        raise ValueError("there are no texts to analyze")
-    return TextAnalysis(totals.result(), layers, count, tuple(views))
+        return analyze_texts(
+            recorded(),
+            name=type(model).__name__ if name is None else name,
+            attention=spec,
+            keep=keep,
+            settings=settings,
+            inputs=inputs,
+            is_causal=is_causal,
+        )
 
 
-Named = Sequence[tuple[str, AttentionRecord]]
-"""Records of one text in the order of the layers, with the names of their modules."""
+def modules_to_measure(model: PreTrainedModel, where: Where = None) -> dict[str, nn.Module]:
+    """The converted self-attention of a model that reads texts, by name.
 
-
-def _modules_to_measure(model: PreTrainedModel, where: Where) -> dict[str, nn.Module]:
+    Raises:
+        ValueError: it reads something else, was not converted, or ``where`` selects nothing.
+    """
+    if model.main_input_name != "input_ids":
+        raise ValueError(
+            f"{type(model).__name__} reads {model.main_input_name}, not text; use relakit.capture "
+            "and the functions of relakit.analysis"
+        )
     if getattr(model.config, "is_encoder_decoder", False):
         raise ValueError(
             f"{type(model).__name__} is an encoder-decoder, which does not read one text; use "
@@ -136,7 +128,7 @@ def _common_spec(modules: dict[str, nn.Module]) -> AttentionSpec:
     return specs[first]
 
 
-def _kind_of(modules: dict[str, nn.Module]) -> Kind:
+def _are_causal(modules: dict[str, nn.Module]) -> bool:
     causal = {name: bool(getattr(module, "is_causal", False)) for name, module in modules.items()}
     first, *others = causal
     for other in others:
@@ -145,7 +137,7 @@ def _kind_of(modules: dict[str, nn.Module]) -> Kind:
                 f"of {first} and {other}, one is causal and one is not; choose one kind with "
                 "where=..."
             )
-    return "decoder" if causal[first] else "encoder"
+    return causal[first]
 
 
 @contextmanager
@@ -159,23 +151,9 @@ def _evaluating(model: PreTrainedModel) -> Iterator[None]:
         model.train(was_training)
 
 
-def _encoded(model: PreTrainedModel, tokenizer: Any, text: str, number: int) -> dict[str, Tensor]:
-    inputs = dict(tokenizer(text, return_tensors="pt"))
-    tokens = inputs["input_ids"].size(1)
-    limit = getattr(model.config, "max_position_embeddings", None)
-    if tokens == 0:
-        raise ValueError(f"text {number:,} has no tokens")
-    if isinstance(limit, int) and tokens > limit:
-        raise ValueError(
-            f"text {number:,} has {tokens:,} tokens, but the model has {limit:,} positions; split "
-            "the text"
-        )
-    return {name: tensor.to(model.device) for name, tensor in inputs.items()}
-
-
 def _run(
     model: PreTrainedModel, inputs: dict[str, Tensor], modules: dict[str, nn.Module]
-) -> tuple[Named, list[OutputSums]]:
+) -> tuple[list[tuple[str, AttentionRecord]], list[OutputSums]]:
     """Records of all layers, and what their outputs amount to where a norm reads them."""
     sums: list[OutputSums] = []
     order: list[str] = []
@@ -200,37 +178,3 @@ def _run(
             model(**inputs)
     queues = {name: iter(recorded) for name, recorded in records.items()}
     return [(name, next(queues[name])) for name in order], sums
-
-
-def _totals(
-    kind: Kind, spec: AttentionSpec, records: Named, settings: AnalysisSettings
-) -> KindTotals:
-    (first, some), *others = records
-    heads = some.weights.size(1)
-    for name, record in others:
-        if record.weights.size(1) != heads:
-            raise ValueError(
-                f"{first} has {heads} heads and {name} {record.weights.size(1)}; choose modules "
-                "with the same number with where=..."
-            )
-    return KindTotals(
-        kind, spec, layers=len(records), heads=heads, temperatures=settings.temperatures
-    )
-
-
-def _add(
-    totals: KindTotals, records: Sequence[AttentionRecord], sums: Sequence[OutputSums]
-) -> None:
-    totals.queries += records[0].weights.size(2)
-    for layer, record in enumerate(records):
-        keys = torch.tensor([record.weights.size(3)])
-        valid = None if record.valid is None else record.valid.cpu()
-        totals.add_layer(layer, record.weights.cpu(), valid, keys)
-    for layer, layer_sums in enumerate(sums):
-        totals.outputs[layer] += layer_sums
-
-
-def _view(text: str, tokenizer: Any, inputs: dict[str, Tensor], records: Named) -> TextView:
-    tokens = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0].tolist())
-    weights = torch.cat([record.weights for _, record in records])
-    return TextView(text, tuple(tokens), weights.cpu().float().numpy())

@@ -42,7 +42,7 @@ def from_pretrained(
         where = {name: kwargs[name] for name in _FOR_CONFIG if name in kwargs}
         config = AutoConfig.from_pretrained(folder, **where)
     specs = read_choice(config)
-    kind = _class_to_load(config, model_class)
+    kind = class_to_load(config, model_class)
     wants_info = kwargs.pop("output_loading_info", False)
     model, info = _with_parts(kind, specs).from_pretrained(
         folder,
@@ -61,7 +61,8 @@ def from_pretrained(
     return (model, info) if wants_info else model
 
 
-def _class_to_load(config: Any, model_class: type[Any] | None) -> type[PreTrainedModel]:
+def class_to_load(config: Any, model_class: type[Any] | None = None) -> type[PreTrainedModel]:
+    """The class of a saved model, or the one that an Auto class has for it."""
     if model_class is None:
         name = (getattr(config, "architectures", None) or [""])[0]
         kind = getattr(transformers, name, None) if name else None

@@ -104,7 +104,9 @@ def read_config(folder: Path) -> tuple[ModelConfig, ModelAbout]:
         )
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f'{path} is not of a relakit model: it has no "format": "{FORMAT}"')
+        is_foreign = isinstance(content, dict) and "model_type" in content
+        hint = "; `relakit analyze-text` looks at Hugging Face models" if is_foreign else ""
+        raise ValueError(f'{path} is not of a relakit model: it has no "format": "{FORMAT}"{hint}')
     if content.get("version") != VERSION:
         raise ValueError(
             f"{path} has version {content.get('version')!r} of the format, this relakit reads "

@@ -19,8 +19,11 @@ ALWAYS: Final = 0.99
 
 
 def telling_layer(analysis: ModelAnalysis) -> int:
-    """The cross-attention layer whose heads differ most in null rate, from 0."""
-    variances = [-1.0 if v is None else v for v in analysis.kind("cross").null_variance()]
+    """The cross-attention layer whose heads differ most in null rate, from 0.
+
+    Of a model that reads texts, the layer of its self-attention.
+    """
+    variances = [-1.0 if v is None else v for v in analysis.main.null_variance()]
     return variances.index(max(variances))
 
 
@@ -47,6 +50,8 @@ def telling_heads(analysis: ModelAnalysis, layer: int) -> list[int]:
 def _specialisation(analysis: ModelAnalysis, layer: int, head: int) -> float:
     """The largest difference of null rates between classes that are not rare."""
     classes = analysis.classes
+    if classes is None:
+        return 0.0
     enough = max(classes.counts, default=0) / 100
     rates = [
         rate
@@ -57,7 +62,7 @@ def _specialisation(analysis: ModelAnalysis, layer: int, head: int) -> float:
 
 
 def _null_rates(analysis: ModelAnalysis, layer: int) -> list[float]:
-    return [0.0 if rate is None else rate for rate in analysis.kind("cross").null_rate[layer]]
+    return [0.0 if rate is None else rate for rate in analysis.main.null_rate[layer]]
 
 
 def nullable_aligner(analysis: ModelAnalysis, layer: int) -> int:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from relakit.analysis.results import ModelAnalysis, SentenceView
+from relakit.analysis.text_results import TextView
 from relakit.report.figure_files import save_figure, why_no_figures
 from relakit.report.figures_3_to_6_by_layer import (
     draw_alignment,
     draw_diversity,
     draw_null_rates,
+    draw_sinks,
     draw_sparsity,
 )
 from relakit.report.figures_7_to_10_heat_maps import (
@@ -20,6 +22,8 @@ from relakit.report.figures_7_to_10_heat_maps import (
     draw_heads,
     draw_quality,
 )
+from relakit.report.packing import View
+from relakit.report.text_figures import draw_by_head, draw_text_heads
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,18 +46,31 @@ FIGURES_OF_ONE_MODEL: Final[dict[int, SentencesFigure]] = {
     10: draw_quality,
 }
 """By the number in the paper: draws the figure, or returns None if there is nothing to show."""
+TextsFigure: TypeAlias = Callable[[ModelAnalysis, Sequence[TextView]], "Figure | None"]
+TEXT_FIGURES_OF_ALL_MODELS: Final[dict[str, ModelsFigure]] = {
+    "sparsity": draw_sparsity,
+    "null-rate": draw_null_rates,
+    "first-sink": draw_sinks,
+    "diversity": draw_diversity,
+}
+TEXT_FIGURES_OF_ONE_MODEL: Final[dict[str, TextsFigure]] = {
+    "by-head": draw_by_head,
+    "texts": draw_text_heads,
+}
+"""Of models that read texts, by what they show: only some of these figures are in the paper."""
 
 
 def write_figures(
     analyses: Sequence[ModelAnalysis],
-    views: Mapping[str, Sequence[SentenceView]],
+    views: Mapping[str, Sequence[View]],
     folder: Path,
 ) -> list[Path]:
     """Draw all figures, each as SVG and PNG.
 
     Figures 3 to 6 hold all models, figure 4 those with gold links. Figures 7 to 10 are of one
     model; with several models the file's name ends with the model's. Those without a suitable
-    sentence are left out: sentences may be too long, or have no words.
+    sentence are left out: sentences may be too long, or have no words. Models that read texts have
+    figures 3, 5 and 6 of their self-attention, and others, all named by what they show.
 
     Args:
         analyses: one per model.
@@ -89,21 +106,38 @@ def write_figures(
 
 
 def _drawings(
-    analyses: Sequence[ModelAnalysis], views: Mapping[str, Sequence[SentenceView]]
+    analyses: Sequence[ModelAnalysis], views: Mapping[str, Sequence[View]]
 ) -> list[tuple[str, Callable[[], "Figure | None"]]]:
     """Names of files, and what draws them."""
+    of_all: dict[str, ModelsFigure] = TEXT_FIGURES_OF_ALL_MODELS
+    if not analyses[0].is_of_texts:
+        of_all = {f"figure-{number}": draw for number, draw in FIGURES_OF_ALL_MODELS.items()}
     drawings: list[tuple[str, Callable[[], Figure | None]]] = [
-        (f"figure-{number}", partial(draw, analyses))
-        for number, draw in FIGURES_OF_ALL_MODELS.items()
+        (name, partial(draw, analyses)) for name, draw in of_all.items()
     ]
     endings = _name_endings([analysis.name for analysis in analyses])
     for analysis, ending in zip(analyses, endings, strict=True):
-        own = views.get(analysis.name, ())
         drawings += [
-            (f"figure-{number}{ending}", partial(draw_one, analysis, own))
-            for number, draw_one in FIGURES_OF_ONE_MODEL.items()
+            (f"{name}{ending}", draw)
+            for name, draw in _drawings_of_one(analysis, views.get(analysis.name, ()))
         ]
     return drawings
+
+
+def _drawings_of_one(
+    analysis: ModelAnalysis, views: Sequence[View]
+) -> list[tuple[str, Callable[[], "Figure | None"]]]:
+    if analysis.is_of_texts:
+        texts = [view for view in views if isinstance(view, TextView)]
+        return [
+            (name, partial(draw, analysis, texts))
+            for name, draw in TEXT_FIGURES_OF_ONE_MODEL.items()
+        ]
+    sentences = [view for view in views if isinstance(view, SentenceView)]
+    return [
+        (f"figure-{number}", partial(draw, analysis, sentences))
+        for number, draw in FIGURES_OF_ONE_MODEL.items()
+    ]
 
 
 def _name_endings(names: Sequence[str]) -> list[str]:

@@ -1,10 +1,11 @@
 """Figures 3 to 6: a number by layer, a panel for each kind of attention, a line for each model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import Kind, LayerValues, ModelAnalysis
+from relakit.analysis.results import HeadValues, Kind, KindResult, LayerValues, ModelAnalysis
 from relakit.report.figure_files import drawable
 from relakit.report.temperatures import shown_temperature, temperature_note
 
@@ -18,13 +19,38 @@ COLOURS: Final = ("#1d5fc4", "#d07a1c", "#1d8a5b", "#8a4fc0", "#b8325a", "#6b727
 PANELS: Final[dict[Kind, str]] = {"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross"}
 
 
+def _kind_panels(
+    analyses: Sequence[ModelAnalysis],
+) -> list[tuple[str, Callable[[ModelAnalysis], KindResult]]]:
+    """Titles of the panels, and whose numbers each has."""
+    if analyses[0].is_of_texts:
+        return [("Self-attention", lambda analysis: analysis.main)]
+    return [(title, partial(_of_kind, kind)) for kind, title in PANELS.items()]
+
+
+def _of_kind(kind: Kind, analysis: ModelAnalysis) -> KindResult:
+    return analysis.kind(kind)
+
+
 def draw_sparsity(analyses: Sequence[ModelAnalysis]) -> "Figure":
     """Figure 3: sparsity rate, mean over heads."""
-    figure, axes = _panels(len(PANELS), "sparsity rate")
-    for (kind, title), ax in zip(PANELS.items(), axes, strict=True):
+    return _draw_shares(analyses, "sparsity rate", lambda result: result.sparsity)
+
+
+def draw_sinks(analyses: Sequence[ModelAnalysis]) -> "Figure":
+    """Not in the paper: share of the weight that lies on the first token, mean over heads."""
+    return _draw_shares(analyses, "weight on the first token", lambda result: result.first_sink)
+
+
+def _draw_shares(
+    analyses: Sequence[ModelAnalysis], label: str, values: Callable[[KindResult], HeadValues]
+) -> "Figure":
+    panels = _kind_panels(analyses)
+    figure, axes = _panels(len(panels), label)
+    for (title, of), ax in zip(panels, axes, strict=True):
         ax.set_title(title, loc="left")
         for number, analysis in enumerate(analyses):
-            _line(ax, number, head_means(analysis.kind(kind).sparsity), analysis.name)
+            _line(ax, number, head_means(values(of(analysis))), analysis.name)
         ax.set_ylim(-0.03, 1.03)
     return _finish(figure, axes)
 
@@ -55,11 +81,12 @@ def draw_alignment(analyses: Sequence[ModelAnalysis]) -> "Figure | None":
 
 def draw_diversity(analyses: Sequence[ModelAnalysis]) -> "Figure":
     """Figure 5: Jensen-Shannon divergence of the heads at the first temperature."""
-    figure, axes = _panels(len(PANELS), "JS divergence (nats)", share_scale=True)
-    for (kind, title), ax in zip(PANELS.items(), axes, strict=True):
+    panels = _kind_panels(analyses)
+    figure, axes = _panels(len(panels), "JS divergence (nats)", share_scale=True)
+    for (title, of), ax in zip(panels, axes, strict=True):
         ax.set_title(title, loc="left")
         for number, analysis in enumerate(analyses):
-            result = analysis.kind(kind)
+            result = of(analysis)
             values = result.diversity.get(shown_temperature(result), ())
             _line(ax, number, values, analysis.name)
         ax.set_ylim(bottom=0)
@@ -70,13 +97,15 @@ def draw_diversity(analyses: Sequence[ModelAnalysis]) -> "Figure":
 def draw_null_rates(analyses: Sequence[ModelAnalysis]) -> "Figure":
     """Figure 6: null rate; dashed with shuffled targets; last the gap with its interval."""
     shuffled = [a.shuffled for a in analyses if a.shuffled is not None]
-    figure, axes = _panels(len(PANELS) + bool(shuffled), "null rate")
-    for (kind, title), ax in zip(PANELS.items(), axes, strict=False):
+    panels = _kind_panels(analyses)
+    figure, axes = _panels(len(panels) + bool(shuffled), "null rate")
+    for (title, of), ax in zip(panels, axes, strict=False):
         ax.set_title(title, loc="left")
         for number, analysis in enumerate(analyses):
-            _line(ax, number, head_means(analysis.kind(kind).null_rate), analysis.name)
-            if analysis.shuffled is not None and kind in analysis.shuffled.null_rate:
-                rates = head_means(analysis.shuffled.null_rate[kind])
+            result = of(analysis)
+            _line(ax, number, head_means(result.null_rate), analysis.name)
+            if analysis.shuffled is not None and result.kind in analysis.shuffled.null_rate:
+                rates = head_means(analysis.shuffled.null_rate[result.kind])
                 _line(ax, number, rates, f"{analysis.name}, shuffled", dashed=True)
         ax.set_ylim(bottom=min(0, ax.get_ylim()[0]))
     if shuffled:

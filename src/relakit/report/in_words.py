@@ -3,14 +3,23 @@
 Every sentence follows from numbers; where one is missing the paragraph says so.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 from statistics import fmean, median
 from typing import Final
 
-from relakit.analysis.results import HeadValues, Kind, KindResult, ModelAnalysis
+from relakit.analysis.results import Kind, KindResult, ModelAnalysis
 from relakit.analysis.tags import BEGIN_CLASS
 from relakit.report.head_clarity import clearest_head
+from relakit.report.number_words import (
+    heads_with,
+    mean_of,
+    number_of,
+    percent,
+    place,
+    places,
+    signed,
+)
+from relakit.report.text_in_words import text_sentences
 
 FEW_PAIRS: Final = 100
 """BLEU of fewer says little."""
@@ -22,8 +31,6 @@ MANY_CLOSED: Final = 0.25
 """Share of a layer's gates"""
 MANY_TIMES: Final = 10
 """An RMS(z) this many times that of the middle layer"""
-MOST_NAMED: Final = 3
-"""Heads that one sentence lists"""
 
 _NAMES: Final[dict[Kind, str]] = {
     "encoder": "the encoder's self-attention",
@@ -32,20 +39,28 @@ _NAMES: Final[dict[Kind, str]] = {
 }
 
 
+def _name(analysis: ModelAnalysis, kind: KindResult) -> str:
+    return "self-attention" if analysis.is_of_texts else _NAMES[kind.kind]
+
+
 def model_in_words(analysis: ModelAnalysis, clarity: list[list[float]] | None) -> str:
     """What the numbers say about one model.
 
     Args:
         analysis: the numbers.
-        clarity: of each cross-attention head, see `head_clarity`; None if it is not known.
+        clarity: of each cross-attention head, or of each head of a model that reads texts, see
+            `head_clarity`; None if it is not known.
     """
-    sentences = [
-        _size(analysis),
-        _bleu(analysis),
-        _sparsity(analysis),
-        *_nulls(analysis),
-        _alignment(analysis, clarity),
-    ]
+    if analysis.is_of_texts:
+        sentences = list(text_sentences(analysis, clarity))
+    else:
+        sentences = [
+            _size(analysis),
+            _bleu(analysis),
+            _sparsity(analysis),
+            *_nulls(analysis),
+            _alignment(analysis, clarity),
+        ]
     findings = list(_findings(analysis))
     return " ".join([*sentences, *(findings or ["Nothing else stands out."])])
 
@@ -54,43 +69,40 @@ def comparison_in_words(first: ModelAnalysis, other: ModelAnalysis) -> str:
     """How another model's numbers differ from those of the first."""
     parts = []
     if first.bleu is not None and other.bleu is not None:
-        parts.append(f"{_signed(other.bleu - first.bleu, 1)} BLEU")
-    for name, values in (("sparsity", "sparsity"), ("null rate", "null_rate")):
-        ours, theirs = (_mean(getattr(one.kind("cross"), values)) for one in (first, other))
+        parts.append(f"{signed(other.bleu - first.bleu, 1)} BLEU")
+    numbers = {"sparsity": "sparsity", "null rate": "null_rate"}
+    if first.is_of_texts:
+        numbers["weight on the first token"] = "first_sink"
+    attention = "" if first.is_of_texts else "cross-attention "
+    for name, values in numbers.items():
+        ours, theirs = (mean_of(getattr(one.main, values)) for one in (first, other))
         if ours is not None and theirs is not None:
-            parts.append(f"{_signed(100 * (theirs - ours), 1)} points of cross-attention {name}")
+            parts.append(f"{signed(100 * (theirs - ours), 1)} points of {attention}{name}")
     if first.alignment is not None and other.alignment is not None:
         ours, theirs = (
             one.best_score(one.best_reading).aer for one in (first.alignment, other.alignment)
         )
         judged = "better" if theirs < ours else "worse" if theirs > ours else "alike"
-        parts.append(f"{_signed(theirs - ours, 2)} AER of the best head ({judged})")
+        parts.append(f"{signed(theirs - ours, 2)} AER of the best head ({judged})")
     return f"{other.name} against {first.name}: {', '.join(parts) or 'nothing to compare'}."
-
-
-def _signed(value: float, digits: int) -> str:
-    """A sign for every number, and for one that is 0 when rounded both."""
-    text = f"{abs(value):.{digits}f}"
-    sign = "\N{PLUS-MINUS SIGN}" if not float(text) else "+" if value > 0 else "\N{MINUS SIGN}"
-    return f"{sign}{text}"
 
 
 def _size(analysis: ModelAnalysis) -> str:
     encoder, decoder, cross = analysis.kinds
-    heads = _number(cross.heads, "head") + " each"
+    heads = number_of(cross.heads, "head") + " each"
     names = {kind.kind: kind.attention for kind in analysis.kinds}
     if len(set(names.values())) == 1:
         attention = f"{cross.attention} attention"
     else:
         attention = ", ".join(f"{name} in {_NAMES[kind]}" for kind, name in names.items())
     return (
-        f"{analysis.name} has {_number(encoder.layers, 'encoder layer')} and "
-        f"{_number(decoder.layers, 'decoder layer')} of {heads}, with {attention}."
+        f"{analysis.name} has {number_of(encoder.layers, 'encoder layer')} and "
+        f"{number_of(decoder.layers, 'decoder layer')} of {heads}, with {attention}."
     )
 
 
 def _bleu(analysis: ModelAnalysis) -> str:
-    pairs = _number(analysis.pairs, "test sentence")
+    pairs = number_of(analysis.pairs, "test sentence")
     if analysis.bleu is None:
         return f"It was analyzed on {pairs}; it did not translate them, so there is no BLEU."
     caution = ", which says little about so few" if analysis.pairs < FEW_PAIRS else ""
@@ -98,44 +110,46 @@ def _bleu(analysis: ModelAnalysis) -> str:
 
 
 def _sparsity(analysis: ModelAnalysis) -> str:
-    encoder, decoder, cross = (_mean(kind.sparsity) for kind in analysis.kinds)
+    encoder, decoder, cross = (mean_of(kind.sparsity) for kind in analysis.kinds)
     if cross is None:
         return "How sparse its cross-attention is was not counted."
     if not any((encoder, decoder, cross)):
         return "None of its attention weights is exactly 0."
     return (
-        f"{_percent(cross)} of its cross-attention weights are exactly 0 "
-        f"(encoder {_percent(encoder)}, decoder {_percent(decoder)})."
+        f"{percent(cross)} of its cross-attention weights are exactly 0 "
+        f"(encoder {percent(encoder)}, decoder {percent(decoder)})."
     )
 
 
 def _nulls(analysis: ModelAnalysis) -> Iterator[str]:
     """How often cross-attention is null, where most, and after which words."""
     cross = analysis.kind("cross")
-    rate = _mean(cross.null_rate)
+    rate = mean_of(cross.null_rate)
     if rate is None:
         yield "Its null rate was not counted."
         return
     if not rate:
         yield "Every target word attends to something in every cross-attention head."
         return
-    most = max(_heads(cross.null_rate), key=lambda item: item[2])
+    most = max(heads_with(cross.null_rate), key=lambda item: item[2])
     yield (
-        f"{_percent(rate)} of the cross-attention queries attend to nothing, most in "
-        f"{_place(*most[:2])} ({_percent(most[2])})."
+        f"{percent(rate)} of the cross-attention queries attend to nothing, most in "
+        f"{place(*most[:2])} ({percent(most[2])})."
     )
     by_class = _class_rates(analysis)
     if len(by_class) > 1:
         low, high = min(by_class, key=by_class.__getitem__), max(by_class, key=by_class.__getitem__)
         yield (
             f"They are most frequent after words of the class “{high}” "
-            f"({_percent(by_class[high])}) and rarest after “{low}” ({_percent(by_class[low])})."
+            f"({percent(by_class[high])}) and rarest after “{low}” ({percent(by_class[low])})."
         )
 
 
 def _class_rates(analysis: ModelAnalysis) -> dict[str, float]:
     """The null rate of all heads by the class of the word before, without rare classes."""
     classes = analysis.classes
+    if classes is None:
+        return {}
     enough = max(classes.counts, default=0) / 100
     rates = {}
     for number, (name, count) in enumerate(zip(classes.classes, classes.counts, strict=True)):
@@ -150,10 +164,10 @@ def _alignment(analysis: ModelAnalysis, clarity: list[list[float]] | None) -> st
     alignment = analysis.alignment
     if alignment is not None:
         reading = alignment.best_reading
-        place = _place(*alignment.scores(reading).best_head)
+        best = place(*alignment.scores(reading).best_head)
         aer = alignment.best_score(reading).aer
         return (
-            f"Words are aligned best by {place}, {reading} reading: AER {aer:.2f}, where 0 is "
+            f"Words are aligned best by {best}, {reading} reading: AER {aer:.2f}, where 0 is "
             "perfect; the head was chosen on these same sentences."
         )
     text = "There are no gold links, so how well it aligns words is not known"
@@ -161,7 +175,7 @@ def _alignment(analysis: ModelAnalysis, clarity: list[list[float]] | None) -> st
         return f"{text}."
     layer, head = clearest_head(clarity)
     return (
-        f"{text}; the head that points most clearly is {_place(layer, head)} "
+        f"{text}; the head that points most clearly is {place(layer, head)} "
         f"(clarity {clarity[layer][head]:.2f} of 1)."
     )
 
@@ -171,11 +185,11 @@ def _findings(analysis: ModelAnalysis) -> Iterator[str]:
     yield from _silent_heads(analysis)
     yield from _sinks(analysis)
     for kind in analysis.kinds:
-        yield from _outputs(kind)
+        yield from _outputs(kind, _name(analysis, kind))
 
 
 def _shuffled(analysis: ModelAnalysis) -> Iterator[str]:
-    if not _mean(analysis.kind("cross").null_rate):
+    if analysis.is_of_texts or not mean_of(analysis.main.null_rate):
         return
     if analysis.shuffled is None:
         yield "With one pair alone there is no wrong source to compare with."
@@ -195,13 +209,12 @@ def _shuffled(analysis: ModelAnalysis) -> Iterator[str]:
 
 
 def _silent_heads(analysis: ModelAnalysis) -> Iterator[str]:
-    cross = analysis.kind("cross")
-    silent = [item for item in _heads(cross.null_rate) if item[2] >= NEARLY_ALWAYS]
+    silent = [item for item in heads_with(analysis.main.null_rate) if item[2] >= NEARLY_ALWAYS]
     if silent:
-        yield f"Nearly always null: {_places(silent)}."
+        yield f"Nearly always null: {places(silent)}."
     never = [
-        f"layer {layer} ({_percent(rate)})"
-        for layer, rate in enumerate(cross.layer_null_rate, 1)
+        f"layer {layer} ({percent(rate)})"
+        for layer, rate in enumerate(analysis.main.layer_null_rate, 1)
         if rate is not None and rate >= 0.05
     ]
     if never:
@@ -210,65 +223,33 @@ def _silent_heads(analysis: ModelAnalysis) -> Iterator[str]:
 
 def _sinks(analysis: ModelAnalysis) -> Iterator[str]:
     for kind in analysis.kinds:
-        tables = (("the first token", kind.first_sink), ("the end of the sentence", kind.end_sink))
+        end = "the last token" if analysis.is_of_texts else "the end of the sentence"
+        tables = (("the first token", kind.first_sink), (end, kind.end_sink))
         for token, table in tables:
-            sinks = [item for item in _heads(table or ()) if item[2] >= SINK]
+            sinks = [item for item in heads_with(table or ()) if item[2] >= SINK]
             sinks.sort(key=lambda item: -item[2])
             if sinks:
                 yield (
-                    f"In {_NAMES[kind.kind]}, {_number(len(sinks), 'head')} "
+                    f"In {_name(analysis, kind)}, {number_of(len(sinks), 'head')} "
                     f"{'puts' if len(sinks) == 1 else 'put'} at least half of the weight on "
-                    f"{token}, a sink: {_places(sinks)}."
+                    f"{token}, a sink: {places(sinks)}."
                 )
 
 
-def _outputs(kind: KindResult) -> Iterator[str]:
+def _outputs(kind: KindResult, name: str) -> Iterator[str]:
     """What would trouble training: one layer's output far above the others', closed gates."""
     sizes = {n: size for n, size in enumerate(kind.output_rms or (), 1) if size is not None}
     middle = median(sizes.values()) if sizes else 0.0
     layer = max(sizes, key=sizes.__getitem__, default=0)
     if layer and sizes[layer] > MANY_TIMES * middle:
         yield (
-            f"RMS(z) of {_NAMES[kind.kind]} is {sizes[layer]:.0f} in layer {layer} and "
+            f"RMS(z) of {name} is {sizes[layer]:.0f} in layer {layer} and "
             f"{middle:.0f} in the middle layer: watch it for instability."
         )
     closed = [
-        f"{_percent(share)} in layer {layer}"
+        f"{percent(share)} in layer {layer}"
         for layer, share in enumerate(kind.closed_gates or (), 1)
         if share is not None and share >= MANY_CLOSED
     ]
     if closed:
-        yield f"Many closed gates in {_NAMES[kind.kind]}: {', '.join(closed)}."
-
-
-def _heads(values: HeadValues) -> list[tuple[int, int, float]]:
-    """Layer, head, value, where there is one."""
-    return [
-        (layer, head, value)
-        for layer, of_layer in enumerate(values)
-        for head, value in enumerate(of_layer)
-        if value is not None
-    ]
-
-
-def _places(heads: Sequence[tuple[int, int, float]]) -> str:
-    named = [f"{_place(layer, head)} ({_percent(value)})" for layer, head, value in heads]
-    more = len(named) - MOST_NAMED
-    return "; ".join([*named[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
-
-
-def _place(layer: int, head: int) -> str:
-    return f"layer {layer + 1}, head {head + 1}"
-
-
-def _mean(values: HeadValues) -> float | None:
-    known = [value for value in chain.from_iterable(values) if value is not None]
-    return fmean(known) if known else None
-
-
-def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+        yield f"Many closed gates in {name}: {', '.join(closed)}."

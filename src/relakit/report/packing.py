@@ -3,9 +3,9 @@
 import base64
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +13,24 @@ import numpy.typing as npt
 from relakit.analysis.links import EndWeight, links_of_heads
 from relakit.analysis.results import KINDS, SentenceView
 from relakit.analysis.sentence_links import SentenceLinks
+from relakit.analysis.text_results import TextView
 from relakit.analysis.word_map import Span
 from relakit.report.head_clarity import head_clarity
 from relakit.report.word_difference import Status, word_difference
 
 MOST_TOKENS: Final = 400
-"""A sentence with more is not packed."""
+"""A sentence, or a text, with more is not packed."""
+MOST_WEIGHTS: Final = 24_000_000
+"""Nor is a text with more weights in all layers and heads; the paper's model has so many for a pair
+of `MOST_TOKENS`."""
 LEVELS: Final = 255
 """Steps of a head's weights, from 0 to the largest"""
 SIGNED_LEVELS: Final = 127
 """The same where some weights are negative, to either side"""
+SELF: Final = "self"
+"""The page's name for the one kind of attention of a model that reads texts"""
+
+View: TypeAlias = SentenceView | TextView
 
 
 @dataclass(frozen=True)
@@ -31,32 +39,38 @@ class PackedView:
 
     index: int
     source: str
+    """Or a text"""
     target: str
     null_rate: float
-    """Share of the cross-attention's queries, over layers and heads, that are null"""
-    chrf: float | None
-    loss: float | None
+    """Share of the cross-attention's queries, over layers and heads, that are null; of texts, of
+    the self-attention's"""
     clarity: npt.NDArray[np.float64]
-    """Of each cross-attention head"""
+    """Of each head of that attention"""
     text: str
     """Base64 of what page/data.js reads"""
-    own_text: str | None
+    chrf: float | None = None
+    loss: float | None = None
+    own_text: str | None = None
     """The same with the model's own translation in place of the target"""
+    has_words: bool = True
+    """Whether it is known which tokens make a word"""
 
 
-def pack_view(view: SentenceView, end: EndWeight = "ignored") -> PackedView:
+def pack_view(view: View, end: EndWeight = "ignored") -> PackedView:
     """Quantise and compress a view.
 
     Links between words come from the exact weights. An own translation of more than `MOST_TOKENS`
     tokens is left out.
 
     Args:
-        view: a sentence pair.
+        view: a sentence pair, or a text.
         end: what weight on the source's end-of-sentence token does to links.
 
     Raises:
         ValueError: a weight is not finite, or the shapes do not fit the tokens.
     """
+    if isinstance(view, TextView):
+        return _pack_text_view(view)
     own = view.own
     return PackedView(
         index=view.index,
@@ -71,24 +85,43 @@ def pack_view(view: SentenceView, end: EndWeight = "ignored") -> PackedView:
     )
 
 
-def is_too_long(view: SentenceView) -> bool:
+def is_too_long(view: View) -> bool:
     """Whether packing it would need too much memory, which is several times that of the weights."""
+    if isinstance(view, TextView):
+        return not fits_page(len(view.tokens), view.weights.size)
     return max(len(view.source_token_spans), len(view.target_token_spans)) > MOST_TOKENS
+
+
+def fits_page(tokens: int, weights: int) -> bool:
+    """Whether a page shows a text of so many tokens, with so many weights in all heads."""
+    return tokens <= MOST_TOKENS and weights <= MOST_WEIGHTS
+
+
+def _pack_text_view(view: TextView) -> PackedView:
+    tokens = len(view.tokens)
+    _check_weights(f"text {view.index + 1:,}", SELF, view.weights, (tokens, tokens))
+    header = {
+        "sourceWords": view.read.words,
+        "sourceTokens": view.tokens,
+        "sourceTokenWords": view.read.token_words,
+        "gold": None,
+        "output": None,
+        "difference": None,
+        "tags": None,
+    }
+    return PackedView(
+        index=view.index,
+        source=view.text,
+        target="",
+        null_rate=_null_rate(view.weights),
+        clarity=head_clarity(view.weights),
+        text=_packed(header, {SELF: view.weights}, view.seen),
+        has_words=view.read.words is not None,
+    )
 
 
 def _packed_text(view: SentenceView, end: EndWeight) -> str:
     _check(view)
-    scales, cells, signed = [], [], {}
-    for kind in KINDS:
-        weights = view.weights[kind]
-        signed[kind] = bool((weights < 0).any())
-        scale, levels = quantise(weights, signed=signed[kind])
-        scales.append(scale.astype("<f4").tobytes())
-        cells.append(levels.tobytes())
-    text = json.dumps({**_header(view), "signed": signed}, ensure_ascii=False)
-    header = text.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes an escape
-    # Spaces at the end, so that the numbers that follow start at a multiple of four bytes.
-    header += b" " * (-len(header) % 4)
     links = links_of_heads(
         view.weights["cross"],
         np.array(view.source_token_words, dtype=np.int64),
@@ -97,10 +130,28 @@ def _packed_text(view: SentenceView, end: EndWeight) -> str:
         target_count=len(view.target_words),
         end=end,
     )
-    packed_links = links.astype("<i2").tobytes()
-    return _as_text(
-        b"".join([len(header).to_bytes(4, "little"), header, *scales, packed_links, *cells])
-    )
+    return _packed(_header(view), {kind: view.weights[kind] for kind in KINDS}, links)
+
+
+def _packed(
+    header: Mapping[str, Any],
+    weights: Mapping[str, npt.NDArray[np.float32]],
+    numbers: npt.NDArray[np.integer],
+) -> str:
+    """What page/data.js reads: the header, the scales of all kinds, small numbers, the levels."""
+    scales, cells, signed = [], [], {}
+    for kind, values in weights.items():
+        signed[kind] = bool((values < 0).any())
+        scale, levels = quantise(values, signed=signed[kind])
+        scales.append(scale.astype("<f4").tobytes())
+        cells.append(levels.tobytes())
+    shapes = {kind: values.shape for kind, values in weights.items()}
+    text = json.dumps({**header, "shapes": shapes, "signed": signed}, ensure_ascii=False)
+    packed = text.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes an escape
+    # Spaces at the end, so that the numbers that follow start at a multiple of four bytes.
+    packed += b" " * (-len(packed) % 4)
+    parts = [len(packed).to_bytes(4, "little"), packed, *scales, numbers.astype("<i2").tobytes()]
+    return _as_text(b"".join([*parts, *cells]))
 
 
 def pack_links(links: SentenceLinks) -> str:
@@ -111,7 +162,11 @@ def pack_links(links: SentenceLinks) -> str:
 
 def cross_null_rate(view: SentenceView) -> float:
     """Share of the cross-attention's queries that are null, over layers and heads."""
-    return float((view.weights["cross"] == 0).all(-1).mean())
+    return _null_rate(view.weights["cross"])
+
+
+def _null_rate(weights: npt.NDArray[np.float32]) -> float:
+    return float((weights == 0).all(-1).mean())
 
 
 def quantise(
@@ -155,7 +210,6 @@ def _header(view: SentenceView) -> dict[str, Any]:
         "output": view.output,
         "difference": _difference(view),
         "tags": None if view.target_tags is None else list(view.target_tags),
-        "shapes": {kind: list(view.weights[kind].shape) for kind in KINDS},
     }
 
 
@@ -179,20 +233,24 @@ def _as_text(content: bytes) -> str:
 
 def _check(view: SentenceView) -> None:
     sources, targets = len(view.source_token_spans) + 1, len(view.target_token_spans) + 1
-    sizes = {
+    sizes: dict[str, tuple[int, int]] = {
         "encoder": (sources, sources),
         "decoder": (targets, targets),
         "cross": (targets, sources),
     }
     for kind in KINDS:
-        weights = view.weights[kind]
-        if weights.ndim != 4 or weights.shape[2:] != sizes[kind]:
-            raise ValueError(
-                f"pair {view.index + 1:,}: {kind} attention must have the shape [layers, heads, "
-                f"{sizes[kind][0]}, {sizes[kind][1]}], got {weights.shape}"
-            )
-        if not np.isfinite(weights).all():
-            raise ValueError(
-                f"pair {view.index + 1:,}: the {kind} attention has weights that are not finite: "
-                "the model is broken"
-            )
+        _check_weights(f"pair {view.index + 1:,}", kind, view.weights[kind], sizes[kind])
+
+
+def _check_weights(
+    what: str, kind: str, weights: npt.NDArray[np.float32], size: tuple[int, int]
+) -> None:
+    if weights.ndim != 4 or weights.shape[2:] != size:
+        raise ValueError(
+            f"{what}: {kind} attention must have the shape [layers, heads, {size[0]}, {size[1]}], "
+            f"got {weights.shape}"
+        )
+    if not np.isfinite(weights).all():
+        raise ValueError(
+            f"{what}: the {kind} attention has weights that are not finite: the model is broken"
+        )

@@ -7,8 +7,15 @@ from typing import Any
 
 from relakit.analysis.aer import AlignmentScore, AttentionScores
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import SUM_TO_ONE, AlignmentResult, KindResult, ModelAnalysis
+from relakit.analysis.results import (
+    KINDS,
+    SUM_TO_ONE,
+    AlignmentResult,
+    KindResult,
+    ModelAnalysis,
+)
 from relakit.report.in_words import comparison_in_words, model_in_words
+from relakit.report.packing import MOST_TOKENS, SELF
 from relakit.report.temperatures import shown_temperature, temperature_note
 
 
@@ -23,10 +30,13 @@ def page_data(
     Args:
         analyses: of each model.
         title: of the page.
-        clarity: of each model's cross-attention heads, see `mean_clarity`.
+        clarity: of each model's cross-attention heads, or of its only ones; see `mean_clarity`.
     """
     return {
         "title": title,
+        # What a model that reads texts has of attention is of one kind, causal or not.
+        "kinds": [SELF] if analyses[0].is_of_texts else list(KINDS),
+        "mostTokens": MOST_TOKENS,
         "models": [
             {**_model(analysis), "clarity": clear, "inWords": model_in_words(analysis, clear)}
             for analysis, clear in zip(analyses, clarity, strict=True)
@@ -52,9 +62,12 @@ def _model(analysis: ModelAnalysis) -> dict[str, Any]:
         "pairs": analysis.pairs,
         "sourceTokens": analysis.source_tokens,
         "targetTokens": analysis.target_tokens,
-        "kinds": {result.kind: _kind(result) for result in analysis.kinds},
+        "kinds": {
+            SELF if analysis.is_of_texts else result.kind: _kind(result)
+            for result in analysis.kinds
+        },
         "shuffled": analysis.shuffled and analysis.shuffled.model_dump(mode="json"),
-        "classes": analysis.classes.model_dump(mode="json"),
+        "classes": analysis.classes and analysis.classes.model_dump(mode="json"),
         "flops": [counts.model_dump(mode="json") for counts in analysis.flops],
         "bleu": analysis.bleu,
         "bleuSignature": analysis.bleu_signature,
@@ -66,6 +79,7 @@ def _model(analysis: ModelAnalysis) -> dict[str, Any]:
 def _kind(result: KindResult) -> dict[str, Any]:
     return {
         "attention": result.attention,
+        "causal": result.kind == "decoder",
         "queries": result.queries,
         "layers": result.layers,
         "heads": result.heads,

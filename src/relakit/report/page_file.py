@@ -5,25 +5,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from relakit.analysis.results import ModelAnalysis, SentenceView, spread
+from relakit.analysis.results import ModelAnalysis, spread
 from relakit.analysis.sentence_links import SentenceLinks
 from relakit.files.writing import write_whole
 from relakit.report.head_clarity import mean_clarity
-from relakit.report.packing import PackedView, is_too_long, pack_links, pack_view
+from relakit.report.packing import PackedView, View, is_too_long, pack_links, pack_view
 from relakit.report.page_data import json_for_script, page_data
 from relakit.report.page_html import block_element, page_html
 
 TITLE: Final = "Attention report"
 MAX_BYTES: Final = 16_000_000
 MOST_VIEW_BYTES: Final = 2_000_000
-"""A larger one would crowd out too many others."""
+"""A larger one would crowd out too many others, if there are others."""
 LINKS_SHARE: Final = 0.25
 """Of the file: the most that links of all pairs may take."""
 
 
 def write_page(
     analyses: Sequence[ModelAnalysis],
-    views: Mapping[str, Iterable[SentenceView]],
+    views: Mapping[str, Iterable[View]],
     path: Path,
     *,
     links: Mapping[str, SentenceLinks] | None = None,
@@ -35,34 +35,39 @@ def write_page(
     Args:
         analyses: of each model, with names that differ; the first is what the others are compared
             with.
-        views: sentences to look at, by the model's name; they are read once, one at a time. A
-            model may have none.
+        views: sentences, or texts, to look at, by the model's name; they are read once, one at a
+            time. A model may have none.
         path: the file; missing folders are made.
         links: of all pairs, by the model's name, to be saved from the page. If they would take more
             than `LINKS_SHARE` of the file, only those of the sentences that it shows can be.
         title: at the top of the page.
         max_bytes: largest size of the file. If not all sentences fit, as many as do are kept,
             spread evenly. A view of more than `MOST_TOKENS` tokens, or of more than
-            `MOST_VIEW_BYTES`, is always left out. Where there is room left, sentences have
-            the attention to the models' own translations too, spread in the same way.
+            `MOST_VIEW_BYTES` if all could not have so much, is always left out. Where there is
+            room left, sentences have the attention to the models' own translations too, spread in
+            the same way.
 
     Returns:
         How many sentences the page has.
 
     Raises:
-        ValueError: no model, two with one name, views of an unknown model, or models whose
-            sentences differ.
+        ValueError: no model, two with one name, views of an unknown model, models whose sentences
+            differ, or translation models beside models that read texts.
     """
     _check_names(analyses, views)
+    check_one_task(analyses)
     given: set[int] = set()
     packed = [_packed(analysis, views.get(analysis.name, ()), given) for analysis in analyses]
+    most = max(MOST_VIEW_BYTES, max_bytes // (len(analyses) * max(1, len(given))))
+    packed = [_without_large(of_model, most) for of_model in packed]
     _check_texts(analyses, packed)
     document = page_data(
         analyses,
         title=title,
         clarity=[mean_clarity(view.clarity for view in of_model.values()) for of_model in packed],
     )
-    document["givenSentences"] = len(given)
+    document["givenSentences"] = analyses[0].pairs if analyses[0].is_of_texts else len(given)
+    document["hasWords"] = any(view.has_words for of_model in packed for view in of_model.values())
     blocks = _link_blocks(analyses, links or {}, int(max_bytes * LINKS_SHARE))
     room = max_bytes - len(page_html({**document, "sentences": []}, blocks).encode())
     chosen, view_blocks = _fitting(packed, room)
@@ -100,7 +105,7 @@ def _spread_indices(sizes: Mapping[int, int], limit: int) -> list[int]:
 
 
 def _packed(
-    analysis: ModelAnalysis, views: Iterable[SentenceView], given: set[int]
+    analysis: ModelAnalysis, views: Iterable[View], given: set[int]
 ) -> dict[int, PackedView]:
     """A model's views that can be shown, by index; adds the indices of all to ``given``."""
     end = "ignored" if analysis.alignment is None else analysis.alignment.settings.end
@@ -108,12 +113,17 @@ def _packed(
     for view in views:
         given.add(view.index)
         if not is_too_long(view):
-            of_view = pack_view(view, end)
-            if len(of_view.own_text or "") > MOST_VIEW_BYTES:
-                of_view = replace(of_view, own_text=None)
-            if len(of_view.text) <= MOST_VIEW_BYTES:
-                packed[view.index] = of_view
+            packed[view.index] = pack_view(view, end)
     return packed
+
+
+def _without_large(packed: Mapping[int, PackedView], most: int) -> dict[int, PackedView]:
+    """The views of at most so many bytes, with own translations of at most so many."""
+    return {
+        index: replace(view, own_text=None) if len(view.own_text or "") > most else view
+        for index, view in packed.items()
+        if len(view.text) <= most
+    }
 
 
 def _link_blocks(
@@ -173,9 +183,17 @@ def _own_size(view: PackedView) -> int:
     return 0 if view.own_text is None else len(view.own_text) + len(block_element("", "")) + 30
 
 
-def _check_names(
-    analyses: Sequence[ModelAnalysis], views: Mapping[str, Iterable[SentenceView]]
-) -> None:
+def check_one_task(analyses: Sequence[ModelAnalysis]) -> None:
+    """Raise ValueError unless all models were analyzed on pairs, or all on texts."""
+    for analysis in analyses[1:]:
+        if analysis.is_of_texts != analyses[0].is_of_texts:
+            raise ValueError(
+                f"of {analyses[0].name} and {analysis.name}, one was analyzed on texts and one on "
+                "sentence pairs: make a report of each"
+            )
+
+
+def _check_names(analyses: Sequence[ModelAnalysis], views: Mapping[str, Iterable[View]]) -> None:
     names = [analysis.name for analysis in analyses]
     if not names:
         raise ValueError("a report needs the analysis of at least one model, got none")
@@ -198,7 +216,8 @@ def _check_texts(
         for index, view in of_model.items():
             known, name = first.setdefault(index, (view, analysis.name))
             if (known.source, known.target) != (view.source, view.target):
+                what = "text" if analysis.is_of_texts else "pair"
                 raise ValueError(
-                    f"pair {index + 1:,} is not the same for {name} and {analysis.name}: "
+                    f"{what} {index + 1:,} is not the same for {name} and {analysis.name}: "
                     f"{known.source!r} and {view.source!r}; analyze the models on the same files"
                 )

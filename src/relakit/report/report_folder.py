@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from relakit.analysis.results import AnalyzedModel
+from relakit.analysis.text_results import TextAnalysis
 from relakit.files.output_paths import REPORT, check_output_folder
 from relakit.files.writing import check_writable, whole_folder
 from relakit.report.figure_files import why_no_figures
@@ -26,7 +27,7 @@ class WrittenReport:
 
     folder: Path
     explored: int
-    """Sentences that the page shows"""
+    """Sentences, or texts, that the page shows"""
     no_figures: str | None
     """Why there are no figures, if there are none"""
 
@@ -44,15 +45,20 @@ class WrittenReport:
 
 
 def write_report(
-    models: Sequence[AnalyzedModel], folder: Path, *, title: str = TITLE, figures: bool = True
+    models: Sequence[AnalyzedModel] | Sequence[TextAnalysis],
+    folder: Path,
+    *,
+    title: str = TITLE,
+    figures: bool = True,
 ) -> WrittenReport:
-    """Write a report about models that were analyzed on the same pairs.
+    """Write a report about models that were analyzed on the same pairs, or on the same texts.
 
     The folder appears when it is complete, in place of an earlier report.
 
     Args:
-        models: with names that differ, as `relakit.analysis.analyze_models` returns them; the first
-            is what the others are compared with.
+        models: with names that differ, as `relakit.analysis.analyze_models`,
+            `relakit.analysis.analyze_texts` and `relakit.hf.analyze` return them; the first is
+            what the others are compared with.
         folder: where; missing parents are made.
         title: at the top of the page.
         figures: draw them, if matplotlib is installed.
@@ -64,7 +70,11 @@ def write_report(
     """
     analyses = [model.analysis for model in models]
     views = {model.analysis.name: model.views for model in models}
-    links = {model.analysis.name: model.links for model in models if model.links is not None}
+    links = {
+        model.analysis.name: model.links
+        for model in models
+        if isinstance(model, AnalyzedModel) and model.links is not None
+    }
     no_figures = why_no_figures() if figures else "they were not asked for"
     check_report_folder(folder)
     with whole_folder(folder) as parts:

@@ -188,6 +188,8 @@ def _classes(analyses: Sequence[ModelAnalysis]) -> Table:
     rows: list[Row] = []
     for analysis in analyses:
         classes = analysis.classes
+        if classes is None:
+            continue
         for layer, heads in enumerate(classes.null_rate, 1):
             for head, rates in enumerate(heads, 1):
                 rows += [

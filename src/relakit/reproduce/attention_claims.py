@@ -259,6 +259,7 @@ def _specialised_heads(evidence: Evidence, setting: Setting) -> Finding | None:
 def _specialists(analysis: ModelAnalysis) -> list[tuple[str, float, float]]:
     """Class, null rate and null rate after the class, of every head that has specialised."""
     rates, classes = analysis.kind("cross").null_rate, analysis.classes
+    assert classes is not None  # it is of a translation model
     counts = dict(zip(classes.classes, classes.counts, strict=True))
     return [
         (name, overall, after)

@@ -13,7 +13,7 @@ const END = "⟨end⟩";
  * @property {Float64Array} weights [rows * columns]
  * @property {boolean[]} nullRows rows whose weights are all 0
  * @property {number} max the largest weight's size
- * @property {boolean} causal keys behind the query are hidden from it
+ * @property {Array<[number, number]>} seen of each row, the first key that it may see, and the one after the last
  * @property {boolean} negative some weight is below 0
  * @property {Float64Array} [shades] how strong each weight's colour is, see `shade`
  * @property {string} [range] what the strongest colour stands for
@@ -52,6 +52,7 @@ function headWeights(view, kind, layer, head) {
 /** @returns {{rows: Axis, columns: Axis}} */
 function axesOf(view, kind, reading) {
   const source = axis(view.sourceTokens, view.sourceTokenWords, view.sourceWords, []);
+  if (kind === "self") return { rows: source, columns: source };
   const target = axis(view.targetTokens, view.targetTokenWords, view.targetWords, view.tags ?? []);
   if (kind === "encoder") return { rows: withEnd(source), columns: withEnd(source) };
   if (kind === "decoder") return { rows: withBegin(target), columns: withBegin(target) };
@@ -95,11 +96,32 @@ function betweenWords(weights, rows, columns) {
   return result;
 }
 
+/** @returns {Array<[number, number]>} which keys each query may see */
+function seenTokens(view, kind, layer, queries, keys) {
+  if (kind === "self") {
+    const start = layer * queries * 2;
+    return Array.from({ length: queries }, (_, row) => [view.seen[start + 2 * row], view.seen[start + 2 * row + 1]]);
+  }
+  return Array.from({ length: queries }, (_, row) => [0, kind === "decoder" ? row + 1 : keys]);
+}
+
+/** The words of the keys that a word's tokens may see. */
+function seenWords(seen, rows, columns) {
+  const result = rows.groupLabels.map(() => [columns.groupLabels.length, 0]);
+  seen.forEach(([first, after], query) => {
+    const row = rows.groups[query];
+    const words = row < 0 ? [] : columns.groups.slice(first, after).filter((group) => group >= 0);
+    for (const word of words) result[row] = [Math.min(result[row][0], word), Math.max(result[row][1], word + 1)];
+  });
+  return result.map(([first, after]) => [Math.min(first, after), after]);
+}
+
 /** @returns {Picture} */
 function pictureOf(view, { kind, layer, head, units, reading }) {
   const { rows, columns } = axesOf(view, kind, reading);
   const tokens = headWeights(view, kind, layer, head);
-  const inWords = units === "words";
+  const inWords = units === "words" && columns.groupLabels !== null;
+  const visible = seenTokens(view, kind, layer, rows.labels.length, columns.labels.length);
   const weights = inWords ? betweenWords(tokens, rows, columns) : tokens;
   const rowLabels = inWords ? rows.groupLabels : rows.labels;
   const columnLabels = inWords ? columns.groupLabels : columns.labels;
@@ -124,19 +146,18 @@ function pictureOf(view, { kind, layer, head, units, reading }) {
     nullRows,
     max,
     negative,
-    causal: kind === "decoder",
+    seen: inWords ? seenWords(visible, rows, columns) : visible,
   };
 }
 
 /** Share of the cells that a query may see whose weight is exactly 0. @param {Picture} picture */
-function shareOfZeros({ rows, columns, weights, causal }) {
+function shareOfZeros({ columns, weights, seen }) {
   let zeros = 0;
   let cells = 0;
-  for (let row = 0; row < rows.length; row++) {
-    const visible = causal ? row + 1 : columns.length;
-    cells += visible;
-    for (let column = 0; column < visible; column++) zeros += weights[row * columns.length + column] === 0;
-  }
+  seen.forEach(([first, after], row) => {
+    cells += after - first;
+    for (let column = first; column < after; column++) zeros += weights[row * columns.length + column] === 0;
+  });
   return zeros / cells;
 }
 

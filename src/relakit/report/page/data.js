@@ -1,12 +1,19 @@
 // What the file holds: numbers of the models, and sentences that are unpacked when they are shown.
 
-const KINDS = ["encoder", "decoder", "cross"];
-const READINGS = ["normal", "shifted"];
-const KIND_NAMES = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
-
 const report = JSON.parse(byId("report-data").textContent);
 const models = report.models;
 const sentences = report.sentences;
+
+/** The kinds of attention that the models have: encoder, decoder and cross, or self alone if they read texts. */
+const KINDS = report.kinds;
+/** The kind that is asked for first. */
+const MAIN_KIND = KINDS.at(-1);
+const IS_OF_TEXTS = MAIN_KIND === "self";
+const READINGS = ["normal", "shifted"];
+const KIND_NAMES = { encoder: "Encoder", decoder: "Decoder", cross: "Cross", self: "Self-attention" };
+const KIND_PHRASES = { encoder: "encoder attention", decoder: "decoder attention", cross: "cross attention", self: "self-attention" };
+/** What the models read one at a time. */
+const UNIT = IS_OF_TEXTS ? "text" : "sentence";
 
 const REMEMBERED_VIEWS = 32;
 /** @type {Map<string, Promise<View|null>>} the views last shown, the latest last */
@@ -27,7 +34,9 @@ const views = new Map();
  * @property {string[]|null} tags
  * @property {Object<string, {shape: number[], scales: Float32Array, levels: Uint8Array|Int8Array,
  *   steps: number}>} kinds a weight is level / steps * scale of its head
- * @property {Int16Array} links [readings * layers * (heads + 1) * target words]: the source word that
+ * @property {Int16Array} [seen] of a text [layers * tokens * 2]: the first token that one may attend to, and
+ *   the one after the last. The text is the source; its words are null if they are not known
+ * @property {Int16Array} [links] [readings * layers * (heads + 1) * target words]: the source word that
  *   a target word is linked to, from exact weights; -1 for none. The mean of heads is the last head
  */
 
@@ -65,9 +74,10 @@ async function unpack(element) {
     kinds[kind] = { shape, scales: new Float32Array(content, place, heads) };
     place += 4 * heads;
   }
-  const [layers, crossHeads] = header.shapes.cross;
-  const links = new Int16Array(content, place, READINGS.length * layers * (crossHeads + 1) * header.targetWords.length);
-  place += links.byteLength;
+  const [layers, heads, queries] = header.shapes[MAIN_KIND];
+  const size = IS_OF_TEXTS ? layers * queries * 2 : READINGS.length * layers * (heads + 1) * header.targetWords.length;
+  const numbers = new Int16Array(content, place, size);
+  place += numbers.byteLength;
   for (const kind of KINDS) {
     const size = kinds[kind].shape.reduce((product, length) => product * length, 1);
     const isSigned = header.signed[kind];
@@ -75,5 +85,5 @@ async function unpack(element) {
     kinds[kind].steps = isSigned ? 127 : 255;
     place += size;
   }
-  return { ...header, kinds, links };
+  return { ...header, kinds, [IS_OF_TEXTS ? "seen" : "links"]: numbers };
 }

@@ -1,13 +1,15 @@
 // Choose model, sentence, kind, layer and head, and see.
 
+const MOST_BUTTONS = 17; // 16 heads and their mean
+
 function makeExplorer() {
   const section = byId("explorer");
   section.replaceChildren(
     el("h2", { text: "Explorer" }),
-    el("p", { class: "lead", text: "What the model looked at, sentence by sentence. A cell is empty where the weight is exactly 0; a marked row attends to nothing. Press ? for keys." }),
+    el("p", { class: "lead", text: `What the model looked at, ${UNIT} by ${UNIT}. A cell is empty where the weight is exactly 0; a marked row attends to nothing. Press ? for keys.` }),
   );
   if (!sentences.length) {
-    section.append(el("p", { class: "card muted", text: "This report was made without sentences to look at." }));
+    section.append(el("p", { class: "card muted", text: withoutSentences() }));
     return;
   }
   const { place, reason } = startingPoint();
@@ -43,9 +45,14 @@ function makeExplorer() {
   });
 }
 
+function withoutSentences() {
+  if (IS_OF_TEXTS) return `This report shows no text: none was kept, or they are too long to show (more than ${report.mostTokens} tokens, or fewer in a large model). The numbers are of all of them.`;
+  return "This report was made without sentences to look at.";
+}
+
 function showExplorer() {
   keepFocus("#toolbar", showToolbar);
-  byId("head-table-title").replaceChildren(modelDot(state.model), `All heads of ${models[state.model].name}, ${state.kind} attention`);
+  byId("head-table-title").replaceChildren(modelDot(state.model), `All heads of ${models[state.model].name}, ${KIND_PHRASES[state.kind]}`);
   keepFocus("#head-table", () => byId("head-table").replaceChildren(headTable()));
   showPanes();
 }
@@ -61,12 +68,17 @@ function showToolbar() {
     controls.push(dropDown("Model", names, state.model, chooseModel));
     controls.push(dropDown("Beside it", others, state.other, (other) => update({ other })));
   }
+  if (KINDS.length > 1) {
+    const names = KINDS.map((value) => ({ value, text: KIND_NAMES[value] }));
+    controls.push(segmented("Attention", names, state.kind, (kind) => update({ kind }), "attention"));
+  }
   controls.push(
-    segmented("Attention", options(KIND_NAMES), state.kind, (kind) => update({ kind }), "attention"),
-    segmented("Layer", numbered(layers), state.layer, (layer) => update({ layer })),
-    segmented("Head", numbered(heads, [{ value: heads, text: "mean", title: "Mean of the layer's heads" }]), state.head, (head) => update({ head })),
-    segmented("Axes", options({ words: "Words", tokens: "Tokens" }), state.units, (units) => update({ units }), "units"),
+    numberChoice("Layer", numbered(layers), state.layer, (layer) => update({ layer })),
+    numberChoice("Head", numbered(heads, [{ value: heads, text: "mean", title: "Mean of the layer's heads" }]), state.head, (head) => update({ head })),
   );
+  if (report.hasWords) {
+    controls.push(segmented("Axes", options({ words: "Words", tokens: "Tokens" }), state.units, (units) => update({ units }), "units"));
+  }
   if (state.kind === "cross") {
     controls.push(segmented("Reading", options({ normal: "Normal", shifted: "Shifted" }), state.reading, (reading) => update({ reading }), "reading"));
   }
@@ -79,6 +91,11 @@ function showToolbar() {
   const sorts = Object.entries(SORT_NAMES).filter(([sort]) => sort !== "aer" || hasAlignment);
   controls.push(dropDown("Sort heads by", options(Object.fromEntries(sorts)), state.sort, (sort) => update({ sort })));
   byId("toolbar").replaceChildren(...controls);
+}
+
+/** Buttons, or where these would be too many a list. */
+function numberChoice(label, choices, current, choose) {
+  return (choices.length > MOST_BUTTONS ? dropDown : segmented)(label, choices, current, choose);
 }
 
 /** The model beside it takes the place of the one that is chosen. */

@@ -72,19 +72,20 @@ function heatMapPlaces(picture, cell, title) {
   return { cell, left, top, right, bottom, titleHeight, width, height: bottom + 46 };
 }
 
-/** The ground under the cells: rows that attend to nothing, keys that are hidden, a grid. */
-function sheet({ rows, columns, nullRows, causal }, { cell, left, top, right, bottom }) {
+/** The ground under the cells: keys that are hidden, rows that attend to nothing, a grid. */
+function sheet({ rows, columns, nullRows, seen }, { cell, left, top, right, bottom }) {
   const group = svgEl("g", { class: "sheet" });
+  let hidden = "";
+  seen.forEach(([first, after], row) => {
+    const span = (from, to) => (from < to ? `M${left + from * cell} ${top + row * cell}h${(to - from) * cell}v${cell}h-${(to - from) * cell}z` : "");
+    hidden += span(0, first) + span(after, columns.length);
+  });
+  if (hidden) group.append(svgEl("path", { class: "hidden-keys", d: hidden, fill: colour("masked") }));
   nullRows.forEach((isNull, row) => {
     if (!isNull) return;
     const band = { x: left, y: top + row * cell, width: right - left, height: cell, fill: colour("null-tint") };
     group.append(svgEl("rect", { class: "null-row", ...band }));
   });
-  if (causal) {
-    let stairs = `M${left + cell} ${top}`;
-    for (let row = 1; row < rows.length; row++) stairs += `V${top + row * cell}H${left + (row + 1) * cell}`;
-    group.append(svgEl("path", { d: `${stairs}V${top}Z`, fill: colour("masked") }));
-  }
   let lines = "";
   for (let row = 0; row <= rows.length; row++) lines += `M${left} ${top + row * cell}H${right}`;
   for (let column = 0; column <= columns.length; column++) lines += `M${left + column * cell} ${top}V${bottom}`;

@@ -3,17 +3,16 @@
 const KEYS = [
   [["←", "→"], "head before, next head"],
   [["↑", "↓"], "layer before, next layer"],
-  [["k", "j"], "sentence before, next sentence (also Page Up, Page Down)"],
-  [["e", "d", "c"], "encoder, decoder, cross attention"],
+  [["k", "j"], `${UNIT} before, next ${UNIT} (also Page Up, Page Down)`],
+  ...(IS_OF_TEXTS ? [] : [[["e", "d", "c"], "encoder, decoder, cross attention"]]),
   [["m"], "next model"],
   [["b"], "another model beside it, or none"],
   [["w"], "words or tokens on the axes"],
-  [["s"], "normal or shifted reading"],
-  [["o"], "attention to the reference, or to the model's own translation"],
+  ...(IS_OF_TEXTS ? [] : [[["s"], "normal or shifted reading"], [["o"], "attention to the reference, or to the model's own translation"]]),
   [["v"], "next scale of colours"],
   [["Shift + arrows"], "from cell to cell"],
   [["t"], "light or dark"],
-  [["/"], "search sentences"],
+  [["/"], `search ${UNIT}s`],
   [["?"], "this help"],
 ];
 
@@ -42,6 +41,10 @@ function moveLayer(by) {
   update({ layer: (state.layer + by + layers) % layers });
 }
 
+function chooseKind(kind) {
+  if (KINDS.includes(kind)) update({ kind });
+}
+
 /** None, then each of the other models. */
 function nextBeside() {
   const choices = [null, ...models.keys()].filter((model) => model !== state.model);
@@ -62,13 +65,13 @@ const COMMANDS = {
   k: () => moveSentence(-1),
   PageDown: () => moveSentence(1),
   PageUp: () => moveSentence(-1),
-  e: () => update({ kind: "encoder" }),
-  d: () => update({ kind: "decoder" }),
-  c: () => update({ kind: "cross" }),
+  e: () => chooseKind("encoder"),
+  d: () => chooseKind("decoder"),
+  c: () => chooseKind("cross"),
   m: () => chooseModel((state.model + 1) % models.length),
   b: nextBeside,
   w: () => update({ units: state.units === "words" ? "tokens" : "words" }),
-  s: () => update({ reading: state.reading === "normal" ? "shifted" : "normal" }),
+  s: () => !IS_OF_TEXTS && update({ reading: state.reading === "normal" ? "shifted" : "normal" }),
   o: () => hasOutputs && update({ text: state.text === "reference" ? "own" : "reference" }),
   v: nextScale,
   t: toggleTheme,

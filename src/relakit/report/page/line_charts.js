@@ -1,6 +1,8 @@
-// Figures 3 to 6 and what stands before the norm: a number by layer, a panel for each kind of attention, a line for each model.
+// Figures 3 to 6, sinks, and what stands before the norm: a number by layer, a panel for each kind of attention, a line for
+// each model. Where there is one kind of attention only, there is room for all heads beside it.
 
-const CHART = { width: 240, height: 190, left: 36, right: 10, top: 24, bottom: 30 };
+const CHART = { width: 240, height: 190, left: 42, right: 10, top: 24, bottom: 30 };
+const MOST_TICKS = 12;
 
 /**
  * @typedef {Object} Line
@@ -12,10 +14,13 @@ const CHART = { width: 240, height: 190, left: 36, right: 10, top: 24, bottom: 3
  */
 
 function showFigures() {
+  const inPaper = (number) => (IS_OF_TEXTS ? "" : `Figure ${number}. `);
+  const shuffled = IS_OF_TEXTS ? "" : "; dashed: shuffled targets, each with the source of another pair";
   const figures = [
-    figure("Sparsity", "Figure 3. Share of weights that are exactly 0, mean over heads.", kindPanels(sparsityLines)),
-    figure("Null rate", "Figure 6. Share of queries whose weights are all 0, mean over heads; dashed: shuffled targets, each with the source of another pair.", [...kindPanels(nullLines), gapPanel()].filter(Boolean)),
-    figure("Head diversity", `Figure 5. Generalised Jensen-Shannon divergence of the heads, in nats, ${report.diversityTemperatures}.`, kindPanels(diversityLines)),
+    figure("Sparsity", `${inPaper(3)}Share of weights that are exactly 0, mean over heads.`, kindPanels(headLines("sparsity")), "sparsity"),
+    figure("Null rate", `${inPaper(6)}Share of queries whose weights are all 0, mean over heads${shuffled}.`, [...kindPanels(nullLines), gapPanel()].filter(Boolean), "nullRate"),
+    figure("First sink", "Share of the weight that lies on the first token, mean over heads.", kindPanels(headLines("firstSink")), "firstSink"),
+    figure("Head diversity", `${inPaper(5)}Generalised Jensen-Shannon divergence of the heads, in nats, ${report.diversityTemperatures}.`, kindPanels(diversityLines)),
   ];
   if (models.some(({ alignment }) => alignment)) {
     const panels = READINGS.map((reading) => ({ title: reading === "normal" ? "Normal" : "Shifted", lines: alignmentLines(reading) }));
@@ -24,13 +29,20 @@ function showFigures() {
   figures.push(...outputFigures());
   byId("figures").replaceChildren(
     el("h2", { text: "By layer" }),
-    el("p", { class: "lead", text: "The paper's figures 3 to 6 for these models, and whether their gates are open. Point at a dot for its number." }),
-    el("div", { class: "chart-grid" }, ...figures),
+    el("p", { class: "lead", text: figuresLead() }),
+    el("div", { class: IS_OF_TEXTS && models.length === 1 ? "chart-grid beside" : "chart-grid" }, ...figures),
   );
 }
 
-function figure(name, caption, panels) {
+function figuresLead() {
+  if (IS_OF_TEXTS) return "Point at a dot, or at a cell, for its number; a click on a cell shows the head in the explorer.";
+  return "The paper's figures 3 to 6 for these models, their sinks, and whether their gates are open. Point at a dot for its number.";
+}
+
+/** @param {string} [byHead] the number's name, if each head has one of its own */
+function figure(name, caption, panels, byHead) {
   const drawn = panels.map(({ title, lines, zero }) => lineChart(title, lines, zero));
+  if (byHead && IS_OF_TEXTS) drawn.push(...models.map((_, model) => headGrid(model, byHead, name)));
   const names = models.map((model, number) => el("span", {}, modelDot(number), model.name));
   return el(
     "div",
@@ -50,8 +62,9 @@ function kindPanels(lines) {
   return KINDS.map((kind) => ({ title: KIND_NAMES[kind], lines: lines(kind) }));
 }
 
-function sparsityLines(kind) {
-  return models.map(({ name, kinds }, model) => ({ model, name, values: kinds[kind].sparsity.map(mean) }));
+/** Lines of the mean over heads. */
+function headLines(key) {
+  return (kind) => models.map(({ name, kinds }, model) => ({ model, name, values: kinds[kind][key].map(mean) }));
 }
 
 function diversityLines(kind) {
@@ -62,7 +75,7 @@ function diversityLines(kind) {
 }
 
 function nullLines(kind) {
-  const lines = models.map(({ name, kinds }, model) => ({ model, name, values: kinds[kind].nullRate.map(mean) }));
+  const lines = headLines("nullRate")(kind);
   models.forEach(({ name, shuffled }, model) => {
     const rates = shuffled?.null_rate[kind];
     if (rates) lines.push({ model, name: `${name}, shuffled`, values: rates.map(mean), dashed: true });
@@ -128,7 +141,7 @@ function lineChart(title, lines, zero = false) {
     svg.append(svgEl("line", { class: zero && tick === 0 ? "zero" : "axis", x1: left, x2: width - right, y1: y(tick), y2: y(tick) }));
     svg.append(svgEl("text", { x: left - 6, y: y(tick) + 3.5, "text-anchor": "end", text: String(tick) }));
   }
-  for (let layer = 0; layer < layers; layer++) {
+  for (let layer = 0; layer < layers; layer += Math.ceil(layers / MOST_TICKS)) {
     svg.append(svgEl("text", { x: x(layer), y: height - 16, "text-anchor": "middle", text: String(layer + 1) }));
   }
   svg.append(svgEl("text", { x: (left + width - right) / 2, y: height - 3, "text-anchor": "middle", text: "layer" }));

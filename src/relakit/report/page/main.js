@@ -4,7 +4,9 @@ function showTitle() {
   byId("title").textContent = report.title;
   const { pairs, sourceTokens, targetTokens } = models[0];
   const names = models.flatMap(({ name }, number) => [modelDot(number), `${name}\u2003`]);
-  const size = `${count(pairs)} sentence ${pairs === 1 ? "pair" : "pairs"}, ${count(sourceTokens)} source and ${count(targetTokens)} target tokens`;
+  const ofTexts = `${count(pairs)} ${pairs === 1 ? "text" : "texts"}, ${count(sourceTokens)} tokens`;
+  const ofPairs = () => `${count(pairs)} sentence ${pairs === 1 ? "pair" : "pairs"}, ${count(sourceTokens)} source and ${count(targetTokens)} target tokens`;
+  const size = IS_OF_TEXTS ? ofTexts : ofPairs();
   byId("summary").replaceChildren(...names, size);
 }
 

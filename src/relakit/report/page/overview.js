@@ -1,7 +1,7 @@
 // The numbers that are asked for first, model by model.
 
 function showOverview() {
-  const cards = [bleuCard(), sparsityCard(), nullCard(), alignmentCard()].filter(Boolean);
+  const cards = [bleuCard(), sparsityCard(), nullCard(), sinkCard(), diversityCard(), alignmentCard()].filter(Boolean);
   byId("overview").replaceChildren(inWords(), el("div", { class: "cards" }, ...cards));
 }
 
@@ -23,17 +23,39 @@ function bleuCard() {
 }
 
 function sparsityCard() {
-  return card("Sparsity", "cross-attention weights that are 0", models.map(({ kinds }) => rateNumber(kinds, "sparsity")));
+  return card("Sparsity", `${MAIN_KIND}-attention weights that are 0`, models.map(({ kinds }) => rateNumber(kinds, "sparsity")));
 }
 
 function nullCard() {
-  return card("Null rate", "cross-attention to nothing at all", models.map(({ kinds }) => rateNumber(kinds, "nullRate")));
+  return card("Null rate", `${MAIN_KIND}-attention to nothing at all`, models.map(({ kinds }) => rateNumber(kinds, "nullRate")));
+}
+
+/** Of texts: translation models have sinks of three kinds, which the tables show. */
+function sinkCard() {
+  if (!IS_OF_TEXTS) return null;
+  return card("First sink", "weight on the first token", models.map(({ kinds }) => rateNumber(kinds, "firstSink")));
+}
+
+function diversityCard() {
+  if (!IS_OF_TEXTS) return null;
+  return card("Head diversity", `in nats, ${report.diversityTemperatures}`, models.map(({ kinds }) => {
+    const { diversity, temperature } = kinds[MAIN_KIND];
+    const value = mean(diversity[temperature] ?? []);
+    return { value, text: fixed(value), delta: (difference) => signed(difference, 2) };
+  }));
 }
 
 function rateNumber(kinds, name) {
-  const value = mean(kinds.cross[name].flat());
-  const others = ["encoder", "decoder"].map((kind) => `${kind} ${percent(mean(kinds[kind][name].flat()))}`);
-  return { value, text: percent(value), delta: points, detail: others.join(" · ") };
+  const value = mean(kinds[MAIN_KIND][name].flat());
+  const others = KINDS.slice(0, -1).map((kind) => `${kind} ${percent(mean(kinds[kind][name].flat()))}`);
+  return { value, text: percent(value), delta: points, detail: others.join(" · ") || highestHead(kinds[MAIN_KIND][name]) };
+}
+
+/** Which head has most of it, if any has some. */
+function highestHead(values) {
+  const all = values.flatMap((heads, layer) => heads.map((value, head) => ({ value: value ?? 0, layer, head })));
+  const most = all.reduce((best, one) => (one.value > best.value ? one : best));
+  return most.value > 0 ? `most in layer ${most.layer + 1}, head ${most.head + 1}: ${percent(most.value)}` : "";
 }
 
 /** A difference of shares in percentage points. */

@@ -32,15 +32,16 @@ function chooseHead(model, head) {
  */
 function drawPanes(shown, loaded, width) {
   const pictures = loaded.map((view, number) => view && panePictures(shown[number], view));
-  for (const part of ["main", "words"]) shade(pictures.filter(Boolean).map((ofPane) => ofPane[part]));
+  for (const part of ["main", "words"]) shade(pictures.map((ofPane) => ofPane?.[part]).filter(Boolean));
   shade(pictures.filter(Boolean).flatMap(({ tiles }) => [...tiles.values()]));
   return shown.map((model, number) => drawPane(model, loaded[number], pictures[number], width));
 }
 
-/** What is drawn of a view: the heat map's picture, that of the links, and those of all heads. */
+/** What is drawn of a view: the heat map's picture, that of the links if there are any, and those of all heads. */
 function panePictures(model, view) {
   const chosen = shownHead(model);
-  return { main: pictureOf(view, chosen), words: pictureOf(view, { ...chosen, units: "words" }), tiles: tilePictures(model, view) };
+  const words = chosen.kind === "cross" ? pictureOf(view, { ...chosen, units: "words" }) : null;
+  return { main: pictureOf(view, chosen), words, tiles: tilePictures(model, view) };
 }
 
 /** @param {View|null} view @returns {HTMLElement} */
@@ -51,7 +52,7 @@ function drawPane(model, view, pictures, width) {
   const own = state.text === "own" ? ", own translation" : "";
   const title = el("h3", {}, modelDot(model), `${models[model].name} `, el("span", { class: "muted", text: `· ${head}${own}` }));
   if (!view) {
-    const what = state.text === "own" ? "Attention to this model's own translation of this sentence was not kept." : "This sentence was not kept for this model.";
+    const what = state.text === "own" ? "Attention to this model's own translation of this sentence was not kept." : `This ${UNIT} was not kept for this model.`;
     pane.append(el("div", { class: "pane-head" }, title), el("p", { class: "muted", text: what }));
     return pane;
   }
@@ -80,7 +81,7 @@ function pictureTitle(model) {
   const reading = shown.kind === "cross" ? `, ${shown.reading}` : "";
   const head = headName(shown.kind, model, shown.head);
   const own = state.text === "own" ? ", own translation" : "";
-  return `${models[model].name}: ${shown.kind} attention, layer ${shown.layer + 1}, ${head}${reading}${own}`;
+  return `${models[model].name}: ${KIND_PHRASES[shown.kind]}, layer ${shown.layer + 1}, ${head}${reading}${own}`;
 }
 
 function pictureName(model, part) {
@@ -88,7 +89,7 @@ function pictureName(model, part) {
   const head = headName(shown.kind, model, shown.head);
   const sentence = sentences[shown.sentence].index + 1;
   const own = state.text === "own" ? ["own"] : [];
-  return fileName(models[model].name, "sentence", sentence, ...own, shown.kind, "layer", shown.layer + 1, head, part);
+  return fileName(models[model].name, UNIT, sentence, ...own, shown.kind, "layer", shown.layer + 1, head, part);
 }
 
 /** @param {() => SVGSVGElement} draw makes the picture anew, with a title */
@@ -118,7 +119,7 @@ function heatMapPart(model, picture, width) {
   });
   svg.addEventListener("pointerleave", () => lookAt(shown, null));
   const names = state.kind === "cross" ? "rows: target, columns: source" : "rows: queries, columns: keys";
-  const about = el("span", { class: "muted small", text: names });
+  const about = el("span", { class: "muted small" }, ...withTerms(names));
   const save = saveButtons("heat-map", model, () => drawHeatMap(picture, { cell, label, titled: true }));
   return el("div", {}, el("div", { class: "part-head" }, about, save), holder);
 }

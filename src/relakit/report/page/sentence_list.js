@@ -37,8 +37,8 @@ const listing = { query: "", order: "file", shown: sentences.map((_, number) => 
 function makeSentenceList() {
   const search = el("input", {
     type: "search",
-    placeholder: "Search sentences",
-    "aria-label": "Search sentences",
+    placeholder: `Search ${UNIT}s`,
+    "aria-label": `Search ${UNIT}s`,
     input: () => {
       listing.query = search.value;
       fillSentenceList();
@@ -47,7 +47,7 @@ function makeSentenceList() {
   const order = el(
     "select",
     {
-      "aria-label": "Order of sentences",
+      "aria-label": `Order of ${UNIT}s`,
       change: () => {
         listing.order = Object.keys(SENTENCE_ORDERS)[order.selectedIndex];
         fillSentenceList();
@@ -55,7 +55,7 @@ function makeSentenceList() {
     },
     ...Object.values(SENTENCE_ORDERS).map(({ name }) => el("option", { text: name })),
   );
-  const list = el("ol", { id: "sentence-list", "aria-label": "Sentences" });
+  const list = el("ol", { id: "sentence-list", "aria-label": IS_OF_TEXTS ? "Texts" : "Sentences" });
   const step = (by, text, name) =>
     el("button", { type: "button", class: "action", "aria-label": name, title: name, text, click: () => moveSentence(by) });
   return el(
@@ -68,7 +68,7 @@ function makeSentenceList() {
       "div",
       { class: "row" },
       el("span", { id: "sentence-count", class: "muted small" }),
-      el("span", { class: "actions" }, step(-1, "↑", "Previous sentence (k)"), step(1, "↓", "Next sentence (j)")),
+      el("span", { class: "actions" }, step(-1, "↑", `Previous ${UNIT} (k)`), step(1, "↓", `Next ${UNIT} (j)`)),
     ),
   );
 }
@@ -83,7 +83,7 @@ function fillSentenceList() {
     .sort((a, b) => compare(a, b) || a - b);
   byId("sentence-list").replaceChildren(...listing.shown.map(sentenceEntry));
   const given = report.givenSentences;
-  const unit = given === 1 ? "sentence" : "sentences";
+  const unit = given === 1 ? UNIT : `${UNIT}s`;
   const all = sentences.length < given ? `${count(sentences.length)} of ${count(given)} ${unit}` : `${count(given)} ${unit}`;
   byId("sentence-count").textContent = wanted ? `${count(listing.shown.length)} found in ${all}` : all;
   markSentence();

@@ -3,7 +3,9 @@
 /** @param {number[]} shown models @param {Array<View|null>} references their views of the reference */
 function showSentenceText(shown, references) {
   const { index, source, target } = sentences[state.sentence];
-  const entries = [[`Source ${count(index + 1)}`, textOrNothing(source)], ["Reference", textOrNothing(target)]];
+  const entries = IS_OF_TEXTS
+    ? [[`Text ${count(index + 1)}`, textOrNothing(source)]]
+    : [[`Source ${count(index + 1)}`, textOrNothing(source)], ["Reference", textOrNothing(target)]];
   const tagged = references.find((view) => view?.tags);
   if (tagged) entries.push(["Tags", [tagged.targetWords.map((word, number) => `${word}/${tagged.tags[number]}`).join(" ")]]);
   references.forEach((view, number) => {

@@ -9,10 +9,10 @@ const state = {
   model: 0,
   other: models.length > 1 ? 1 : null,
   sentence: 0,
-  kind: "cross",
+  kind: MAIN_KIND,
   layer: 0,
   head: 0,
-  units: "words",
+  units: IS_OF_TEXTS ? "tokens" : "words",
   reading: "normal",
   text: "reference",
   scale: null, // until one is chosen
@@ -94,12 +94,13 @@ const hasOutputs = sentences.some(({ chrfs }) => chrfs.some((chrf) => chrf !== n
 const TELLING_LENGTH = 75; // characters
 
 /**
- * Where a first look is worth most: on a sentence of middle length, the cross-attention head that aligns
+ * Where a first look is worth most: on a sentence, or text, of middle length, the cross-attention head that aligns
  * best; without gold links the one that points most clearly; without sentences the layer whose heads differ most.
  * @returns {{place: Object<string, any>, reason: string}}
  */
 function startingPoint() {
   const { alignment, clarity, kinds } = models[0];
+  const main = kinds[MAIN_KIND];
   const distances = sentences.map(({ source }) => Math.abs(source.length - TELLING_LENGTH));
   const sentence = Math.max(0, distances.indexOf(Math.min(...distances)));
   if (alignment) {
@@ -111,12 +112,13 @@ function startingPoint() {
   if (clarity) {
     const values = clarity.flat();
     const best = values.indexOf(Math.max(...values));
-    const [layer, head] = [Math.floor(best / kinds.cross.heads), best % kinds.cross.heads];
-    const rate = percent(kinds.cross.nullRate[layer][head]);
-    const reason = `that points most clearly (clarity ${fixed(values[best])}, null rate ${rate}), as there are no gold links to choose by`;
+    const [layer, head] = [Math.floor(best / main.heads), best % main.heads];
+    const rate = percent(main.nullRate[layer][head]);
+    const why = IS_OF_TEXTS ? "" : ", as there are no gold links to choose by";
+    const reason = `that points most clearly (clarity ${fixed(values[best])}, null rate ${rate})${why}`;
     return { place: { sentence, layer, head }, reason };
   }
-  const variances = kinds.cross.nullVariance.map((variance) => variance ?? -1);
+  const variances = main.nullVariance.map((variance) => variance ?? -1);
   const layer = variances.indexOf(Math.max(...variances));
   return { place: { sentence, layer, head: 0 }, reason: "that is the first of the layer whose heads differ most in null rate" };
 }

@@ -1,12 +1,13 @@
-// Tables 4 to 6 of the paper, null rates by class, and all heads.
+// Tables 4 to 6 of the paper, null rates by class, and all heads; of texts, those that they have.
 
 function showTables() {
   const parts = [alignmentTable(), diversityTable(), flopsTable()].filter(Boolean);
   const cards = parts.map((table) => tableCard(table, ""));
+  if (IS_OF_TEXTS) cards.unshift(tableCard(layerTable(), "wide"));
   byId("tables").replaceChildren(
     el("h2", { text: "Tables" }),
     el("p", { class: "lead", text: "A click on a column's head sorts by it, a second click the other way." }),
-    el("div", { class: "table-grid" }, ...cards, classCard()),
+    el("div", { class: "table-grid" }, ...cards, ...(IS_OF_TEXTS ? [] : [classCard()])),
   );
 }
 
@@ -27,6 +28,28 @@ function alignmentTable() {
   return sortableTable("alignment", [modelColumn, ...columns], rows, { caption });
 }
 
+/** All numbers by layer, where there is one kind of attention. */
+function layerTable() {
+  const rows = models.flatMap(({ name, kinds }) => Array.from({ length: kinds.self.layers }, (_, layer) => ({ model: name, layer, numbers: kinds.self })));
+  const share = (name, term, value) => ({ name, term, value, text: (number) => percent(number), heat: true });
+  const columns = [
+    placeColumns[0],
+    share("Sparsity", "sparsity", ({ numbers, layer }) => mean(numbers.sparsity[layer])),
+    share("Null rate", "null", ({ numbers, layer }) => mean(numbers.nullRate[layer])),
+    share("Null in all heads", "null", ({ numbers, layer }) => numbers.layerNullRate[layer]),
+    share("First sink", "sink", ({ numbers, layer }) => mean(numbers.firstSink[layer])),
+    { name: "Diversity", term: "diversity", value: ({ numbers, layer }) => numbers.diversity[numbers.temperature]?.[layer] ?? null, text: (value) => fixed(value) },
+  ];
+  if (models.some(({ kinds }) => kinds.self.outputRms)) {
+    columns.push({ name: "RMS(z)", term: "rms", value: ({ numbers, layer }) => numbers.outputRms?.[layer] ?? null, text: (value) => fixed(value) });
+  }
+  if (models.some(({ kinds }) => kinds.self.closedGates)) {
+    columns.push(share("Closed gates", "gates", ({ numbers, layer }) => numbers.closedGates?.[layer] ?? null));
+  }
+  const caption = `By layer: means over heads; head diversity in nats, ${report.diversityTemperatures}. All heads are in a table of the explorer.`;
+  return sortableTable("layers", [modelColumn, ...columns], rows, { caption });
+}
+
 function diversityTable() {
   const rows = models.flatMap(({ name, kinds }) => {
     const temperatures = new Set(KINDS.flatMap((kind) => Object.keys(kinds[kind].diversity)));
@@ -38,7 +61,7 @@ function diversityTable() {
     text: (value) => fixed(value),
   }));
   const temperature = { name: "τ", term: "temperature", value: (row) => Number(row.temperature) };
-  const caption = "Table 6. Head diversity by temperature τ, averaged over layers, in nats.";
+  const caption = `${IS_OF_TEXTS ? "" : "Table 6. "}Head diversity by temperature τ, averaged over layers, in nats.`;
   return sortableTable("diversity", [modelColumn, temperature, ...columns], rows, { caption });
 }
 
@@ -103,8 +126,8 @@ function headTable() {
     shareColumn("Sparsity", numbers.sparsity, "sparsity"),
     shareColumn("First sink", numbers.firstSink, "sink"),
   ];
-  if (numbers.endSink) columns.push(shareColumn("End sink", numbers.endSink, "sink"));
-  if (kind === "cross" && clarity) {
+  if (numbers.endSink) columns.push(shareColumn(IS_OF_TEXTS ? "Last sink" : "End sink", numbers.endSink, "sink"));
+  if (kind === MAIN_KIND && clarity) {
     columns.push({ name: "Clarity", term: "clarity", value: ({ layer, head }) => clarity[layer][head], text: (value) => fixed(value), heat: true });
   }
   if (kind === "cross" && alignment) {

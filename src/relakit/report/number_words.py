@@ -1,0 +1,54 @@
+"""Numbers, heads and differences as they stand in sentences."""
+
+from collections.abc import Sequence
+from itertools import chain
+from statistics import fmean
+from typing import Final
+
+from relakit.analysis.results import HeadValues
+
+MOST_NAMED: Final = 3
+"""Heads that one sentence lists"""
+
+
+def signed(value: float, digits: int) -> str:
+    """A sign for every number, and for one that is 0 when rounded both."""
+    text = f"{abs(value):.{digits}f}"
+    sign = "\N{PLUS-MINUS SIGN}" if not float(text) else "+" if value > 0 else "\N{MINUS SIGN}"
+    return f"{sign}{text}"
+
+
+def heads_with(values: HeadValues) -> list[tuple[int, int, float]]:
+    """Layer, head, value, where there is one."""
+    return [
+        (layer, head, value)
+        for layer, of_layer in enumerate(values)
+        for head, value in enumerate(of_layer)
+        if value is not None
+    ]
+
+
+def places(heads: Sequence[tuple[int, int, float]]) -> str:
+    """The first of these heads, each with its share."""
+    named = [f"{place(layer, head)} ({percent(value)})" for layer, head, value in heads]
+    more = len(named) - MOST_NAMED
+    return "; ".join([*named[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
+
+
+def place(layer: int, head: int) -> str:
+    """A head, counted from 1 as people do."""
+    return f"layer {layer + 1}, head {head + 1}"
+
+
+def mean_of(values: HeadValues) -> float | None:
+    """Over all heads that have a value."""
+    known = [value for value in chain.from_iterable(values) if value is not None]
+    return fmean(known) if known else None
+
+
+def percent(share: float | None) -> str:
+    return "unknown" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
+
+
+def number_of(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
