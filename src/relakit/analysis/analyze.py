@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from relakit.analysis.attention_pass import attention_batches, capture_cross_attention
@@ -99,16 +98,6 @@ def _with_translations(
         progress(len(outputs))
     bleu = bleu_score(outputs, list(references))
     return add_translations(analyzed, translator, pairs, outputs, bleu)
-
-
-def name_models(folders: Sequence[Path]) -> list[str]:
-    """A name for each model directory, by which they can be told apart."""
-    resolved = [folder.resolve() for folder in folders]
-    # A run's model is in a folder that is always called "model".
-    names = [path.parent.name if path.name == "model" else path.name for path in resolved]
-    if len(set(names)) == len(names):
-        return names
-    return [f"{name} {number}" for number, name in enumerate(names, start=1)]
 
 
 def analyze_model(

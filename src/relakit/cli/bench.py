@@ -227,7 +227,7 @@ def run(
     from relakit.bench.attention_runs import run_jobs
     from relakit.bench.machine import describe_machine
     from relakit.bench.plot import why_no_plot, write_plots
-    from relakit.bench.tables import number_with_noun
+    from relakit.limits import number_with_noun
 
     messages = Console(stderr=True, highlight=False)
     machine = describe_machine()

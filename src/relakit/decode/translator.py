@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,7 +14,7 @@ from relakit.decode.beam import Ended, beam_search
 from relakit.decode.choose_engine import choose_engine
 from relakit.decode.ensemble import EnsembleEngine
 from relakit.decode.long_lines import default_max_tokens
-from relakit.decode.members import check_same_kind, load_member
+from relakit.decode.members import check_same_kind
 from relakit.decode.prefixes import Prefix, make_prefix
 from relakit.decode.search_memory import within_memory
 from relakit.decode.settings import (
@@ -25,9 +24,12 @@ from relakit.decode.settings import (
     Precision,
     SearchOptions,
     SearchSettings,
+    known_device,
     known_precision,
 )
-from relakit.model import ModelAbout, Transformer
+from relakit.model import ModelAbout, ModelConfig, Transformer
+from relakit.model.description import read_description
+from relakit.model.directory import build_model
 from relakit.nn.arguments import check_usable
 from relakit.ops.torch_private import cpu_computes_bf16
 
@@ -88,6 +90,11 @@ class Translator:
         return self.tokenizers.target
 
     @property
+    def config(self) -> ModelConfig:
+        """The settings of the model; of several, those of the first."""
+        return self.model.config
+
+    @property
     def max_tokens(self) -> int:
         """Most tokens of a sentence that the command line translates, unless told otherwise."""
         return default_max_tokens(self.about.longest_sentence)
@@ -111,16 +118,19 @@ class Translator:
         """
         if not folders:
             raise ValueError("name a model directory to load")
+        known_device(str(device))
         check_usable(device)
         dtype = choose_dtype(precision, torch.device(device))
-        members = [load_member(Path(folder), torch.device(device)) for folder in folders]
-        check_same_kind(members)
-        first, *others = (member.model.to(dtype) for member in members)
+        described = [read_description(folder) for folder in folders]
+        for each in described:
+            each.check_tokenizers()
+        check_same_kind(described)
+        models = [build_model(each, device=device)[0].to(dtype) for each in described]
         return cls(
-            first,
-            members[0].tokenizers,
-            others=others,
-            about=members[0].about,
+            models[0],
+            described[0].tokenizers,
+            others=models[1:],
+            about=described[0].about,
             in_bytes=precision == "int8",
         )
 
