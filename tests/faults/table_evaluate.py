@@ -54,28 +54,28 @@ ROWS: tuple[Row, ...] = (
     row(
         "evaluate: no such model",
         "evaluate none --source text.en --reference text.de",
-        "none is no model directory",
+        "none is no model directory: there is no such folder",
     ),
     row(
         "evaluate: other lines",
         EVALUATE,
-        "text.en has 1 lines, text.de 3: they must have the same number",
+        "text.en has 1 line, text.de has 3: line n of one must belong to line n of the other",
         put("text.en", "a\n"),
     ),
     row(
         "evaluate: other lines of a second reference",
         f"{EVALUATE} --reference pairs.tsv",
-        "pairs.tsv has 2 lines, text.de 3: they must have the same number",
+        "pairs.tsv has 2 lines, text.de has 3: line n of one must belong to line n of the other",
     ),
     row(
         "evaluate: other lines of the source",
         "evaluate model --source pairs.tsv --reference text.de",
-        "pairs.tsv has 2 lines, text.de 3: they must have the same number",
+        "pairs.tsv has 2 lines, text.de has 3: line n of one must belong to line n of the other",
     ),
     row(
         "evaluate: other lines of the baseline",
         f"{EVALUATE} --baseline pairs.tsv",
-        "pairs.tsv has 2 lines, text.de 3: they must have the same number",
+        "pairs.tsv has 2 lines, text.de has 3: line n of one must belong to line n of the other",
     ),
     row("evaluate: no such baseline", f"{EVALUATE} --baseline none", "none: there is no such file"),
     row(
@@ -106,7 +106,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "evaluate: a hypothesis that is a model",
         "evaluate --hypothesis model --reference text.de",
-        "model is a folder; name a file with text",
+        "model is a folder; name a file",
     ),
     row("generate: no pairs", "generate out --pairs 0", "--pairs must be at least 1, got 0"),
     row(

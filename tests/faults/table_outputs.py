@@ -45,7 +45,9 @@ ROWS: tuple[Row, ...] = (
         link("loop", "loop"),
     ),
     row(
-        "translate: a name of 300 letters", f"{TRANSLATE} {'x' * 300}", "xxx...: file name too long"
+        "translate: a name of 300 letters",
+        f"{TRANSLATE} {'x' * 300}",
+        "xxx...: its name is too long; choose a shorter one",
     ),
     row(
         "evaluate: the source",

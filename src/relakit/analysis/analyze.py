@@ -19,6 +19,7 @@ from relakit.analysis.results import (
     spread,
 )
 from relakit.analysis.totals import AlignmentTotals, ModelTotals
+from relakit.broken_model import blamed_on
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import Transformer
 
@@ -66,17 +67,18 @@ def analyze_models(
     found = []
     for name, translator in models.items():
         tell(name, "attention", 0)
-        totals = _totals(
-            translator.model,
-            translator.tokenizers,
-            pairs,
-            settings=settings,
-            end=end,
-            keep=spread(explored, len(pairs)),
-            keep_links=True,
-            progress=partial(tell, name, "attention"),
-        )
-        analysis = totals.result(name).model_copy(update={"inputs": dict(inputs or {})})
+        with blamed_on(translator.name):
+            totals = _totals(
+                translator.model,
+                translator.tokenizers,
+                pairs,
+                settings=settings,
+                end=end,
+                keep=spread(explored, len(pairs)),
+                keep_links=True,
+                progress=partial(tell, name, "attention"),
+            )
+            analysis = totals.result(name).model_copy(update={"inputs": dict(inputs or {})})
         analyzed = AnalyzedModel(analysis, totals.kept_views(), totals.kept_links())
         if translate:
             tell(name, "translations", 0)

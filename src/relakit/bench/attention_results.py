@@ -15,6 +15,7 @@ from relakit.bench.results import (
     Run,
     read_earlier,
     spread_columns,
+    why_no_result,
     write_csv,
     write_json,
 )
@@ -171,8 +172,8 @@ def _results(rows: Iterable[Mapping[str, Any]], path: Path) -> list[CaseResult]:
     for number, row in enumerate(rows, start=1):
         try:
             case, zeros, measurement = _parse(row)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path}, result {number}: {error}") from None
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"{path}, result {number}: {why_no_result(error)}") from None
         earlier = results[case].measurements if case in results else ()
         results[case] = CaseResult(
             case=case, zeros_measured=zeros, measurements=(*earlier, measurement)

@@ -11,6 +11,8 @@ from typing import BinaryIO, Final, cast
 
 import zstandard
 
+from relakit.files.write_errors import reason_and_advice
+
 BUFFER_BYTES: Final = 1 << 18
 ZSTD_CHUNK_BYTES: Final = 1 << 10
 """Small, because four bytes of a zstd file may stand for 128 KiB."""
@@ -66,8 +68,8 @@ def open_file(path: Path) -> BufferedReader:
             f"{path} cannot be read: permission denied; have its owner allow it"
         ) from None
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise OSError(f"{path} cannot be read: {reason[:1].lower()}{reason[1:]}") from None
+        problem = "; ".join(filter(None, reason_and_advice(error)))
+        raise OSError(f"{path} cannot be read: {problem}") from None
 
 
 @contextmanager

@@ -45,9 +45,7 @@ def find_splits(
 def find_train(folder: Path, source_language: str, target_language: str) -> ParallelFiles:
     """The files to train on; ValueError as in `find_splits`."""
     if folder.is_file():
-        raise ValueError(
-            f"{folder} is a file; name a folder with train.{source_language} and so on"
-        )
+        raise ValueError(f"{folder} is a file; name the folder that train.{source_language} is in")
     if not folder.is_dir():
         raise ValueError(f"{folder}: there is no such folder")
     if source_language == target_language:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from relakit.broken_model import blamed_on
 from relakit.data.tokenizer import END, Tokenizer
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.beam import Ended, beam_search
@@ -65,6 +66,7 @@ class Translator:
         others: Sequence[Transformer] = (),
         about: ModelAbout | None = None,
         in_bytes: bool = False,
+        name: str = "the model",
     ) -> None:
         """Make one of models that are in memory; `Translator.load` reads them.
 
@@ -74,7 +76,9 @@ class Translator:
             others: of the same vocabulary; each token's probability is the mean over all models.
             about: what its directory tells of the model.
             in_bytes: weights of one byte each.
+            name: of the model, or of all of them, in errors.
         """
+        self.name = name
         self.models = (model, *others)
         for each in self.models:
             each.config.check_tokenizer(tokenizer)
@@ -132,6 +136,7 @@ class Translator:
             others=models[1:],
             about=described[0].about,
             in_bytes=precision == "int8",
+            name=" + ".join(os.fspath(folder) for folder in folders),
         )
 
     def translate(
@@ -268,14 +273,15 @@ class Translator:
                 limits=limits,
             ):
                 self._grow_positions(1 + max(max(lengths[i], limits[i]) for i in indices))
-                results = beam_search(
-                    self._engine,
-                    [[*sources[i], END] for i in indices],
-                    [limits[i] for i in indices],
-                    settings,
-                    prefixes=[begin_with[i] for i in indices],
-                    numbers=[first + i for i in indices],
-                )
+                with blamed_on(self.name):
+                    results = beam_search(
+                        self._engine,
+                        [[*sources[i], END] for i in indices],
+                        [limits[i] for i in indices],
+                        settings,
+                        prefixes=[begin_with[i] for i in indices],
+                        numbers=[first + i for i in indices],
+                    )
                 for index, result in zip(indices, results, strict=True):
                     found[index] = result
         finally:

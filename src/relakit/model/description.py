@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from pydantic import ValidationError
 
 from relakit.data.json_file import read_json
+from relakit.data.setting_errors import explain_setting
 from relakit.data.tokenizer_pair import (
     SOURCE_TOKENIZER_FILE,
     TOKENIZER_FILE,
@@ -19,7 +20,6 @@ from relakit.data.tokenizer_pair import (
 )
 from relakit.files.output_paths import MODEL, check_output_folder
 from relakit.model.config import ModelConfig
-from relakit.model.setting_errors import explain_setting
 from relakit.model.weight_shapes import Shapes, check_sizes_of_weights, read_shapes
 
 CONFIG_FILE: Final = MODEL.marker

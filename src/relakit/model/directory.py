@@ -134,10 +134,11 @@ def _check_names(expected: Shapes, found: Shapes, path: Path) -> None:
     unknown = sorted(found.keys() - expected.keys())
     parts = []
     if missing:
-        parts.append(f"it lacks {number_with_noun(len(missing), 'tensor')}, such as {missing[0]}")
+        parts.append(f"lacks {number_with_noun(len(missing), 'tensor')}, such as {missing[0]}")
     if unknown:
-        parts.append(f"it has {number_with_noun(len(unknown), 'other')}, such as {unknown[0]}")
+        count = number_with_noun(len(unknown), "unknown tensor")
+        parts.append(f"has {count}, such as {unknown[0]}")
     if parts:
         raise ValueError(
-            f"{path} does not fit {CONFIG_FILE}: {', '.join(parts)}; copy both from one model"
+            f"{path} does not fit {CONFIG_FILE}: it {' and '.join(parts)}; copy both from one model"
         )

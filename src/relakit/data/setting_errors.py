@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 _MUST: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -28,6 +28,8 @@ _MUST: Final[Mapping[str, str]] = MappingProxyType(
         "string_type": "must be text",
         "path_type": "must be a path",
         "tuple_type": "must be a list",
+        "list_type": "must be a list",
+        "none_required": "must be left out",
         "dict_type": "must have keys and values",
         "model_type": "must have keys and values",
         "model_attributes_type": "must have keys and values",
@@ -47,6 +49,14 @@ def explain_setting(error: Mapping[str, Any], *, section: str = "") -> str:
     if isinstance(given, (dict, BaseModel)):
         return f"{key}: {message}" if key else message
     return f"{key} = {reprlib.repr(given)}: {message}"
+
+
+def explain_document(error: ValidationError) -> str:
+    """The first thing that is wrong with a JSON document."""
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return "it is no JSON, or is truncated"
+    return explain_setting(first) if first["loc"] else f"it {_message(first)}"
 
 
 def explain_value(error: Mapping[str, Any]) -> str:
