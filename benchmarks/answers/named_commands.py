@@ -41,7 +41,7 @@ threading.Thread(target=stop, daemon=True).start()
 main()
 """
 """The command line, which is sent a signal after its fourth update."""
-SMALL_DISK: Final = 'mkdir -p disk && mount -t tmpfs -o size=48k tmpfs disk && exec "$@"'
+SMALL_DISK: Final = 'mkdir -p disk && mount -t tmpfs -o size={size} tmpfs disk && exec "$@"'
 
 
 def from_table(table: str, broken: str) -> Case:
@@ -61,9 +61,9 @@ def ends_well(
     return Case(Row(name, command, says, breaks, code=0), holds=holds)
 
 
-def in_mounted_disk(*arguments: str) -> tuple[str, ...]:
-    """Starts a program in a folder where ``disk`` is a disk of a few kilobytes."""
-    return ("unshare", "--mount", "sh", "-c", SMALL_DISK, "sh", *arguments)
+def on_small_disk(size: str) -> tuple[str, ...]:
+    """Starts the command line in a folder where ``disk`` is a disk of this size."""
+    return ("unshare", "--mount", "sh", "-c", SMALL_DISK.format(size=size), "sh", *RELAKIT)
 
 
 def can_mount() -> bool:
@@ -179,7 +179,7 @@ FULL: Final = (
             "disk/out... cannot be written: no space is left on the disk: ... needed, ... free; make room or choose another place",
             leaves=("disk",),
         ),
-        in_mounted_disk(*RELAKIT),
+        on_small_disk("8k"),
     ),
     Case(
         Row(
@@ -188,7 +188,7 @@ FULL: Final = (
             "disk/out/... cannot be written: no space is left on the disk: ... needed, ... free; make room or choose another place, then relakit train --resume --out disk/out",
             leaves=("disk",),
         ),
-        in_mounted_disk(*RELAKIT),
+        on_small_disk("48k"),
     ),
     Case(
         Row(
@@ -197,7 +197,7 @@ FULL: Final = (
             "disk/report... cannot be written: no space is left on the disk: ... needed, ... free; make room or choose another place",
             leaves=("disk",),
         ),
-        in_mounted_disk(*RELAKIT),
+        on_small_disk("48k"),
     ),
 )
 """Full disks; all but the first need the right to mount one."""

@@ -15,8 +15,8 @@ ABOUT: Final = """\
 Written by `python benchmarks/error_answers.py`. Each case ran in a process of its own, in a fresh
 copy of a folder with a corpus, a model, a run and texts, of which one thing was broken. It passes
 if it ends with the expected code and line, without a traceback or words of libraries, changes no
-file, and stays below {max_mib:,.0f} MiB. Seconds are those of the processor (user and system), which
-other work on the machine hardly lengthens; MiB are the most that the process had in memory.
+file, and stays below {max_mib:,.0f} MiB. Seconds are those of the processor (user and system),
+which other work on the machine hardly lengthens; MiB are the most that the process had in memory.
 """
 
 

@@ -6,6 +6,7 @@
 from pathlib import Path
 
 from relakit.data.text_folder import find_train
+from relakit.files.locks import check_unlocked
 from relakit.files.output_paths import RUN, check_is_folder
 from relakit.files.writing import check_writable
 from relakit.limits import checked_threads
@@ -36,6 +37,7 @@ def check_run(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
     settled = settle_recipe(recipe, folder, resume=resume)
     check_is_folder(folder, RUN)
     check_writable(folder)
+    check_unlocked(folder)
     if settled.training.threads:
         checked_threads("training.threads", settled.training.threads)
     if resume:
