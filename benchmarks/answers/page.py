@@ -60,7 +60,7 @@ def _all(groups: Mapping[str, Sequence[Outcome]]) -> list[Outcome]:
 def _summary(outcomes: Sequence[Outcome]) -> list[str]:
     errors = [o for o in outcomes if o.ended.code in (1, 2)]
     quick = sum(o.ended.cpu_seconds <= QUICK for o in errors)
-    slowest = max(errors, key=lambda o: o.ended.cpu_seconds)
+    slowest = max(errors or outcomes, key=lambda o: o.ended.cpu_seconds)
     largest = max(outcomes, key=lambda o: o.ended.peak_mib)
     problems = [f"- {o.case.row.broken}: {problem}" for o in outcomes for problem in o.problems]
     return [

@@ -225,7 +225,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "bench: an unknown contender",
         "bench attention --quick --contender flash",
-        "unknown contender 'flash'; choose from rela, sdpa, bmm-softmax, sparsemax, entmax15",
+        "unknown contender 'flash'; choose one of rela, sdpa, bmm-softmax, sparsemax, entmax15",
     ),
     row(
         "bench: an unknown dtype",
@@ -247,7 +247,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "bench: an unknown backend",
         "bench attention --quick --backend cuda",
-        "unknown backend 'cuda'; choose one of ...",
+        "unknown backend 'cuda'; choose one of sdpa, native, reference",
     ),
     row(
         "bench: no rounds", "bench attention --quick --rounds 0", "rounds must be at least 1, got 0"

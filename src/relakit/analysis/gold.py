@@ -11,6 +11,7 @@ import re
 import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -58,6 +59,9 @@ class GoldAlignment:
             frozenset((target, source) for source, target in self.sure),
             frozenset((target, source) for source, target in self.possible),
         )
+
+
+_NO_LINKS: Final = GoldAlignment(frozenset())
 
 
 def read_gold(
@@ -178,9 +182,12 @@ def _read_naacl(path: Path, first: FirstWord) -> Iterator[GoldAlignment]:
         last = max(last, sentence)
         if link is not None:
             (sure if is_sure else possible).setdefault(sentence, set()).add(link)
-    for sentence in range(last + 1):
+    begun = 0
+    for sentence in sorted({*sure, *possible, last} if last >= 0 else ()):
+        yield from repeat(_NO_LINKS, sentence - begun)
         links = (frozenset(kind.get(sentence, ())) for kind in (sure, possible))
         yield GoldAlignment(*links)
+        begun = sentence + 1
 
 
 def _parse_naacl(line: str, first: FirstWord) -> tuple[int, Link | None, bool]:

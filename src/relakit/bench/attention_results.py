@@ -20,6 +20,7 @@ from relakit.bench.results import (
     write_json,
 )
 from relakit.bench.rounds import Spread
+from relakit.limits import checked_threads
 
 if TYPE_CHECKING:
     from relakit.ops.backends import BackendName
@@ -47,10 +48,9 @@ class AttentionSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("threads", "rounds"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
+        checked_threads("threads", self.threads)
+        if self.rounds is not None and self.rounds < 1:
+            raise ValueError(f"rounds must be at least 1, got {self.rounds:,}")
         for name in ("seconds", "memory_limit"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")

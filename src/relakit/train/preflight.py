@@ -36,7 +36,7 @@ def check_run(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
         recipe = settled_settings(recipe, read_recipe(folder))
     settled = settle_recipe(recipe, folder, resume=resume)
     check_is_folder(folder, RUN)
-    check_writable(folder)
+    check_writable(folder, is_folder=True)
     check_unlocked(folder)
     if settled.training.threads:
         checked_threads("training.threads", settled.training.threads)
