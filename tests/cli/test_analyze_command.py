@@ -163,7 +163,7 @@ def test_pairs_that_are_too_long(
         (["--confidence", "2"], "--confidence must be between 0 and 1, got 2.0"),
         (["--seed", "-1"], "--seed must not be negative, got -1"),
         (["--tags", "nowhere"], "--tags nowhere: there is no such file"),
-        (["--name", "a", "--name", "b"], "there are 1 models and 2 times --name"),
+        (["--name", "a", "--name", "b"], "there are 1 model and 2 names; give one --name for each"),
         (["--tags", "x", "--tagger", "y"], "--tags and --tagger exclude each other"),
         (["--tags", "/"], "--tags /: it is a folder"),
         (["--too-long", "crop"], "--too-long must be skip or error, got 'crop'"),

@@ -32,6 +32,8 @@ _MUST: Final[Mapping[str, str]] = MappingProxyType(
         "none_required": "must be left out",
         "dict_type": "must have keys and values",
         "model_type": "must have keys and values",
+        "dataclass_type": "must have keys and values",
+        "dataclass_exact_type": "must have keys and values",
         "model_attributes_type": "must have keys and values",
     }
 )
@@ -66,7 +68,8 @@ def explain_value(error: Mapping[str, Any]) -> str:
 
 def _message(error: Mapping[str, Any]) -> str:
     if error["type"] not in _MUST:
-        return str(error["msg"]).removeprefix("Value error, ")
+        text = str(error["msg"]).removeprefix("Value error, ")
+        return text.replace("Input should ", "must ", 1)
     values = {name: _number(value) for name, value in error.get("ctx", {}).items()}
     return _MUST[error["type"]].format_map(values)
 
