@@ -249,7 +249,7 @@ def test_a_line_that_is_no_utf8(run: Run, folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--device", "abacus"], "device 'abacus' cannot be used"),
+        (["--device", "abacus"], "unknown device 'abacus'; choose cpu"),
         (["--precision", "fp8"], "unknown precision 'fp8'"),
         (["--threads", "0"], "--threads must be at least 1, got 0"),
         (["--input", "no-such-file"], "no-such-file"),

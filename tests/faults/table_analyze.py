@@ -1,6 +1,6 @@
 """`relakit analyze`: its options, gold files and tags."""
 
-from fault_rows import Row, append, copy, put, put_gzip, remove, row, usage
+from fault_rows import Row, append, copy, overwrite, put, put_gzip, remove, row, usage
 
 ANALYZE = "analyze model --source text.en --target text.de --no-translate --out report"
 GOLD = f"{ANALYZE} --gold gold"
@@ -223,6 +223,12 @@ ROWS: tuple[Row, ...] = (
         put("gold", "999999999 1 1 S\n"),
     ),
     row(
+        "naacl with sentence 9,999,999 of 3",
+        f"{GOLD} --gold-format naacl",
+        "text.en has 3 lines, gold has links of sentence 9,999,999 (from 1); give the gold links of this source",
+        put("gold", "9999999 1 1 S\n"),
+    ),
+    row(
         "naacl with an unknown kind",
         f"{GOLD} --gold-format naacl",
         "gold, line 1: '1 1 1 Q' is not a link; write SENTENCE SOURCE TARGET, then S or P for sure or possible",
@@ -242,6 +248,12 @@ ROWS: tuple[Row, ...] = (
         "no model directory to compare",
         f"{ANALYZE} --compare none",
         "none is no model directory: there is no such folder",
+    ),
+    row(
+        "a model with a weight that is no number",
+        ANALYZE,
+        "model computes NaN or infinity: its weights are broken, or its training has diverged; make a model of earlier checkpoints with relakit average, or train again with a lower learning rate",
+        overwrite("model/model.safetensors", -4, b"\x00\x00\xc0\x7f"),
     ),
     row(
         "the model without weights",

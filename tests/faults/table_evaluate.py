@@ -79,6 +79,26 @@ ROWS: tuple[Row, ...] = (
     ),
     row("evaluate: no such baseline", f"{EVALUATE} --baseline none", "none: there is no such file"),
     row(
+        "evaluate: no such baseline of a model",
+        "evaluate model --source text.en --reference text.de --baseline none --output out.de",
+        "none: there is no such file",
+    ),
+    row(
+        "evaluate: a baseline that is no model",
+        "evaluate model --source text.en --reference text.de --baseline corpus",
+        "corpus is no model directory: it has no config.json. `relakit train` writes its models to OUT/model",
+    ),
+    row(
+        "evaluate: no draws, with a model",
+        "evaluate model --source text.en --reference text.de --baseline text.en --samples 0",
+        "samples must be at least 1, got 0",
+    ),
+    row(
+        "evaluate: a line that is too long for the model",
+        "evaluate model --source text.en --reference text.de --max-tokens 2 --too-long error",
+        "text.en, line 1: it has more than 2 tokens; split it, allow more with --max-tokens, or choose --too-long crop or skip",
+    ),
+    row(
         "evaluate: a baseline model without a source",
         f"{EVALUATE} --baseline model",
         "--source is missing: what the model is to translate",

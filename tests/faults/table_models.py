@@ -72,6 +72,12 @@ ROWS: tuple[Row, ...] = (
         put(CONFIG, "{"),
     ),
     row(
+        "config.json has a number of thousands of digits",
+        TRANSLATE,
+        "model/config.json is no JSON file: a number in it has thousands of digits",
+        put(CONFIG, "1" * 5000),
+    ),
+    row(
         "config.json is no UTF-8",
         TRANSLATE,
         "model/config.json is not UTF-8 (byte 0xff at position 1): it is no file of settings",
@@ -504,6 +510,16 @@ ROWS: tuple[Row, ...] = (
         "an unknown device",
         f"{TRANSLATE} --device gpu",
         "unknown device 'gpu'; choose cpu or cuda, of several by its number: cuda:1",
+    ),
+    row(
+        "a device where nothing is computed",
+        f"{TRANSLATE} --device meta",
+        "unknown device 'meta'; choose cpu or cuda, of several by its number: cuda:1",
+    ),
+    row(
+        "a device that PyTorch has no module for",
+        f"{TRANSLATE} --device privateuseone",
+        "unknown device 'privateuseone'; choose cpu or cuda, of several by its number: cuda:1",
     ),
     row(
         "a device that is not there",

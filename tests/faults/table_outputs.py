@@ -147,7 +147,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "bench: results that are none",
         "bench attention --quick --out out --resume",
-        "out/results.json is not a benchmark result: ...",
+        "out/results.json is not a benchmark result: it is no JSON, or is truncated; remove it, or choose another place for the results",
         put("out/results.json", "{"),
     ),
     row(

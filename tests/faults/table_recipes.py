@@ -314,6 +314,11 @@ ROWS: tuple[Row, ...] = (
         "recipe.toml: training.device = 'gpu': unknown device 'gpu'; choose auto, cpu or cuda, of several by its number: cuda:1",
     ),
     row(
+        "a device where nothing is computed",
+        f"{SET} training.device=meta",
+        "recipe.toml: training.device = 'meta': unknown device 'meta'; choose auto, cpu or cuda, of several by its number: cuda:1",
+    ),
+    row(
         "batches of one token",
         f"{SET} training.batch_tokens=1",
         "training.batch_tokens = 1, but the longest sentence of train has 72 tokens with its end: give at least so many, or prepare the corpus with a smaller max_tokens",

@@ -161,9 +161,9 @@ def evaluate(
         return describe_models(folders, threads=threads, precision=precision, device=device)[0]
 
     def translated(folders: Sequence[Path], texts: Sequence[str]) -> Lines:
+        first = described(folders)
         from relakit.metrics.bleu import make_metric
 
-        first = described(folders)
         language = first.about.target_language
         for kind in metrics:  # what lacks a package shall fail now, not when all is translated
             make_metric(kind, tokenizer_of(language))
