@@ -1,4 +1,4 @@
-"""`relakit analyze`: its options, gold files and tags."""
+"""`relakit analyze`: its options, gold files and tags; `relakit aer`."""
 
 from fault_rows import Row, append, copy, overwrite, put, put_gzip, remove, row, usage
 
@@ -149,12 +149,12 @@ ROWS: tuple[Row, ...] = (
     row(
         "gold from 0 read from 1",
         f"{GOLD} --gold-first 1",
-        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first 0)",
+        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first or --hypothesis-first 0)",
     ),
     row(
         "gold in talp from 0",
         f"{GOLD} --gold-format talp",
-        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first 0)",
+        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first or --hypothesis-first 0)",
     ),
     row(
         "fewer lines of gold",
@@ -207,7 +207,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "naacl with sentence 0",
         f"{GOLD} --gold-format naacl",
-        "gold, line 1: it has sentence 0, below 1, the number of the first; read it with sentences and words counted from 0 (--gold-first 0)",
+        "gold, line 1: it has sentence 0, below 1, the number of the first; read it with sentences and words counted from 0 (--gold-first or --hypothesis-first 0)",
         put("gold", "0 1 1 S\n"),
     ),
     row(
@@ -254,6 +254,26 @@ ROWS: tuple[Row, ...] = (
         ANALYZE,
         "model computes NaN or infinity: its weights are broken, or its training has diverged; make a model of earlier checkpoints with relakit average, or train again with a lower learning rate",
         overwrite("model/model.safetensors", -4, b"\x00\x00\xc0\x7f"),
+    ),
+    usage("aer: no gold", "aer --hypothesis gold", "Missing option '--gold'"),
+    row("aer: no such gold", "aer --gold none --hypothesis gold", "none: there is no such file"),
+    row("aer: no such links", "aer --gold gold --hypothesis none", "none: there is no such file"),
+    row("aer: a folder", "aer --gold corpus --hypothesis gold", "corpus is a folder; name a file"),
+    row(
+        "aer: links that are text",
+        "aer --gold gold --hypothesis text.en",
+        "text.en, line 1: 'the' is not a link; write SOURCE-TARGET for a sure one (3-4), SOURCE?TARGET or SOURCEpTARGET for a possible one",
+    ),
+    row(
+        "aer: fewer lines",
+        "aer --gold gold --hypothesis links",
+        "gold has the links of 3 pairs, links of 1: line n of one must be about the same pair as line n of the other",
+        put("links", "0-0\n"),
+    ),
+    row(
+        "aer: links from 0 read from 1",
+        "aer --gold gold --hypothesis gold --hypothesis-first 1",
+        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first or --hypothesis-first 0)",
     ),
     row(
         "the model without weights",

@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from relakit.analysis.links import EndWeight, Reading
 from relakit.data.json_file import read_json
+from relakit.data.setting_errors import explain_setting
 from relakit.files.writing import write_whole
 from relakit.model.config import ModelConfig
-from relakit.model.setting_errors import explain_setting
 
 CHOICE_FILE: Final = "alignment.json"
 Criterion: TypeAlias = Literal["aer", "agreement", "same words", "given"]

@@ -142,7 +142,7 @@ def _parse_link(item: str, first: FirstWord) -> tuple[Link, bool]:
     if source < 0 or target < 0:
         raise ValueError(
             f"{item!r} has a word below {first}, the number of the first word; read it with words "
-            "counted from 0 (--gold-first 0)"
+            "counted from 0 (--gold-first or --hypothesis-first 0)"
         )
     return (source, target), sure_right is not None and not suffix
 
@@ -202,7 +202,7 @@ def _parse_naacl(line: str, first: FirstWord) -> tuple[int, Link | None, bool]:
     if sentence < 0:
         raise ValueError(
             f"it has sentence {match[1]}, below {first}, the number of the first; read it with "
-            "sentences and words counted from 0 (--gold-first 0)"
+            "sentences and words counted from 0 (--gold-first or --hypothesis-first 0)"
         )
     is_link = source >= 0 and target >= 0
     return sentence, (source, target) if is_link else None, match[4] != "P"
