@@ -28,10 +28,11 @@ from relakit.bench.rounds import (
     seconds_per_call,
     take_turns,
 )
-from relakit.bench.tables import median_text, number_with_noun, quartiles_text
+from relakit.bench.tables import median_text, quartiles_text
 from relakit.data.batches import pad_batch
 from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.tokenizer import BEGIN, END, Tokenizer
+from relakit.limits import number_with_noun
 from relakit.model import Transformer
 
 

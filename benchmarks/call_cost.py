@@ -32,13 +32,8 @@ from relakit.bench.rounds import (
     seconds_per_call,
     take_turns,
 )
-from relakit.bench.tables import (
-    make_table,
-    median_text,
-    number_text,
-    number_with_noun,
-    quartiles_text,
-)
+from relakit.bench.tables import make_table, median_text, number_text, quartiles_text
+from relakit.limits import number_with_noun
 from runs import HOW, Output, Save, Tell
 from runs import WHAT as WHAT_PANEL
 from workers import Worker, number_of

@@ -41,7 +41,8 @@ from relakit.bench.rounds import (
     seconds_per_call,
     take_turns,
 )
-from relakit.bench.tables import make_table, median_text, number_with_noun, quartiles_text
+from relakit.bench.tables import make_table, median_text, quartiles_text
+from relakit.limits import number_with_noun
 
 FEATURES: Final = 512
 LAYERS: Final = 8

@@ -25,13 +25,8 @@ from relakit.bench.rounds import (
     seconds_per_call,
     take_turns,
 )
-from relakit.bench.tables import (
-    make_table,
-    median_text,
-    number_text,
-    number_with_noun,
-    quartiles_text,
-)
+from relakit.bench.tables import make_table, median_text, number_text, quartiles_text
+from relakit.limits import number_with_noun
 
 SHAPES: Final = ((8, 128, 512), (32, 64, 512), (1, 4, 64))
 """Batch, positions, features."""

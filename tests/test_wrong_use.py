@@ -292,13 +292,22 @@ WRONG_USES: dict[str, tuple[Callable[[], object], str]] = {
         "gate must be True, False or None, got tensor",
     ),
     # Models on disk
-    "no such folder": (lambda: load_model("no/such"), "no/such is no model directory"),
-    "file for a folder": (lambda: load_model(__file__), "is no model directory; name its folder"),
+    "no such folder": (
+        lambda: load_model("no/such"),
+        "no/such is no model directory: there is no such folder",
+    ),
+    "file for a folder": (
+        lambda: load_model(__file__),
+        "is no model directory: it is a file; name its folder",
+    ),
     "load_model on no device": (
         lambda: load_model("no/such", device="gpu"),
         "device 'gpu' cannot be used: there is no such kind; choose another, such as 'cpu'",
     ),
-    "load on no device": (lambda: relakit.load("no/such", device="gpu"), "device 'gpu' cannot be"),
+    "load on no device": (
+        lambda: relakit.load("no/such", device="gpu"),
+        "unknown device 'gpu'; choose",
+    ),
     "precision": (
         lambda: relakit.load("no/such", precision="fp8"),
         "unknown precision 'fp8'; choose one of fp32, bf16, int8, auto",

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from relakit.bench.plot import draw_bars, draw_line_at_one, label_ratios, plot_style
 from relakit.bench.rounds import CaseRounds
-from relakit.bench.tables import number_with_noun
+from relakit.limits import number_with_noun
 from toolkits.report import SpeedReport
 from toolkits.settings import System
 

@@ -5,13 +5,8 @@ from rich.table import Table
 from rich.text import Text
 
 from relakit.bench.rounds import CaseRounds
-from relakit.bench.tables import (
-    make_table,
-    median_text,
-    number_text,
-    number_with_noun,
-    quartiles_text,
-)
+from relakit.bench.tables import make_table, median_text, number_text, quartiles_text
+from relakit.limits import number_with_noun
 from toolkits.report import SpeedReport
 
 

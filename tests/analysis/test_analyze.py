@@ -336,11 +336,13 @@ def test_what_cannot_be_analyzed(make_model: ModelMaker, tokenizer: Tokenizer) -
         analyze_model(model, tokenizer, no_links, name="m")
     broken = make_model("rela-g")
     broken.decoder.layers[0].cross_attention.query.weight.data[0] = torch.nan
-    with pytest.raises(ValueError, match="got NaN or infinity: the model is broken"):
+    with pytest.raises(
+        ValueError, match="the model computes NaN or infinity: its weights are broken"
+    ):
         analyze_model(broken, tokenizer, [AnalysisPair.from_texts("a", "b")], name="m")
     broken = make_model("rela-g")
     broken.decoder.layers[1].cross_attention.key_value.bias.data[-1] = torch.nan  # of a value
-    with pytest.raises(ValueError, match="weights and outputs must be numbers"):
+    with pytest.raises(ValueError, match="the model computes NaN or infinity"):
         analyze_model(broken, tokenizer, [AnalysisPair.from_texts("a", "b")], name="m")
 
 

@@ -40,7 +40,7 @@ def test_a_pair_must_be_short_for_all_models() -> None:
 
 
 def test_no_pair_is_left() -> None:
-    with pytest.raises(ValueError, match="all 4 pairs have more than 1 tokens on a side: give one"):
+    with pytest.raises(ValueError, match="all 4 pairs have more than 1 token on a side: give one"):
         ShortPairs(PAIRS, {"model 2": MODELS["model 2"]}, 1)
 
 

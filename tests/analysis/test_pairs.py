@@ -44,7 +44,7 @@ def test_one_based_reversed_and_tokenized(tmp_path: Path) -> None:
 
 def test_links_out_of_range_name_the_line(tmp_path: Path) -> None:
     files, links = write(tmp_path, "A b\nA b\n", "c\nc\n", "0-0\n0-0 1?1\n")
-    with pytest.raises(ValueError, match=r"word 1 and target word 1 .* target has 1 words") as e:
+    with pytest.raises(ValueError, match=r"word 1 and target word 1 .* target has 1 word;") as e:
         list(read_analysis_pairs(files, gold=links))
     assert str(e.value).startswith(f"{links}, line 2: ")
     with pytest.raises(ValueError, match="source has 0 words"):
@@ -74,7 +74,7 @@ def test_naacl_needs_no_line_for_every_pair(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"s has 3 lines, .*l\.naacl has links of sentence 5"):
         list(read_analysis_pairs(files, gold=links))
     links = write_file(tmp_path, "l.naacl", "3 2 1 S\n")
-    with pytest.raises(ValueError, match=r"l\.naacl, sentence 3: .* the source has 1 words"):
+    with pytest.raises(ValueError, match=r"l\.naacl, sentence 3: .* the source has 1 word;"):
         list(read_analysis_pairs(files, gold=links))
 
 
@@ -87,7 +87,7 @@ def test_tags_of_target_words(tmp_path: Path) -> None:
     assert [pair.target_tags for pair in found] == [("NOUN", "PUNCT"), ("NOUN", "VERB")]
     assert found[0].gold is None
     tags = write_file(tmp_path, "tags", "NOUN PUNCT\nNOUN\n")
-    with pytest.raises(ValueError, match=r"tags, line 2: there are 1 tags, the target has 2 words"):
+    with pytest.raises(ValueError, match=r"tags, line 2: it has 1 tag, the target has 2 words"):
         list(read_analysis_pairs(files, tags=tags))
     tags = write_file(tmp_path, "tags", "NOUN PUNCT\n")
     with pytest.raises(ValueError, match=r"s has 2 lines, .*tags has 1: line n of the tags"):

@@ -8,14 +8,13 @@ from relakit.bench import contenders
 from relakit.bench.cases import MODES, Case
 from relakit.bench.contenders import (
     CONTENDERS,
-    check_contenders,
     estimate_gib,
     make_step,
     serving_backend,
     why_left_out,
 )
 from relakit.bench.inputs import Inputs, make_inputs
-from relakit.bench.presets import CONTENDER_NAMES
+from relakit.bench.presets import BACKEND_NAMES, CONTENDER_NAMES, check_contenders
 from relakit.ops.attention import attention
 from relakit.ops.backends import BACKENDS
 
@@ -91,12 +90,13 @@ def test_the_tensors_are_shared_and_not_copied(name: str) -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(ValueError, match="unknown contender 'softmax'; choose from rela, sdpa"):
+    with pytest.raises(ValueError, match="unknown contender 'softmax'; choose one of rela, sdpa"):
         check_contenders(["rela", "softmax"])
 
 
 def test_the_command_line_knows_them_all() -> None:
     assert tuple(CONTENDERS) == CONTENDER_NAMES
+    assert tuple(BACKENDS) == BACKEND_NAMES
 
 
 class TestLeftOut:

@@ -146,5 +146,5 @@ def test_names_of_mixed_attention() -> None:
 
 
 def test_a_split_that_is_not_there(corpus: Path) -> None:
-    with pytest.raises(ValueError, match="has no split 'dev'; it has"):
+    with pytest.raises(ValueError, match="has no split 'dev', it has"):
         measured(replace(settings_for(corpus), split="dev"), PeerPlace())

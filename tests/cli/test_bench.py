@@ -111,7 +111,7 @@ class TestInterruption:
     def test_results_are_not_overwritten(self, finished: FinishedRun) -> None:
         before = rows(finished.folder)
         result = bench(*SMALL, "--out", finished.folder)
-        assert "already holds results" in str(result.exception)
+        assert "holds results already" in str(result.exception)
         assert rows(finished.folder) == before
 
 

@@ -210,16 +210,16 @@ def test_errors(
         ),
         (
             ("--hypothesis", short, "--reference", reference),
-            f"{short} has 2 lines, {reference} 3: they must have the same number",
+            f"{short} has 2 lines, {reference} has 3: line n of one must belong to line n of",
         ),
         (
             (tmp_path, "--source", short, "--reference", reference),
-            f"{short} has 2 lines, {reference} 3: they must have the same number",
+            f"{short} has 2 lines, {reference} has 3: line n of one must belong to line n of",
         ),
         (("--hypothesis", empty, "--reference", reference), f"{empty} is empty"),
         (
             ("--hypothesis", output, "--reference", reference, "--reference", short),
-            f"{short} has 2 lines, {reference} 3: they must have the same number",
+            f"{short} has 2 lines, {reference} has 3: line n of one must belong to line n of",
         ),
         (
             ("--hypothesis", output, "--reference", reference, "--metric", "comet"),

@@ -55,6 +55,17 @@ ERRORS = [
     ["translate", "{model}", "--precision", "fp8"],
     ["translate", "{model}", "--beam", "100000"],
     ["translate", "{small}"],
+    ["translate", "{model}", "--device", "gpu"],
+    ["translate", "{model}", "--input", "{none}"],
+    ["translate", "{model}", "--input", "{text}", "--output", "{model}"],
+    ["translate", "{model}", "--input", "{text}", "--prefix-file", "{none}"],
+    ["translate", "{model}", "--input", "{text}", "--max-tokens", "1", "--too-long", "error"],
+    ["evaluate", "{model}", "--source", "{text}", "--reference", "{text}", "--output", "/"],
+    ["evaluate", "{model}", "--source", "{text}", "--reference", "{text}", "--baseline", "{none}"],
+    ["analyze", "{model}", "--source", "{text}", "--target", "{text}", "--max-tokens", "1",
+     "--too-long", "error", "--out", "{out}"],
+    ["demo", "--out", "{text}"],
+    ["demo", "--out", "{model}"],
     ["evaluate", "{none}", "--source", "{text}", "--reference", "{none}"],
     ["evaluate", "--hypothesis", "{none}", "--reference", "{text}"],
     ["analyze", "{none}", "--source", "{text}", "--target", "{text}", "--out", "{out}"],
@@ -67,6 +78,10 @@ ERRORS = [
     ["reproduce", "table99"],
     ["reproduce", "table2", "--scale", "huge"],
     ["bench", "attention", "--length", "x"],
+    ["bench", "attention", "--contender", "x"],
+    ["bench", "attention", "--backend", "x"],
+    ["bench", "attention", "--threads", "100000"],
+    ["bench", "attention", "--resume"],
 ]  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def test_an_earlier_corpus_is_replaced_by_force_only(
         (["--folder", "."], "--folder needs --source-lang and --target-lang"),
         (["--folder", ".", "--train-tsv", "a"], "--folder and --train exclude each other"),
         (["--train", "a", "b", "--train-tsv", "a"], "--train and --train-tsv exclude each other"),
-        (["--train-tsv", "nowhere.tsv"], "nowhere.tsv (train): no such file"),
+        (["--train-tsv", "nowhere.tsv"], "nowhere.tsv (train): there is no such file"),
         (["--train-tsv", "train.tsv", "--vocab-size", "100"], "vocab_size must be at least 260"),
         (["--train-tsv", "train.tsv", "--max-tokens", "0"], "max_tokens must be at least 1, got 0"),
         (

@@ -190,7 +190,7 @@ PIECE = field(1, field(1, b"a") + bytes([2 << 3 | 5]) + struct.pack("<f", -1.0))
         (b"\x0a" + b"\xff" * 12, "or is damaged: the number before byte 11 has no end"),
         (field(1, field(1, b"a") + field(3, 9)), "a piece is of the unknown type 9"),
         (b'{"model": {"type": "WordPiece"}}', "its model is WordPiece; it must be BPE or Unigram"),
-        (b'{"model": 3}', "is no tokenizer.json, or is damaged"),
+        (b'{"model": 3}', "it has other keys or values than a tokenizer has; copy or make it a"),
         (b'{"model": ', "is not a tokenizer, or is truncated"),
         (b'{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "splits text by other rules"),
     ],

@@ -107,7 +107,7 @@ def test_a_missing_file_is_named(path: Path) -> None:
 
 
 def test_a_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError, match=f"^{tmp_path} is a folder; name a file with text$"):
+    with pytest.raises(IsADirectoryError, match=f"^{tmp_path} is a folder; name a file$"):
         next(read_lines(tmp_path))
 
 

@@ -69,7 +69,7 @@ def test_a_folder_without_a_corpus(there: bool, tmp_path: Path) -> None:
         (b"", "is no JSON file: "),
         (b'{"format": "relakit corpus", "ver', "is no JSON file: "),
         (b"\xff\xff", r"is not UTF-8 \(byte 0xff at position 1\)"),
-        (b"[" * 100_000, "is no JSON file of settings: it is nested too deeply"),
+        (b"[" * 100_000, "is no JSON file: it is nested too deeply"),
         (b"[]", "does not describe a prepared corpus"),
         (b'{"name": "something else"}', "does not describe a prepared corpus"),
         (b'{"format": "relakit corpus", "version": 1}', "is damaged: it has no 'token_type'"),

@@ -84,7 +84,7 @@ def test_a_pair_that_is_not_there(folder: Path, index: int) -> None:
 
 
 def test_a_split_that_is_not_there(folder: Path) -> None:
-    with pytest.raises(ValueError, match="has no split 'dev'; it has train, valid, test, extra-1"):
+    with pytest.raises(ValueError, match="has no split 'dev', it has train, valid, test, extra-1"):
         PreparedCorpus.load(folder).split("dev")
 
 

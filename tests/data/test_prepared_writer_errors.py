@@ -30,7 +30,7 @@ def out(tmp_path: Path) -> Path:
 GOOD = b"a b\nc d\ne f\n"
 BROKEN: dict[str, tuple[bytes, bytes, str]] = {
     "target shorter": (GOOD, b"A\nB\n", "{source} has 3 lines, {target} has 2: line n of one must"),
-    "source shorter": (b"a\n", GOOD, "{source} has 1 lines, {target} has 3: line n of one must"),
+    "source shorter": (b"a\n", GOOD, "{source} has 1 line, {target} has 3: line n of one must"),
     "source empty": (b"", GOOD, "{source} is empty"),
     "target empty": (GOOD, b"", "{target} is empty"),
     "Latin-1": (GOOD, b"A\nM\xe4r\nC\n", "{target}, line 2: not UTF-8 (byte 0xe4 at position 2 "),
@@ -73,7 +73,7 @@ BROKEN: dict[str, tuple[bytes, bytes, str]] = {
         GOOD,
         b"word " * 2000 + b"\n" + b"A " * 1100 + b"\n" + b"B " * 1100 + b"\n",
         "no pair of valid is left: of 3 pairs in {source}, 0 have an empty side and 3 have more "
-        "than 1024 tokens",
+        "than 1,024 tokens; give other files, or a larger max_tokens",
     ),
 }
 
@@ -117,11 +117,13 @@ class TestBrokenCorpora:
 
     def test_a_missing_file(self, train: ParallelFiles, out: Path) -> None:
         files = ParallelFiles(train.source, Path("nowhere.de"))
-        with pytest.raises(FileNotFoundError, match=r"^nowhere\.de \(train\): no such file$"):
+        with pytest.raises(
+            FileNotFoundError, match=r"^nowhere\.de \(train\): there is no such file$"
+        ):
             prepare({"train": files}, out)
 
     def test_a_folder_or_a_pipe(self, train: ParallelFiles, tmp_path: Path, out: Path) -> None:
-        with pytest.raises(IsADirectoryError, match=r"\(train\) is a folder; name a file with te"):
+        with pytest.raises(IsADirectoryError, match=r"\(train\) is a folder; name a file$"):
             prepare({"train": ParallelFiles(train.source, tmp_path)}, out)
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)

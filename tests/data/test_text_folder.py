@@ -73,7 +73,7 @@ def test_a_test_set_without_one_language_is_left_out_with_a_note(
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="nowhere is not a folder"):
+    with pytest.raises(ValueError, match="nowhere: there is no such folder"):
         find_splits(tmp_path / "nowhere", "en", "de")
 
 

@@ -328,5 +328,7 @@ def test_scores_that_are_not_numbers_are_an_error() -> None:
     model = random_model(vocabulary=20)
     with torch.no_grad():
         model.decoder.layers[0].feed_forward.outer.bias[0] = math.nan
-    with pytest.raises(ValueError, match="the model's scores are not finite numbers"):
+    with pytest.raises(
+        ValueError, match="the model computes NaN or infinity: its weights are broken"
+    ):
         search(model, [[5, 6]], SearchSettings())

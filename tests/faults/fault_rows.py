@@ -18,7 +18,7 @@ import pytest
 
 from relakit.cli import main as cli
 
-Break = Callable[[Path], None]
+Break = Callable[[Path], object]
 
 PREFIX = "relakit: error: "
 FOREIGN_WORDS = (

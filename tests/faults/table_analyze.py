@@ -1,6 +1,6 @@
-"""`relakit analyze`: its options, gold files and tags."""
+"""`relakit analyze`: its options, gold files and tags; `relakit aer`."""
 
-from fault_rows import Row, append, copy, put, put_gzip, remove, row, usage
+from fault_rows import Row, append, copy, overwrite, put, put_gzip, remove, row, usage
 
 ANALYZE = "analyze model --source text.en --target text.de --no-translate --out report"
 GOLD = f"{ANALYZE} --gold gold"
@@ -8,7 +8,11 @@ GOLD = f"{ANALYZE} --gold gold"
 ROWS: tuple[Row, ...] = (
     usage("no test set", "analyze model --out report", "Missing option '--source'"),
     usage("nowhere to write", "analyze model --source text.en", "Missing option '--out'"),
-    row("no such model", ANALYZE.replace("model", "none", 1), "none is no model directory"),
+    row(
+        "no such model",
+        ANALYZE.replace("model", "none", 1),
+        "none is no model directory: there is no such folder",
+    ),
     row(
         "a second model that is none",
         f"{ANALYZE} --compare corpus",
@@ -17,7 +21,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "one name for two models",
         f"{ANALYZE} --compare run/model --name a",
-        "there are 2 models and 1 times --name: give one for each",
+        "there are 2 models and 1 name; give one --name for each, or none",
     ),
     row(
         "the same name twice",
@@ -68,29 +72,33 @@ ROWS: tuple[Row, ...] = (
     row(
         "tags twice",
         f"{ANALYZE} --tags tags --tagger xx",
-        "--tags and --tagger exclude each other; give one",
+        "--tags and --tagger exclude each other; give one of them",
     ),
     row("no such tags", f"{ANALYZE} --tags none", "--tags none: there is no such file"),
     row(
         "fewer tags than words",
         f"{ANALYZE} --tags tags",
-        "tags, line 2: there are 1 tags, the target has 2 words; check how words are split",
+        "tags, line 2: it has 1 tag, the target has 2 words; check how words are split (--tokenized)",
         put("tags", "DET NOUN\nDET\nADJ NOUN\n"),
     ),
     row(
         "fewer lines of tags",
         f"{ANALYZE} --tags tags",
-        "text.en has 3 lines, tags has 1: line n of the tags must belong to sentence pair n",
+        "text.en has 3 lines, tags has 1: line n of the tags must belong to line n of the other",
         put("tags", "DET NOUN\n"),
     ),
     row(
         "more lines of tags",
         f"{ANALYZE} --tags tags",
-        "text.en has 3 lines, tags has 4: line n of the tags must belong to sentence pair n",
+        "text.en has 3 lines, tags has 4: line n of the tags must belong to line n of the other",
         append("tags", b"DET\n"),
     ),
     row("no such gold", f"{ANALYZE} --gold none", "--gold none: there is no such file"),
-    row("gold that is a folder", f"{ANALYZE} --gold corpus", "--gold corpus: it is a folder"),
+    row(
+        "gold that is a folder",
+        f"{ANALYZE} --gold corpus",
+        "--gold corpus is a folder; name a file",
+    ),
     row(
         "an unknown format",
         f"{GOLD} --gold-format giza",
@@ -123,13 +131,13 @@ ROWS: tuple[Row, ...] = (
     row(
         "gold with a word beyond the sentence",
         GOLD,
-        "gold, line 2: the link of source word 1 and target word 7 (from 0) is out of range, the target has 2 words; check where the links' numbers start, which side comes first and how words are split",
+        "gold, line 2: the link of source word 1 and target word 7 (from 0) is out of range, the target has 2 words; check where the links' numbers start (--gold-first), which side comes first (--gold-reverse) and how words are split (--tokenized)",
         put("gold", "0-0 1-1\n0-0 1-7\n0-0\n"),
     ),
     row(
         "gold the other way round",
         f"{GOLD} --gold-reverse",
-        "gold, line 1: the link of source word 0 and target word 2 (from 0) is out of range, the target has 2 words; check where the links' numbers start, which side comes first and how words are split",
+        "gold, line 1: the link of source word 0 and target word 2 (from 0) is out of range, the target has 2 words; check where the links' numbers start (--gold-first), which side comes first (--gold-reverse) and how words are split (--tokenized)",
         put("gold", "2-0\n\n\n"),
     ),
     row(
@@ -141,35 +149,35 @@ ROWS: tuple[Row, ...] = (
     row(
         "gold from 0 read from 1",
         f"{GOLD} --gold-first 1",
-        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0",
+        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first or --hypothesis-first 0)",
     ),
     row(
         "gold in talp from 0",
         f"{GOLD} --gold-format talp",
-        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0",
+        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first or --hypothesis-first 0)",
     ),
     row(
         "fewer lines of gold",
         GOLD,
-        "text.en has 3 lines, gold has 1: line n of the links must belong to sentence pair n",
+        "text.en has 3 lines, gold has 1: line n of the links must belong to line n of the other",
         put("gold", "0-0\n"),
     ),
     row(
         "more lines of gold",
         GOLD,
-        "text.en has 3 lines, gold has 4: line n of the links must belong to sentence pair n",
+        "text.en has 3 lines, gold has 4: line n of the links must belong to line n of the other",
         append("gold", b"0-0\n"),
     ),
     row(
         "gold of no lines",
         GOLD,
-        "text.en has 3 lines, gold has 0: line n of the links must belong to sentence pair n",
+        "text.en has 3 lines, gold has 0: line n of the links must belong to line n of the other",
         put("gold", ""),
     ),
     row(
         "gold of blank lines",
         GOLD,
-        "gold has no sure link in 3 pairs: there is nothing to score",
+        "gold has no sure link in 3 pairs: there is nothing to score; give another file, or leave it out",
         put("gold", "\n\n\n"),
     ),
     row(
@@ -187,7 +195,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "half a gzip file of gold",
         GOLD,
-        "gold is truncated: its gzip stream ends too early",
+        "gold is truncated: its gzip stream ends too early; get or make it again",
         put_gzip("gold", b"0-0\n" * 99, cut=9),
     ),
     row(
@@ -199,13 +207,13 @@ ROWS: tuple[Row, ...] = (
     row(
         "naacl with sentence 0",
         f"{GOLD} --gold-format naacl",
-        "gold, line 1: it has sentence 0, below 1, the number of the first; read it with sentences and words counted from 0",
+        "gold, line 1: it has sentence 0, below 1, the number of the first; read it with sentences and words counted from 0 (--gold-first or --hypothesis-first 0)",
         put("gold", "0 1 1 S\n"),
     ),
     row(
         "naacl with sentence 4 of 3",
         f"{GOLD} --gold-format naacl",
-        "text.en has 3 lines, gold has links of sentence 4 (from 1)",
+        "text.en has 3 lines, gold has links of sentence 4 (from 1); give the gold links of this source",
         put("gold", "4 1 1 S\n"),
     ),
     row(
@@ -213,6 +221,12 @@ ROWS: tuple[Row, ...] = (
         f"{GOLD} --gold-format naacl",
         "gold, line 1: it has sentence 999,999,999; there may be 10,000,000 at most",
         put("gold", "999999999 1 1 S\n"),
+    ),
+    row(
+        "naacl with sentence 9,999,999 of 3",
+        f"{GOLD} --gold-format naacl",
+        "text.en has 3 lines, gold has links of sentence 9,999,999 (from 1); give the gold links of this source",
+        put("gold", "9999999 1 1 S\n"),
     ),
     row(
         "naacl with an unknown kind",
@@ -230,11 +244,41 @@ ROWS: tuple[Row, ...] = (
         f"{ANALYZE} --precision fp8",
         "unknown precision 'fp8'; choose one of fp32, bf16, int8, auto",
     ),
-    row("no model directory to compare", f"{ANALYZE} --compare none", "none is no model directory"),
+    row(
+        "no model directory to compare",
+        f"{ANALYZE} --compare none",
+        "none is no model directory: there is no such folder",
+    ),
+    row(
+        "a model with a weight that is no number",
+        ANALYZE,
+        "model computes NaN or infinity: its weights are broken, or its training has diverged; make a model of earlier checkpoints with relakit average, or train again with a lower learning rate",
+        overwrite("model/model.safetensors", -4, b"\x00\x00\xc0\x7f"),
+    ),
+    usage("aer: no gold", "aer --hypothesis gold", "Missing option '--gold'"),
+    row("aer: no such gold", "aer --gold none --hypothesis gold", "none: there is no such file"),
+    row("aer: no such links", "aer --gold gold --hypothesis none", "none: there is no such file"),
+    row("aer: a folder", "aer --gold corpus --hypothesis gold", "corpus is a folder; name a file"),
+    row(
+        "aer: links that are text",
+        "aer --gold gold --hypothesis text.en",
+        "text.en, line 1: 'the' is not a link; write SOURCE-TARGET for a sure one (3-4), SOURCE?TARGET or SOURCEpTARGET for a possible one",
+    ),
+    row(
+        "aer: fewer lines",
+        "aer --gold gold --hypothesis links",
+        "gold has the links of 3 pairs, links of 1: line n of one must be about the same pair as line n of the other",
+        put("links", "0-0\n"),
+    ),
+    row(
+        "aer: links from 0 read from 1",
+        "aer --gold gold --hypothesis gold --hypothesis-first 1",
+        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first or --hypothesis-first 0)",
+    ),
     row(
         "the model without weights",
         ANALYZE,
-        "model/model.safetensors is missing; a model directory needs one",
+        "model has no model.safetensors; a model directory needs one",
         remove("model/model.safetensors"),
     ),
 )

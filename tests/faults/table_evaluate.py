@@ -54,30 +54,50 @@ ROWS: tuple[Row, ...] = (
     row(
         "evaluate: no such model",
         "evaluate none --source text.en --reference text.de",
-        "none is no model directory",
+        "none is no model directory: there is no such folder",
     ),
     row(
         "evaluate: other lines",
         EVALUATE,
-        "text.en has 1 lines, text.de 3: they must have the same number",
+        "text.en has 1 line, text.de has 3: line n of one must belong to line n of the other",
         put("text.en", "a\n"),
     ),
     row(
         "evaluate: other lines of a second reference",
         f"{EVALUATE} --reference pairs.tsv",
-        "pairs.tsv has 2 lines, text.de 3: they must have the same number",
+        "pairs.tsv has 2 lines, text.de has 3: line n of one must belong to line n of the other",
     ),
     row(
         "evaluate: other lines of the source",
         "evaluate model --source pairs.tsv --reference text.de",
-        "pairs.tsv has 2 lines, text.de 3: they must have the same number",
+        "pairs.tsv has 2 lines, text.de has 3: line n of one must belong to line n of the other",
     ),
     row(
         "evaluate: other lines of the baseline",
         f"{EVALUATE} --baseline pairs.tsv",
-        "pairs.tsv has 2 lines, text.de 3: they must have the same number",
+        "pairs.tsv has 2 lines, text.de has 3: line n of one must belong to line n of the other",
     ),
     row("evaluate: no such baseline", f"{EVALUATE} --baseline none", "none: there is no such file"),
+    row(
+        "evaluate: no such baseline of a model",
+        "evaluate model --source text.en --reference text.de --baseline none --output out.de",
+        "none: there is no such file",
+    ),
+    row(
+        "evaluate: a baseline that is no model",
+        "evaluate model --source text.en --reference text.de --baseline corpus",
+        "corpus is no model directory: it has no config.json. `relakit train` writes its models to OUT/model",
+    ),
+    row(
+        "evaluate: no draws, with a model",
+        "evaluate model --source text.en --reference text.de --baseline text.en --samples 0",
+        "samples must be at least 1, got 0",
+    ),
+    row(
+        "evaluate: a line that is too long for the model",
+        "evaluate model --source text.en --reference text.de --max-tokens 2 --too-long error",
+        "text.en, line 1: it has more than 2 tokens; split it, allow more with --max-tokens, or choose --too-long crop or skip",
+    ),
     row(
         "evaluate: a baseline model without a source",
         f"{EVALUATE} --baseline model",
@@ -106,7 +126,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "evaluate: a hypothesis that is a model",
         "evaluate --hypothesis model --reference text.de",
-        "model is a folder; name a file with text",
+        "model is a folder; name a file",
     ),
     row("generate: no pairs", "generate out --pairs 0", "--pairs must be at least 1, got 0"),
     row(
@@ -225,7 +245,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "bench: an unknown contender",
         "bench attention --quick --contender flash",
-        "unknown contender 'flash'; choose from rela, sdpa, bmm-softmax, sparsemax, entmax15",
+        "unknown contender 'flash'; choose one of rela, sdpa, bmm-softmax, sparsemax, entmax15",
     ),
     row(
         "bench: an unknown dtype",
@@ -247,7 +267,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "bench: an unknown backend",
         "bench attention --quick --backend cuda",
-        "unknown backend 'cuda'; choose one of ...",
+        "unknown backend 'cuda'; choose one of sdpa, native, reference",
     ),
     row(
         "bench: no rounds", "bench attention --quick --rounds 0", "rounds must be at least 1, got 0"

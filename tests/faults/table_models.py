@@ -20,11 +20,11 @@ NO_DIGEST = set_json(CONFIG, "tokenizer_sha256", None)
 
 ROWS: tuple[Row, ...] = (
     row("no model", "translate", "name a model directory: relakit translate MODEL"),
-    row("no such folder", "translate none", "none is no model directory"),
+    row("no such folder", "translate none", "none is no model directory: there is no such folder"),
     row(
         "a file of the model",
         "translate model/config.json",
-        "model/config.json is no model directory; name its folder",
+        "model/config.json is no model directory: it is a file; name its folder",
     ),
     row(
         "another folder",
@@ -50,7 +50,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "no weights",
         TRANSLATE,
-        "model/model.safetensors is missing; a model directory needs one",
+        "model has no model.safetensors; a model directory needs one",
         remove(WEIGHTS),
     ),
     row(
@@ -60,13 +60,22 @@ ROWS: tuple[Row, ...] = (
         remove(TOKENIZER),
     ),
     row(
-        "config.json is empty", TRANSLATE, "model/config.json is no JSON file: ...", put(CONFIG, "")
+        "config.json is empty",
+        TRANSLATE,
+        "model/config.json is no JSON file: expecting value (line 1, column 1)",
+        put(CONFIG, ""),
     ),
     row(
         "config.json is no JSON",
         TRANSLATE,
-        "model/config.json is no JSON file: ...",
+        "model/config.json is no JSON file: expecting property name enclosed in double quotes (line 1, column 2)",
         put(CONFIG, "{"),
+    ),
+    row(
+        "config.json has a number of thousands of digits",
+        TRANSLATE,
+        "model/config.json is no JSON file: a number in it has thousands of digits",
+        put(CONFIG, "1" * 5000),
     ),
     row(
         "config.json is no UTF-8",
@@ -83,7 +92,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "config.json is nested",
         TRANSLATE,
-        "model/config.json is no JSON file of settings: it is nested too deeply",
+        "model/config.json is no JSON file: it is nested too deeply",
         put(CONFIG, "[" * 99999),
     ),
     row(
@@ -132,7 +141,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "a hundred million layers",
         TRANSLATE,
-        "model/config.json says model.encoder_layers = 100,000,000, but model.safetensors beside it has the weights of a model with 1: they do not belong together",
+        "model/config.json says model.encoder_layers = 100,000,000, but model.safetensors beside it has the weights of a model with 1: they do not belong together; copy both from one model",
         set_json(CONFIG, "model.encoder_layers", 100_000_000),
     ),
     row(
@@ -162,25 +171,25 @@ ROWS: tuple[Row, ...] = (
     row(
         "another dim",
         TRANSLATE,
-        "model/config.json says model.dim = 32, but model.safetensors beside it has the weights of a model with 16: they do not belong together",
+        "model/config.json says model.dim = 32, but model.safetensors beside it has the weights of a model with 16: they do not belong together; copy both from one model",
         set_json(CONFIG, "model.dim", 32),
     ),
     row(
         "another vocabulary",
         TRANSLATE,
-        "model/config.json says model.vocabulary = 301, but model.safetensors beside it has the weights of a model with 300: they do not belong together",
+        "model/config.json says model.vocabulary = 301, but model.safetensors beside it has the weights of a model with 300: they do not belong together; copy both from one model",
         set_json(CONFIG, "model.vocabulary", 301),
     ),
     row(
         "other layers",
         TRANSLATE,
-        "model/config.json says model.decoder_layers = 2, but model.safetensors beside it has the weights of a model with 1: they do not belong together",
+        "model/config.json says model.decoder_layers = 2, but model.safetensors beside it has the weights of a model with 1: they do not belong together; copy both from one model",
         set_json(CONFIG, "model.decoder_layers", 2),
     ),
     row(
         "another feed-forward layer",
         TRANSLATE,
-        "model/config.json says model.feed_forward = 1,099,511,627,776, but model.safetensors beside it has the weights of a model with 16: they do not belong together",
+        "model/config.json says model.feed_forward = 1,099,511,627,776, but model.safetensors beside it has the weights of a model with 16: they do not belong together; copy both from one model",
         set_json(CONFIG, "model.feed_forward", 1 << 40),
     ),
     row(
@@ -198,13 +207,13 @@ ROWS: tuple[Row, ...] = (
     row(
         "another attention",
         TRANSLATE,
-        "model/model.safetensors does not fit config.json: 2 are unknown, such as decoder.layers.0.cross_attention.norm.gate",
+        "model/model.safetensors does not fit config.json: it has 2 unknown tensors, such as decoder.layers.0.cross_attention.norm.gate; copy both from one model",
         set_json(CONFIG, "model.cross_attention", "softmax"),
     ),
     row(
         "another embedding",
         TRANSLATE,
-        "model/model.safetensors does not fit config.json: 1 tensors are missing, such as embedding.source_weight",
+        "model/model.safetensors does not fit config.json: it lacks 1 tensor, such as embedding.source_weight; copy both from one model",
         set_json(CONFIG, "model.source_embedding", "separate"),
     ),
     row(
@@ -307,13 +316,13 @@ ROWS: tuple[Row, ...] = (
     row(
         "a tensor of another name",
         TRANSLATE,
-        "model/model.safetensors does not fit config.json: 1 tensors are missing, such as embedding.weight, 1 are unknown, such as x",
+        "model/model.safetensors does not fit config.json: it lacks 1 tensor, such as embedding.weight and has 1 unknown tensor, such as x; copy both from one model",
         set_header(WEIGHTS, lambda h: h.update({"x": h.pop("embedding.weight")})),
     ),
     row(
         "a tensor of another shape",
         TRANSLATE,
-        "model/model.safetensors does not fit config.json: encoder.layers.0.attention.norm.gate has shape (4, 4) instead of (16,)",
+        "model/model.safetensors does not fit config.json: encoder.layers.0.attention.norm.gate has shape (4, 4) instead of (16,); copy both from one model",
         set_header(
             WEIGHTS, lambda h: h["encoder.layers.0.attention.norm.gate"].update(shape=[4, 4])
         ),
@@ -339,7 +348,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "a weight that is no number",
         TRANSLATE,
-        "the model's scores are not finite numbers: its weights are broken, or its training has diverged",
+        "model computes NaN or infinity: its weights are broken, or its training has diverged; make a model of earlier checkpoints with relakit average, or train again with a lower learning rate",
         overwrite(WEIGHTS, -4, b"\x00\x00\xc0\x7f"),
     ),
     row(
@@ -357,42 +366,42 @@ ROWS: tuple[Row, ...] = (
     row(
         "a tokenizer that is empty",
         TRANSLATE,
-        "model/tokenizer.json is not a tokenizer, or is truncated: ...",
+        "model/tokenizer.json is not a tokenizer, or is truncated: expecting value (line 1, column 1); copy or make it again",
         NO_DIGEST,
         put(TOKENIZER, ""),
     ),
     row(
         "a tokenizer that is no JSON",
         TRANSLATE,
-        "model/tokenizer.json is not a tokenizer, or is truncated: ...",
+        "model/tokenizer.json is not a tokenizer, or is truncated: expecting property name enclosed in double quotes (line 1, column 2); copy or make it again",
         NO_DIGEST,
         put(TOKENIZER, "{"),
     ),
     row(
         "a tokenizer that is a list",
         TRANSLATE,
-        "model/tokenizer.json is not a tokenizer, or is truncated: ...",
+        "model/tokenizer.json is not a tokenizer, or is truncated: it has other keys or values than a tokenizer has; copy or make it again",
         NO_DIGEST,
         put(TOKENIZER, "[]"),
     ),
     row(
         "half a tokenizer",
         TRANSLATE,
-        "model/tokenizer.json is not a tokenizer, or is truncated: ...",
+        "model/tokenizer.json is not a tokenizer, or is truncated: ... (line ..., column ...); copy or make it again",
         NO_DIGEST,
         cut(TOKENIZER, 4000),
     ),
     row(
         "a tokenizer that is no UTF-8",
         TRANSLATE,
-        "model/tokenizer.json is not a tokenizer, or is truncated: not UTF-8",
+        "model/tokenizer.json is not a tokenizer, or is truncated: it is not UTF-8; copy or make it again",
         NO_DIGEST,
         put(TOKENIZER, b"\xff"),
     ),
     row(
         "a tokenizer of words",
         TRANSLATE,
-        "model/tokenizer.json is not a tokenizer of relakit: token 0 must be '<pad>'",
+        "model/tokenizer.json is not a tokenizer of relakit: token 0 must be '<pad>'; put back the file that was there",
         NO_DIGEST,
         put(
             TOKENIZER,
@@ -409,7 +418,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "prepare: a tokenizer that is none",
         "prepare out --train text.en text.de --tokenizer text.en",
-        "text.en is neither a tokenizer.json nor a SentencePiece .model, or is damaged: ...",
+        "text.en is neither a tokenizer.json nor a SentencePiece .model, or is damaged: ...; name one of these",
     ),
     row(
         "prepare: a tokenizer that is not there",
@@ -419,7 +428,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "prepare: a tokenizer that is a folder",
         "prepare out --train text.en text.de --tokenizer model",
-        "model is a folder; name a file with text",
+        "model is a folder; name a file",
     ),
     row(
         "two models that do not fit",
@@ -500,7 +509,17 @@ ROWS: tuple[Row, ...] = (
     row(
         "an unknown device",
         f"{TRANSLATE} --device gpu",
-        "device 'gpu' cannot be used: there is no such kind; choose another, such as 'cpu'",
+        "unknown device 'gpu'; choose cpu or cuda, of several by its number: cuda:1",
+    ),
+    row(
+        "a device where nothing is computed",
+        f"{TRANSLATE} --device meta",
+        "unknown device 'meta'; choose cpu or cuda, of several by its number: cuda:1",
+    ),
+    row(
+        "a device that PyTorch has no module for",
+        f"{TRANSLATE} --device privateuseone",
+        "unknown device 'privateuseone'; choose cpu or cuda, of several by its number: cuda:1",
     ),
     row(
         "a device that is not there",

@@ -45,7 +45,9 @@ ROWS: tuple[Row, ...] = (
         link("loop", "loop"),
     ),
     row(
-        "translate: a name of 300 letters", f"{TRANSLATE} {'x' * 300}", "xxx...: file name too long"
+        "translate: a name of 300 letters",
+        f"{TRANSLATE} {'x' * 300}",
+        "xxx...: its name is too long; choose a shorter one",
     ),
     row(
         "evaluate: the source",
@@ -145,7 +147,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "bench: results that are none",
         "bench attention --quick --out out --resume",
-        "out/results.json is not a benchmark result: ...",
+        "out/results.json is not a benchmark result: it is no JSON, or is truncated; remove it, or choose another place for the results",
         put("out/results.json", "{"),
     ),
     row(

@@ -46,33 +46,33 @@ ROWS: tuple[Row, ...] = (
     row(
         "the same language twice",
         "prepare out --folder corpus --source-lang en --target-lang en",
-        "source and target language are both 'en'",
+        "source and target language are both 'en'; name two of them",
     ),
     row(
         "a folder that is not there",
         "prepare out --folder none --source-lang en --target-lang de",
-        "none is not a folder",
+        "none: there is no such folder",
     ),
     row(
         "a file for a folder",
         "prepare out --folder text.en --source-lang en --target-lang de",
-        "text.en is not a folder",
+        "text.en is a file; name the folder that train.en is in",
     ),
     row(
         "a language that is not there",
         "prepare out --folder corpus --source-lang fr --target-lang de",
-        "corpus/train.de exists, but no train.fr (plain, .gz or .zst)",
+        "corpus/train.de exists, but no train.fr (plain, .gz or .zst); add it, or name the files one by one",
     ),
     row(
         "training text in one language",
         f"prepare out {FOLDER}",
-        "corpus/train.en exists, but no train.de (plain, .gz or .zst)",
+        "corpus/train.en exists, but no train.de (plain, .gz or .zst); add it, or name the files one by one",
         remove("corpus/train.de"),
     ),
     row(
         "validation text in one language",
         f"prepare out {FOLDER}",
-        "corpus/valid.en exists, but no valid.de (plain, .gz or .zst)",
+        "corpus/valid.en exists, but no valid.de (plain, .gz or .zst); add it, or name the files one by one",
         remove("corpus/valid.de"),
     ),
     row(
@@ -88,18 +88,22 @@ ROWS: tuple[Row, ...] = (
         "corpus/train.en and train.en.gz both exist; remove one of them",
         put_gzip("corpus/train.en.gz", b"a\n"),
     ),
-    row("no such source", "prepare out --train none text.de", "none (train): no such file"),
-    row("no such target", "prepare out --train text.en none", "none (train): no such file"),
+    row(
+        "no such source", "prepare out --train none text.de", "none (train): there is no such file"
+    ),
+    row(
+        "no such target", "prepare out --train text.en none", "none (train): there is no such file"
+    ),
     row(
         "no such validation file",
         f"prepare out {FILES} --valid text.en none",
-        "none (valid): no such file",
+        "none (valid): there is no such file",
     ),
-    row("no such table", "prepare out --train-tsv none", "none (train): no such file"),
+    row("no such table", "prepare out --train-tsv none", "none (train): there is no such file"),
     row(
         "a folder for a file",
         "prepare out --train corpus text.de",
-        "corpus (train) is a folder; name a file with text",
+        "corpus (train) is a folder; name a file",
     ),
     row(
         "one more line",
@@ -127,7 +131,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "all pairs too long",
         f"prepare out {FILES} --max-tokens 1",
-        "no pair of train is left: of 3 pairs in text.en, 0 have an empty side and 3 have more than 1 tokens",
+        "no pair of train is left: of 3 pairs in text.en, 0 have an empty side and 3 have more than 1 token; give other files, or a larger max_tokens",
     ),
     row(
         "a vocabulary of 10",
@@ -173,7 +177,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "a language with a slash",
         "prepare out --folder corpus --source-lang ../corpus/train.en --target-lang de",
-        "corpus/train.de exists, but no train.../corpus/train.en (plain, .gz or .zst)",
+        "corpus/train.de exists, but no train.../corpus/train.en (plain, .gz or .zst); add it, or name the files one by one",
     ),
     row(
         "an empty language",

@@ -21,7 +21,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "a folder",
         "train corpus.toml --out out",
-        "corpus.toml is a folder; name a file with text",
+        "corpus.toml is a folder; name a file",
         lambda f: (f / "corpus.toml").mkdir(),
     ),
     row("another kind of file", "train text.en --out out", "text.en is no valid TOML: ..."),
@@ -193,7 +193,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "a model larger than memory",
         f"{SET} model.dim=65536 --set model.encoder_layers=900",
-        "training this model (model.dim = 65,536, model.feed_forward = 16, 900 + 1 layers, at least 260 tokens) would need about 226 TiB of memory, this machine has ...; make it smaller",
+        "training this model (model.dim = 65,536, model.feed_forward = 16, 900 + 1 layers, at least 300 tokens) would need about 226 TiB of memory, this machine has ...; make it smaller",
     ),
     row(
         "an unknown size",
@@ -311,14 +311,17 @@ ROWS: tuple[Row, ...] = (
     row(
         "an unknown device",
         f"{SET} training.device=gpu",
-        "unknown device 'gpu'; choose auto, cpu or cuda",
-        leaves=("out",),
+        "recipe.toml: training.device = 'gpu': unknown device 'gpu'; choose auto, cpu or cuda, of several by its number: cuda:1",
+    ),
+    row(
+        "a device where nothing is computed",
+        f"{SET} training.device=meta",
+        "recipe.toml: training.device = 'meta': unknown device 'meta'; choose auto, cpu or cuda, of several by its number: cuda:1",
     ),
     row(
         "batches of one token",
         f"{SET} training.batch_tokens=1",
         "training.batch_tokens = 1, but the longest sentence of train has 72 tokens with its end: give at least so many, or prepare the corpus with a smaller max_tokens",
-        leaves=("out",),
     ),
     row(
         "a beam of a hundred thousand",
@@ -345,7 +348,11 @@ ROWS: tuple[Row, ...] = (
         f"{SET} data.prepared=none",
         "none is not a prepared corpus: it has no corpus.json; make one with `relakit prepare`",
     ),
-    row("a text folder that is not there", f"{SET} data.folder=none", "none is not a folder"),
+    row(
+        "a text folder that is not there",
+        f"{SET} data.folder=none",
+        "none: there is no such folder",
+    ),
     row(
         "a text folder without training text",
         f"{SET} data.folder=model",

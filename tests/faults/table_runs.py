@@ -24,7 +24,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "--out is a file",
         "train recipe.toml --out text.en",
-        "text.en cannot be written: text.en is a file, not a folder; choose another place",
+        "text.en is a file; a training run needs a folder",
     ),
     row(
         "--out is below a file",
@@ -69,7 +69,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "the run's recipe is no JSON",
         f"{RESUME} --set training.updates=6",
-        "run/recipe.json is no JSON file: ...",
+        "run/recipe.json is no JSON file: expecting property name enclosed in double quotes (line 1, column 2)",
         put("run/recipe.json", "{"),
     ),
     row(
@@ -93,7 +93,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "the run's recipe is a folder",
         RESUME,
-        "run/recipe.json is a folder; name a file with text",
+        "run/recipe.json is a folder; name a file",
         remove("run/recipe.json"),
         lambda f: (f / "run/recipe.json").mkdir(),
     ),
@@ -102,49 +102,42 @@ ROWS: tuple[Row, ...] = (
         f"{RESUME} --set training.updates=6",
         "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/weights.safetensors (... bytes) is truncated or no safetensors file; copy or make it again); remove that folder, and --resume goes on from the checkpoint before it",
         cut("run/checkpoints/update-0000004/weights.safetensors", 999),
-        leaves=("run",),
     ),
     row(
         "a checkpoint without moments",
         f"{RESUME} --set training.updates=6",
         "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/adam.safetensors is missing); remove that folder, and --resume goes on from the checkpoint before it",
         remove("run/checkpoints/update-0000004/adam.safetensors"),
-        leaves=("run",),
     ),
     row(
         "a checkpoint's state is no JSON",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json is no JSON file: ...); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json is no JSON file: expecting property name enclosed in double quotes (line 1, column 2)); remove that folder, and --resume goes on from the checkpoint before it",
         put("run/checkpoints/update-0000004/state.json", "{"),
-        leaves=("run",),
     ),
     row(
         "a checkpoint's state is a list",
         f"{RESUME} --set training.updates=6",
         "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json does not hold the state of a training run); remove that folder, and --resume goes on from the checkpoint before it",
         put("run/checkpoints/update-0000004/state.json", "[]"),
-        leaves=("run",),
     ),
     row(
         "a checkpoint's state has a strange key",
         f"{RESUME} --set training.updates=6",
         "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json does not hold the state of a training run); remove that folder, and --resume goes on from the checkpoint before it",
         set_json("run/checkpoints/update-0000004/state.json", "x", 1),
-        leaves=("run",),
     ),
     row(
         "a checkpoint's state has a word for a number",
         f"{RESUME} --set training.updates=6",
         "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: update must be a whole number, got 'four'); remove that folder, and --resume goes on from the checkpoint before it",
         set_json("run/checkpoints/update-0000004/state.json", "update", "four"),
-        leaves=("run",),
     ),
     row(
         "the corpus is gone",
         f"{RESUME} --set training.updates=6",
         "prepared is not a prepared corpus: it has no corpus.json; make one with `relakit prepare`",
         remove("prepared"),
-        leaves=("run",),
     ),
     usage("average: nowhere to write", "average run", "Missing option '--out'"),
     usage(
@@ -170,7 +163,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "average: more than there are",
         f"{AVERAGE} --last 9",
-        "run has 2 checkpoints, so the last 9 cannot be taken",
+        "run has 2 checkpoints, so the last 9 cannot be taken; take fewer",
     ),
     row(
         "average: an unknown checkpoint",
@@ -220,7 +213,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "average: a tokenizer that is none",
         f"{AVERAGE} --tokenizer text.en",
-        "text.en is not a tokenizer, or is truncated: ...",
+        "text.en is not a tokenizer, or is truncated: expecting value (line 1, column 1); copy or make it again",
     ),
     row(
         "average: a tokenizer that is not there",
@@ -250,7 +243,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "average: another recipe",
         AVERAGE,
-        "the checkpoints are not of the model in run/recipe.json: decoder.layers.0.attention.key_value.bias has shape (32,) there, and (64,) in the model",
+        "the checkpoints are not of the model in run/recipe.json: decoder.layers.0.attention.key_value.bias has shape (32,) in them, and (64,) in that model; put back the recipe that was there",
         set_json("run/recipe.json", "model.dim", 32),
     ),
     usage("demo: an unknown option", "demo --epochs 3", "No such option: --epochs"),
@@ -267,7 +260,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "demo: --out is a file",
         "demo --out text.en",
-        "text.en cannot be written: text.en is a file, not a folder; choose another place",
+        "text.en is a file; a training run needs a folder",
     ),
     row(
         "demo: --out is a model",
@@ -277,6 +270,6 @@ ROWS: tuple[Row, ...] = (
     row(
         "demo: --out is another run",
         "demo --out run",
-        "run holds a demo with other settings; choose another --out, or --again",
+        "run holds a run that is not a demo; choose another --out",
     ),
 )

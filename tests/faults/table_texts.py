@@ -61,7 +61,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "prepare: half a gzip file",
         PREPARE,
-        "text.en is truncated: its gzip stream ends too early",
+        "text.en is truncated: its gzip stream ends too early; get or make it again",
         put_gzip("text.en", b"a\nb\nc\n" * 99, cut=12),
     ),
     row(
@@ -79,13 +79,13 @@ ROWS: tuple[Row, ...] = (
     row(
         "prepare: damaged zstd",
         PREPARE,
-        "text.en is truncated: its zstd stream ends too early",
+        "text.en is truncated: its zstd stream ends too early; get or make it again",
         put("text.en", b"\x28\xb5\x2f\xfd\xff\xff\xff\xff\xff"),
     ),
     row(
         "prepare: half a zstd file",
         PREPARE,
-        "text.en is truncated: its zstd stream ends too early",
+        "text.en is truncated: its zstd stream ends too early; get or make it again",
         put("text.en", b"\x28\xb5\x2f\xfd\x24"),
     ),
     row(
@@ -103,7 +103,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "prepare: a link to itself",
         PREPARE,
-        "text.en (train): no such file",
+        "text.en (train): there is no such file",
         put("text.de", ""),
         lambda f: (f / "text.en").unlink(),
         link("text.en", "text.en"),
@@ -129,7 +129,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "translate: half a gzip file",
         TRANSLATE,
-        "text.en is truncated: its gzip stream ends too early",
+        "text.en is truncated: its gzip stream ends too early; get or make it again",
         put_gzip("text.en", b"a\nb\nc\n" * 99, cut=12),
     ),
     row(
@@ -141,7 +141,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "translate: a folder",
         TRANSLATE.replace("text.en", "corpus"),
-        "corpus is a folder; name a file with text",
+        "corpus is a folder; name a file",
     ),
     row(
         "translate: no such file",
@@ -192,7 +192,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "evaluate: a folder",
         EVALUATE.replace("text.en", "corpus"),
-        "corpus is a folder; name a file with text",
+        "corpus is a folder; name a file",
     ),
     row("analyze: no text", ANALYZE, "text.en is empty", put("text.en", ""), put("text.de", "")),
     row(
@@ -226,7 +226,9 @@ ROWS: tuple[Row, ...] = (
         "text.en, line 1: no tab; every line needs a source, a tab and a target",
     ),
     row(
-        "analyze: a folder", ANALYZE.replace("text.de", "corpus"), "--target corpus: it is a folder"
+        "analyze: a folder",
+        ANALYZE.replace("text.de", "corpus"),
+        "--target corpus is a folder; name a file",
     ),
     row(
         "analyze: no such file",
@@ -241,12 +243,12 @@ ROWS: tuple[Row, ...] = (
     row(
         "analyze: all pairs too long",
         ANALYZE + " --max-tokens 1",
-        "all 3 pairs have more than 1 tokens on a side: give one sentence per line, or allow more with --max-tokens",
+        "all 3 pairs have more than 1 token on a side: give one sentence per line, or allow more with --max-tokens",
     ),
     row(
         "a folder with the name of a text",
         PREPARE,
-        "text.en (train) is a folder; name a file with text",
+        "text.en (train) is a folder; name a file",
         lambda f: (f / "text.en").unlink(),
         make_folder("text.en"),
     ),

@@ -286,8 +286,9 @@ class TestCheckingBeforehand:
     def test_leaves_nothing(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(b"old")
         (tmp_path / "folder").mkdir()
-        for name in ("file", "folder", "new", "made/new"):
+        for name in ("file", "new", "made/new"):
             check_writable(tmp_path / name)
+        check_writable(tmp_path / "folder", is_folder=True)
         assert names(tmp_path) == ["file", "folder", "made"]
         assert names(tmp_path / "made") == []
         assert (tmp_path / "file").read_bytes() == b"old"
@@ -296,6 +297,8 @@ class TestCheckingBeforehand:
         (tmp_path / "file").touch()
         with pytest.raises(WriteError, match="file is a file, not a folder"):
             check_writable(tmp_path / "file" / "below")
+        with pytest.raises(WriteError, match="it is a folder; name a file"):
+            check_writable(tmp_path)
         with failing(2, errno.EROFS), pytest.raises(WriteError, match="read-only"):
             check_writable(tmp_path / "new")
         assert names(tmp_path) == ["file"]

@@ -192,7 +192,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         r"config\.json: languages must be an object, got \['en', 'de'\]",
     ),
     "no weights": (
-        lambda f: (f / "model.safetensors").unlink(), r"model\.safetensors is missing",
+        lambda f: (f / "model.safetensors").unlink(),
+        r" has no model\.safetensors; a model directory needs one",
     ),
     "weights are cut off": (
         lambda f: truncate(f / "model.safetensors", 1000),
@@ -204,11 +205,11 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a tensor is missing": (
         lambda f: change_weights(f, lambda w: w.pop("embedding.weight")),
-        r"does not fit config\.json: 1 tensors are missing, such as embedding\.weight",
+        r"does not fit config\.json: it lacks 1 tensor, such as embedding\.weight",
     ),
     "an unknown tensor": (
         lambda f: change_weights(f, lambda w: w.update(extra=torch.ones(1))),
-        r"does not fit config\.json: 1 are unknown, such as extra",
+        r"does not fit config\.json: it has 1 unknown tensor, such as extra",
     ),
     "another shape": (
         lambda f: change_config(f, lambda c: c["model"].update(vocabulary=31)),
@@ -265,7 +266,11 @@ def test_broken_directories(name: str, folder: Path) -> None:
 
 
 def test_no_directory_at_all(tmp_path: Path, tokenizer_file: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nowhere is no model directory"):
+    with pytest.raises(
+        FileNotFoundError, match="nowhere is no model directory: there is no such folder"
+    ):
         load_model(tmp_path / "nowhere")
-    with pytest.raises(FileNotFoundError, match=r"is no model directory; name its folder"):
+    with pytest.raises(
+        FileNotFoundError, match=r"is no model directory: it is a file; name its folder"
+    ):
         load_model(tokenizer_file)

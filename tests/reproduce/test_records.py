@@ -59,11 +59,11 @@ def test_a_failed_run_has_no_score(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "the document"),
-        (b"{ no json", "the document"),
-        (b"\xff\xfe", "the document"),
-        (b'{"format": "another"}', "format"),
-        (b'{"scale": "huge"}', "scale"),
+        (b"", "it is no JSON, or is truncated"),
+        (b"{ no json", "it is no JSON, or is truncated"),
+        (b"\xff\xfe", "it is no JSON, or is truncated"),
+        (b'{"format": "another"}', "format = 'another': must be 'relakit run'"),
+        (b'{"scale": "huge"}', "scale = 'huge': must be 'tiny', 'deep' or 'paper'"),
     ],
 )
 def test_other_files_are_named(content: bytes, problem: str, tmp_path: Path) -> None:
@@ -71,14 +71,16 @@ def test_other_files_are_named(content: bytes, problem: str, tmp_path: Path) -> 
     path.write_bytes(content)
     with pytest.raises(ValueError, match="is not a result of relakit reproduce") as caught:
         read_record(path)
-    assert re.search(rf"{re.escape(str(path))}.*: {problem}: .*; remove it", str(caught.value))
+    assert re.search(rf"{re.escape(str(path))}.*: {problem}; remove it", str(caught.value))
 
 
 def test_unknown_keys_are_errors(tmp_path: Path) -> None:
     path = made_up_record().write(tmp_path)
     content = {**json.loads(path.read_text(encoding="utf-8")), "mood": "good"}
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"rela-g-1\.json is not a result .*: mood: "):
+    with pytest.raises(
+        ValueError, match=r"rela-g-1\.json is not a result .*: unknown key mood; remove"
+    ):
         read_record(path)
 
 

@@ -103,5 +103,5 @@ def test_the_printed_recipe_is_the_recipe(corpus: PreparedCorpus) -> None:
 def test_what_cannot_be_trained_is_said(corpus: PreparedCorpus, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^training\.batch_tokens = 1, but the longest sentence"):
         dry_run(recipe_of(corpus, training={"batch_tokens": 1}))
-    with pytest.raises(ValueError, match="is not a folder"):
+    with pytest.raises(ValueError, match="there is no such folder"):
         dry_run(of_text(tmp_path / "nothing"))

@@ -18,9 +18,11 @@ from relakit.analysis.pair_batches import BATCH_TOKENS, EncodedPair, EncodedPair
 from relakit.analysis.pairs import AnalysisPair
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.long_lines import default_max_tokens, has_at_most
-from relakit.decode.members import load_member
-from relakit.decode.settings import DEVICE
+from relakit.decode.settings import DEVICE, known_device
 from relakit.model import ModelAbout, Transformer
+from relakit.model.description import read_description
+from relakit.model.directory import build_model
+from relakit.nn.arguments import check_usable
 
 WINDOW: Final = 2000
 """Pairs that are read before they are computed."""
@@ -78,18 +80,22 @@ class Aligner:
         Raises:
             ValueError: nothing was chosen yet.
         """
-        member = load_member(folder, torch.device(device))
-        choice = choice or read_choice(folder, member.model.config)
+        known_device(str(device))
+        check_usable(device)
+        described = read_description(folder)
+        described.check_tokenizers()
+        choice = choice or read_choice(folder, described.config)
         if choice is None:
             raise ValueError(
                 f"{folder} does not say which heads align; choose them with relakit align {folder} "
                 "--select --source FILE --target FILE"
             )
+        model, about = build_model(described, device=device)
         return cls(
-            member.model,
-            member.tokenizers,
+            model,
+            described.tokenizers,
             choice,
-            about=member.about,
+            about=about,
             level=level,
             max_tokens=max_tokens,
         )

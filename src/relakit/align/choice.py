@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from relakit.align.settings import CHOICE_FILE
 from relakit.analysis.links import EndWeight, Reading
 from relakit.data.json_file import read_json
+from relakit.data.setting_errors import explain_setting
 from relakit.files.writing import write_whole
 from relakit.model.config import ModelConfig
-from relakit.model.setting_errors import explain_setting
 
 Criterion: TypeAlias = Literal["aer", "agreement", "same words", "given"]
 

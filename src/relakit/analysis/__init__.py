@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         analyze_models,
         count_pair_links,
         evaluate_alignment,
-        name_models,
     )
     from relakit.analysis.attention_pass import (
         AttentionBatch,
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
         links_of,
     )
     from relakit.analysis.long_pairs import ShortPairs
+    from relakit.analysis.model_names import name_models
     from relakit.analysis.null_by_class import query_classes
     from relakit.analysis.own_translations import add_translations
     from relakit.analysis.pair_links import PairLinks
@@ -208,7 +208,7 @@ __getattr__ = lazy_names(
         "head_diversity": "diversity",
         "layer_null_rate": "sparsity",
         "links_of": "links",
-        "name_models": "analyze",
+        "name_models": "model_names",
         "null_rate": "sparsity",
         "parse_pharaoh": "gold",
         "query_classes": "null_by_class",

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from relakit.analysis.attention_pass import attention_batches, capture_cross_attention
@@ -20,6 +19,7 @@ from relakit.analysis.results import (
     spread,
 )
 from relakit.analysis.totals import AlignmentTotals, ModelTotals
+from relakit.broken_model import blamed_on
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import Transformer
 
@@ -67,17 +67,18 @@ def analyze_models(
     found = []
     for name, translator in models.items():
         tell(name, "attention", 0)
-        totals = _totals(
-            translator.model,
-            translator.tokenizers,
-            pairs,
-            settings=settings,
-            end=end,
-            keep=spread(explored, len(pairs)),
-            keep_links=True,
-            progress=partial(tell, name, "attention"),
-        )
-        analysis = totals.result(name).model_copy(update={"inputs": dict(inputs or {})})
+        with blamed_on(translator.name):
+            totals = _totals(
+                translator.model,
+                translator.tokenizers,
+                pairs,
+                settings=settings,
+                end=end,
+                keep=spread(explored, len(pairs)),
+                keep_links=True,
+                progress=partial(tell, name, "attention"),
+            )
+            analysis = totals.result(name).model_copy(update={"inputs": dict(inputs or {})})
         analyzed = AnalyzedModel(analysis, totals.kept_views(), totals.kept_links())
         if translate:
             tell(name, "translations", 0)
@@ -99,16 +100,6 @@ def _with_translations(
         progress(len(outputs))
     bleu = bleu_score(outputs, list(references))
     return add_translations(analyzed, translator, pairs, outputs, bleu)
-
-
-def name_models(folders: Sequence[Path]) -> list[str]:
-    """A name for each model directory, by which they can be told apart."""
-    resolved = [folder.resolve() for folder in folders]
-    # A run's model is in a folder that is always called "model".
-    names = [path.parent.name if path.name == "model" else path.name for path in resolved]
-    if len(set(names)) == len(names):
-        return names
-    return [f"{name} {number}" for number, name in enumerate(names, start=1)]
 
 
 def analyze_model(

@@ -11,6 +11,7 @@ import re
 import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -58,6 +59,9 @@ class GoldAlignment:
             frozenset((target, source) for source, target in self.sure),
             frozenset((target, source) for source, target in self.possible),
         )
+
+
+_NO_LINKS: Final = GoldAlignment(frozenset())
 
 
 def read_gold(
@@ -138,7 +142,7 @@ def _parse_link(item: str, first: FirstWord) -> tuple[Link, bool]:
     if source < 0 or target < 0:
         raise ValueError(
             f"{item!r} has a word below {first}, the number of the first word; read it with words "
-            "counted from 0"
+            "counted from 0 (--gold-first or --hypothesis-first 0)"
         )
     return (source, target), sure_right is not None and not suffix
 
@@ -178,9 +182,12 @@ def _read_naacl(path: Path, first: FirstWord) -> Iterator[GoldAlignment]:
         last = max(last, sentence)
         if link is not None:
             (sure if is_sure else possible).setdefault(sentence, set()).add(link)
-    for sentence in range(last + 1):
+    begun = 0
+    for sentence in sorted({*sure, *possible, last} if last >= 0 else ()):
+        yield from repeat(_NO_LINKS, sentence - begun)
         links = (frozenset(kind.get(sentence, ())) for kind in (sure, possible))
         yield GoldAlignment(*links)
+        begun = sentence + 1
 
 
 def _parse_naacl(line: str, first: FirstWord) -> tuple[int, Link | None, bool]:
@@ -195,7 +202,7 @@ def _parse_naacl(line: str, first: FirstWord) -> tuple[int, Link | None, bool]:
     if sentence < 0:
         raise ValueError(
             f"it has sentence {match[1]}, below {first}, the number of the first; read it with "
-            "sentences and words counted from 0"
+            "sentences and words counted from 0 (--gold-first or --hypothesis-first 0)"
         )
     is_link = source >= 0 and target >= 0
     return sentence, (source, target) if is_link else None, match[4] != "P"

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.analysis.word_map import NO_WORD, Floats, Integers, word_weights
+from relakit.broken_model import BrokenModelError
 
 Link: TypeAlias = tuple[int, int]
 """Source word and target word, both from 0."""
@@ -35,7 +36,7 @@ def best_source_words(weights: Floats, end_weights: Floats | None = None) -> npt
         ValueError: a weight is NaN.
     """
     if np.isnan(weights).any():
-        raise ValueError("attention weights must be numbers, got NaN: the model is broken")
+        raise BrokenModelError
     if weights.shape[-1] == 0:
         return np.full(weights.shape[:-1], NO_WORD, dtype=np.int64)
     most = weights.max(-1)

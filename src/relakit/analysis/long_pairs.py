@@ -2,19 +2,30 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from relakit.analysis.pairs import AnalysisPair, Pairs
-from relakit.decode.long_lines import has_at_most
-from relakit.limits import check_memory
-from relakit.model import ATTENTION_KINDS, AttentionKind, ModelConfig
+from relakit.data.tokenizer_pair import Tokenizers
+from relakit.decode.long_lines import default_max_tokens, has_at_most
+from relakit.limits import check_memory, number_with_noun
+from relakit.model import ATTENTION_KINDS, AttentionKind, ModelAbout, ModelConfig
 from relakit.model.memory import FLOAT_BYTES
-
-if TYPE_CHECKING:
-    from relakit.decode.translator import Translator
 
 PAIR_WEIGHTS: Final = 1 << 26
 """Most attention weights of one pair that are recorded at once (256 MiB)."""
+
+
+class ReadingModel(Protocol):
+    """What decides how long a pair may be: a `Translator`, or the description of its model."""
+
+    @property
+    def config(self) -> ModelConfig: ...
+
+    @property
+    def about(self) -> ModelAbout: ...
+
+    @property
+    def tokenizers(self) -> Tokenizers: ...
 
 
 def count_matrices(config: ModelConfig, kinds: Sequence[AttentionKind] = ATTENTION_KINDS) -> int:
@@ -35,7 +46,7 @@ class ShortPairs:
     """
 
     def __init__(
-        self, pairs: Pairs, models: "Mapping[str, Translator]", max_tokens: int | None = None
+        self, pairs: Pairs, models: Mapping[str, ReadingModel], max_tokens: int | None = None
     ) -> None:
         """Read all pairs once.
 
@@ -62,8 +73,9 @@ class ShortPairs:
         """The numbers, from 1, of the pairs that are not among these."""
         if self.left_out and len(self) == 0:
             raise ValueError(
-                f"all {len(pairs):,} pairs have more than {self.max_tokens:,} tokens on a side: "
-                "give one sentence per line, or allow more with --max-tokens"
+                f"all {len(pairs):,} pairs have more than "
+                f"{number_with_noun(self.max_tokens, 'token')} on a side: give one sentence per "
+                "line, or allow more with --max-tokens"
             )
 
     def __len__(self) -> int:
@@ -74,15 +86,16 @@ class ShortPairs:
         return (pair for number, pair in enumerate(self._pairs, start=1) if number not in left_out)
 
 
-def _limit(models: "Mapping[str, Translator]", max_tokens: int | None) -> int:
+def _limit(models: Mapping[str, ReadingModel], max_tokens: int | None) -> int:
     if max_tokens is None:
         return min(
-            min(model.max_tokens, longest_pair(model.model.config)) for model in models.values()
+            min(default_max_tokens(model.about.longest_sentence), longest_pair(model.config))
+            for model in models.values()
         )
     for name, model in models.items():
         check_memory(
             f"recording the attention of {name} for one pair of {max_tokens:,} tokens",
-            FLOAT_BYTES * count_matrices(model.model.config) * (max_tokens + 1) ** 2,
+            FLOAT_BYTES * count_matrices(model.config) * (max_tokens + 1) ** 2,
             advice="set --max-tokens to less",
         )
     return max_tokens

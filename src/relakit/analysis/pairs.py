@@ -18,6 +18,7 @@ from relakit.analysis.tags import read_tags, tag_words
 from relakit.analysis.word_map import Span, split_words
 from relakit.data.generated import GeneratedPair
 from relakit.data.parallel_files import ParallelFiles, read_pairs
+from relakit.limits import number_with_noun
 
 TextPair: TypeAlias = tuple[str, str]
 Row = TypeVar("Row")
@@ -69,8 +70,9 @@ def check_links(gold: GoldAlignment, source_words: int, target_words: int) -> No
             if not 0 <= word < count:
                 raise ValueError(
                     f"the link of source word {link[0]} and target word {link[1]} (from 0) is "
-                    f"out of range, the {side} has {count} words; check where the links' "
-                    "numbers start, which side comes first and how words are split"
+                    f"out of range, the {side} has {number_with_noun(count, 'word')}; check where "
+                    "the links' numbers start (--gold-first), which side comes first "
+                    "(--gold-reverse) and how words are split (--tokenized)"
                 )
 
 
@@ -78,8 +80,8 @@ def check_tags(tags: Sequence[str], target_words: int) -> None:
     """Raise ValueError unless there is one tag for each target word."""
     if len(tags) != target_words:
         raise ValueError(
-            f"there are {len(tags)} tags, the target has {target_words} words; check how words "
-            "are split"
+            f"it has {number_with_noun(len(tags), 'tag')}, the target has "
+            f"{number_with_noun(target_words, 'word')}; check how words are split (--tokenized)"
         )
 
 
@@ -144,7 +146,7 @@ class PairFiles:
 
     def __post_init__(self) -> None:
         if self.tags is not None and self.tagger is not None:
-            raise ValueError("tags and tagger exclude each other; give one")
+            raise ValueError("tags and tagger exclude each other; give one of them")
         if self.tagger is not None:
             # Kept, because tagging is slow.
             tagged = [tag_pair(pair, self.tagger) for pair in self._read()]
@@ -156,7 +158,8 @@ class PairFiles:
             sure += 0 if pair.gold is None else len(pair.gold.sure)
         if self.gold is not None and not sure:
             raise ValueError(
-                f"{self.gold} has no sure link in {count:,} pairs: there is nothing to score"
+                f"{self.gold} has no sure link in {number_with_noun(count, 'pair')}: there is "
+                "nothing to score; give another file, or leave it out"
             )
         object.__setattr__(self, "_count", count)
         object.__setattr__(self, "empty_sides", empty)
@@ -264,8 +267,8 @@ def _with_lines(
             sentences = number - (row is None) + sum(1 for _ in rows)
             count = number - (line is None) + sum(1 for _ in lines)
             raise ValueError(
-                f"{source} has {sentences:,} lines, {path} has {count:,}: line n of the {what} "
-                "must belong to sentence pair n"
+                f"{source} has {number_with_noun(sentences, 'line')}, {path} has {count:,}: line n "
+                f"of the {what} must belong to line n of the other"
             )
         yield row, line
 
@@ -281,5 +284,6 @@ def _with_naacl(
     sentences = count + sum(1 for _ in alignments)
     if sentences > count:
         raise ValueError(
-            f"{source} has {count:,} lines, {gold} has links of sentence {sentences:,} (from 1)"
+            f"{source} has {number_with_noun(count, 'line')}, {gold} has links of sentence "
+            f"{sentences:,} (from 1); give the gold links of this source"
         )

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from relakit.analysis.results import HeadValues, LayerValues
+from relakit.broken_model import BrokenModelError
 
 
 class Share(NamedTuple):
@@ -45,12 +46,9 @@ class ShareTotal:
 
 
 def check_numbers(sums: Iterable[float]) -> None:
-    """Raise ValueError if one of them is NaN or infinite."""
+    """Raise BrokenModelError if one of them is NaN or infinite."""
     if not all(map(math.isfinite, sums)):
-        raise ValueError(
-            "attention weights and outputs must be numbers, got NaN or infinity: the model is "
-            "broken"
-        )
+        raise BrokenModelError
 
 
 def head_values(rates: Tensor) -> HeadValues:

@@ -16,6 +16,7 @@ from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import END_WEIGHTS, READINGS, EndWeight, Reading
 from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.word_map import Span
+from relakit.data.setting_errors import explain_document
 from relakit.files.writing import write_whole
 
 Kind: TypeAlias = Literal["encoder", "decoder", "cross"]
@@ -263,9 +264,7 @@ class ModelAnalysis(_Result):
         try:
             return cls.model_validate_json(path.read_text(encoding="utf-8"))
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the document"
-            raise ValueError(f"{path} is not an analysis: {where}: {first['msg']}") from None
+            raise ValueError(f"{path} is not an analysis: {explain_document(error)}") from None
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,12 @@ from relakit.bench.results import (
     Run,
     read_earlier,
     spread_columns,
+    why_no_result,
     write_csv,
     write_json,
 )
 from relakit.bench.rounds import Spread
+from relakit.limits import checked_threads
 
 if TYPE_CHECKING:
     from relakit.ops.backends import BackendName
@@ -46,10 +48,9 @@ class AttentionSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("threads", "rounds"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
+        checked_threads("threads", self.threads)
+        if self.rounds is not None and self.rounds < 1:
+            raise ValueError(f"rounds must be at least 1, got {self.rounds:,}")
         for name in ("seconds", "memory_limit"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
@@ -171,8 +172,8 @@ def _results(rows: Iterable[Mapping[str, Any]], path: Path) -> list[CaseResult]:
     for number, row in enumerate(rows, start=1):
         try:
             case, zeros, measurement = _parse(row)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path}, result {number}: {error}") from None
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"{path}, result {number}: {why_no_result(error)}") from None
         earlier = results[case].measurements if case in results else ()
         results[case] = CaseResult(
             case=case, zeros_measured=zeros, measurements=(*earlier, measurement)

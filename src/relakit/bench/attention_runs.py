@@ -9,14 +9,13 @@ from relakit.bench.attention_results import AttentionSettings, CaseResult, Measu
 from relakit.bench.cases import Case
 from relakit.bench.contenders import (
     CONTENDERS,
-    check_contenders,
     make_step,
     serving_backend,
     why_left_out,
 )
 from relakit.bench.inputs import Inputs, make_inputs, measure_zeros
 from relakit.bench.memory import measure_peak_mib, why_no_memory
-from relakit.bench.presets import RELA, Job
+from relakit.bench.presets import RELA, Job, check_contenders
 from relakit.bench.rounds import (
     Budget,
     CaseRounds,

@@ -45,9 +45,9 @@ class Case:
     """none; padding: boolean, hides the last keys of a sequence; additive: a bias per head."""
 
     def __post_init__(self) -> None:
-        _check_choice("mode", self.mode, tuple(MODES))
-        _check_choice("dtype", self.dtype, DTYPES)
-        _check_choice("mask", self.mask, MASKS)
+        check_choice("mode", self.mode, tuple(MODES))
+        check_choice("dtype", self.dtype, DTYPES)
+        check_choice("mask", self.mask, MASKS)
         for name in ("length", "heads", "dim", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -171,6 +171,7 @@ def parse_zeros(text: str) -> Zeros:
     return percent
 
 
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise ValueError, with all of them, for a value that is none of the choices."""
     if value not in choices:
         raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}")

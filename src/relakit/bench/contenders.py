@@ -1,6 +1,6 @@
 """The contenders: ReLA, and what it is compared with."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
@@ -147,13 +147,6 @@ CONTENDERS: Final[dict[str, Method]] = {
 }
 REFERENCE_BYTES_PER_SCORE: Final = (17, 18)
 """ReLA's, where the reference serves it."""
-
-
-def check_contenders(names: Sequence[str]) -> None:
-    """Raise ValueError for a name that is not in CONTENDERS."""
-    for name in names:
-        if name not in CONTENDERS:
-            raise ValueError(f"unknown contender {name!r}; choose from {', '.join(CONTENDERS)}")
 
 
 def why_left_out(

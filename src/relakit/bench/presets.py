@@ -1,11 +1,11 @@
 """Lists of cases that answer a question, each case with the contenders that it needs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from relakit.bench.cases import DTYPES, MASKS, TOKENS, Case, make_case
+from relakit.bench.cases import DTYPES, MASKS, TOKENS, Case, check_choice, make_case
 
 RELA: Final = "rela"
 SOFTMAXES: Final = ("sdpa", "bmm-softmax")
@@ -14,6 +14,14 @@ SPARSE: Final = ("sparsemax", "entmax15")
 """The contenders of the `entmax` package."""
 CONTENDER_NAMES: Final = (RELA, *SOFTMAXES, *SPARSE)
 """The names in `relakit.bench.contenders`, repeated here because that module loads torch."""
+BACKEND_NAMES: Final = ("sdpa", "native", "reference")
+"""Those in `relakit.ops.backends`, for the same reason."""
+
+
+def check_contenders(names: Iterable[str]) -> None:
+    """Raise ValueError for a name that no contender has."""
+    for name in names:
+        check_choice("contender", name, CONTENDER_NAMES)
 
 
 @dataclass(frozen=True)

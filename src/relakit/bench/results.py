@@ -90,8 +90,8 @@ def read_earlier(path: Path, run: Run) -> Measured:
             rounds=[_rounds_from_json(case) for case in document["rounds"]],
             contenders=list(document["contenders"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is not a benchmark result: {error}") from None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"{path} is not a benchmark result: {why_no_result(error)}") from None
     for name, value in _flat(run.described()).items():
         if found.get(name) != value:
             raise ValueError(
@@ -99,6 +99,19 @@ def read_earlier(path: Path, run: Run) -> Measured:
                 f"{value!r}; choose another place for the results"
             )
     return measured
+
+
+def why_no_result(error: Exception) -> str:
+    """What is wrong with a file of results that could not be taken apart, and what to do."""
+    if isinstance(error, KeyError):
+        problem = f"it has no {error}"
+    elif isinstance(error, json.JSONDecodeError):
+        problem = "it is no JSON, or is truncated"
+    elif isinstance(error, (TypeError, AttributeError, UnicodeDecodeError)):
+        problem = "it has other keys or values than relakit writes"
+    else:
+        problem = str(error)
+    return f"{problem}; remove it, or choose another place for the results"
 
 
 def spread_columns(name: str, values: Spread | None) -> dict[str, float | None]:

@@ -12,6 +12,7 @@ from rich.text import Text
 from relakit.bench.attention_results import AttentionSettings, CaseResult, Measurement
 from relakit.bench.presets import RELA, SOFTMAXES
 from relakit.bench.rounds import Spread
+from relakit.limits import number_with_noun
 
 MEMORY_OF: Final = (RELA, "sdpa")
 WIDTH: Final = 160
@@ -191,11 +192,6 @@ def median_text(values: Spread | None) -> str:
 
 def quartiles_text(values: Spread | None) -> str:
     return "-" if values is None else f"{number_text(values.lower)} to {number_text(values.upper)}"
-
-
-def number_with_noun(number: int, noun: str) -> str:
-    """``1 thread``, ``2,000 threads``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def number_text(value: float | None) -> str:

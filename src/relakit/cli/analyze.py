@@ -18,10 +18,16 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from relakit.bench.tables import number_with_noun
 from relakit.cli.left_out_pairs import described_left_out, report_left_out
-from relakit.cli.translator_options import Device, PrecisionName, Threads, load_translator
+from relakit.cli.translator_options import (
+    Device,
+    PrecisionName,
+    Threads,
+    describe_models,
+    load_translator,
+)
 from relakit.decode.settings import DEVICE, PRECISION, SearchSettings
+from relakit.limits import number_with_noun
 
 if TYPE_CHECKING:
     from relakit.analysis import (
@@ -182,19 +188,23 @@ def analyze(
     if too_long not in ("skip", "error"):
         raise ValueError(f"--too-long must be skip or error, got {too_long!r}")
     if tags is not None and tagger is not None:
-        raise ValueError("--tags and --tagger exclude each other; give one")
-    from relakit.analysis import PairFiles
+        raise ValueError("--tags and --tagger exclude each other; give one of them")
+    from relakit.analysis import PairFiles, ShortPairs, name_models
     from relakit.files.output_paths import refuse_inputs
-    from relakit.model.description import read_description
     from relakit.report.report_folder import check_report_folder
 
     inputs = {"--source": source, "--target": target, "--gold": gold, "--tags": tags}
     for option, path in inputs.items():
         if path is not None and not path.is_file():
-            problem = "it is a folder" if path.is_dir() else "there is no such file"
-            raise ValueError(f"{option} {path}: {problem}")
+            problem = " is a folder; name a file" if path.is_dir() else ": there is no such file"
+            raise ValueError(f"{option} {path}{problem}")
     refuse_inputs("--out", out, {**inputs, "MODEL": model, "--compare": compare})
     check_report_folder(out)
+    names = dict(zip(name or name_models(folders), folders, strict=True))
+    described = {
+        its_name: describe_models([folder], threads=threads, precision=precision, device=device)[0]
+        for its_name, folder in names.items()
+    }
     console = Console(stderr=True)
     with console.status("Reading the test set ..."):
         read = PairFiles(
@@ -209,19 +219,17 @@ def analyze(
             tokenized=tokenized,
             limit=limit,
         )
-    for folder in folders:
-        read_description(folder)
-    from relakit.analysis import ShortPairs, analyze_models, name_models
+        pairs = ShortPairs(read, described, max_tokens)
+    report_left_out(pairs, source, too_long)
+    from relakit.analysis import analyze_models
     from relakit.analysis.analyze import EXPLORED
     from relakit.report import write_report
     from relakit.report.page_file import TITLE
 
     models = {
         its_name: load_translator([folder], threads=threads, precision=precision, device=device)
-        for its_name, folder in zip(name or name_models(folders), folders, strict=True)
+        for its_name, folder in names.items()
     }
-    pairs = ShortPairs(read, models, max_tokens)
-    report_left_out(pairs, source, too_long)
     with analysis_bar(console, len(pairs)) as progress:
         analyzed = analyze_models(
             models,
@@ -278,7 +286,8 @@ def check_names(names: Sequence[str], models: int) -> None:
     """Raise ValueError unless there is one for each model, and all differ."""
     if len(names) != models:
         raise ValueError(
-            f"there are {models} models and {len(names)} times --name: give one for each"
+            f"there are {number_with_noun(models, 'model')} and "
+            f"{number_with_noun(len(names), 'name')}; give one --name for each, or none"
         )
     if len(set(names)) < len(names):
         raise ValueError(f"--name must differ, got {', '.join(names)}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 from rich.console import Console
@@ -10,11 +10,30 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from relakit.bench.attention_results import CSV_NAME, AttentionSettings
-from relakit.bench.cases import DEFAULT, DTYPES, FULL, MODES, QUICK, TOKENS, Case, Grid, parse_zeros
-from relakit.bench.presets import CONTENDER_NAMES, PRESETS, RELA, Job
+from relakit.bench.cases import (
+    DEFAULT,
+    DTYPES,
+    FULL,
+    MODES,
+    QUICK,
+    TOKENS,
+    Case,
+    Grid,
+    check_choice,
+    parse_zeros,
+)
+from relakit.bench.presets import (
+    BACKEND_NAMES,
+    CONTENDER_NAMES,
+    PRESETS,
+    RELA,
+    Job,
+    check_contenders,
+)
 
 if TYPE_CHECKING:
     from relakit.bench.attention_results import CaseResult
+    from relakit.ops.backends import BackendName
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -187,15 +206,14 @@ def attention(
         names = tuple(contender or CONTENDER_NAMES)
         jobs = [Job(case, names) for case in dict.fromkeys(made)]
 
-    from relakit.bench.contenders import check_contenders
-    from relakit.ops.backends import known_backend
-
-    check_contenders([name for job in jobs for name in job.contenders])
+    check_contenders(name for job in jobs for name in job.contenders)
+    if backend is not None:
+        check_choice("backend", backend, BACKEND_NAMES)
     settings = AttentionSettings(
         threads=threads,
         rounds=rounds,
         seconds=SECONDS[chosen] if seconds is None else seconds,
-        backend=known_backend(backend),
+        backend=cast("BackendName | None", backend),
         memory=chosen != "never-slower" if memory is None else memory,
         memory_limit=memory_limit,
         seed=seed,
@@ -223,23 +241,23 @@ def run(
     jobs: Sequence[Job], settings: AttentionSettings, *, chosen: str, out: Path | None, resume: bool
 ) -> None:
     """Measure all jobs, print the tables, and write the results if --out is given."""
+    if resume and out is None:
+        raise ValueError("--resume needs --out, the directory of the run to continue")
+    if not resume and out is not None and (out / CSV_NAME).exists():
+        raise ValueError(
+            f"{out} holds results already; --resume continues them, or choose another --out"
+        )
     from relakit.bench.attention_results import read_finished, write_results
     from relakit.bench.attention_runs import run_jobs
     from relakit.bench.machine import describe_machine
     from relakit.bench.plot import why_no_plot, write_plots
-    from relakit.bench.tables import number_with_noun
+    from relakit.limits import number_with_noun
 
     messages = Console(stderr=True, highlight=False)
     machine = describe_machine()
     results: list[CaseResult] = []
-    if resume:
-        if out is None:
-            raise ValueError("--resume needs --out, the directory of the run to continue")
+    if resume and out is not None:
         results = read_finished(out, settings, machine)
-    elif out is not None and (out / CSV_NAME).exists():
-        raise ValueError(
-            f"{out} already holds results: --resume continues them; else choose another --out"
-        )
     remaining = [job for job in jobs if not _is_finished(job, results)]
     rerun = {job.case for job in remaining}
     results = [result for result in results if result.case not in rerun]

@@ -97,14 +97,16 @@ def demo(
 def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
     """Train; None if the demo was already trained."""
     from relakit.cli.stage_bar import stage_bar
+    from relakit.train.preflight import check_run
     from relakit.train.result import read_verdict
     from relakit.train.resume import read_recipe
-    from relakit.train.run import remove_run, run_training
 
     before = read_recipe(out)
+    if before is not None and before.description != recipe.description:
+        raise ValueError(f"{out} holds a run that is not a demo; choose another --out")
     if again and before is not None:
-        if before.description != recipe.description:
-            raise ValueError(f"{out} holds a run that is not a demo; choose another --out")
+        from relakit.train.run import remove_run
+
         remove_run(out)
         before = None
     is_finished = read_verdict(out / RESULT) == "finished" and MODEL_DIRECTORY.is_at(out / MODEL)
@@ -114,6 +116,9 @@ def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
                 f"{out} holds a demo with other settings; choose another --out, or --again"
             )
         return None
+    check_run(recipe, out, resume=before is not None)
+    from relakit.train.run import run_training
+
     console = Console(stderr=True)
     result, ending = run_training(
         recipe,

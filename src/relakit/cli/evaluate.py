@@ -1,7 +1,7 @@
 """`relakit evaluate`: how good translations are, and whether others are better."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +19,7 @@ from relakit.cli.translator_options import (
     PrecisionName,
     Threads,
     TooLongName,
+    describe_models,
     fitting_lines,
     load_translator,
     named_models,
@@ -31,12 +32,14 @@ from relakit.decode.settings import (
     SearchSettings,
     known_too_long,
 )
+from relakit.limits import number_with_noun
 from relakit.metrics.settings import (
     BLEU_TOKENIZERS,
     METRIC_NAMES,
     METRICS,
     SAMPLES,
     BleuTokenizer,
+    checked_samples,
     known_metric,
     known_tokenizer,
     tokenizer_for,
@@ -45,6 +48,7 @@ from relakit.metrics.settings import (
 if TYPE_CHECKING:
     from relakit.metrics.bleu import CorpusScore
     from relakit.metrics.bootstrap import Comparison
+    from relakit.model.description import ModelDescription
 
 WHAT, HOW, OUTPUT = "What to score", "How to score", "Output"
 WIDTH = 110
@@ -153,24 +157,30 @@ def evaluate(
     def tokenizer_of(language: str | None) -> BleuTokenizer:
         return given_tokenizer or tokenizer_for(target_lang or language)
 
+    def described(folders: Sequence[Path]) -> "ModelDescription":
+        return describe_models(folders, threads=threads, precision=precision, device=device)[0]
+
     def translated(folders: Sequence[Path], texts: Sequence[str]) -> Lines:
+        first = described(folders)
         from relakit.metrics.bleu import make_metric
 
-        translator = load_translator(folders, threads=threads, precision=precision, device=device)
-        language = translator.about.target_language
+        language = first.about.target_language
         for kind in metrics:  # what lacks a package shall fail now, not when all is translated
             make_metric(kind, tokenizer_of(language))
-        name = " + ".join(map(str, folders))
-        options = asdict(replace(search, nbest=1))
-        with Console(stderr=True).status(Text(f"{name} translates {len(texts):,} lines ...")):
-            fitting = fitting_lines(
+        fitting = list(
+            fitting_lines(
                 texts,
-                translator,
+                first,
                 max_tokens=max_tokens,
                 too_long=too_long,
                 name=source or "the source",
             )
-            found = translator.translate_nbest(list(fitting), **options)
+        )
+        translator = load_translator(folders, threads=threads, precision=precision, device=device)
+        name = " + ".join(map(str, folders))
+        options = asdict(replace(search, nbest=1))
+        with Console(stderr=True).status(Text(f"{name} translates {len(texts):,} lines ...")):
+            found = translator.translate_nbest(fitting, **options)
         return Lines(name, [hypotheses[0].text for hypotheses in found], language)
 
     models = named_models(model, more_models)
@@ -181,11 +191,18 @@ def evaluate(
         refuse_inputs("--output", output, {"MODEL": models, **read})
         check_writable(output)
     references, sources = _checked_inputs(models, reference, source, hypothesis, baseline)
+    other = None
+    if baseline is not None:  # its faults are found now, not when all is translated
+        checked_samples(samples)
+        if sources is not None and baseline.is_dir():
+            described([baseline])
+        else:
+            other = _read_beside(baseline, references)
     if models and sources is not None:
         system = translated(models, sources.lines)
     else:
         assert hypothesis is not None
-        system = _output_of(hypothesis, references, None, translated)
+        system = _read_beside(hypothesis, references)
     from relakit.metrics.bleu import corpus_score
     from relakit.metrics.bootstrap import paired_bootstrap
 
@@ -195,9 +212,9 @@ def evaluate(
     expected = [several.lines for several in references]
     scores = [corpus_score(name, system.lines, *expected, tokenizer=tokenizer) for name in metrics]
     compared: list[Comparison] = []
-    other = None
-    if baseline is not None:
-        other = _output_of(baseline, references, sources, translated)
+    if baseline is not None and other is None and sources is not None:
+        other = translated([baseline], sources.lines)
+    if other is not None:
         compared = paired_bootstrap(
             other.lines,
             system.lines,
@@ -232,25 +249,7 @@ def _checked_inputs(
     references = [_read(path) for path in reference]
     for further in references[1:]:
         _check_as_many(further, references)
-    if source is None:
-        return references, None
-    sources = _read(source)
-    _check_as_many(sources, references)
-    return references, sources
-
-
-def _output_of(
-    path: Path,
-    references: Sequence[Lines],
-    sources: Lines | None,
-    translated: Callable[[Sequence[Path], Sequence[str]], Lines],
-) -> Lines:
-    """The lines of a file, or a model's translations of the sources."""
-    if sources is not None and path.is_dir():
-        return translated([path], sources.lines)
-    lines = _read(path)
-    _check_as_many(lines, references)
-    return lines
+    return references, None if source is None else _read_beside(source, references)
 
 
 def _read(path: Path) -> Lines:
@@ -261,12 +260,19 @@ def _read(path: Path) -> Lines:
     return Lines(str(path), lines)
 
 
+def _read_beside(path: Path, references: Sequence[Lines]) -> Lines:
+    """The lines of a file, as many as each reference has."""
+    lines = _read(path)
+    _check_as_many(lines, references)
+    return lines
+
+
 def _check_as_many(lines: Lines, references: Sequence[Lines]) -> None:
     first = references[0]
     if len(lines.lines) != len(first.lines):
         raise ValueError(
-            f"{lines.name} has {len(lines.lines):,} lines, {first.name} "
-            f"{len(first.lines):,}: they must have the same number"
+            f"{lines.name} has {number_with_noun(len(lines.lines), 'line')}, {first.name} has "
+            f"{len(first.lines):,}: line n of one must belong to line n of the other"
         )
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from relakit.bench.tables import number_with_noun
+from relakit.limits import number_with_noun
 
 if TYPE_CHECKING:
     from relakit.analysis import ShortPairs
@@ -23,10 +23,12 @@ def report_left_out(pairs: "ShortPairs", source: Path, too_long: str) -> None:
     lines = "line" if len(pairs.left_out) == 1 else "lines"
     problem = (
         f"{source}, {lines} {first}{f' and {more:,} more' if more > 0 else ''}: more than "
-        f"{pairs.max_tokens:,} tokens on a side"
+        f"{number_with_noun(pairs.max_tokens, 'token')} on a side"
     )
     if too_long == "error":
-        raise ValueError(f"{problem}; leave them out with --too-long skip, or set --max-tokens")
+        raise ValueError(
+            f"{problem}; leave them out with --too-long skip, or allow more with --max-tokens"
+        )
     typer.echo(f"relakit: {problem}; left out (--max-tokens)", err=True)
 
 

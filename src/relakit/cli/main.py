@@ -24,7 +24,7 @@ from relakit.cli.reproduce import reproduce
 from relakit.cli.train import train
 from relakit.cli.translate import translate
 from relakit.cli.usage_errors import PlainUsage
-from relakit.files.write_errors import NO_ROOM, WriteError
+from relakit.files.write_errors import NO_ROOM, WriteError, reason_and_advice
 from relakit.files.writing import flush_standard_output
 
 app = typer.Typer(
@@ -52,8 +52,8 @@ COMMANDS = (
     translate,
     evaluate,
     analyze,
-    align,
     analyze_text,
+    align,
     aer,
     reproduce,
 )
@@ -101,4 +101,4 @@ def _in_words(error: OSError | ValueError) -> str:
     if error.filename is None and error.errno in NO_ROOM:  # all that we write ourselves has a name
         return str(WriteError("standard output", error))
     where = "" if error.filename is None else f"{error.filename}: "
-    return f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"
+    return f"{where}{'; '.join(filter(None, reason_and_advice(error)))}"

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from relakit.limits import number_with_noun
+
 PREFIXES = "Prefixes"
 
 PrefixFile = Annotated[
@@ -70,10 +72,13 @@ def _from_file(lines: Iterable[str], path: Path) -> Iterator[tuple[str, str]]:
         prefix = next(prefixes, None)
         if prefix is None:
             raise ValueError(
-                f"{path} has {count:,} lines, the input has more: each needs a prefix, which may "
-                "be empty"
+                f"{path} has {number_with_noun(count, 'line')}, the input has more: each needs a "
+                "prefix, which may be empty"
             )
         count += 1
         yield line, prefix
     if more := sum(1 for _ in prefixes):
-        raise ValueError(f"{path} has {count + more:,} lines, the input has {count:,}")
+        raise ValueError(
+            f"{path} has {number_with_noun(count + more, 'line')}, the input has {count:,}: line n "
+            "of one must belong to line n of the other"
+        )

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -22,6 +23,7 @@ from relakit.cli.translator_options import (
     PrecisionName,
     Threads,
     TooLongName,
+    describe_models,
     fitting_lines,
     load_translator,
     named_models,
@@ -124,7 +126,7 @@ def translate(
                 "--prefix-file": prefix_file,
             },
         )
-    translator = load_translator(models, threads=threads, precision=precision, device=device)
+    described = describe_models(models, threads=threads, precision=precision, device=device)
     is_terminal = input_file is None and sys.stdin.isatty()
     with (
         suppress(BrokenPipeError),  # whoever reads the translations has enough of them
@@ -135,11 +137,14 @@ def translate(
         texts, prefixes = with_prefixes(lines, prefix_file, column=prefix_column)
         fitting = fitting_lines(
             texts,
-            translator,
+            described[0],
             max_tokens=max_tokens,
             too_long=too_long,
             name=input_file or STANDARD_INPUT,
         )
+        if not interactive and not _may_wait(input_file):
+            fitting = _with_first_read(fitting)  # before torch is loaded, which takes seconds
+        translator = load_translator(models, threads=threads, precision=precision, device=device)
         found = translator.translate_stream(
             fitting,
             window=1 if interactive or is_terminal else WINDOW,
@@ -195,6 +200,28 @@ def _progress(path: Path | None) -> Generator[Counted, None, None]:
     columns = (TextColumn("translating"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=messages, transient=True) as progress:
         yield lambda found: progress.track(found, total=total)
+
+
+def _may_wait(path: Path | None) -> bool:
+    """Whether a read may wait for whoever writes; the model can be loaded meanwhile."""
+    try:
+        mode = os.stat(sys.stdin.fileno() if path is None else path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _with_first_read(lines: Iterator[str]) -> Iterator[str]:
+    """The same lines; the first of them, or all, have been read and found to be good."""
+    first: list[str] = []
+    size = 0
+    while size < BLOCK_BYTES and len(first) < WINDOW:
+        line = next(lines, None)
+        if line is None:
+            break
+        first.append(line)
+        size += len(line)
+    return chain(first, lines)
 
 
 @contextmanager

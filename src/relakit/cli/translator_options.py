@@ -13,6 +13,7 @@ from relakit.decode.settings import (
     PRECISIONS,
     TOO_LONG_CHOICES,
     SearchSettings,
+    known_device,
     known_precision,
     known_too_long,
 )
@@ -20,6 +21,7 @@ from relakit.limits import checked_threads
 
 if TYPE_CHECKING:
     from relakit.decode.translator import Translator
+    from relakit.model.description import ModelDescription
 
 SEARCH, SAMPLING, COMPUTATION = "The search", "Sampling", "The computation"
 
@@ -206,17 +208,32 @@ def with_search_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_settings
 
 
-def load_translator(
+def describe_models(
     models: Sequence[Path], *, threads: int | None, precision: str, device: str
-) -> "Translator":
-    """Read model directories, set PyTorch's threads; ValueError if the device cannot be used."""
+) -> "list[ModelDescription]":
+    """Read all but the weights of models that translate together, and check what was asked for.
+
+    It takes no torch, so that what is wrong is said at once.
+    """
+    from relakit.decode.members import check_same_kind
     from relakit.model.description import read_description
 
     if threads is not None:
         checked_threads("--threads", threads)
     known_precision(precision)
-    for folder in models:  # what is wrong with one is said before torch is loaded
-        read_description(folder).tokenizers()
+    known_device(device)
+    described = [read_description(folder) for folder in models]
+    for each in described:
+        each.check_tokenizers()
+    check_same_kind(described)
+    return described
+
+
+def load_translator(
+    models: Sequence[Path], *, threads: int | None, precision: str, device: str
+) -> "Translator":
+    """Read model directories, set PyTorch's threads; ValueError if the device cannot be used."""
+    describe_models(models, threads=threads, precision=precision, device=device)
     import torch
 
     from relakit.decode.translator import Translator
@@ -228,19 +245,21 @@ def load_translator(
 
 def fitting_lines(
     lines: Iterable[str],
-    translator: "Translator",
+    model: "Translator | ModelDescription",
     *,
     max_tokens: int | None,
     too_long: str,
     name: Path | str,
 ) -> Iterator[str]:
     """The lines as far as --max-tokens and --too-long let them; says on stderr what was done."""
-    from relakit.decode.long_lines import fit_lines
+    from relakit.decode.long_lines import default_max_tokens, fit_lines
 
+    if max_tokens is None:
+        max_tokens = default_max_tokens(model.about.longest_sentence)
     return fit_lines(
         lines,
-        translator.tokenizers.source,
-        max_tokens=translator.max_tokens if max_tokens is None else max_tokens,
+        model.tokenizers.source,
+        max_tokens=max_tokens,
         too_long=known_too_long(too_long),
         name=name,
         tell=lambda message: typer.echo(f"relakit: {message}", err=True),

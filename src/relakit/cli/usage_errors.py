@@ -21,6 +21,6 @@ def _in_our_words(error: typer.BadParameter) -> str:
     found = getattr(error.__cause__, "errors", None)
     if found is None:  # typer's own words
         return error.message
-    from relakit.model.setting_errors import explain_value
+    from relakit.data.setting_errors import explain_value
 
     return explain_value(found()[0])

@@ -11,6 +11,8 @@ from typing import BinaryIO, Final, cast
 
 import zstandard
 
+from relakit.files.write_errors import reason_and_advice
+
 BUFFER_BYTES: Final = 1 << 18
 ZSTD_CHUNK_BYTES: Final = 1 << 10
 """Small, because four bytes of a zstd file may stand for 128 KiB."""
@@ -60,9 +62,14 @@ def open_file(path: Path) -> BufferedReader:
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(f"{path}: there is no such file") from None
     except IsADirectoryError:
-        raise IsADirectoryError(f"{path} is a folder; name a file with text") from None
+        raise IsADirectoryError(f"{path} is a folder; name a file") from None
     except PermissionError:
-        raise PermissionError(f"{path} may not be read: permission denied") from None
+        raise PermissionError(
+            f"{path} cannot be read: permission denied; have its owner allow it"
+        ) from None
+    except OSError as error:
+        problem = "; ".join(filter(None, reason_and_advice(error)))
+        raise OSError(f"{path} cannot be read: {problem}") from None
 
 
 @contextmanager
@@ -90,7 +97,7 @@ def _unpacked_gzip(path: Path, file: BinaryIO) -> Generator[BinaryIO, None, None
         try:
             yield io.BufferedReader(unpacked, BUFFER_BYTES)
         except EOFError:
-            raise ValueError(f"{path} is truncated: its gzip stream ends too early") from None
+            raise _truncated(path, "gzip") from None
         except (gzip.BadGzipFile, zlib.error) as error:
             # It began as gzip does, so what is no gzip now comes after the end of the stream.
             if str(error).startswith("Not a gzipped file"):
@@ -101,6 +108,12 @@ def _unpacked_gzip(path: Path, file: BinaryIO) -> Generator[BinaryIO, None, None
 
 def _damaged(path: Path, problem: str) -> ValueError:
     return ValueError(f"{path} is damaged: {problem}; get or make it again")
+
+
+def _truncated(path: Path, kind: str) -> ValueError:
+    return ValueError(
+        f"{path} is truncated: its {kind} stream ends too early; get or make it again"
+    )
 
 
 def _something_after(path: Path, kind: str) -> ValueError:
@@ -136,7 +149,7 @@ class _ZstdStream(io.RawIOBase):
             chunk = chunk or self._file.read(ZSTD_CHUNK_BYTES)
             if not chunk:
                 if self._frame_begun:
-                    raise ValueError(f"{self._path} is truncated: its zstd stream ends too early")
+                    raise _truncated(self._path, "zstd")
                 return 0
             is_start = not self._frame_begun
             self._frame_begun = True

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from relakit.data.compression import open_file
+from relakit.data.json_file import parse_json
 from relakit.data.sentencepiece_file import SentencePieceModel, read_sentencepiece
 from relakit.data.tokenizer import (
     SPACE_MARK,
@@ -20,6 +21,7 @@ from relakit.data.tokenizer import (
     UNKNOWN,
     UNKNOWN_TEXT,
     Tokenizer,
+    broken_tokenizer,
     parse_tokenizer,
 )
 from relakit.limits import MAX_JSON_BYTES
@@ -51,10 +53,11 @@ def import_tokenizer(path: Path) -> Tokenizer:
             return Tokenizer.load(path)
         try:
             document = _from_hugging_face(document)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(
-                f"{path} is no tokenizer.json, or is damaged: {type(error).__name__}: {error}"
-            ) from None
+        except KeyError as error:
+            raise broken_tokenizer(path, f"it has no {error}") from None
+        except (TypeError, AttributeError):
+            problem = "it has other keys or values than a tokenizer has"
+            raise broken_tokenizer(path, problem) from None
         except ValueError as error:
             raise ValueError(f"{path} cannot be used: {error}") from None
     try:
@@ -71,14 +74,17 @@ def _is_json(path: Path) -> bool:
 def _read_document(path: Path) -> dict[str, Any]:
     size = path.stat().st_size
     if size > MAX_FILE_BYTES:
-        raise ValueError(f"{path} has {size:,} bytes, which is no tokenizer")
+        raise ValueError(
+            f"{path} has {size:,} bytes, which is no tokenizer: they have at most "
+            f"{MAX_FILE_BYTES:,}"
+        )
     try:
-        document = json.loads(path.read_bytes().decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not a tokenizer, or is truncated: {error}") from None
-    if not isinstance(document, dict):
-        raise ValueError(f"{path} is not a tokenizer: it holds no object")
-    return document
+        document: dict[str, Any] = parse_json(path.read_bytes().decode("utf-8"))
+    except UnicodeDecodeError:
+        raise broken_tokenizer(path, "it is not UTF-8") from None
+    except ValueError as error:
+        raise broken_tokenizer(path, str(error)) from None
+    return document  # it begins with a brace
 
 
 def _is_our_own(document: Mapping[str, Any]) -> bool:

@@ -35,8 +35,19 @@ def read_json(path: Path) -> Any:
     """
     text = read_text(path, "file of settings")
     try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError(f"{path} is no JSON file of settings: it is nested too deeply") from None
+        return parse_json(text)
     except ValueError as error:
         raise ValueError(f"{path} is no JSON file: {error}") from None
+
+
+def parse_json(text: str) -> Any:
+    """What a JSON document holds; ValueError says where it is none, in a line and a column."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        problem = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        raise ValueError(f"{problem} (line {error.lineno:,}, column {error.colno:,})") from None
+    except ValueError:  # Python's limit
+        raise ValueError("a number in it has thousands of digits") from None

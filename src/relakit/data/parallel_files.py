@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from relakit.data.lines import bad_line, check_has_text, read_lines
 from relakit.data.tmx import read_tmx
+from relakit.limits import number_with_noun
 
 PairFormat: TypeAlias = Literal["tsv", "bars", "tmx"]
 """How one file holds both sides. ``tsv``: columns with tabs between them. ``bars``: source, ``|||``
@@ -140,8 +141,8 @@ def _line_by_line(source: Path, target: Path) -> Iterator[NumberedPair]:
     check_has_text(target, targets, has_text=target_has_text or not agree)
     if not agree:
         raise ValueError(
-            f"{source} has {sources:,} lines, {target} has {targets:,}: line n of one must be "
-            "the translation of line n of the other"
+            f"{source} has {number_with_noun(sources, 'line')}, {target} has {targets:,}: line n "
+            "of one must be the translation of line n of the other"
         )
 
 

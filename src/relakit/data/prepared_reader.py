@@ -191,7 +191,8 @@ class PreparedCorpus:
         """
         if name not in self._document.splits:
             raise ValueError(
-                f"{self.folder} has no split {name!r}; it has {', '.join(self.splits)}"
+                f"{self.folder} has no split {name!r}, it has {', '.join(self.splits) or 'none'}; "
+                "prepare the corpus again, with it"
             )
         if name not in self._opened:
             self._opened[name] = self._open(name)

@@ -42,6 +42,7 @@ from relakit.data.tokenizer_pair import (
 from relakit.files.locks import locked
 from relakit.files.output_paths import PREPARED, check_output_folder, refuse_inputs
 from relakit.files.writing import whole_file, whole_folder, write_whole
+from relakit.limits import number_with_noun
 
 __all__ = ["PrepareSettings", "PreparedSummary", "SplitCounts", "prepare"]
 
@@ -140,9 +141,9 @@ def _check_inputs(splits: Mapping[str, ParallelFiles], *, learn: bool) -> None:
             )
         for path in files.paths:
             if not path.exists():
-                raise FileNotFoundError(f"{path} ({name}): no such file")
+                raise FileNotFoundError(f"{path} ({name}): there is no such file")
             if path.is_dir():
-                raise IsADirectoryError(f"{path} ({name}) is a folder; name a file with text")
+                raise IsADirectoryError(f"{path} ({name}) is a folder; name a file")
             if not path.is_file():
                 raise ValueError(
                     f"{path} ({name}) is not a file; it must be readable several times"
@@ -241,13 +242,14 @@ def _encode_split(
     if counts.read != total:
         raise ValueError(
             f"{files.source} changed while it was read: {total:,} pairs at first, now "
-            f"{counts.read:,}"
+            f"{counts.read:,}; prepare it when nobody writes to it"
         )
     if not counts.kept:
         raise ValueError(
-            f"no pair of {name} is left: of {counts.read:,} pairs in {files.source}, "
-            f"{counts.empty:,} have an empty side and {counts.overlong:,} have more than "
-            f"{settings.longest_sentence(name)} tokens"
+            f"no pair of {name} is left: of {number_with_noun(counts.read, 'pair')} in "
+            f"{files.source}, {counts.empty:,} have an empty side and {counts.overlong:,} have "
+            f"more than {number_with_noun(settings.longest_sentence(name), 'token')}; give other "
+            "files, or a larger max_tokens"
         )
     return counts
 

@@ -65,7 +65,8 @@ def read_sentencepiece(path: Path) -> SentencePieceModel:
         raise ValueError(f"{path} cannot be used: {error}") from None
     except (ValueError, struct.error, IndexError) as error:
         raise ValueError(
-            f"{path} is neither a tokenizer.json nor a SentencePiece .model, or is damaged: {error}"
+            f"{path} is neither a tokenizer.json nor a SentencePiece .model, or is damaged: "
+            f"{error}; name one of these"
         ) from None
 
 

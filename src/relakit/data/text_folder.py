@@ -44,10 +44,14 @@ def find_splits(
 
 def find_train(folder: Path, source_language: str, target_language: str) -> ParallelFiles:
     """The files to train on; ValueError as in `find_splits`."""
+    if folder.is_file():
+        raise ValueError(f"{folder} is a file; name the folder that train.{source_language} is in")
     if not folder.is_dir():
-        raise ValueError(f"{folder} is not a folder")
+        raise ValueError(f"{folder}: there is no such folder")
     if source_language == target_language:
-        raise ValueError(f"source and target language are both {source_language!r}")
+        raise ValueError(
+            f"source and target language are both {source_language!r}; name two of them"
+        )
     train = _pair(folder, "train", source_language, target_language)
     if train is None:
         raise ValueError(
@@ -60,6 +64,10 @@ def find_train(folder: Path, source_language: str, target_language: str) -> Para
 class _OneSided(ValueError):
     """A split has a file in one of the languages only."""
 
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}; add it, or name the files one by one")
+        self.problem = problem
+
 
 def _tests(folder: Path, source: str, target: str) -> dict[str, ParallelFiles]:
     tests = {}
@@ -67,7 +75,7 @@ def _tests(folder: Path, source: str, target: str) -> dict[str, ParallelFiles]:
         try:
             files = _pair(folder, name, source, target)
         except _OneSided as error:
-            logger.warning("%s: this test set is left out", error)
+            logger.warning("%s: this test set is left out", error.problem)
             continue
         if files is not None:
             tests[name] = files

@@ -20,6 +20,7 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, tra
 from tokenizers import Tokenizer as BytePairTokenizer
 
 from relakit.data.compression import open_file
+from relakit.data.json_file import parse_json
 from relakit.data.prepared_format import PrepareSettings, check_vocab_size
 from relakit.files.writing import write_whole
 
@@ -117,13 +118,15 @@ class Tokenizer:
         try:
             tokenizer = parse_tokenizer(content.decode("utf-8"))
         except UnicodeDecodeError:
-            raise ValueError(f"{path} is not a tokenizer, or is truncated: not UTF-8") from None
+            raise broken_tokenizer(path, "it is not UTF-8") from None
         except ValueError as error:
-            raise ValueError(f"{path} is not a tokenizer, or is truncated: {error}") from None
+            raise broken_tokenizer(path, str(error)) from None
         try:
             return cls(tokenizer)
         except ValueError as error:
-            raise ValueError(f"{path} is not a tokenizer of relakit: {error}") from None
+            raise ValueError(
+                f"{path} is not a tokenizer of relakit: {error}; put back the file that was there"
+            ) from None
 
     def save(self, path: Path) -> None:
         """Write the tokenizer as JSON, in the format of the `tokenizers` library."""
@@ -205,6 +208,13 @@ class Tokenizer:
         return [" ".join(text.split()) for text in texts]
 
 
+def broken_tokenizer(path: Path, problem: str) -> ValueError:
+    """The error for a file that is not what its name says."""
+    return ValueError(
+        f"{path} is not a tokenizer, or is truncated: {problem}; copy or make it again"
+    )
+
+
 def parse_tokenizer(content: str) -> BytePairTokenizer:
     """A tokenizer of the `tokenizers` library from its JSON; ValueError if it is none."""
     try:
@@ -214,7 +224,8 @@ def parse_tokenizer(content: str) -> BytePairTokenizer:
         # Exception.
         if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
             raise
-        raise ValueError(" ".join(str(error).split())) from None
+        parse_json(content)  # says in our words where it is none
+        raise ValueError("it has other keys or values than a tokenizer has") from None
 
 
 def _as_bytes(text: str) -> str:

@@ -12,12 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from relakit.broken_model import BrokenModelError
 from relakit.data.tokenizer import END
 
-NOT_FINITE: Final = (
-    "the model's scores are not finite numbers: its weights are broken, or its training has "
-    "diverged"
-)
 CHUNK: Final = 64
 """Columns that are searched only if their maximum is high enough."""
 LARGEST_PLAIN: Final = 60.0
@@ -63,10 +60,10 @@ class OutputLayer:
 
 
 def finite_normalisers(logits: Tensor) -> Tensor:
-    """`log_normalisers`; ValueError if one is not finite."""
+    """`log_normalisers`; BrokenModelError if one is not finite."""
     normalisers = log_normalisers(logits)
     if not bool(normalisers.isfinite().all()):
-        raise ValueError(NOT_FINITE)
+        raise BrokenModelError
     return normalisers
 
 

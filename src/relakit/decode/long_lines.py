@@ -13,6 +13,7 @@ from relakit.data.lines import bad_line
 from relakit.data.prepared_format import HELD_OUT_TOKENS
 from relakit.data.tokenizer import Tokenizer
 from relakit.decode.settings import TOO_LONG, TooLong
+from relakit.limits import number_with_noun
 
 REPORTED: Final = 5
 """So many lines are reported one by one, the others by their number."""
@@ -96,7 +97,8 @@ def _fit(
         if has_at_most(tokenizer, line, max_tokens):
             yield line
             continue
-        problem = bad_line(name, number, f"it has more than {max_tokens:,} tokens")
+        most = number_with_noun(max_tokens, "token")
+        problem = bad_line(name, number, f"it has more than {most}")
         if too_long == "error":
             raise ValueError(
                 f"{problem}; split it, allow more with --max-tokens, or choose --too-long crop or "

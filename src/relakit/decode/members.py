@@ -1,39 +1,14 @@
-"""Models read from their directories, and whether they can translate together."""
+"""Whether several models can translate together, found before any of them is built."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-
-import torch
 
 from relakit.data.tokenizer import Tokenizer
-from relakit.data.tokenizer_pair import Tokenizers
-from relakit.model import ModelAbout, Transformer
-from relakit.model.description import read_description
-from relakit.model.directory import build_model
+from relakit.model.description import ModelAbout, ModelDescription
 
 
-@dataclass(frozen=True)
-class Member:
-    """A model with what belongs to it."""
-
-    folder: Path
-    model: Transformer
-    tokenizers: Tokenizers
-    about: ModelAbout
-
-
-def load_member(folder: Path, device: torch.device) -> Member:
-    """Read a model directory; its tokenizer has as many tokens as its model has embeddings."""
-    described = read_description(folder)
-    tokenizers = described.tokenizers()
-    model, about = build_model(described, device=device)
-    return Member(folder, model, tokenizers, about)
-
-
-def check_same_kind(members: Sequence[Member]) -> None:
+def check_same_kind(models: Sequence[ModelDescription]) -> None:
     """Raise ValueError, with the first difference, unless they translate the same tokens."""
-    first, *others = members
+    first, *others = models
     for other in others:
         problem = (
             _other_languages(first.about, other.about)

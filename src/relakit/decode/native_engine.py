@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from relakit.broken_model import BrokenModelError
 from relakit.data.prepared_format import Side
 from relakit.data.tokenizer import END
-from relakit.decode.best_tokens import NOT_FINITE, Candidates, OutputLayer
+from relakit.decode.best_tokens import Candidates, OutputLayer
 from relakit.model import Transformer
 from relakit.model.config import ATTENTION_KINDS
 from relakit.model.embedding import sinusoids
@@ -246,7 +247,7 @@ class NativeHypotheses:
             best_tokens.data_ptr(),
         )
         if not is_finite:
-            raise ValueError(NOT_FINITE)
+            raise BrokenModelError
         return Candidates(best_scores, best_beams, best_tokens)
 
     def log_probabilities(self, tokens: Tensor) -> Tensor:

@@ -4,6 +4,8 @@ It imports no torch, so that the command line can show the defaults at once.
 """
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypedDict, get_args
 
@@ -18,6 +20,9 @@ PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 PRECISION: Final[FloatPrecision] = "fp32"
 DEVICE: Final = "cpu"
 """Where to translate."""
+DEVICE_KINDS: Final = ("cpu", "cuda", "mps", "xpu", "hpu", "mtia")
+"""Where PyTorch can compute. It knows more names, such as meta, where nothing has a value."""
+_DEVICE: Final = re.compile(rf"(?:{'|'.join(DEVICE_KINDS)})(?::[0-9]{{1,4}})?")
 
 WINDOW: Final = 2000
 """Lines that a stream reads at a time, so that lines of similar length can share a batch."""
@@ -41,6 +46,19 @@ def known_precision(name: str) -> Precision:
     """The name, if there is such a precision."""
     if name not in PRECISIONS:
         raise ValueError(f"unknown precision {name!r}; choose one of {', '.join(PRECISIONS)}")
+    return name
+
+
+def known_device(name: str, *, others: Sequence[str] = ()) -> str:
+    """The name, if it can be a device's; only PyTorch knows whether this machine has it.
+
+    ``others`` are names that stand for a device.
+    """
+    if name not in others and not _DEVICE.fullmatch(name):
+        choices = ", ".join([*others, "cpu"])
+        raise ValueError(
+            f"unknown device {name!r}; choose {choices} or cuda, of several by its number: cuda:1"
+        )
     return name
 
 

@@ -4,18 +4,18 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
+from relakit.broken_model import blamed_on
 from relakit.data.tokenizer import END, Tokenizer
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.beam import Ended, beam_search
 from relakit.decode.choose_engine import choose_engine
 from relakit.decode.ensemble import EnsembleEngine
 from relakit.decode.long_lines import default_max_tokens
-from relakit.decode.members import check_same_kind, load_member
+from relakit.decode.members import check_same_kind
 from relakit.decode.prefixes import Prefix, make_prefix
 from relakit.decode.search_memory import within_memory
 from relakit.decode.settings import (
@@ -25,9 +25,12 @@ from relakit.decode.settings import (
     Precision,
     SearchOptions,
     SearchSettings,
+    known_device,
     known_precision,
 )
-from relakit.model import ModelAbout, Transformer
+from relakit.model import ModelAbout, ModelConfig, Transformer
+from relakit.model.description import read_description
+from relakit.model.directory import build_model
 from relakit.nn.arguments import check_usable
 from relakit.ops.torch_private import cpu_computes_bf16
 
@@ -63,6 +66,7 @@ class Translator:
         others: Sequence[Transformer] = (),
         about: ModelAbout | None = None,
         in_bytes: bool = False,
+        name: str = "the model",
     ) -> None:
         """Make one of models that are in memory; `Translator.load` reads them.
 
@@ -72,7 +76,9 @@ class Translator:
             others: of the same vocabulary; each token's probability is the mean over all models.
             about: what its directory tells of the model.
             in_bytes: weights of one byte each.
+            name: of the model, or of all of them, in errors.
         """
+        self.name = name
         self.models = (model, *others)
         for each in self.models:
             each.config.check_tokenizer(tokenizer)
@@ -86,6 +92,11 @@ class Translator:
     def tokenizer(self) -> Tokenizer:
         """The tokenizer; of a model with two, that of the target. See ``tokenizers``."""
         return self.tokenizers.target
+
+    @property
+    def config(self) -> ModelConfig:
+        """The settings of the model; of several, those of the first."""
+        return self.model.config
 
     @property
     def max_tokens(self) -> int:
@@ -111,17 +122,21 @@ class Translator:
         """
         if not folders:
             raise ValueError("name a model directory to load")
+        known_device(str(device))
         check_usable(device)
         dtype = choose_dtype(precision, torch.device(device))
-        members = [load_member(Path(folder), torch.device(device)) for folder in folders]
-        check_same_kind(members)
-        first, *others = (member.model.to(dtype) for member in members)
+        described = [read_description(folder) for folder in folders]
+        for each in described:
+            each.check_tokenizers()
+        check_same_kind(described)
+        models = [build_model(each, device=device)[0].to(dtype) for each in described]
         return cls(
-            first,
-            members[0].tokenizers,
-            others=others,
-            about=members[0].about,
+            models[0],
+            described[0].tokenizers,
+            others=models[1:],
+            about=described[0].about,
             in_bytes=precision == "int8",
+            name=" + ".join(os.fspath(folder) for folder in folders),
         )
 
     def translate(
@@ -258,14 +273,15 @@ class Translator:
                 limits=limits,
             ):
                 self._grow_positions(1 + max(max(lengths[i], limits[i]) for i in indices))
-                results = beam_search(
-                    self._engine,
-                    [[*sources[i], END] for i in indices],
-                    [limits[i] for i in indices],
-                    settings,
-                    prefixes=[begin_with[i] for i in indices],
-                    numbers=[first + i for i in indices],
-                )
+                with blamed_on(self.name):
+                    results = beam_search(
+                        self._engine,
+                        [[*sources[i], END] for i in indices],
+                        [limits[i] for i in indices],
+                        settings,
+                        prefixes=[begin_with[i] for i in indices],
+                        numbers=[first + i for i in indices],
+                    )
                 for index, result in zip(indices, results, strict=True):
                     found[index] = result
         finally:

@@ -97,6 +97,14 @@ def is_locked(folder: Path, *, beside: bool = False) -> bool:
     return _owner_at_work(lock_path(folder, beside=beside)) is not None
 
 
+def check_unlocked(folder: Path) -> None:
+    """Raise BusyError if another process is at work in a folder; nothing is written to find out."""
+    path = lock_path(folder)
+    owner = _owner_at_work(path)
+    if owner is not None and owner != Owner.this_process():
+        raise _busy(folder, path, owner)
+
+
 def lock_path(folder: Path, *, beside: bool = False) -> Path:
     """The file that is locked."""
     if not beside:

@@ -38,6 +38,12 @@ def what_is_in(folder: Path, *, but: FolderKind | None = None) -> str | None:
     return next((f"{kind.name} ({kind.marker})" for kind in found), None)
 
 
+def check_is_folder(folder: Path, kind: FolderKind) -> None:
+    """Raise FileExistsError if a file is where the folder will be."""
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file; {kind.name} needs a folder")
+
+
 def check_output_folder(
     folder: Path, kind: FolderKind, *, parts: Collection[str], replace: bool
 ) -> None:
@@ -52,8 +58,7 @@ def check_output_folder(
     Raises:
         FileExistsError: names what is there.
     """
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"{folder} is a file; {kind.name} needs a folder")
+    check_is_folder(folder, kind)
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
     foreign = sorted(names - {*parts})
     if foreign:

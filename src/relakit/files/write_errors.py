@@ -107,17 +107,22 @@ def _message(path: Path | str, cause: OSError, needed: int | None, is_all: bool,
         free = _free(path) if cause.errno == errno.ENOSPC and isinstance(path, Path) else None
         if free is not None:
             reason += f", {in_bytes(free)} free"
-    return f"{path} cannot be written: {reason}{'; ' if advice else ''}{advice}{hint}"
+    return f"{path} cannot be written: {'; '.join(filter(None, (reason, advice)))}{hint}"
 
 
 def _why(path: Path | str, cause: OSError) -> tuple[str, str]:
     above = _file_above(path) if isinstance(path, Path) else None
     if above is not None and cause.errno in (errno.ENOTDIR, errno.EEXIST):
         return f"{above} is a file, not a folder", "choose another place"
-    known = _REASONS.get(cause.errno or 0)
+    return reason_and_advice(cause)
+
+
+def reason_and_advice(error: OSError) -> tuple[str, str]:
+    """What the system says of a path, in our words, and what to do about it, if that is known."""
+    known = _REASONS.get(error.errno or 0)
     if known is not None:
         return known
-    text = cause.strerror or str(cause)
+    text = error.strerror or str(error)
     return text[:1].lower() + text[1:], ""
 
 

@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 from relakit.files.leftovers import hold, is_unfinished, sweep, temporary_name
 from relakit.files.output_stream import Stream, buffered, check_access, open_special, silence
-from relakit.files.write_errors import WriteError, explained
+from relakit.files.write_errors import WriteError, explained, os_error
 
 __all__ = [
     "WriteError",
@@ -197,9 +197,11 @@ def remove_folder(path: Path) -> None:
         shutil.rmtree(removed, ignore_errors=True)
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, *, is_folder: bool = False) -> None:
     """Raise `WriteError` if a file or folder can surely not be written there, before long work."""
     with explained(path):
+        if path.is_dir() and not is_folder:
+            raise os_error(errno.EISDIR)
         special = open_special(path, only_look=True)
         if special is not None:
             return

@@ -17,6 +17,7 @@ from relakit.metrics.settings import (
     SAMPLES,
     BleuTokenizer,
     MetricName,
+    checked_samples,
 )
 
 
@@ -68,8 +69,7 @@ def paired_bootstrap(
     """
     check_counts(baseline, *references)
     check_counts(system, *references)
-    if samples < 1:
-        raise ValueError(f"samples must be at least 1, got {samples}")
+    checked_samples(samples)
     compared = []
     for name in metrics:
         # One at a time: sacreBLEU has its own names for metrics, and two may share one.

@@ -47,6 +47,13 @@ def known_tokenizer(name: str) -> BleuTokenizer:
     )
 
 
+def checked_samples(samples: int) -> int:
+    """The number of draws, if there are any."""
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, got {samples:,}")
+    return samples
+
+
 def tokenizer_for(language: str | None) -> BleuTokenizer:
     """What sacreBLEU uses for text in this language, such as ``de`` or ``zh-CN``."""
     if language is None:

@@ -2,12 +2,14 @@
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
 from relakit.data.json_file import read_json
+from relakit.data.setting_errors import explain_setting
 from relakit.data.tokenizer import file_digest
 from relakit.data.tokenizer_pair import (
     SOURCE_TOKENIZER_FILE,
@@ -19,7 +21,6 @@ from relakit.data.tokenizer_pair import (
 )
 from relakit.files.output_paths import MODEL, check_output_folder
 from relakit.model.config import ModelConfig
-from relakit.model.setting_errors import explain_setting
 from relakit.model.weight_shapes import Shapes, check_sizes_of_weights, read_shapes
 
 CONFIG_FILE: Final = MODEL.marker
@@ -63,22 +64,26 @@ class ModelDescription:
     def weights(self) -> Path:
         return self.folder / WEIGHTS_FILE
 
+    @cached_property
     def tokenizers(self) -> Tokenizers:
-        """Read the tokenizer, or both; ValueError if one is of another size than the model."""
-        tokenizers = load_tokenizers(self.folder)
-        self.config.check_tokenizer(tokenizers, str(self.folder / TOKENIZER_FILE), exactly=True)
-        return tokenizers
+        """The tokenizer, or both; read when first asked for."""
+        return load_tokenizers(self.folder)
+
+    def check_tokenizers(self) -> None:
+        """Raise ValueError if a tokenizer is none, or of another size than the model."""
+        name = str(self.folder / TOKENIZER_FILE)
+        self.config.check_tokenizer(self.tokenizers, name, exactly=True)
 
 
 def read_description(folder: str | os.PathLike[str]) -> ModelDescription:
     """Read all but the weights; if it is broken, raise OSError or ValueError with the file."""
     folder = Path(folder)
     if not folder.is_dir():
-        hint = "; name its folder" if folder.is_file() else ""
-        raise FileNotFoundError(f"{folder} is no model directory{hint}")
+        problem = "it is a file; name its folder" if folder.is_file() else "there is no such folder"
+        raise FileNotFoundError(f"{folder} is no model directory: {problem}")
     config, about = read_config(folder)
-    names = [TOKENIZER_FILE, *([SOURCE_TOKENIZER_FILE] if config.source_vocabulary else [])]
-    for name in names:
+    tokenizers = [TOKENIZER_FILE, *([SOURCE_TOKENIZER_FILE] if config.source_vocabulary else [])]
+    for name in (*tokenizers, WEIGHTS_FILE):
         if not (folder / name).is_file():
             raise FileNotFoundError(f"{folder} has no {name}; a model directory needs one")
     _check_tokenizer(folder, about)

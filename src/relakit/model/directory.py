@@ -19,6 +19,7 @@ from relakit.data.tokenizer_pair import (
     tokenizers_digest,
 )
 from relakit.files.writing import whole_folder, write_whole
+from relakit.limits import number_with_noun
 from relakit.model.description import (
     CONFIG_FILE,
     FORMAT,
@@ -123,7 +124,7 @@ def _fitting_model(described: ModelDescription) -> Transformer:
         if shapes[name] != shape:
             raise ValueError(
                 f"{path} does not fit {CONFIG_FILE}: {name} has shape {shapes[name]} instead of "
-                f"{shape}"
+                f"{shape}; copy both from one model"
             )
     return model
 
@@ -133,8 +134,11 @@ def _check_names(expected: Shapes, found: Shapes, path: Path) -> None:
     unknown = sorted(found.keys() - expected.keys())
     parts = []
     if missing:
-        parts.append(f"{len(missing)} tensors are missing, such as {missing[0]}")
+        parts.append(f"lacks {number_with_noun(len(missing), 'tensor')}, such as {missing[0]}")
     if unknown:
-        parts.append(f"{len(unknown)} are unknown, such as {unknown[0]}")
+        count = number_with_noun(len(unknown), "unknown tensor")
+        parts.append(f"has {count}, such as {unknown[0]}")
     if parts:
-        raise ValueError(f"{path} does not fit {CONFIG_FILE}: {', '.join(parts)}")
+        raise ValueError(
+            f"{path} does not fit {CONFIG_FILE}: it {' and '.join(parts)}; copy both from one model"
+        )

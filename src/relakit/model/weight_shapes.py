@@ -27,7 +27,7 @@ _OF_MATRICES: Final = (
 def read_shapes(path: Path) -> Shapes:
     """The shape of every tensor of a safetensors file; the tensors themselves are not read."""
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing; a model directory needs one")
+        raise FileNotFoundError(f"{path} is missing")
     try:
         with safe_open(path, framework="np") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
@@ -62,7 +62,8 @@ def check_sizes_of_weights(
         if wanted != stored:
             raise ValueError(
                 f"{config_path} says model.{key} = {wanted:,}, but {path.name} beside it has the "
-                f"weights of a model with {stored:,}: they do not belong together"
+                f"weights of a model with {stored:,}: they do not belong together; copy both from "
+                "one model"
             )
 
 

@@ -37,13 +37,21 @@ def check_usable(device: torch.device | str | None) -> None:
         return
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch without CUDA raises the second
-        reason = str(error).splitlines()[0]
-        if "device type at start of device string" in reason:  # then torch lists twenty
-            reason = "there is no such kind"
+    except (RuntimeError, AssertionError, ImportError) as error:
         raise ValueError(
-            f"device {str(device)!r} cannot be used: {reason}; choose another, such as 'cpu'"
+            f"device {str(device)!r} cannot be used: {_why_unusable(device, error)}; choose "
+            "another, such as 'cpu'"
         ) from None
+
+
+def _why_unusable(device: torch.device | str, error: Exception) -> str:
+    reason = str(error).splitlines()[0]
+    kind = str(device).partition(":")[0].upper()
+    if "device type at start of device string" in reason or not kind:  # torch lists twenty
+        return "there is no such kind"
+    if "not compiled with" in reason or isinstance(error, (NotImplementedError, ImportError)):
+        return f"this PyTorch was built without {kind}"
+    return reason
 
 
 def check_dtype(dtype: object) -> None:

@@ -101,4 +101,4 @@ def check_report_folder(folder: Path) -> None:
     found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     parts = [name for name in found if _PARTS.fullmatch(name)]
     check_output_folder(folder, REPORT, parts=parts, replace=True)
-    check_writable(folder)
+    check_writable(folder, is_folder=True)

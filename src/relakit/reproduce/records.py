@@ -10,6 +10,7 @@ from relakit.analysis.alignment_bootstrap import AlignmentEstimates
 from relakit.analysis.links import EndWeight
 from relakit.analysis.ranking import QualityRanking
 from relakit.analysis.results import AlignmentResult, ModelAnalysis
+from relakit.data.setting_errors import explain_document
 from relakit.files.writing import write_whole
 from relakit.reproduce.corpora import Scale
 from relakit.reproduce.runs import Run
@@ -140,10 +141,8 @@ def read_record(path: Path) -> RunRecord:
     try:
         return RunRecord.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the document"
         raise ValueError(
-            f"{path} is not a result of relakit reproduce: {where}: {first['msg']}; remove it to "
+            f"{path} is not a result of relakit reproduce: {explain_document(error)}; remove it to "
             "have the run made again"
         ) from None
 

@@ -16,8 +16,10 @@ from relakit.data.tokenizer_pair import (
     load_tokenizers,
 )
 from relakit.model.description import ModelAbout, check_model_folder
+from relakit.model.weight_shapes import Shapes, read_shapes
 from relakit.train.checkpoint import (
     CHECKPOINT_NAMES,
+    WEIGHTS,
     Checkpoint,
     find_checkpoints,
     open_checkpoint,
@@ -56,7 +58,7 @@ def average_weights(checkpoints: Sequence[Checkpoint]) -> "dict[str, Tensor]":
     for checkpoint in checkpoints:
         weights = checkpoint.weights()
         if sums:
-            _check_alike(checkpoints[0], sums, checkpoint, weights)
+            _check_alike(checkpoints[0], _shapes(sums), checkpoint, _shapes(weights))
         for name, tensor in weights.items():
             wide = tensor.double()
             sums[name] = sums[name] + wide if name in sums else wide
@@ -103,9 +105,13 @@ def average_run(
         raise ValueError(f"{run} is no training run: it has no {RECIPE}")
     check_model_folder(out, replace=replace)
     checkpoints = _choose(run, recipe, names, last)
-    weights = average_weights(checkpoints)
     tokenizer_file, tokenizers = _tokenizers(run, recipe, tokenizer)
-    model = _empty_model(recipe, weights, run, tokenizer_file, tokenizers)
+    shapes = [read_shapes(checkpoint.folder / WEIGHTS) for checkpoint in checkpoints]
+    for checkpoint, others in zip(checkpoints[1:], shapes[1:], strict=True):
+        _check_alike(checkpoints[0], shapes[0], checkpoint, others)
+    _check_vocabulary(shapes[0], tokenizer_file, tokenizers)
+    model = _empty_model(recipe, shapes[0], run, tokenizers)
+    weights = average_weights(checkpoints)
     corpus = _corpus(run, recipe)
     source, target = languages(recipe.data, corpus)
     about = ModelAbout(
@@ -139,7 +145,9 @@ def _choose(run: Path, recipe: Recipe, names: Sequence[str], last: int | None) -
     if last is None:
         return checkpoints_of_model(run / CHECKPOINTS, recipe.training, interrupted=True)
     if not 1 <= last <= len(found):
-        raise ValueError(f"{run} has {len(found)} checkpoints, so the last {last} cannot be taken")
+        raise ValueError(
+            f"{run} has {len(found)} checkpoints, so the last {last} cannot be taken; take fewer"
+        )
     return found[-last:]
 
 
@@ -185,12 +193,18 @@ def _corpus(run: Path, recipe: Recipe) -> PreparedCorpus | None:
         return None
 
 
+def _check_vocabulary(shapes: Shapes, tokenizer_file: Path, tokenizers: Tokenizers) -> None:
+    vocabulary, _ = tokenizers.sizes
+    rows = (shapes.get(EMBEDDING) or (0,))[0]
+    if rows != vocabulary:
+        raise ValueError(
+            f"{tokenizer_file} has {vocabulary:,} tokens, the checkpoints are of a model with "
+            f"{rows:,}: it is not their tokenizer; name that with --tokenizer"
+        )
+
+
 def _empty_model(
-    recipe: Recipe,
-    weights: "dict[str, Tensor]",
-    run: Path,
-    tokenizer_file: Path,
-    tokenizers: Tokenizers,
+    recipe: Recipe, shapes: Shapes, run: Path, tokenizers: Tokenizers
 ) -> "Transformer":
     """The model that the weights are of, without weights of its own."""
     import torch
@@ -200,26 +214,20 @@ def _empty_model(
     vocabulary, source_vocabulary = tokenizers.sizes
     with torch.device("meta"):
         model = Transformer(recipe.model.config(vocabulary, source_vocabulary))
-    rows = len(weights[EMBEDDING]) if EMBEDDING in weights else 0
-    if rows != vocabulary:
-        raise ValueError(
-            f"{tokenizer_file} has {vocabulary:,} tokens, the checkpoints are of a model with "
-            f"{rows:,}: it is not their tokenizer"
-        )
-    different = _first_difference(weights, model.state_dict())
+    different = _first_difference(shapes, _shapes(model.state_dict()))
     if different is not None:
         name, found, expected = different
         raise ValueError(
-            f"the checkpoints are not of the model in {run / RECIPE}: {name} has shape {found} "
-            f"there, and {expected} in the model"
+            f"the checkpoints are not of the model in {run / RECIPE}: {name} has shape {found} in "
+            f"them, and {expected} in that model; put back the recipe that was there"
         )
     return model
 
 
 def _check_alike(
-    first: Checkpoint, sums: "dict[str, Tensor]", other: Checkpoint, weights: "dict[str, Tensor]"
+    first: Checkpoint, shapes: Shapes, other: Checkpoint, other_shapes: Shapes
 ) -> None:
-    different = _first_difference(sums, weights)
+    different = _first_difference(shapes, other_shapes)
     if different is not None:
         name, one, another = different
         raise ValueError(
@@ -228,15 +236,14 @@ def _check_alike(
         )
 
 
-def _first_difference(
-    one: Mapping[str, "Tensor"], other: Mapping[str, "Tensor"]
-) -> tuple[str, str, str] | None:
+def _shapes(tensors: Mapping[str, "Tensor"]) -> Shapes:
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+
+
+def _first_difference(one: Shapes, other: Shapes) -> tuple[str, str, str] | None:
     """The first tensor whose shapes differ, and both of them; None if all are alike."""
     for name in sorted({*one, *other}):
-        shapes = [
-            str(tuple(tensors[name].shape)) if name in tensors else "none"
-            for tensors in (one, other)
-        ]
+        shapes = [str(shapes.get(name, "none")) for shapes in (one, other)]
         if shapes[0] != shapes[1]:
             return name, shapes[0], shapes[1]
     return None

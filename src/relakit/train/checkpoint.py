@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from relakit.data.json_file import read_json
 from relakit.files.output_paths import CHECKPOINT
 from relakit.files.writing import remove_folder, whole_folder, write_whole
+from relakit.model.weight_shapes import read_shapes
 
 if TYPE_CHECKING:  # a wrong --out is said before torch is loaded
     import torch
@@ -138,6 +139,16 @@ def remove_interrupted(folder: Path) -> None:
     for checkpoint in find_checkpoints(folder, interrupted=True):
         if checkpoint not in regular:
             remove_folder(checkpoint.folder)
+
+
+def check_checkpoint(checkpoint: Checkpoint) -> None:
+    """Raise ValueError for a checkpoint that is damaged, as far as can be told without torch."""
+    try:
+        for name in (WEIGHTS, MOMENTS):
+            read_shapes(checkpoint.folder / name)
+        checkpoint.state()
+    except (OSError, ValueError) as error:
+        raise damaged(checkpoint, error) from None
 
 
 def restore(

@@ -14,6 +14,7 @@ from relakit.data.prepared_reader import EncodedSide, EncodedSplit, PreparedCorp
 from relakit.data.text_folder import find_splits
 from relakit.data.tokenizer import learn_tokenizer
 from relakit.data.tokenizer_pair import TokenizerPair, Tokenizers, load_tokenizers
+from relakit.limits import number_with_noun
 from relakit.train.recipe import DataSection, Recipe
 
 SAMPLE_PAIRS: Final = 20_000
@@ -114,7 +115,8 @@ def _encoded(
     if not kept:
         raise ValueError(
             f"no pair of train is left: {len(pairs) - len(filled):,} have an empty side and "
-            f"{is_short.count(False):,} have more than {longest:,} tokens"
+            f"{is_short.count(False):,} have more than {number_with_noun(longest, 'token')}; give "
+            "other files, or a larger max_tokens"
         )
     source, target = (_side([pair[side] for pair in kept]) for side in (0, 1))
     counts = SplitCounts(

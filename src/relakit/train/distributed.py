@@ -10,6 +10,8 @@ from typing import Final
 import torch
 import torch.distributed as dist
 
+from relakit.nn.arguments import check_usable
+
 PATIENCE: Final = timedelta(days=2)
 """How long processes wait for the main one, which prepares the corpus and scores on its own."""
 
@@ -70,12 +72,6 @@ def join_world(device: str = "auto") -> Iterator[World]:
 def _device(name: str, local_rank: int) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ValueError(f"unknown device {name!r}; choose auto, cpu or cuda") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device cuda is not available to this PyTorch; choose cpu or auto")
-    if name == "cuda":
-        return torch.device("cuda", local_rank)
+    device = torch.device("cuda", local_rank) if name == "cuda" else torch.device(name)
+    check_usable(device)
     return device

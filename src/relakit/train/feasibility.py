@@ -17,13 +17,14 @@ logger = logging.getLogger(__name__)
 
 def check_model(
     recipe: Recipe,
-    device: "torch.device",
+    device: "torch.device | None",
     vocabulary: int = SMALLEST_VOCABULARY,
     source_vocabulary: int | None = None,
 ) -> None:
     """Raise ValueError, with both numbers, for a model that cannot be trained in this memory.
 
-    Before the corpus is prepared, its vocabulary is not known; it has at least all bytes.
+    Before the corpus is prepared, its vocabulary is not known; it has at least all bytes. Without
+    a device the machine's own memory counts.
     """
     config = recipe.model.config(vocabulary, source_vocabulary)
     check_memory(
@@ -36,22 +37,27 @@ def check_model(
     )
 
 
-def check_batches(
-    recipe: Recipe,
-    split: EncodedSplit,
-    device: "torch.device",
-    vocabulary: int,
-    source_vocabulary: int | None = None,
-) -> None:
-    """Raise ValueError for ``training.batch_tokens`` that no pair fits into, or no memory."""
-    batch_tokens = recipe.training.batch_tokens
-    longest = split.longest + 1
+def check_batch_tokens(recipe: Recipe, split: EncodedSplit) -> None:
+    """Raise ValueError for ``training.batch_tokens`` that not all pairs fit into."""
+    batch_tokens, longest = recipe.training.batch_tokens, split.longest + 1
     if batch_tokens < longest:
         raise ValueError(
             f"training.batch_tokens = {batch_tokens:,}, but the longest sentence of "
             f"{split.name} has {longest:,} tokens with its end: give at least so many, or prepare "
             "the corpus with a smaller max_tokens"
         )
+
+
+def check_batches(
+    recipe: Recipe,
+    split: EncodedSplit,
+    device: "torch.device | None",
+    vocabulary: int,
+    source_vocabulary: int | None = None,
+) -> None:
+    """Raise ValueError for ``training.batch_tokens`` that no pair fits into, or no memory."""
+    check_batch_tokens(recipe, split)
+    batch_tokens = recipe.training.batch_tokens
     all_tokens = int(max(split.source_side.offsets[-1], split.target_side.offsets[-1]))
     tokens = min(batch_tokens, all_tokens + len(split))
     check_memory(
@@ -62,15 +68,15 @@ def check_batches(
     )
 
 
-def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: "torch.device") -> None:
+def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: "torch.device | None") -> None:
     """`check_model` and `check_batches`, now that the corpus is there."""
     check_model(recipe, device, *corpus.tokenizers.sizes)
     check_batches(recipe, corpus.train, device, *corpus.tokenizers.sizes)
 
 
-def _device_memory(device: "torch.device") -> int | None:
+def _device_memory(device: "torch.device | None") -> int | None:
     """Bytes; None for the machine's own."""
-    if device.type != "cuda":
+    if device is None or device.type != "cuda":
         return None
     import torch
 

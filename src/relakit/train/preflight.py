@@ -6,11 +6,22 @@
 from pathlib import Path
 
 from relakit.data.text_folder import find_train
+from relakit.files.locks import check_unlocked
+from relakit.files.output_paths import RUN, check_is_folder
+from relakit.files.writing import check_writable
 from relakit.limits import checked_threads
-from relakit.train.feasibility import with_own_matrix, with_settings_of_corpus
+from relakit.train.checkpoint import check_checkpoint, find_checkpoints
+from relakit.train.corpus import open_corpus
+from relakit.train.feasibility import (
+    check_batch_tokens,
+    check_corpus,
+    check_model,
+    with_own_matrix,
+    with_settings_of_corpus,
+)
 from relakit.train.recipe import Recipe
 from relakit.train.resume import read_recipe, settle_recipe
-from relakit.train.run_folder import CORPUS
+from relakit.train.run_folder import CHECKPOINTS, CORPUS
 from relakit.train.starting_model import with_starting_model
 
 
@@ -24,12 +35,33 @@ def check_run(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
     if recipe is not None:
         recipe = settled_settings(recipe, read_recipe(folder))
     settled = settle_recipe(recipe, folder, resume=resume)
+    check_is_folder(folder, RUN)
+    check_writable(folder, is_folder=True)
+    check_unlocked(folder)
     if settled.training.threads:
         checked_threads("training.threads", settled.training.threads)
-    data = settled.data
+    if resume:
+        for checkpoint in find_checkpoints(folder / CHECKPOINTS, interrupted=True)[-1:]:
+            check_checkpoint(checkpoint)
+    _check_data(settled, folder)
+    return settled
+
+
+def _check_data(recipe: Recipe, folder: Path) -> None:
+    """What is wrong with the text or the corpus, as far as they are there, and with its size."""
+    data, is_on_cpu = recipe.data, recipe.training.device == "cpu"
+    if data.prepared is not None:
+        corpus = open_corpus(data, folder / CORPUS)
+        for name in corpus.splits:
+            corpus.split(name)
+        check_batch_tokens(recipe, corpus.train)
+        if is_on_cpu:  # only torch knows the memory of other devices, and whether there are any
+            check_corpus(recipe, corpus, None)
+        return
+    if is_on_cpu:
+        check_model(recipe, None)
     if data.folder is not None and not (folder / CORPUS).exists():
         find_train(data.folder, data.source, data.target)
-    return settled
 
 
 def settled_settings(recipe: Recipe, before: Recipe | None = None) -> Recipe:

@@ -12,7 +12,7 @@ from relakit.data.prepared_format import (
     PrepareSettings,
     VocabularyKind,
 )
-from relakit.decode.settings import PRECISION, FloatPrecision, SearchSettings
+from relakit.decode.settings import PRECISION, FloatPrecision, SearchSettings, known_device
 from relakit.limits import MAX_COUNT, MAX_VOCABULARY
 from relakit.model.attention_setting import AttentionSetting
 from relakit.model.config import Count, ModelConfig, ModelOptions, Positive, Share, sized
@@ -192,6 +192,11 @@ class TrainingSection(Section):
     give_up_after: Natural = 2000
     """A run that after so many updates has not learnt more than how frequent tokens are, ends as
     failed; 0 for never."""
+
+    @field_validator("device")
+    @classmethod
+    def _known_device(cls, name: str) -> str:
+        return known_device(name, others=("auto",))
 
     @model_validator(mode="after")
     def _ends(self) -> "TrainingSection":

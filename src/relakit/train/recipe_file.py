@@ -16,8 +16,8 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, ValidationError
 
 from relakit.data.json_file import read_text
+from relakit.data.setting_errors import explain_setting
 from relakit.model.attention_setting import did_you_mean
-from relakit.model.setting_errors import explain_setting
 from relakit.nn.variants import ATTENTIONS, AttentionName
 from relakit.recipes import recipe_names
 from relakit.train.recipe import Recipe

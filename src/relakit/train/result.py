@@ -4,10 +4,12 @@ import json
 import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from relakit.files.writing import write_whole
-from relakit.model.attention_outputs import ModelOutputs
+
+if TYPE_CHECKING:
+    from relakit.model.attention_outputs import ModelOutputs
 
 Verdict = Literal["finished", "stopped", "failed"]
 
@@ -29,7 +31,7 @@ class Scores:
     """Negative log-likelihood per target token, in nats, without label smoothing"""
     bleu: float | None = None
     bleu_signature: str | None = None
-    attention_outputs: ModelOutputs | None = None
+    attention_outputs: "ModelOutputs | None" = None
     """How large they are before the norm, by kind and layer; None in all processes but the main
     one"""
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 _MUST: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -28,8 +28,12 @@ _MUST: Final[Mapping[str, str]] = MappingProxyType(
         "string_type": "must be text",
         "path_type": "must be a path",
         "tuple_type": "must be a list",
+        "list_type": "must be a list",
+        "none_required": "must be left out",
         "dict_type": "must have keys and values",
         "model_type": "must have keys and values",
+        "dataclass_type": "must have keys and values",
+        "dataclass_exact_type": "must have keys and values",
         "model_attributes_type": "must have keys and values",
     }
 )
@@ -49,6 +53,14 @@ def explain_setting(error: Mapping[str, Any], *, section: str = "") -> str:
     return f"{key} = {reprlib.repr(given)}: {message}"
 
 
+def explain_document(error: ValidationError) -> str:
+    """The first thing that is wrong with a JSON document."""
+    first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return "it is no JSON, or is truncated"
+    return explain_setting(first) if first["loc"] else f"it {_message(first)}"
+
+
 def explain_value(error: Mapping[str, Any]) -> str:
     """One of pydantic's errors about a single value, whose name is said elsewhere."""
     return f"it {_message(error)}, got {reprlib.repr(error['input'])}"
@@ -56,7 +68,8 @@ def explain_value(error: Mapping[str, Any]) -> str:
 
 def _message(error: Mapping[str, Any]) -> str:
     if error["type"] not in _MUST:
-        return str(error["msg"]).removeprefix("Value error, ")
+        text = str(error["msg"]).removeprefix("Value error, ")
+        return text.replace("Input should ", "must ", 1)
     values = {name: _number(value) for name, value in error.get("ctx", {}).items()}
     return _MUST[error["type"]].format_map(values)
 

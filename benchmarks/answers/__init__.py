@@ -1,0 +1,1 @@
+"""How commands answer to broken inputs and wrong uses, measured."""
