@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
 from relakit.align.aligner import Aligner, check_opposite, exchanged
 from relakit.align.choice import AlignmentChoice, ChosenOn
 from relakit.align.select import (
@@ -14,8 +12,6 @@ from relakit.align.select import (
     select_by_same_words,
 )
 from relakit.analysis.pairs import AnalysisPair
-from relakit.decode.members import load_member
-from relakit.decode.settings import DEVICE
 
 
 def choose(
@@ -64,12 +60,9 @@ def _by_itself(
 
 
 def _load(folder: Path, max_tokens: int | None) -> Aligner:
-    member = load_member(folder, torch.device(DEVICE))
     # Which pairs fit does not depend on where links are read.
     anywhere = AlignmentChoice(layer=0, heads=(0,), reading="normal", chosen=ChosenOn(by="given"))
-    return Aligner(
-        member.model, member.tokenizers, anywhere, about=member.about, max_tokens=max_tokens
-    )
+    return Aligner.load(folder, choice=anywhere, max_tokens=max_tokens)
 
 
 def _is_usable(aligner: Aligner, pair: AnalysisPair) -> bool:
