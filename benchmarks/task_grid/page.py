@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from relakit.reproduce.markdown import table
 from relakit.reproduce.statistics import Seeds
-from task_grid.plan import ATTENTIONS, BASE, FINE_TUNED, Task, TaskResult
+from task_grid.plan import ATTENTIONS, BASE, BRIEFLY_TUNED, FINE_TUNED, Task, TaskResult
 
 RATES: Final = {"zeros": "zeros %", "nulls": "null queries %", "sink": "on first token %"}
 HEADINGS: Final = {
@@ -98,7 +98,7 @@ def _fine_tuning(results: Sequence[TaskResult]) -> str:
         return "Not run yet.\n"
     counts = sorted({int(count) for result in tuned for count in result.curve})
     rows = []
-    for attention, start in FINE_TUNED:
+    for attention, start in (*FINE_TUNED, *BRIEFLY_TUNED):
         own = [x for x in tuned if (x.run.attention, x.run.start) == (attention, start)]
         if own:
             losses = [

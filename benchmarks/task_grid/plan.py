@@ -1,6 +1,7 @@
 """Which runs there are, and their result files."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,15 +24,25 @@ ATTENTIONS: Final = (
 """Of the models from scratch; names in examples/attention_choices.py."""
 BASE: Final = "base"
 """The start of fine-tuning that is the training of the model with softmax itself."""
-STARTS: Final = ("as converted", "calibrated")
 FINE_TUNED: Final = (
     ("softmax", "as converted"),
-    *((attention, start) for attention in ("rela-g", "rela-i") for start in STARTS),
+    ("rela-g", "as converted"),
+    ("rela-g", "calibrated"),
+    ("rela-i", "as converted"),
+    ("rela-i", "calibrated"),
 )
 """Attentions and starts; softmax, which conversion does not change, shows what training on brings
 by itself."""
+BRIEFLY_TUNED: Final = (
+    ("rela-g", "gains 1, gates half open"),
+    ("rela-g", "one gain for each module"),
+    ("rela-g", "calibrated, scores times 4"),
+    ("rela-g-threshold", "calibrated, threshold at 95%"),
+)
+"""Other starts, of which the first updates tell enough."""
 STEPS: Final[dict[Task, int]] = {"language-model": 400, "classifier": 1200, "fine-tuning": 1000}
 BASE_STEPS: Final = 600
+BRIEF_STEPS: Final = 30
 SPEED_ROUNDS: Final = 20
 FORMAT: Final = 1
 
@@ -53,7 +64,7 @@ class TaskRun:
     @property
     def name(self) -> str:
         parts = [self.task, self.attention, self.start or "", f"seed{self.seed}"]
-        return "-".join(part.replace(" ", "-") for part in parts if part)
+        return "-".join(re.sub("[^a-z0-9]+", "-", part).strip("-") for part in parts if part)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,10 +115,14 @@ class Choice:
                     attention=attention,
                     start=start,
                     seed=seed,
-                    steps=self._steps("fine-tuning"),
+                    steps=self.steps or steps,
                     base_steps=base_steps,
                 )
-                for attention, start in FINE_TUNED
+                for starts, steps in (
+                    (FINE_TUNED, STEPS["fine-tuning"]),
+                    (BRIEFLY_TUNED, BRIEF_STEPS),
+                )
+                for attention, start in starts
                 if attention in self.attentions
             ]
 

@@ -110,6 +110,8 @@ def _fine_tuning(run: TaskRun, places: Places) -> tuple[Numbers, Curve]:
     import finetune_converted as tuning  # transformers is an extra
     from transformers import LlamaForCausalLM
 
+    from task_grid.starts import converted
+
     corpus = _corpus(places.text)
     steps = run.base_steps or run.steps
     folder = places.models / f"base-seed{run.seed}-{steps}"
@@ -120,9 +122,9 @@ def _fine_tuning(run: TaskRun, places: Places) -> tuple[Numbers, Curve]:
     base = LlamaForCausalLM.from_pretrained(folder)
     if run.start == BASE:
         return {"loss": tuning.loss_of(base, corpus)}, {}
-    model = tuning.convert(
-        base, CHOICES[run.attention], corpus, calibrated=run.start == "calibrated"
-    )
+    assert run.start is not None
+    torch.manual_seed(run.seed)  # for what conversion adds
+    model = converted(base, CHOICES[run.attention], run.start, tuning.calibration_batches(corpus))
     losses = tuning.finetune(model, corpus, run.seed, run.steps)
     rates = tuning.rates_of(model, corpus)
     return {"loss": losses[run.steps], **rates}, {str(n): loss for n, loss in losses.items()}

@@ -17,6 +17,7 @@ from task_grid import training_runs
 from task_grid.page import make_page
 from task_grid.plan import (
     ATTENTIONS,
+    BRIEFLY_TUNED,
     FINE_TUNED,
     Choice,
     TaskResult,
@@ -58,7 +59,7 @@ def all_runs(choice: Choice) -> list[TaskRun]:
 def test_the_grid_has_every_run_once() -> None:
     runs = all_runs(Choice())
     assert len({run.name for run in runs}) == len(runs)
-    assert len(runs) == 3 * (2 * len(ATTENTIONS) + 1 + len(FINE_TUNED))
+    assert len(runs) == 3 * (2 * len(ATTENTIONS) + 1 + len(FINE_TUNED) + len(BRIEFLY_TUNED))
 
 
 def test_a_base_comes_in_an_earlier_wave_than_its_fine_tuning() -> None:
@@ -157,7 +158,7 @@ def test_several_jobs(
     )
     monkeypatch.setattr(training_runs, "run_task", lambda run, places: fake_result(run))
     assert run_tasks("--jobs", "2").exit_code == 0
-    assert len(list((tmp_path / "tasks").iterdir())) == 8
+    assert len(list((tmp_path / "tasks").iterdir())) == 2 + 2 + 1 + 3 + 3
 
 
 def test_fine_tuning_trains_its_base_once(
