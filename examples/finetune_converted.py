@@ -131,7 +131,7 @@ def parse_arguments() -> argparse.Namespace:
         help=f"one of {', '.join(CHOICES)}",
     )
     parser.add_argument(
-        "--no-calibrate", action="store_true", help="leave the norms as conversion made them"
+        "--no-calibrate", action="store_true", help="leave norms as conversion makes them"
     )
     parser.add_argument(
         "--text",
@@ -162,8 +162,9 @@ def main() -> None:
         corpus, arguments.seed, arguments.base_steps, print_progress(arguments.base_steps)
     )
     print(f"held-out loss {loss_of(model, corpus):.3f}\nconverted to {arguments.attention}:")
-    relakit.hf.convert(model, CHOICES[arguments.attention])
-    if not arguments.no_calibrate:
+    attention = CHOICES[arguments.attention]
+    relakit.hf.convert(model, attention)
+    if attention.norm != "none" and not arguments.no_calibrate:
         relakit.calibrate(model, calibration_batches(corpus))
     finetune(
         model,

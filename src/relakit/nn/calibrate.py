@@ -100,8 +100,9 @@ def _chosen_norms(model: nn.Module, where: Where) -> dict[str, RMSNorm]:
             found.setdefault(module, name)
     if not found:
         raise ValueError(
-            f"{type(model).__name__} has no attention with a norm of relakit; convert it first, "
-            "with relakit.convert_attention(model) or relakit.hf.convert(model)"
+            f"{type(model).__name__} has no attention with a norm of relakit; convert it first "
+            "with relakit.convert_attention(model) or relakit.hf.convert(model), to an attention "
+            "that has one, such as 'rela-g'"
         )
     check_patterns(where, found.values(), shown=list(found.values()))
     chosen = {name: norm for norm, name in found.items() if is_selected(where, [name], norm)}
