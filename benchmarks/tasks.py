@@ -107,7 +107,7 @@ def tasks(
     A run that has a result file is not repeated: stop at any time, and call again to continue.
     docs/tasks.md says more.
     """
-    from task_grid.speed import read_speed
+    import task_grid.training_runs  # noqa: F401  # finds the examples
 
     choice = Choice(
         tasks=_known_tasks(split_names(task)),
@@ -120,9 +120,16 @@ def tasks(
         _measure_speed(choice, places, out, rounds)
     else:
         _run_all(choice, places, out, jobs)
+    typer.echo(f"The page is {_write_page(out)}.", err=True)
+
+
+def _write_page(out: Path) -> Path:
+    """Made anew after every run, so that it is up to date wherever one stops."""
+    from task_grid.speed import read_speed
+
     page = out.parent / f"{out.name}.md"
     write_whole(page, make_page(read_results(out), read_speed(out)).encode("utf-8"))
-    typer.echo(f"The page is {page}.", err=True)
+    return page
 
 
 def _known_tasks(names: Sequence[str]) -> tuple[Task, ...]:
@@ -146,6 +153,8 @@ def _check_known(option: str, names: Sequence[str], known: Sequence[str]) -> Non
 def _measure_speed(choice: Choice, places: Places, out: Path, rounds: int) -> None:
     from task_grid.speed import BASELINE, FROM_SCRATCH, SpeedSettings, measure_speed
 
+    if not choice.seeds:
+        raise ValueError("--speed needs a seed, got none in --seeds")
     if BASELINE not in choice.attentions:
         raise ValueError(f"--speed compares with {BASELINE}; add it to --attention")
     settings = SpeedSettings(
@@ -164,6 +173,7 @@ def _run_all(choice: Choice, places: Places, out: Path, jobs: int) -> None:
     for wave in waves:
         for result in _results(wave, places, jobs):
             write_result(out, result)
+            _write_page(out)
             done += 1
             typer.echo(f"{done} of {total}: {_in_words(result)}", err=True)
 
