@@ -1,38 +1,56 @@
-"""A small decoder-only language model with ReLA-g: packed text, rotary positions or ALiBi, a cache.
+"""A small language model from scratch, with the attention of your choice.
 
-The text: sums such as ``7+58=56`` (the result backwards, as one adds), one behind the other without
-padding. After a minute on one core the model with rotary positions adds most of the numbers below
-100 that it has not seen together.
+It reads text files, or without any the sources of Python's standard library, and learns to
+continue them. Prints the loss on texts that were held out, how much of the attention is exactly
+zero, how many queries attend to nothing, the share of the first token, and a text of its own.
 
-- Training packs sums of different lengths into one row; `sequence_starts` keeps them apart.
+    python examples/language_model.py --attention rela-g
+    python examples/language_model.py --attention softmax --text my_book.txt my_notes.txt
+
 - Positions are rotary (queries and keys are rotated) or ALiBi (scores fall with the distance, added
   as a bias). A window limits how far back a query sees.
+- With --packed, texts of different lengths lie one behind the other in one row without padding, and
+  `sequence_starts` keeps them apart.
 - Generation appends each token's keys and values to a `relakit.KeyValueCache`.
-
-    python examples/language_model.py --help
 """
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from attention_choices import CHOICES, attention_rates
+from texts import END, Split, describe, read_texts, train_tokenizer
 from torch import Tensor, nn
+from train_loop import print_progress, train
 
 import relakit
 
-SYMBOLS = "0123456789+=\n"
-LONGEST = 9  # of a sum, its end included
+LEARNING_RATE = 3e-3
 
 
-@dataclass(frozen=True)
-class Settings:
-    dim: int = 64
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    attention: relakit.AttentionSpec
+    vocabulary: int = 1024
+    dim: int = 128
     heads: int = 4
-    kv_heads: int = 2
-    layers: int = 2
+    kv_heads: int = 4
+    """Heads of keys and values; fewer are shared by groups of heads."""
+    layers: int = 4
     positions: str = "rotary"
     window: int | None = None
+    """How many keys a query sees; None: all up to its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSettings:
+    rows: int = 16
+    length: int = 128
+    is_packed: bool = False
+    """One row of the same size instead, in which texts do not see each other."""
 
 
 def rotate(x: Tensor, places: Tensor) -> Tensor:
@@ -41,7 +59,7 @@ def rotate(x: Tensor, places: Tensor) -> Tensor:
     x: ``[batch, heads, positions, head dim]``, places: ``[positions]``.
     """
     half = x.size(-1) // 2
-    speeds = 100.0 ** (-torch.arange(half) / half)
+    speeds = 10000.0 ** (-torch.arange(half) / half)
     angles = places[:, None] * speeds  # [positions, half]
     first, second = x[..., :half], x[..., half:]
     turned = (
@@ -62,16 +80,16 @@ def alibi(queries: Tensor, keys: Tensor, heads: int) -> Tensor:
 
 
 class Attention(nn.Module):
-    """Causal self-attention; heads of keys and values are shared."""
+    """Causal self-attention."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ModelSettings) -> None:
         super().__init__()
         self.settings = settings
         self.head_dim = settings.dim // settings.heads
         shared = settings.kv_heads * self.head_dim
         self.sizes = [settings.dim, shared, shared]
         self.input = nn.Linear(settings.dim, sum(self.sizes))
-        self.norm = relakit.GatedRMSNorm(settings.dim)
+        self.core = relakit.AttentionCore(settings.heads, self.head_dim, settings.attention)
         self.output = nn.Linear(settings.dim, settings.dim)
 
     def forward(
@@ -83,46 +101,49 @@ class Attention(nn.Module):
             part.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
             for part in self.input(x).split(self.sizes, -1)
         )  # [batch, heads, positions, head dim]
-        past = 0 if cache is None else len(cache)
-        places = past + torch.arange(x.size(1))
+        places = (0 if cache is None else len(cache)) + torch.arange(x.size(1))
         if starts is not None:  # each sequence counts its own
             places = places - starts[torch.searchsorted(starts, places, right=True) - 1]
         if settings.positions == "rotary":
             query, key = rotate(query, places), rotate(key, places)
         if cache is not None:
             key, value = cache.append(key, value)
-        bias = None
+        bias, window = None, settings.window
         if settings.positions == "alibi":
-            of_keys = places if cache is None else torch.arange(key.size(2))
-            bias = alibi(places, of_keys, settings.heads)
-        mixed = relakit.attention(
+            bias = alibi(
+                places, places if cache is None else torch.arange(key.size(2)), settings.heads
+            )
+            # Causal, in a form that goes with a bias: so many keys before a query's, none after.
+            window = (None if window is None else window - 1, 0)
+        joined = self.core(
             query,
             key,
             value,
             bias,
-            # Causal, in a form that goes with a bias: so many keys before a query's, none after.
-            window=(None if settings.window is None else settings.window - 1, 0),
-            align="lower_right",  # with a cache, the queries are the last positions
+            is_causal=bias is None,
+            window=window,
+            # With a cache, the queries are the last positions.
+            align="upper_left" if cache is None else "lower_right",
             sequence_starts=starts,
-            enable_gqa=True,
         )
-        return self.output(self.norm(mixed.transpose(1, 2).flatten(2)))
+        return self.output(joined)
 
 
 class LanguageModel(nn.Module):
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ModelSettings) -> None:
         super().__init__()
         dim = settings.dim
-        self.embedding = nn.Embedding(len(SYMBOLS), dim)
+        self.embedding = nn.Embedding(settings.vocabulary, dim)
+        nn.init.normal_(self.embedding.weight, std=dim**-0.5)  # it is the output layer, too
         self.attentions = nn.ModuleList(Attention(settings) for _ in range(settings.layers))
         self.feed_forwards = nn.ModuleList(
             nn.Sequential(
-                nn.LayerNorm(dim), nn.Linear(dim, 4 * dim), nn.ReLU(), nn.Linear(4 * dim, dim)
+                nn.LayerNorm(dim), nn.Linear(dim, 4 * dim), nn.GELU(), nn.Linear(4 * dim, dim)
             )
             for _ in range(settings.layers)
         )
         self.norms = nn.ModuleList(nn.LayerNorm(dim) for _ in range(settings.layers))
-        self.last = nn.Linear(dim, len(SYMBOLS))
+        self.last_norm = nn.LayerNorm(dim)
 
     def forward(
         self,
@@ -133,97 +154,187 @@ class LanguageModel(nn.Module):
         """Token numbers ``[batch, positions]`` to scores of the next token."""
         x = self.embedding(tokens)
         for i, attention in enumerate(self.attentions):
-            cache = None if caches is None else caches[i]
-            x = x + attention(self.norms[i](x), starts, cache)
+            x = x + attention(self.norms[i](x), starts, None if caches is None else caches[i])
             x = x + self.feed_forwards[i](x)
-        return self.last(x)
+        return F.linear(self.last_norm(x), self.embedding.weight)
 
 
-def is_held_out(a: int, b: int) -> bool:
-    """A tenth of all sums, of which digits say nothing."""
-    return (100 * a + b) * 7919 % 10007 % 10 == 0
+class Corpus:
+    """Texts as streams of tokens, each text with END behind it."""
+
+    def __init__(self, texts: Split, vocabulary: int) -> None:
+        self.tokenizer = train_tokenizer(texts.training, vocabulary)
+        self.end = self.tokenizer.token_to_id(END)
+        self.training = self._stream(texts.training)
+        self.held_out = self._stream(texts.held_out)
+        self.bytes_per_token = sum(len(t.encode()) for t in texts.held_out) / len(self.held_out)
+
+    def _stream(self, texts: list[str]) -> Tensor:
+        encodings = self.tokenizer.encode_batch(texts)
+        return torch.tensor([token for e in encodings for token in [*e.ids, self.end]])
+
+    def training_batch(self, settings: BatchSettings, generator: torch.Generator) -> Tensor:
+        """Rows from anywhere: ``[rows, length + 1]``, or one as long as all of them."""
+        rows, length = settings.rows, settings.length
+        if settings.is_packed:
+            rows, length = 1, rows * length
+        last = len(self.training) - length - 1
+        if last < 0:
+            raise ValueError(f"the text has {len(self.training):,} tokens, too few for {length:,}")
+        offsets = torch.randint(last + 1, (rows, 1), generator=generator)
+        return self.training[offsets + torch.arange(length + 1)]
+
+    def held_out_rows(self, length: int, most: int) -> Tensor:
+        """The first rows of what was held out: ``[up to most, length + 1]``."""
+        length = min(length, len(self.held_out) - 1)
+        rows = min(most, len(self.held_out) // (length + 1))
+        return self.held_out[: rows * (length + 1)].view(rows, length + 1)
+
+    def starts(self, row: Tensor) -> Tensor:
+        """Where texts begin in a row ``[positions]``, and where the last one ends."""
+        begins = (row[:-1] == self.end).nonzero().flatten() + 1
+        return torch.cat([torch.tensor([0]), begins, torch.tensor([len(row)])])
 
 
-def encoded(text: str) -> list[int]:
-    return [SYMBOLS.index(symbol) for symbol in text]
+def next_token_loss(scores: Tensor, tokens: Tensor) -> Tensor:
+    """Cross-entropy in nats; scores are of ``tokens[:, :-1]``."""
+    return F.cross_entropy(scores.flatten(0, 1), tokens[:, 1:].flatten())
 
 
-def make_row(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Sums that are not held out, one behind the other: tokens ``[1, positions]``, and starts.
+def loss_on_batches(
+    model: LanguageModel, corpus: Corpus, batch: BatchSettings, seed: int
+) -> Callable[[], Tensor]:
+    """For `train`: the loss on a new batch with each call."""
+    generator = torch.Generator().manual_seed(seed)
 
-    The digits of results are written backwards, as one adds them.
-    """
-    sums: list[list[int]] = []
-    while len(sums) < count:
-        a, b = torch.randint(100, (2,), generator=generator).tolist()
-        if not is_held_out(a, b):
-            sums.append(encoded(f"{a}+{b}={str(a + b)[::-1]}\n"))
-    starts = torch.tensor([0, *(len(s) for s in sums)]).cumsum(0)
-    return torch.tensor([[token for tokens in sums for token in tokens]]), starts
+    def next_loss() -> Tensor:
+        tokens = corpus.training_batch(batch, generator)
+        starts = corpus.starts(tokens[0, :-1]) if batch.is_packed else None
+        return next_token_loss(model(tokens[:, :-1], starts), tokens)
 
-
-def train(model: LanguageModel, steps: int, sums: int, generator: torch.Generator) -> None:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
-    for step in range(steps):
-        tokens, starts = make_row(sums, generator)
-        scores = model(tokens[:, :-1], torch.cat([starts[:-1], starts[-1:] - 1]))
-        # Only what follows "=" can be known: sums do not follow from each other.
-        answered = (tokens == SYMBOLS.index("=")).cumsum(1) > (
-            tokens == SYMBOLS.index("\n")
-        ).cumsum(1)
-        loss = F.cross_entropy(scores[answered[:, :-1]], tokens[:, 1:][answered[:, :-1]])
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        if step % max(1, steps // 10) == 0 or step == steps - 1:
-            print(f"step {step:5}  loss {loss.item():.3f}")
+    return next_loss
 
 
 @torch.no_grad()
-def answer(model: LanguageModel, a: int, b: int) -> str:
-    """What the model writes behind ``a+b=``, token by token."""
-    caches = [relakit.KeyValueCache(LONGEST) for _ in model.attentions]
-    tokens = torch.tensor([encoded(f"{a}+{b}=")])
-    text = ""
-    for _ in range(4):
-        token = model(tokens, caches=caches)[:, -1].argmax(-1, keepdim=True)
-        symbol = SYMBOLS[int(token)]
-        if symbol == "\n":
+def held_out_loss(model: Callable[[Tensor], Tensor], rows: Tensor) -> float:
+    """In nats per token, over ``[rows, length + 1]``."""
+    losses = [next_token_loss(model(part[:, :-1]), part) * len(part) for part in rows.split(16)]
+    return torch.stack(losses).sum().item() / len(rows)
+
+
+def measure(model: LanguageModel, corpus: Corpus, length: int) -> dict[str, float]:
+    """Loss in nats per token, bits per byte, and the rates of `attention_rates`."""
+    model.eval()
+    rows = corpus.held_out_rows(length, most=400)
+    loss = held_out_loss(model, rows)
+    with torch.no_grad(), relakit.capture(model) as records:
+        model(rows[:16, :-1])
+    bits = loss / corpus.bytes_per_token / torch.log(torch.tensor(2.0)).item()
+    return {"loss": loss, "bits_per_byte": bits, **attention_rates(records)}
+
+
+@torch.no_grad()
+def write(model: LanguageModel, corpus: Corpus, prompt: str, length: int, seed: int) -> str:
+    """Continue the prompt token by token; each is drawn from the model's distribution."""
+    model.eval()
+    generator = torch.Generator().manual_seed(seed)
+    caches = [relakit.KeyValueCache(length) for _ in model.attentions]
+    written = corpus.tokenizer.encode(prompt).ids or [corpus.end]
+    tokens = torch.tensor([written])
+    while len(written) < length:
+        scores = model(tokens, caches=caches)[0, -1]
+        token = int(torch.multinomial((scores / 0.7).softmax(-1), 1, generator=generator))
+        if token == corpus.end:
             break
-        text += symbol
-        tokens = token
-    return text[::-1]
+        written.append(token)
+        tokens = torch.tensor([[token]])
+    return corpus.tokenizer.decode(written)
 
 
-def main() -> None:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--positions", choices=["rotary", "alibi"], default="rotary")
+    model, batch = ModelSettings, BatchSettings
+    parser.add_argument(
+        "--attention",
+        choices=CHOICES,
+        default="rela-g",
+        metavar="NAME",
+        help=f"one of {', '.join(CHOICES)}",
+    )
+    parser.add_argument(
+        "--text",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="UTF-8, texts apart by two blank lines (default: the standard library)",
+    )
+    parser.add_argument("--vocabulary", type=int, default=model.vocabulary, help="of byte pairs")
+    parser.add_argument("--positions", choices=["rotary", "alibi"], default=model.positions)
     parser.add_argument("--window", type=int, help="how many keys a query sees (default: all)")
-    parser.add_argument("--steps", type=int, default=1200)
-    parser.add_argument("--sums", type=int, default=64, help="sums in one row")
-    parser.add_argument("--questions", type=int, default=200, help="held-out sums to ask for")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--kv-heads",
+        type=int,
+        default=model.kv_heads,
+        choices=[1, 2, 4],
+        help="heads of keys and values, shared by 4 heads of queries",
+    )
+    parser.add_argument("--packed", action="store_true", help="texts do not see each other")
+    parser.add_argument("--steps", type=int, default=500, help="updates")
+    parser.add_argument("--batch-size", type=int, default=batch.rows, help="rows of an update")
+    parser.add_argument("--length", type=int, default=batch.length, help="tokens of a row")
+    parser.add_argument("--seed", type=int, default=1, help="of weights and batches")
+    parser.add_argument("--threads", type=int, default=1, help="a model this small gains little")
+    parser.add_argument("--prompt", default="def ", help="what the text at the end begins with")
     arguments = parser.parse_args()
-    if arguments.window is not None and arguments.window < 1:
-        parser.error(f"--window must be at least 1, got {arguments.window}")
+    for name in ("window", "steps", "batch_size", "length", "threads"):
+        number = getattr(arguments, name)
+        if number is not None and number < 1:
+            parser.error(f"--{name.replace('_', '-')} must be at least 1, got {number}")
+    return arguments
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    torch.set_num_threads(arguments.threads)
+    corpus = Corpus(read_texts(arguments.text), arguments.vocabulary)
     torch.manual_seed(arguments.seed)
-    generator = torch.Generator().manual_seed(arguments.seed)
-    model = LanguageModel(Settings(positions=arguments.positions, window=arguments.window))
-    train(model, arguments.steps, arguments.sums, generator)
-    model.eval()
-    held_out = [(a, b) for a in range(100) for b in range(100) if is_held_out(a, b)]
-    asked = held_out[:: max(1, len(held_out) // arguments.questions)]
-    answers = {(a, b): answer(model, a, b) for a, b in asked}
-    right = sum(text == str(a + b) for (a, b), text in answers.items())
-    for (a, b), text in list(answers.items())[1::50]:
-        print(f"{a}+{b}={text}{'' if text == str(a + b) else f'  (should be {a + b})'}")
-    print(f"{right} of {len(answers)} held-out sums are right")
+    model = LanguageModel(
+        ModelSettings(
+            attention=CHOICES[arguments.attention],
+            vocabulary=arguments.vocabulary,
+            kv_heads=arguments.kv_heads,
+            positions=arguments.positions,
+            window=arguments.window,
+        )
+    )
+    batch = BatchSettings(
+        rows=arguments.batch_size, length=arguments.length, is_packed=arguments.packed
+    )
+    print(
+        f"{arguments.attention}: {sum(p.numel() for p in model.parameters()):,} parameters, "
+        f"{len(corpus.training):,} tokens of {describe(arguments.text)}"
+    )
+    train(
+        model,
+        loss_on_batches(model, corpus, batch, arguments.seed),
+        steps=arguments.steps,
+        learning_rate=LEARNING_RATE,
+        after_step=print_progress(arguments.steps),
+    )
+    result = measure(model, corpus, arguments.length)
+    print(
+        f"held out: loss {result['loss']:.3f} nats per token, {result['bits_per_byte']:.3f} bits "
+        f"per byte\nattention: zeros {result['zeros']:.1%}, null queries {result['nulls']:.1%}, "
+        f"on the first token {result['sink']:.1%}"
+    )
+    print(f"it writes:\n{write(model, corpus, arguments.prompt, 80, arguments.seed)}")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"error: {error}") from None

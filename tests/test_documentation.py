@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLE = ROOT / "examples" / "sequence_task.py"
-LANGUAGE_MODEL = ROOT / "examples" / "language_model.py"
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 PLAN = ROOT / "docs" / "architecture.md"
 PLACE = re.compile(r"`((?:src|native|tests|benchmarks|docs|examples|results)/[^`\s]*)`")
@@ -104,16 +103,3 @@ def test_sequence_task_rejects_bad_arguments(
         run_sequence_task(*arguments)
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("arguments", [["--positions", "alibi", "--window", "5"], []], ids=str)
-def test_language_model_learns(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    short = ["--steps", "12", "--sums", "16", "--questions", "5"]
-    monkeypatch.setattr(sys, "argv", ["language_model.py", *short, *arguments])
-    runpy.run_path(str(LANGUAGE_MODEL), run_name="__main__")
-    printed = capsys.readouterr().out
-    losses = [float(loss) for loss in re.findall(r"loss ([0-9.]+)", printed)]
-    assert losses[-1] < losses[0] - 0.3
-    assert "held-out sums are right" in printed

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from relakit.decode.translator import Hypothesis, Translator
     from relakit.nn.adapters import register_attention
     from relakit.nn.cache import KeyValueCache
+    from relakit.nn.calibrate import Calibration, calibrate
     from relakit.nn.capture import AttentionRecord, capture
     from relakit.nn.convert import convert_attention
     from relakit.nn.core import AttentionCore
@@ -32,6 +33,7 @@ __all__ = [
     "AttentionRecord",
     "AttentionResult",
     "AttentionSpec",
+    "Calibration",
     "GatedLayerNorm",
     "GatedRMSNorm",
     "Hypothesis",
@@ -46,6 +48,7 @@ __all__ = [
     "analysis",
     "attention",
     "attention_details",
+    "calibrate",
     "capture",
     "convert_attention",
     "load",
@@ -59,6 +62,7 @@ _HOMES: Final = MappingProxyType(
         "AttentionRecord": "nn.capture",
         "AttentionResult": "ops.call",
         "AttentionSpec": "nn.variants",
+        "Calibration": "nn.calibrate",
         "GatedLayerNorm": "nn.norms",
         "GatedRMSNorm": "nn.norms",
         "Hypothesis": "decode.translator",
@@ -70,6 +74,7 @@ _HOMES: Final = MappingProxyType(
         "Translator": "decode.translator",
         "attention": "ops.attention",
         "attention_details": "ops.attention",
+        "calibrate": "nn.calibrate",
         "capture": "nn.capture",
         "convert_attention": "nn.convert",
         "register_attention": "nn.adapters",

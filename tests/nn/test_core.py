@@ -45,6 +45,16 @@ def test_a_window_leaves_out_what_lies_before_it(heads):
     assert torch.equal(before[:, 3:], after[:, 3:])
 
 
+@pytest.mark.parametrize("attention", ["rela-g", "softmax"])
+def test_packed_sequences_do_not_see_each_other(heads, attention):
+    core = AttentionCore(HEADS, DIM, attention)
+    one_row = [head[:1] for head in heads]
+    packed = core(*one_row, is_causal=True, sequence_starts=torch.tensor([0, 5, 12]))
+    for start, end in ((0, 5), (5, 12)):
+        alone = core(*(head[:, :, start:end] for head in one_row), is_causal=True)
+        torch.testing.assert_close(packed[:, start:end], alone)
+
+
 @pytest.mark.parametrize("window", [None, 3])
 def test_a_mask_excludes_causal(heads, window):
     mask = torch.ones(12, 12, dtype=torch.bool)

@@ -7,7 +7,7 @@ from relakit.nn.fused import attend_in_steps
 from relakit.nn.norms import RMSNorm, build_norm
 from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
 from relakit.ops.backends import BackendName, known_backend
-from relakit.ops.reach import Alignment, Window, reach_of
+from relakit.ops.reach import Alignment, SequenceStarts, Window, reach_of
 
 
 class AttentionParts(nn.Module):
@@ -107,6 +107,7 @@ class AttentionCore(AttentionParts):
         scale: float | None = None,
         window: Window = None,
         align: Alignment = "upper_left",
+        sequence_starts: SequenceStarts = None,
     ) -> Tensor:
         """``[batch, queries, heads * head dim]``; the arguments are those of `relakit.attention`.
 
@@ -124,7 +125,7 @@ class AttentionCore(AttentionParts):
             is_causal=is_causal,
             scale=scale,
             backend=self.backend,
-            reach=reach_of(is_causal=is_causal, window=window, align=align, starts=None),
+            reach=reach_of(is_causal=is_causal, window=window, align=align, starts=sequence_starts),
         ).output
 
     def extra_repr(self) -> str:
