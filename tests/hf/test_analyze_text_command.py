@@ -129,7 +129,7 @@ def test_long_texts(run: Run, tmp_path: Path) -> None:
         ("bert-base-uncased", [], "bert-base-uncased is no folder; give one that save_pretrained"),
         ("rela", ["--where", "*none*"], "no attention module is called '*none*'"),
         ("rela", ["--device", "warp"], "device 'warp' cannot be used: there is no such kind"),
-        ("rela", ["--compare", "rela", "--name", "a"], "there are 2 models and 1 times --name"),
+        ("rela", ["--compare", "rela", "--name", "a"], "there are 2 models and 1 name"),
         ("rela", ["--too-long", "cut"], "--too-long must be skip or error, got 'cut'"),
         ("rela", ["--tokenizer", "none"], "--tokenizer none: there is no such folder"),
     ],
