@@ -11,15 +11,19 @@ from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
 from relakit.analysis import score_pairs
 from relakit.analysis.attention_pass import AttentionBatch
 from relakit.clean import scorer as scorer_module
-from relakit.clean.scorer import PairScorer, is_independent_of_batches, one_thread
+from relakit.clean.scorer import (
+    Direction,
+    PairScorer,
+    is_independent_of_batches,
+    one_thread,
+)
 from relakit.data.parallel_files import NumberedPair
-from relakit.decode.members import load_member
 from relakit.model.description import read_description
 
 
 def test_numbers_of_the_scoring_pass(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:
     folder = write_model()
-    member = load_member(folder, torch.device("cpu"))
+    member = Direction.load(folder)
     whole = [pair for pair in pairs if not pair.has_blank_side]
     expected = score_pairs(member.model, member.tokenizers, [pair.texts for pair in whole])
     scored = {pair.number: pair.features for pair in PairScorer.load(folder).score(pairs)}
@@ -38,11 +42,12 @@ def test_numbers_of_the_scoring_pass(write_model: ModelWriter, pairs: list[Numbe
 
 
 def test_dual_cross_entropy(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:
-    back = load_member(write_model(reverse=True, seed=1), torch.device("cpu"))
+    folder = write_model(reverse=True, seed=1)
+    back = Direction.load(folder)
     whole = [pair for pair in pairs if not pair.has_blank_side][:9]
     exchanged = [(pair.target, pair.source) for pair in whole]
     expected = score_pairs(back.model, back.tokenizers, exchanged).cross_entropy
-    scored = PairScorer.load(write_model(), reverse=back.folder).score(whole)
+    scored = PairScorer.load(write_model(), reverse=folder).score(whole)
     for pair, backward in zip(scored, expected, strict=True):
         assert pair.features is not None
         forward = pair.features.cross_entropy
@@ -88,7 +93,7 @@ def test_softmax_has_no_null_queries(write_model: ModelWriter, pairs: list[Numbe
 
 def test_the_heads_that_align(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:
     """Of all heads in turn: together they have the null rate of the model."""
-    member = load_member(write_model(), torch.device("cpu"))
+    member = Direction.load(write_model())
     by_head = []
     for layer, head in product(range(2), range(3)):
         choice = AlignmentChoice(
@@ -145,7 +150,7 @@ def test_a_processor_that_rounds_otherwise(
     write_model: ModelWriter, pairs: list[NumberedPair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then pairs are computed one by one, which is found out with made-up pairs."""
-    model = load_member(write_model(), torch.device("cpu")).model
+    model = Direction.load(write_model()).model
     with one_thread():
         assert is_independent_of_batches(model)
     expected = [pair.features for pair in PairScorer.load(write_model()).score(pairs)]

@@ -2,30 +2,29 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from relakit.align.choice import CHOICE_FILE, read_choice
+from relakit.align.choice import read_choice
+from relakit.align.settings import CHOICE_FILE
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS
 from relakit.analysis.results import SUM_TO_ONE
 from relakit.clean.columns import header_line
 from relakit.clean.parquet import ENDING, check_parquet, write_parquet
-from relakit.data.compression import open_file
 from relakit.data.languages import LANGUAGES_FILE, LanguagePair
 from relakit.data.parallel_files import ParallelFiles
+from relakit.data.tokenizer import file_digest
 from relakit.limits import check_memory
-from relakit.model.description import PARTS, ModelDescription, read_description
+from relakit.model.description import ModelDescription, model_digests, read_description
 from relakit.model.memory import FLOAT_BYTES
 from relakit.shards.cutting import SHARD_PAIRS
-from relakit.shards.engines import Engine
-from relakit.shards.run import Job, JobSummary, Progress, run_job
+from relakit.shards.run import Job, Writer
 from relakit.shards.work import WorkDescription
 
 BUILDER: Final = "relakit.clean.score_work:build"
-_CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +56,11 @@ class ScoreJob:
     ) -> None:
         """``shard_pairs``: how many are done at a time, and kept if the rest is interrupted."""
         self._forward = read_description(settings.model)
-        self._forward.tokenizers()
+        self._forward.check_tokenizers()
         self._backward = None
         if settings.reverse is not None:
             self._backward = read_description(settings.reverse)
-            self._backward.tokenizers()
+            self._backward.check_tokenizers()
             _check_directions(self._forward, self._backward)
         self._has_choice = read_choice(settings.model, self._forward.config) is not None
         self._languages = settings.languages or self._forward.languages()
@@ -82,7 +81,7 @@ class ScoreJob:
             "--max-tokens": self.max_tokens,
             "the model of languages": None if content is None else _digest_of(content),
         }
-        self._job = Job(
+        self.job: Final = Job(
             WorkDescription("score", BUILDER, described),
             files,
             header_line().encode(),
@@ -90,33 +89,17 @@ class ScoreJob:
             shard_pairs,
         )
 
-    def run(
-        self,
-        output: Path | None,
-        engine: Engine,
-        *,
-        restart: bool = False,
-        progress: Progress = lambda done, total: None,
-        on_resume: Callable[[int, int], None] = lambda done, total: None,
-    ) -> JobSummary:
-        """Score all pairs; see `relakit.shards.run.run_job`.
+    @staticmethod
+    def writer(output: Path | None) -> Writer | None:
+        """What writes this output: a table with tabs, or Parquet if its name ends in .parquet.
 
-        ``output`` is a table with tabs, compressed if its name ends in .gz or .zst, or Parquet if
-        in .parquet.
+        Raises:
+            ValueError: Parquet cannot be written here.
         """
-        is_parquet = output is not None and output.name.endswith(ENDING)
-        if is_parquet:
-            assert output is not None
-            check_parquet(output)
-        return run_job(
-            self._job,
-            output,
-            engine,
-            write=write_parquet if is_parquet else None,
-            restart=restart,
-            progress=progress,
-            on_resume=on_resume,
-        )
+        if output is None or not output.name.endswith(ENDING):
+            return None
+        check_parquet(output)
+        return write_parquet
 
     def notes(self) -> Iterator[str]:
         """What users should know about columns that say nothing."""
@@ -169,17 +152,12 @@ def _check_directions(forward: ModelDescription, backward: ModelDescription) -> 
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of the files that decide what a model says."""
-    names = [name for name in (*PARTS, CHOICE_FILE) if (folder / name).is_file()]
-    return {name: _file_digest(folder / name) for name in names if name != LANGUAGES_FILE}
-
-
-def _file_digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open_file(path) as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+    """SHA-256 of the files that decide what a model says about a pair."""
+    choice = folder / CHOICE_FILE
+    return {
+        **model_digests(folder),
+        **({CHOICE_FILE: file_digest(choice)} if choice.is_file() else {}),
+    }
 
 
 def _digest_of(content: Any) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import torch
@@ -18,10 +18,13 @@ from relakit.clean.features import EncodedSide, Losses, PairFeatures, pair_featu
 from relakit.data.languages import LanguagePair
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer import END
-from relakit.decode.members import Member, load_member
+from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import AttentionKind, Transformer
+from relakit.model.description import read_description
+from relakit.model.directory import build_model
 
 KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
+_Sides: TypeAlias = tuple[EncodedSide, EncodedSide]
 _CHECKED: Final = ((5, 7), (9, 12), (14, 14), (3, 10), (20, 30), (17, 27), (23, 25), (40, 33))
 """Tokens of the made-up pairs with which it is checked that pairs do not depend on others."""
 
@@ -36,14 +39,29 @@ class ScoredPair:
     """A side was too long, and is scored by its beginning."""
 
 
+@dataclass(frozen=True)
+class Direction:
+    """A model that translates in one direction, and its tokenizers."""
+
+    model: Transformer
+    tokenizers: Tokenizers
+
+    @classmethod
+    def load(cls, folder: Path) -> "Direction":
+        """Read a model directory; OSError or ValueError if it is broken."""
+        described = read_description(folder)
+        described.check_tokenizers()
+        return cls(build_model(described)[0], described.tokenizers)
+
+
 class PairScorer:
     """Scores pairs; what a pair gets depends on that pair and the models alone."""
 
     def __init__(
         self,
-        forward: Member,
+        forward: Direction,
         *,
-        backward: Member | None = None,
+        backward: Direction | None = None,
         choice: AlignmentChoice | None = None,
         languages: LanguagePair | None = None,
         max_tokens: int | None = None,
@@ -64,7 +82,7 @@ class PairScorer:
         self._backward = backward
         self._choice = choice
         self._languages = languages
-        models = [member.model for member in (forward, backward) if member is not None]
+        models = [one.model for one in (forward, backward) if one is not None]
         self.max_tokens: Final = (
             min(longest_pair(model.config, KINDS) for model in models)
             if max_tokens is None
@@ -88,11 +106,10 @@ class PairScorer:
         batch_tokens: int = BATCH_TOKENS,
     ) -> "PairScorer":
         """Read model directories, and what else is kept in that of ``folder``."""
-        cpu = torch.device("cpu")
-        forward = load_member(folder, cpu)
+        forward = Direction.load(folder)
         return cls(
             forward,
-            backward=None if reverse is None else load_member(reverse, cpu),
+            backward=None if reverse is None else Direction.load(reverse),
             choice=read_choice(folder, forward.model.config),
             languages=languages,
             max_tokens=max_tokens,
@@ -111,7 +128,8 @@ class PairScorer:
         advance(len(pairs) - len(chosen))
         with one_thread():
             backward = self._backward_entropies(chosen)
-            sides = [self._encode(self._forward, pair.source, pair.target) for pair in chosen]
+            tokenizers = self._forward.tokenizers
+            sides = [self._encode(tokenizers, *pair.texts) for pair in chosen]
             for batch in self._batches(self._forward.model, sides):
                 for index, weights, losses in _by_pair(batch):
                     source, target = sides[index]
@@ -131,8 +149,7 @@ class PairScorer:
                 advance(len(batch.indices))
         return scored
 
-    def _encode(self, member: Member, source: str, target: str) -> tuple[EncodedSide, EncodedSide]:
-        tokenizers = member.tokenizers
+    def _encode(self, tokenizers: Tokenizers, source: str, target: str) -> _Sides:
         return (
             EncodedSide.of(tokenizers.source, source, self.max_tokens),
             EncodedSide.of(tokenizers.target, target, self.max_tokens),
@@ -141,7 +158,7 @@ class PairScorer:
     def _batches(
         self,
         model: Transformer,
-        sides: Sequence[tuple[EncodedSide, EncodedSide]],
+        sides: Sequence[_Sides],
         cross_layer: int | None = None,
     ) -> Iterator[AttentionBatch]:
         return attention_batches(
@@ -158,7 +175,8 @@ class PairScorer:
         entropies: list[float | None] = [None] * len(pairs)
         if self._backward is None:
             return entropies
-        sides = [self._encode(self._backward, pair.target, pair.source) for pair in pairs]
+        tokenizers = self._backward.tokenizers
+        sides = [self._encode(tokenizers, pair.target, pair.source) for pair in pairs]
         for batch in self._batches(self._backward.model, sides, cross_layer=0):
             assert batch.losses is not None
             per_token = batch.losses / batch.target_sizes

@@ -6,37 +6,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from relakit.bench.tables import number_with_noun
 from relakit.cli.completion import complete_model
-from relakit.cli.pair_options import (
-    AUTO,
-    Columns,
-    InputFormat,
-    SourceFile,
-    SourceLang,
-    TargetFile,
-    TargetLang,
-    named_pairs,
-)
-from relakit.cli.shard_options import (
+from relakit.cli.pair_job import (
+    COLUMNS,
+    COMPUTATION,
     ENGINE,
+    OUTPUT,
+    Columns,
     EngineName,
+    InputFormat,
+    Languages,
     Restart,
     ShardPairs,
+    Source,
+    Target,
     Timeout,
     Workers,
     chosen_engine,
-    pair_bar,
-    stoppable,
+    pair_files,
+    pair_languages,
+    run_with_bar,
 )
+from relakit.files.output_paths import refuse_inputs
+from relakit.limits import number_with_noun
 from relakit.shards.cutting import SHARD_PAIRS
 
 if TYPE_CHECKING:
     from relakit.data.languages import LanguagePair
 
-SCORES, OUTPUT, WORK = "The scores", "Output", "The work"
+SCORES = "The scores"
 
 
 def score(
@@ -49,12 +48,11 @@ def score(
             autocompletion=complete_model,
         ),
     ],
-    source: SourceFile,
-    target: TargetFile = None,
-    input_format: InputFormat = AUTO,
-    columns: Columns = None,
-    source_lang: SourceLang = None,
-    target_lang: TargetLang = None,
+    source: Source,
+    target: Target = None,
+    input_format: InputFormat = None,
+    columns: Columns = COLUMNS,
+    languages: Languages = None,
     reverse: Annotated[
         Path | None,
         typer.Option(
@@ -100,7 +98,7 @@ def score(
             min=1,
             help="Padded tokens that are computed at once; scores do not depend on it. "
             "\\[default: 4096]",
-            rich_help_panel=WORK,
+            rich_help_panel=COMPUTATION,
         ),
     ] = None,
     restart: Restart = False,
@@ -115,20 +113,9 @@ def score(
     command goes on.
     """
     from relakit.clean.score import ScoreJob, ScoreSettings
-    from relakit.files.output_paths import refuse_inputs
     from relakit.model.description import read_description
 
     written = None if output in (None, Path("-")) else output
-    about = read_description(model).about
-    pairs = named_pairs(
-        source,
-        target,
-        input_format=input_format,
-        columns=columns,
-        source_lang=source_lang,
-        target_lang=target_lang,
-        about=about,
-    )
     if written is not None:
         inputs = {
             "--source": source,
@@ -138,6 +125,8 @@ def score(
             "--languages-from": languages_from,
         }
         refuse_inputs("--output", written, inputs)
+    about = read_description(model).about
+    pairs = pair_files(source, target, input_format, columns, pair_languages(languages, about))
     runner = chosen_engine(engine, workers, timeout)
     settings = ScoreSettings(
         model=model,
@@ -146,15 +135,12 @@ def score(
         max_tokens=max_tokens,
         batch_tokens=ScoreSettings.batch_tokens if batch_tokens is None else batch_tokens,
     )
-    job = ScoreJob(pairs, settings, shard_pairs=shard_pairs)
-    messages = Console(stderr=True, highlight=False)
-    with (
-        suppress(BrokenPipeError),  # whoever reads the scores has enough of them
-        stoppable(written),
-        pair_bar(messages, "scoring") as bar,
-    ):
-        summary = job.run(written, runner, restart=restart, progress=bar, on_resume=_say_resumed)
-        for note in (*job.notes(), *_counted(summary.counts, job.max_tokens)):
+    scoring = ScoreJob(pairs, settings, shard_pairs=shard_pairs)
+    with suppress(BrokenPipeError):  # whoever reads the scores has enough of them
+        summary = run_with_bar(
+            scoring.job, written, runner, restart=restart, write=scoring.writer(written)
+        )
+        for note in (*scoring.notes(), *_counted(summary.counts, scoring.max_tokens)):
             typer.echo(f"relakit: {note}", err=True)
 
 
@@ -170,10 +156,6 @@ def _learned(source: Path, target: Path) -> "LanguagePair":
             named = str(path) in str(error)
             raise ValueError(f"--languages-from {'' if named else f'{path}: '}{error}") from None
     return LanguagePair(*learned)
-
-
-def _say_resumed(done: int, total: int) -> None:
-    typer.echo(f"relakit: goes on, {done:,} of {total:,} shards are done already", err=True)
 
 
 def _counted(counts: Mapping[str, int], max_tokens: int) -> list[str]:
