@@ -11,7 +11,14 @@ from relakit.model import ModelAbout, ModelConfig, Transformer, save_model
 TEXTS = ("A small dog runs across the old bridge.", "Ein kleiner Hund läuft über die alte Brücke!")
 
 
-def write_model(folder: Path, seed: int = 0, *, source: str = "en", target: str = "de") -> Path:
+def write_model(
+    folder: Path,
+    seed: int = 0,
+    *,
+    source: str = "en",
+    target: str = "de",
+    attention: str = "rela-g",
+) -> Path:
     """Write the directory ``folder``; its parent also gets a tokenizer."""
     tokenizer = learn_tokenizer(TEXTS * 5, vocab_size=320)
     tokenizer.save(folder.parent / "tokenizer.json")
@@ -23,6 +30,7 @@ def write_model(folder: Path, seed: int = 0, *, source: str = "en", target: str 
         encoder_layers=1,
         decoder_layers=1,
         feed_forward=32,
+        cross_attention=attention,
     )
     model = Transformer(config)
     for parameter in model.parameters():

@@ -96,7 +96,7 @@ NAMED = '<!DOCTYPE tmx SYSTEM "tmx14.dtd">'
         ("", "{path} is empty"),
         ("one line\n", "{path}, line 1: it is no TMX, or is damaged: syntax error"),
         ("<html/>", "{path}, line 1: it begins with <html> instead of <tmx>: it is no TMX"),
-        (document(unit(en="a", de="A"))[:-5], "{path}, line 1: it is no TMX, or is damaged: "),
+        (document(unit(en="a", de="A"))[:-5], "{path} is truncated: it ends at line 1"),
         (document("<tu>\n</tuv>"), "{path}, line 2: it is no TMX, or is damaged: mismatched tag"),
         (document(unit(en="&b;"), before=LAUGHS), "{path}, line 1: it defines the entity 'a'"),
         (document(unit(en="&file;"), before=OUTSIDE), "{path}, line 1: it defines the entity"),

@@ -9,6 +9,7 @@ import table_prepare
 import table_prepared
 import table_recipes
 import table_runs
+import table_score
 import table_texts
 from fault_rows import Row
 
@@ -22,5 +23,6 @@ TABLES: dict[str, tuple[Row, ...]] = {
     "evaluate, generate, reproduce, bench, doctor": table_evaluate.ROWS,
     "analyze, gold files": table_analyze.ROWS,
     "analyze-text": table_analyze_text.ROWS,
+    "score": table_score.ROWS,
     "outputs": table_outputs.ROWS,
 }

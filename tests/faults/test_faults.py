@@ -33,6 +33,7 @@ def test_fault(fault: Row, folder: Path) -> None:
         "average run --out out",
         "evaluate --hypothesis text.en --reference text.de",
         "analyze model --source text.en --target text.de --gold gold --no-translate --out report",
+        "score model --source text.en --target text.de --output scores.tsv",
     ],
 )
 def test_without_a_fault_it_works(command: str, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""``make torture``: kill prepare, train and analyze at random moments, and run them again.
+"""``make torture``: kill prepare, train, analyze and score at random moments, and run them again.
 
 After each kill the same command must finish, give what an undisturbed one gives, and leave nothing
 else behind. The results become a page. Not part of ``make test``: it takes minutes.
@@ -66,6 +66,12 @@ VICTIMS = (
     Victim(
         "analyze",
         "analyze model --source text.en --target text.de --gold gold --no-translate --out out",
+        "out",
+    ),
+    Victim(
+        "score",
+        "score model --source corpus/train.en --target corpus/train.de --shard-pairs 3 --workers 2 "
+        "--output out/scores.tsv.gz",
         "out",
     ),
 )

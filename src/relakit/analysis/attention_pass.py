@@ -7,7 +7,7 @@ cross-attention pair by pair.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from relakit.analysis.pair_batches import (
     read_windows,
     wrong_sources,
 )
-from relakit.analysis.sentence_losses import sentence_losses
+from relakit.analysis.sentence_losses import sentence_losses, token_losses
 from relakit.data.batches import pad_batch
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import ATTENTION_KINDS, AttentionKind, Memory, ModelConfig, Transformer
@@ -61,6 +61,8 @@ class AttentionBatch:
     losses: Tensor | None = None
     """``[pairs]``: the cross-entropy of each target in nats, the sum over its tokens and the end of
     the sentence, float64; NaN of pairs that were not asked for, None if none was"""
+    token_losses: Sequence[Tensor] | None = None
+    """What is summed there, of each pair; None unless all pairs were asked for"""
 
     def query_sizes(self, kind: AttentionKind) -> Tensor:
         return self.source_sizes if kind == "encoder" else self.target_sizes
@@ -226,6 +228,10 @@ def _windows(
         start += len(read)
 
 
+_Losses: TypeAlias = tuple[Tensor | None, Sequence[Tensor] | None]
+"""Of sentences and of their tokens, see `AttentionBatch`."""
+
+
 class _Window:
     """Runs the batches of one window of pairs."""
 
@@ -282,7 +288,7 @@ class _Window:
         batch: Sequence[int],
         sources: Sequence[int],
         records: Records,
-        losses: Tensor | None,
+        losses: _Losses,
         outputs: Mapping[AttentionKind, Sequence[OutputSums]],
         is_shuffled: bool = False,
     ) -> AttentionBatch:
@@ -297,21 +303,23 @@ class _Window:
             layers={kind: self._recorded(records, kind, *longest) for kind in kinds},
             outputs=outputs,
             is_shuffled=is_shuffled,
-            losses=losses,
+            losses=losses[0],
+            token_losses=losses[1],
         )
 
-    def _losses(self, batch: Sequence[int], states: Tensor) -> Tensor | None:
+    def _losses(self, batch: Sequence[int], states: Tensor) -> _Losses:
         wanted = self.wanted.losses
         if not wanted:
-            return None
+            return None, None
         if isinstance(wanted, bool):
-            return sentence_losses(self.model, states, [self.pairs[i][1] for i in batch])
+            by_token = token_losses(self.model, states, [self.pairs[i][1] for i in batch])
+            return torch.stack([sentence.sum() for sentence in by_token]), by_token
         places = [place for place, i in enumerate(batch) if self.start + i in wanted]
         losses = torch.full((len(batch),), torch.nan, dtype=torch.float64)
         if places:
             targets = [self.pairs[batch[place]][1] for place in places]
             losses[places] = sentence_losses(self.model, states[places], targets)
-        return losses
+        return losses, None
 
     def _tensor(self, sentences: Sequence[Sequence[int]], **ends: int) -> Tensor:
         width = padded_size(1 + max(map(len, sentences)))

@@ -21,6 +21,7 @@ from relakit.cli.evaluate import evaluate
 from relakit.cli.generate import generate
 from relakit.cli.prepare import prepare
 from relakit.cli.reproduce import reproduce
+from relakit.cli.score import score
 from relakit.cli.train import train
 from relakit.cli.translate import translate
 from relakit.cli.usage_errors import PlainUsage
@@ -55,6 +56,7 @@ COMMANDS = (
     analyze_text,
     align,
     aer,
+    score,
     reproduce,
 )
 for command in COMMANDS:

@@ -3,18 +3,29 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from relakit.data.compression import open_file
+from relakit.data.parallel_files import PAIR_FORMATS, ParallelFiles, guess_format
+from relakit.shards.cutting import check_read_twice
+from relakit.shards.engines.processes import MOST_BY_DEFAULT, Processes
+from relakit.shards.engines.ray import PATIENCE, RayCluster
+
 if TYPE_CHECKING:
-    from relakit.data.parallel_files import PairFormat, ParallelFiles
+    from relakit.model.description import ModelAbout
     from relakit.shards.engines import Engine
     from relakit.shards.run import Job, JobSummary, Writer
 
 PAIRS, OUTPUT, COMPUTATION = "The pairs", "Output", "The computation"
+ENGINE: Final = "processes"
+ENGINES: Final = (ENGINE, "ray")
+COLUMNS: Final = ",".join(ParallelFiles.columns)
+STOPPED: Final = 130
+"""Exit code after Ctrl-C."""
 
 Source = Annotated[
     Path,
@@ -54,7 +65,36 @@ Languages = Annotated[
 Workers = Annotated[
     int | None,
     typer.Option(
-        help="Processes, with one thread each. \\[default: one for each processor, at most 8]",
+        help="Processes, with one thread and a model each. \\[default: one for each processor, at "
+        f"most {MOST_BY_DEFAULT}]",
+        rich_help_panel=COMPUTATION,
+    ),
+]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="|".join(ENGINES),
+        help="Processes on this machine, or actors on a Ray cluster, whose machines must find the "
+        "model under the same path.",
+        rich_help_panel=COMPUTATION,
+    ),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="Of --engine ray: if nothing comes back for so long, what is missing is handed over "
+        f"again. It must be enough for --shard-pairs. \\[default: {PATIENCE:g}]",
+        rich_help_panel=COMPUTATION,
+    ),
+]
+ShardPairs = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Pairs that are done at a time, and kept if the rest is interrupted.",
         rich_help_panel=COMPUTATION,
     ),
 ]
@@ -75,21 +115,26 @@ def pair_files(
     input_format: str | None,
     columns: str,
     languages: tuple[str, str] | None,
-) -> "ParallelFiles":
+) -> ParallelFiles:
     """Where the pairs are.
 
     Raises:
         OSError, ValueError: a file is missing, or options do not go together.
     """
-    from relakit.data.compression import open_file
-    from relakit.data.parallel_files import ParallelFiles, guess_format
-
+    if input_format not in (None, *PAIR_FORMATS):
+        known = ", ".join(PAIR_FORMATS)
+        raise ValueError(f"--input-format must be one of {known}, got {input_format!r}")
     if target is not None and input_format is not None:
         raise ValueError("--input-format is for one file with both sides; leave it or --target out")
+    if target is not None and columns != COLUMNS:
+        raise ValueError("--columns is for one file with both sides; leave it or --target out")
     for path in (source, target):
         if path is not None:
+            check_read_twice(path)
             open_file(path).close()
-    format = cast("PairFormat", input_format or ("tsv" if target else guess_format(source)))
+    format = input_format or ("tsv" if target else guess_format(source))
+    if format != "tsv" and columns != COLUMNS:
+        raise ValueError(f"--columns {columns} is for tables, {source} is read as {format}")
     return ParallelFiles(
         source, target, format=format, columns=two(columns, "--columns"), languages=languages
     )
@@ -103,6 +148,26 @@ def two(text: str, option: str) -> tuple[str, str]:
     return parts[0], parts[1]
 
 
+def pair_languages(given: str | None, about: "ModelAbout") -> tuple[str, str] | None:
+    """The languages of the pairs: as --languages tells them, or as the model has them."""
+    if given is not None:
+        return two(given, "--languages")
+    if about.source_language is None or about.target_language is None:
+        return None
+    return about.source_language, about.target_language
+
+
+def chosen_engine(name: str, workers: int | None, timeout: float | None) -> "Engine":
+    """Who does the work; ValueError if there is no such engine, or it cannot be had."""
+    if name not in ENGINES:
+        raise ValueError(f"--engine must be one of {', '.join(ENGINES)}, got {name!r}")
+    if name == "ray":
+        return RayCluster(workers, patience=PATIENCE if timeout is None else timeout)
+    if timeout is not None:
+        raise ValueError(f"--timeout {timeout:g} is for --engine ray; leave it out")
+    return Processes(workers)
+
+
 def run_with_bar(
     job: "Job",
     output: Path | None,
@@ -111,13 +176,13 @@ def run_with_bar(
     restart: bool,
     write: "Writer | None" = None,
 ) -> "JobSummary":
-    """Do a job, with a bar on a terminal; say if it goes on where another stopped."""
+    """Do a job, with a bar on a terminal; say where it goes on, and how if it is stopped."""
     from relakit.shards.run import run_job
 
     def on_resume(done: int, total: int) -> None:
         typer.echo(f"relakit: going on: {done:,} of {total:,} shards were done before", err=True)
 
-    with _bar() as progress:
+    with _stoppable(is_kept=output is not None), _bar() as progress:
         return run_job(
             job,
             output,
@@ -130,10 +195,19 @@ def run_with_bar(
 
 
 @contextmanager
+def _stoppable(*, is_kept: bool) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if is_kept:
+            typer.echo("relakit: stopped; the same command goes on from here", err=True)
+        raise typer.Exit(STOPPED) from None
+
+
+@contextmanager
 def _bar() -> Iterator[Callable[[int, int], None]]:
     console = Console(stderr=True)
     parts = (
-        TextColumn("pairs"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
@@ -144,7 +218,7 @@ def _bar() -> Iterator[Callable[[int, int], None]]:
 
         def progress(done: int, total: int) -> None:
             speed = bar.tasks[0].speed
-            rate = "" if speed is None else f"{speed:,.0f}/s"
+            rate = "" if speed is None else f"{speed:,.0f} pairs/s"
             bar.update(task, completed=done, total=total, rate=rate)
 
         yield progress

@@ -19,6 +19,15 @@ _MOST_DEEP: Final = 100
 _MOST_LISTED: Final = 20
 """Languages that are named in an error."""
 
+_ENDS_EARLY: Final = tuple(
+    expat.errors.codes[name]
+    for name in (
+        expat.errors.XML_ERROR_NO_ELEMENTS,
+        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+        expat.errors.XML_ERROR_PARTIAL_CHAR,
+    )
+)
+
 Texts = tuple[str, str]
 
 
@@ -108,6 +117,11 @@ def _feed(parser: expat.XMLParserType, chunk: bytes, path: Path) -> None:
     except _Refused as error:
         raise _refused(path, parser, str(error)) from None
     except expat.ExpatError as error:
+        if not chunk and error.code in _ENDS_EARLY:
+            raise ValueError(
+                f"{path} is truncated: it ends at line {error.lineno:,} without </tmx>; get or "
+                "make it again"
+            ) from None
         problem = expat.ErrorString(error.code) or "something is wrong"
         raise ValueError(
             f"{path}, line {error.lineno:,}: it is no TMX, or is damaged: {problem}"

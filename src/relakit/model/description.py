@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from pydantic import ValidationError
 
 from relakit.data.json_file import read_json
+from relakit.data.languages import LANGUAGES_FILE, LanguagePair
 from relakit.data.setting_errors import explain_setting
 from relakit.data.tokenizer import file_digest
 from relakit.data.tokenizer_pair import (
@@ -25,6 +26,14 @@ from relakit.model.weight_shapes import Shapes, check_sizes_of_weights, read_sha
 
 CONFIG_FILE: Final = MODEL.marker
 WEIGHTS_FILE: Final = "model.safetensors"
+PARTS: Final = (
+    CONFIG_FILE,
+    WEIGHTS_FILE,
+    TOKENIZER_FILE,
+    SOURCE_TOKENIZER_FILE,
+    LANGUAGES_FILE,
+)
+"""Files of a model directory; not all of them are in each."""
 FORMAT: Final = "relakit-model"
 VERSION: Final = 1
 Kind = TypeVar("Kind")
@@ -47,8 +56,7 @@ class ModelAbout:
 def check_model_folder(folder: Path, *, replace: bool) -> None:
     """Refuse to write a model over anything but, with ``replace``, a model directory."""
     is_model = CONFIG_FILE in os.listdir(folder) if folder.is_dir() else False
-    parts = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE) if is_model else ()
-    check_output_folder(folder, MODEL, parts=parts, replace=replace)
+    check_output_folder(folder, MODEL, parts=PARTS if is_model else (), replace=replace)
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,11 @@ class ModelDescription:
         """Raise ValueError if a tokenizer is none, or of another size than the model."""
         name = str(self.folder / TOKENIZER_FILE)
         self.config.check_tokenizer(self.tokenizers, name, exactly=True)
+
+    def languages(self) -> LanguagePair | None:
+        """What tells its languages from others; None if the directory has nothing for that."""
+        path = self.folder / LANGUAGES_FILE
+        return LanguagePair.load(path) if path.exists() else None
 
 
 def read_description(folder: str | os.PathLike[str]) -> ModelDescription:

@@ -1,7 +1,8 @@
 """A model on disk: ``config.json``, ``model.safetensors`` and ``tokenizer.json`` in one folder.
 
 Nothing else is needed to use it, and nothing in it is executed. `relakit.data` reads and writes the
-tokenizer's file; here it is only copied.
+tokenizer's file; here it is only copied. ``languages.json`` is there if the text that the model was
+trained on was at hand: it tells its languages from others.
 """
 
 import json
@@ -12,6 +13,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from relakit.data.languages import LANGUAGES_FILE, LanguagePair
 from relakit.data.tokenizer_pair import (
     TOKENIZER_FILE,
     TokenizerPair,
@@ -43,6 +45,7 @@ def save_model(
     about: ModelAbout | None = None,
     *,
     weights: dict[str, Tensor] | None = None,
+    languages: LanguagePair | None = None,
 ) -> Path:
     """Write a model directory, whole or not at all; an older one is replaced.
 
@@ -52,6 +55,7 @@ def save_model(
         tokenizer: the file of its tokenizer, which is copied; or one for each language.
         about: what else the directory says.
         weights: saved instead of the model's own, if given: an average, for example.
+        languages: that it translates between, learned from its text.
     """
     folder = Path(folder)
     about = about or ModelAbout()
@@ -72,6 +76,8 @@ def save_model(
             save_tokenizers(unfinished, tokenizer)
         else:
             write_whole(unfinished / TOKENIZER_FILE, copied)
+        if languages is not None:
+            languages.save(unfinished / LANGUAGES_FILE)
         content["tokenizer_sha256"] = tokenizers_digest(unfinished)
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         write_whole(unfinished / CONFIG_FILE, text.encode())

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from relakit.data.parallel_files import NumberedPair, ParallelFiles, read_numbered_pairs
@@ -64,6 +65,15 @@ class Survey:
     """Of all texts and their numbers"""
 
 
+def check_read_twice(path: Path) -> None:
+    """Raise ValueError for an input, such as a pipe, that is gone once it has been read."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(
+            f"{path} is no regular file: pairs are read twice, which a pipe or a device does not "
+            "allow; put them into a file, plain, gzip or zstd"
+        )
+
+
 def survey(
     files: ParallelFiles, most: int, on_pairs: Callable[[int], None] = lambda count: None
 ) -> Survey:
@@ -73,11 +83,7 @@ def survey(
         OSError, ValueError: see `read_numbered_pairs`; or an input that cannot be read twice.
     """
     for path in files.paths:
-        if path.exists() and not path.is_file() and not path.is_dir():
-            raise ValueError(
-                f"{path} is no regular file: pairs are read twice, which a pipe or a device does "
-                "not allow; put them into a file, plain, gzip or zstd"
-            )
+        check_read_twice(path)
     digest = _Digest()
     count = shards = 0
     for shard in digest.of(cut_into_shards(read_numbered_pairs(files), most)):

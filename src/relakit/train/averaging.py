@@ -24,7 +24,7 @@ from relakit.train.checkpoint import (
     find_checkpoints,
     open_checkpoint,
 )
-from relakit.train.corpus import languages
+from relakit.train.corpus import languages, learn_languages
 from relakit.train.recipe import Recipe, TrainingSection
 from relakit.train.resume import read_recipe
 from relakit.train.run_folder import CHECKPOINTS, CORPUS, MODEL, RECIPE
@@ -128,7 +128,8 @@ def average_run(
     from relakit.model.directory import save_model
 
     saved = tokenizers if isinstance(tokenizers, TokenizerPair) else tokenizer_file
-    save_model(out, model, saved, about, weights=weights)
+    learned = None if corpus is None else learn_languages(corpus)
+    save_model(out, model, saved, about, weights=weights, languages=learned)
     return AveragedModel(out, tuple(checkpoints))
 
 

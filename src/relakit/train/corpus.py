@@ -5,6 +5,7 @@ from pathlib import Path
 
 from relakit.data.bpe_dropout import SplitAnew
 from relakit.data.generated import Split, write_corpus
+from relakit.data.languages import MOST_SENTENCES, LanguagePair
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import PrepareSettings, prepare
@@ -47,6 +48,21 @@ def languages(data: DataSection, corpus: PreparedCorpus | None) -> tuple[str, st
     if corpus is None:
         return source, target
     return corpus.source_language or source, corpus.target_language or target
+
+
+def learn_languages(corpus: PreparedCorpus) -> LanguagePair | None:
+    """What tells the languages of a corpus from others, learned from sentences all over it.
+
+    None if its tokens are no text, as those of made-up corpora: no reason to lose a trained model.
+    """
+    train = corpus.train
+    chosen = range(0, len(train), -(-len(train) // MOST_SENTENCES))
+    tokenizers = corpus.tokenizers
+    sources = tokenizers.source.decode_batch(train.source(index) for index in chosen)
+    targets = tokenizers.target.decode_batch(train.target(index) for index in chosen)
+    if not any(sources) or not any(targets):
+        return None
+    return LanguagePair.learn(sources, targets)
 
 
 def split_anew(data: DataSection, tokenizers: Tokenizers) -> SplitAnew | None:

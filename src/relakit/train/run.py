@@ -18,7 +18,7 @@ from relakit.files.writing import WriteError, remove_folder, sweep, write_whole
 from relakit.limits import checked_threads
 from relakit.model import ModelAbout, save_model
 from relakit.train.averaging import average_weights, checkpoints_of_model
-from relakit.train.corpus import languages, open_corpus
+from relakit.train.corpus import languages, learn_languages, open_corpus
 from relakit.train.distributed import World, is_main_process, join_world
 from relakit.train.feasibility import check_corpus, check_model
 from relakit.train.plan import plan_updates
@@ -271,4 +271,10 @@ def _save(trainer: Trainer, result: Result) -> None:
     corpus = trainer.corpus
     saved = corpus.tokenizers
     tokenizer = saved if isinstance(saved, TokenizerPair) else corpus.folder / TOKENIZER_FILE
-    save_model(trainer.folder / MODEL, trainer.model.cpu(), tokenizer, about)
+    save_model(
+        trainer.folder / MODEL,
+        trainer.model.cpu(),
+        tokenizer,
+        about,
+        languages=learn_languages(corpus),
+    )

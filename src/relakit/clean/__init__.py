@@ -1,0 +1,1 @@
+"""Cleaning parallel corpora: what a translation model says about each sentence pair."""

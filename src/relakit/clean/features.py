@@ -1,0 +1,241 @@
+"""What is computed for one sentence pair, from its attention and losses. No torch here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from relakit.align.choice import AlignmentChoice
+from relakit.analysis.links import READINGS
+from relakit.analysis.word_map import NO_WORD, Integers, Span, split_words, words_of_tokens
+from relakit.data.parallel_files import NumberedPair
+from relakit.data.tokenizer import END, SPECIAL_TOKENS, Tokenizer
+
+Weights: TypeAlias = npt.NDArray[np.float32]
+Losses: TypeAlias = npt.NDArray[np.float64]
+
+END_TOKEN: Final = SPECIAL_TOKENS[END]
+"""How the end of a sentence is written where a token is named."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word between spaces: its number in its sentence, from 0, and itself."""
+
+    index: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.index}:{self.text}"
+
+
+@dataclass(frozen=True)
+class WorstToken:
+    """The target token that a model expected least."""
+
+    loss: float
+    """In nats"""
+    token: str
+    """As it is in the text; `END_TOKEN` for the end of the sentence"""
+    word: Word | None
+    """That it is a part of; None for the end of the sentence"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairFeatures:
+    """What a model says about a sentence pair. It depends on the pair and the model alone."""
+
+    null_rate: float
+    """Share of queries whose cross-attention weights are all 0, the mean over layers and heads"""
+    alignment_null_rate: float | None
+    """That of the heads that align; None if none were chosen"""
+    attention_mass: float
+    """Cross-attention weight of a query, the mean over layers, heads and queries"""
+    unsupported: tuple[Word, ...]
+    """Target words that attend to no source word"""
+    uncovered: tuple[Word, ...]
+    """Source words that no target word attends to"""
+    cross_entropy: float
+    """Nats per target token, the end of the sentence included"""
+    worst: WorstToken
+    reverse_cross_entropy: float | None
+    """Nats per source token, given the target, by a model of the other direction"""
+    source_words: int
+    target_words: int
+    source_characters: int
+    """Without spaces"""
+    target_characters: int
+    source_language: float | None
+    """Log-odds that it is in its language, nats per character; None if that was not learned"""
+    target_language: float | None
+
+    @property
+    def dual_cross_entropy(self) -> float | None:
+        """How much the directions disagree, plus their mean (Junczys-Dowmunt 2018)."""
+        if self.reverse_cross_entropy is None:
+            return None
+        forward, backward = self.cross_entropy, self.reverse_cross_entropy
+        return abs(forward - backward) + (forward + backward) / 2
+
+    @property
+    def word_ratio(self) -> float:
+        """Target words for each source word."""
+        return self.target_words / self.source_words
+
+    @property
+    def character_ratio(self) -> float:
+        return self.target_characters / self.source_characters
+
+
+@dataclass(frozen=True)
+class EncodedSide:
+    """One side of a pair: its tokens, and which word each belongs to."""
+
+    text: str
+    ids: Sequence[int]
+    spans: Sequence[Span]
+    word_spans: Sequence[Span]
+    words: Integers
+    """The word of each token, or `NO_WORD`"""
+    is_cropped: bool
+    """The text goes on after its last token."""
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, text: str, most: int) -> "EncodedSide":
+        """Encode a text, or the first ``most`` tokens of a long one."""
+        # Of an endless line no more than that is looked at.
+        text = tokenizer.beginning(text, most)
+        encoded = tokenizer.encode(text)
+        spans = encoded.spans[:most]
+        word_spans = split_words(text, tokenized=True)
+        return cls(
+            text=text,
+            ids=encoded.ids[:most],
+            spans=spans,
+            word_spans=word_spans,
+            words=words_of_tokens(spans, word_spans),
+            is_cropped=len(encoded.ids) > most,
+        )
+
+    def word(self, index: int) -> Word:
+        start, end = self.word_spans[index]
+        return Word(index, self.text[start:end])
+
+
+def null_rate(weights: Weights) -> float:
+    """Share of queries that attend to nothing, of ``[..., queries, keys]``."""
+    null: npt.NDArray[np.bool_] = ~(weights != 0).any(-1)
+    return float(null.sum()) / null.size
+
+
+def attention_mass(weights: Weights) -> float:
+    """Weight of a query, the mean of ``[..., queries, keys]``."""
+    # Contiguous, so that numbers are added in the same order wherever they lay in memory.
+    total = np.abs(np.ascontiguousarray(weights)).sum(dtype=np.float64)
+    queries: int = weights.size // weights.shape[-1]
+    return float(total) / queries
+
+
+def chosen_heads(weights: Weights, choice: AlignmentChoice | None) -> Weights:
+    """``[heads, queries, keys]``: the heads that align, or all heads of all layers."""
+    if choice is None:
+        return weights.reshape(-1, *weights.shape[2:])
+    return weights[choice.layer, list(choice.heads)]
+
+
+def unreached_words(
+    weights: Weights, source: EncodedSide, target: EncodedSide, *, shift: int
+) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+    """Target words that attend to no source word, and source words that none attends to.
+
+    Weight on the end of the source is no support: it is no word. Words of which nothing was
+    computed, because their side is too long, are neither.
+
+    Args:
+        weights: of some heads, ``[heads, target tokens + 1, source tokens + 1]``.
+        source: its tokens and words.
+        target: its tokens and words.
+        shift: 1 if the weights of a target token are those of the step that has it as input, 0 if
+            of the step that predicts it.
+    """
+    rows = (weights[:, shift : shift + len(target.ids), : len(source.ids)] != 0).any(0)
+    rows = rows & (target.words != NO_WORD)[:, None] & (source.words != NO_WORD)[None, :]
+    supported = set(target.words[rows.any(1)].tolist())
+    covered = set(source.words[rows.any(0)].tolist())
+    return _others(target, supported), _others(source, covered)
+
+
+def _others(side: EncodedSide, reached: set[int]) -> tuple[Word, ...]:
+    known = set(side.words.tolist()) - {NO_WORD}
+    return tuple(side.word(index) for index in sorted(known - reached))
+
+
+def worst_token(losses: Losses, target: EncodedSide) -> WorstToken:
+    """The first of those with the greatest loss; ``losses`` ends with the end of the sentence."""
+    place = int(losses.argmax())
+    loss = float(losses[place])
+    if place == len(target.ids):
+        return WorstToken(loss, END_TOKEN, None)
+    start, end = target.spans[place]
+    index = int(target.words[place])
+    word = None if index == NO_WORD else target.word(index)
+    return WorstToken(loss, target.text[start:end], word)
+
+
+def pair_features(
+    pair: NumberedPair,
+    source: EncodedSide,
+    target: EncodedSide,
+    weights: Weights,
+    losses: Losses,
+    *,
+    choice: AlignmentChoice | None,
+    sums_to_one: bool,
+    reverse_cross_entropy: float | None,
+    languages: tuple[float, float] | None,
+) -> PairFeatures:
+    """All numbers of a pair.
+
+    Args:
+        pair: the texts.
+        source: its tokens and words.
+        target: its tokens and words.
+        weights: cross-attention ``[layers, heads, target tokens + 1, source tokens + 1]``.
+        losses: of each target token and the end of the sentence, in nats.
+        choice: where links are read.
+        sums_to_one: whether the weights of a query always do, but for rounding.
+        reverse_cross_entropy: of a model of the other direction.
+        languages: log-odds of both sides.
+
+    Raises:
+        ValueError: NaN or infinity among the numbers.
+    """
+    mass = 1.0 if sums_to_one else attention_mass(weights)
+    reverse = 0.0 if reverse_cross_entropy is None else reverse_cross_entropy
+    if not np.isfinite([mass, reverse, losses.sum(), np.abs(weights).max()]).all():
+        raise ValueError(
+            f"attention and cross-entropy must be numbers, got NaN or infinity in pair "
+            f"{pair.number:,}: the model is broken"
+        )
+    read = chosen_heads(weights, choice)
+    shift = 0 if choice is None else READINGS.index(choice.reading)
+    unsupported, uncovered = unreached_words(read, source, target, shift=shift)
+    source_words, target_words = pair.source.split(), pair.target.split()
+    return PairFeatures(
+        null_rate=null_rate(weights),
+        alignment_null_rate=None if choice is None else null_rate(read),
+        attention_mass=mass,
+        unsupported=unsupported,
+        uncovered=uncovered,
+        cross_entropy=float(losses.sum()) / len(losses),
+        worst=worst_token(losses, target),
+        reverse_cross_entropy=reverse_cross_entropy,
+        source_words=len(source_words),
+        target_words=len(target_words),
+        source_characters=sum(map(len, source_words)),
+        target_characters=sum(map(len, target_words)),
+        source_language=None if languages is None else languages[0],
+        target_language=None if languages is None else languages[1],
+    )

@@ -1,0 +1,164 @@
+"""Scores of all pairs of a corpus, in a file. No torch here: who computes loads it."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from relakit.align.choice import read_choice
+from relakit.align.settings import CHOICE_FILE
+from relakit.analysis.long_pairs import longest_pair
+from relakit.analysis.pair_batches import BATCH_TOKENS
+from relakit.analysis.results import SUM_TO_ONE
+from relakit.clean.columns import header_line
+from relakit.clean.parquet import ENDING, check_parquet, write_parquet
+from relakit.data.languages import LANGUAGES_FILE, LanguagePair
+from relakit.data.parallel_files import ParallelFiles
+from relakit.data.tokenizer import file_digest
+from relakit.limits import check_memory
+from relakit.model.description import ModelDescription, model_digests, read_description
+from relakit.model.memory import FLOAT_BYTES
+from relakit.shards.cutting import SHARD_PAIRS
+from relakit.shards.run import Job, Writer
+from relakit.shards.work import WorkDescription
+
+BUILDER: Final = "relakit.clean.score_work:build"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreSettings:
+    """What pairs are scored with."""
+
+    model: Path
+    """A model directory, from source to target."""
+    reverse: Path | None = None
+    """One from target to source, for dual cross-entropy."""
+    languages: LanguagePair | None = None
+    """Of source and target; None: what the model directory says."""
+    max_tokens: int | None = None
+    """Of a side; one with more is scored by its beginning. None: as many as fit into 256 MiB of
+    attention weights."""
+    batch_tokens: int = BATCH_TOKENS
+    """Padded tokens that are computed at once; scores do not depend on it."""
+
+
+class ScoreJob:
+    """A corpus to score. What is wrong with models and settings is found here, before any work.
+
+    Raises:
+        OSError, ValueError: a model directory or a setting is broken.
+    """
+
+    def __init__(
+        self, files: ParallelFiles, settings: ScoreSettings, *, shard_pairs: int = SHARD_PAIRS
+    ) -> None:
+        """``shard_pairs``: how many are done at a time, and kept if the rest is interrupted."""
+        self._forward = read_description(settings.model)
+        self._forward.check_tokenizers()
+        self._backward = None
+        if settings.reverse is not None:
+            self._backward = read_description(settings.reverse)
+            self._backward.check_tokenizers()
+            _check_directions(self._forward, self._backward)
+        self._has_choice = read_choice(settings.model, self._forward.config) is not None
+        self._languages = settings.languages or self._forward.languages()
+        self.max_tokens: Final = self._limit(settings.max_tokens)
+        if settings.batch_tokens < 1:
+            raise ValueError(f"--batch-tokens must be at least 1, got {settings.batch_tokens}")
+        content = None if self._languages is None else self._languages.content
+        described = {
+            "model": str(settings.model.absolute()),
+            "reverse": None if settings.reverse is None else str(settings.reverse.absolute()),
+            "languages": content,
+            "max_tokens": self.max_tokens,
+            "batch_tokens": settings.batch_tokens,
+        }
+        facts = {
+            "MODEL": _digests(settings.model),
+            "--reverse": {} if settings.reverse is None else _digests(settings.reverse),
+            "--max-tokens": self.max_tokens,
+            "the model of languages": None if content is None else _digest_of(content),
+        }
+        self.job: Final = Job(
+            WorkDescription("score", BUILDER, described),
+            files,
+            header_line().encode(),
+            facts,
+            shard_pairs,
+        )
+
+    @staticmethod
+    def writer(output: Path | None) -> Writer | None:
+        """What writes this output: a table with tabs, or Parquet if its name ends in .parquet.
+
+        Raises:
+            ValueError: Parquet cannot be written here.
+        """
+        if output is None or not output.name.endswith(ENDING):
+            return None
+        check_parquet(output)
+        return write_parquet
+
+    def notes(self) -> Iterator[str]:
+        """What users should know about columns that say nothing."""
+        folder = self._forward.folder
+        if self._forward.config.attention_spec("cross").activation in SUM_TO_ONE:
+            name = self._forward.config.attention("cross")
+            yield (
+                f"{folder} has {name} cross-attention, whose weights always sum to 1: null rates "
+                "are 0 and attention mass is 1, by definition"
+            )
+        if not self._has_choice:
+            yield (
+                f"{folder} has no {CHOICE_FILE}: alignment_null_rate is empty, and a word is "
+                "unsupported or uncovered only if it is so in all heads of all layers; relakit "
+                f"align {folder} --select chooses heads"
+            )
+        if self._languages is None:
+            yield (
+                f"{folder} has no {LANGUAGES_FILE}: source_language and target_language are empty; "
+                "--languages-from SOURCE TARGET learns them from text"
+            )
+
+    def _limit(self, max_tokens: int | None) -> int:
+        described = [one for one in (self._forward, self._backward) if one is not None]
+        if max_tokens is None:
+            return min(longest_pair(one.config, ("cross",)) for one in described)
+        if max_tokens < 1:
+            raise ValueError(f"--max-tokens must be at least 1, got {max_tokens}")
+        for one in described:
+            matrices = one.config.heads * one.config.decoder_layers
+            check_memory(
+                f"recording the attention of {one.folder} for one pair of {max_tokens:,} tokens",
+                FLOAT_BYTES * matrices * (max_tokens + 1) ** 2,
+                advice="set --max-tokens to less",
+            )
+        return max_tokens
+
+
+def _check_directions(forward: ModelDescription, backward: ModelDescription) -> None:
+    """Raise ValueError if the second model is known not to be of the other direction."""
+    there = (forward.about.source_language, forward.about.target_language)
+    back = (backward.about.target_language, backward.about.source_language)
+    for one, other in zip(there, back, strict=True):
+        if one is not None and other is not None and one != other:
+            raise ValueError(
+                f"--reverse {backward.folder} translates {back[1]} to {back[0]}, {forward.folder} "
+                f"{there[0]} to {there[1]}: give a model of the other direction, such as relakit "
+                "train --reverse makes"
+            )
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """SHA-256 of the files that decide what a model says about a pair."""
+    choice = folder / CHOICE_FILE
+    return {
+        **model_digests(folder),
+        **({CHOICE_FILE: file_digest(choice)} if choice.is_file() else {}),
+    }
+
+
+def _digest_of(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

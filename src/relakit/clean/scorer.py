@@ -1,0 +1,227 @@
+"""`PairScorer`: a model, and optionally one of the other direction, that score sentence pairs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+import torch
+
+from relakit.align.choice import AlignmentChoice, read_choice
+from relakit.analysis.attention_pass import AttentionBatch, attention_batches, cross_attention_of
+from relakit.analysis.long_pairs import longest_pair
+from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
+from relakit.analysis.results import SUM_TO_ONE
+from relakit.clean.features import EncodedSide, Losses, PairFeatures, pair_features
+from relakit.data.languages import LanguagePair
+from relakit.data.parallel_files import NumberedPair
+from relakit.data.tokenizer import END
+from relakit.data.tokenizer_pair import Tokenizers
+from relakit.model import AttentionKind, Transformer
+from relakit.model.description import read_description
+from relakit.model.directory import build_model
+
+KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
+_Sides: TypeAlias = tuple[EncodedSide, EncodedSide]
+_CHECKED: Final = ((5, 7), (9, 12), (14, 14), (3, 10), (20, 30), (17, 27), (23, 25), (40, 33))
+"""Tokens of the made-up pairs with which it is checked that pairs do not depend on others."""
+
+
+@dataclass(frozen=True)
+class ScoredPair:
+    """A pair's number, and its features; None if a side is blank."""
+
+    number: int
+    features: PairFeatures | None
+    is_cropped: bool = False
+    """A side was too long, and is scored by its beginning."""
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A model that translates in one direction, and its tokenizers."""
+
+    model: Transformer
+    tokenizers: Tokenizers
+
+    @classmethod
+    def load(cls, folder: Path) -> "Direction":
+        """Read a model directory; OSError or ValueError if it is broken."""
+        described = read_description(folder)
+        described.check_tokenizers()
+        return cls(build_model(described)[0], described.tokenizers)
+
+
+class PairScorer:
+    """Scores pairs; what a pair gets depends on that pair and the models alone."""
+
+    def __init__(
+        self,
+        forward: Direction,
+        *,
+        backward: Direction | None = None,
+        choice: AlignmentChoice | None = None,
+        languages: LanguagePair | None = None,
+        max_tokens: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
+    ) -> None:
+        """Take models that are in memory; `PairScorer.load` reads them.
+
+        Args:
+            forward: from source to target.
+            backward: from target to source, for dual cross-entropy.
+            choice: which heads of ``forward`` align.
+            languages: of source and target.
+            max_tokens: of a side; one with more is scored by its beginning. None: as many as fit
+                into 256 MiB of attention weights.
+            batch_tokens: padded tokens that are computed at once.
+        """
+        self._forward = forward
+        self._backward = backward
+        self._choice = choice
+        self._languages = languages
+        models = [one.model for one in (forward, backward) if one is not None]
+        self.max_tokens: Final = (
+            min(longest_pair(model.config, KINDS) for model in models)
+            if max_tokens is None
+            else max_tokens
+        )
+        spec = forward.model.config.attention_spec("cross")
+        self._sums_to_one = spec.activation in SUM_TO_ONE
+        with one_thread():
+            self.is_batched: Final = all(map(is_independent_of_batches, models))
+        """False if this processor rounds otherwise in a batch: then pairs are computed alone."""
+        self._batch_tokens = batch_tokens if self.is_batched else 1
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        *,
+        reverse: Path | None = None,
+        languages: LanguagePair | None = None,
+        max_tokens: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
+    ) -> "PairScorer":
+        """Read model directories, and what else is kept in that of ``folder``."""
+        forward = Direction.load(folder)
+        return cls(
+            forward,
+            backward=None if reverse is None else Direction.load(reverse),
+            choice=read_choice(folder, forward.model.config),
+            languages=languages,
+            max_tokens=max_tokens,
+            batch_tokens=batch_tokens,
+        )
+
+    def score(
+        self,
+        pairs: Sequence[NumberedPair],
+        advance: Callable[[int], None] = lambda count: None,
+    ) -> list[ScoredPair]:
+        """Score pairs, in order; ``advance`` is told of some more that are done."""
+        scored = [ScoredPair(pair.number, None) for pair in pairs]
+        places = [place for place, pair in enumerate(pairs) if not pair.has_blank_side]
+        chosen = [pairs[place] for place in places]
+        advance(len(pairs) - len(chosen))
+        with one_thread():
+            backward = self._backward_entropies(chosen)
+            tokenizers = self._forward.tokenizers
+            sides = [self._encode(tokenizers, *pair.texts) for pair in chosen]
+            for batch in self._batches(self._forward.model, sides):
+                for index, weights, losses in _by_pair(batch):
+                    source, target = sides[index]
+                    features = pair_features(
+                        chosen[index],
+                        source,
+                        target,
+                        weights,
+                        losses,
+                        choice=self._choice,
+                        sums_to_one=self._sums_to_one,
+                        reverse_cross_entropy=backward[index],
+                        languages=self._log_odds(chosen[index]),
+                    )
+                    is_cropped = source.is_cropped or target.is_cropped
+                    scored[places[index]] = ScoredPair(chosen[index].number, features, is_cropped)
+                advance(len(batch.indices))
+        return scored
+
+    def _encode(self, tokenizers: Tokenizers, source: str, target: str) -> _Sides:
+        return (
+            EncodedSide.of(tokenizers.source, source, self.max_tokens),
+            EncodedSide.of(tokenizers.target, target, self.max_tokens),
+        )
+
+    def _batches(
+        self,
+        model: Transformer,
+        sides: Sequence[_Sides],
+        cross_layer: int | None = None,
+    ) -> Iterator[AttentionBatch]:
+        return attention_batches(
+            model,
+            [(source.ids, target.ids) for source, target in sides],
+            kinds=KINDS,
+            losses=True,
+            cross_layer=cross_layer,
+            batch_tokens=self._batch_tokens,
+        )
+
+    def _backward_entropies(self, pairs: Sequence[NumberedPair]) -> list[float | None]:
+        """Nats per source token, by the model of the other direction."""
+        entropies: list[float | None] = [None] * len(pairs)
+        if self._backward is None:
+            return entropies
+        tokenizers = self._backward.tokenizers
+        sides = [self._encode(tokenizers, pair.target, pair.source) for pair in pairs]
+        for batch in self._batches(self._backward.model, sides, cross_layer=0):
+            assert batch.losses is not None
+            per_token = batch.losses / batch.target_sizes
+            for index, entropy in zip(batch.indices, per_token.tolist(), strict=True):
+                entropies[index] = entropy
+        return entropies
+
+    def _log_odds(self, pair: NumberedPair) -> tuple[float, float] | None:
+        return None if self._languages is None else self._languages.log_odds(*pair.texts)
+
+
+def _by_pair(batch: AttentionBatch) -> "Iterator[tuple[int, np.ndarray, Losses]]":
+    assert batch.token_losses is not None
+    losses = (tensor.numpy() for tensor in batch.token_losses)
+    for attention, of_tokens in zip(cross_attention_of(batch), losses, strict=True):
+        yield attention.index, attention.weights, of_tokens
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread, whose sums do not depend on how many there are."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def is_independent_of_batches(model: Transformer) -> bool:
+    """Whether made-up pairs give the same bits alone and in a batch, on this processor."""
+    draw = np.random.default_rng(0)
+    entries = model.config.source_entries, model.config.vocabulary
+    pairs: list[TokenPair] = [
+        (
+            draw.integers(END + 1, max(END + 2, entries[0]), sizes[0]).tolist(),
+            draw.integers(END + 1, max(END + 2, entries[1]), sizes[1]).tolist(),
+        )
+        for sizes in _CHECKED
+    ]
+    together = attention_batches(model, pairs, kinds=KINDS, losses=True)
+    found = {index: (weights, losses) for b in together for index, weights, losses in _by_pair(b)}
+    alone = attention_batches(model, pairs, kinds=KINDS, losses=True, batch_tokens=1)
+    return all(
+        np.array_equal(weights, found[index][0]) and np.array_equal(losses, found[index][1])
+        for batch in alone
+        for index, weights, losses in _by_pair(batch)
+    )

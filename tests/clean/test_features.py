@@ -1,0 +1,189 @@
+"""The numbers of one pair, from weights and losses that are made up."""
+
+import math
+
+import numpy as np
+import pytest
+
+from relakit.align.choice import AlignmentChoice, ChosenOn
+from relakit.clean.columns import COLUMNS, header_line, row_line
+from relakit.clean.features import (
+    EncodedSide,
+    PairFeatures,
+    Word,
+    attention_mass,
+    null_rate,
+    pair_features,
+    unreached_words,
+    worst_token,
+)
+from relakit.data.languages import LanguagePair
+from relakit.data.parallel_files import NumberedPair
+from relakit.data.tokenizer import Tokenizer, learn_tokenizer
+
+PAIR = NumberedPair(7, "old dogs bark", "alte Hunde  bellen !")
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    """So small that each token is a letter or two."""
+    return learn_tokenizer(["x"], 260)
+
+
+@pytest.fixture(scope="module")
+def sides(tokenizer: Tokenizer) -> tuple[EncodedSide, EncodedSide]:
+    source, target = (EncodedSide.of(tokenizer, text, 100) for text in PAIR.texts)
+    return source, target
+
+
+def blank_weights(sides: tuple[EncodedSide, EncodedSide], heads: int = 1) -> np.ndarray:
+    source, target = sides
+    return np.zeros((heads, len(target.ids) + 1, len(source.ids) + 1), dtype=np.float32)
+
+
+def tokens_of(side: EncodedSide, word: int) -> list[int]:
+    return [token for token, of in enumerate(side.words) if of == word]
+
+
+class TestWords:
+    def test_nothing_is_reached_by_zeros(self, sides: tuple[EncodedSide, EncodedSide]) -> None:
+        unsupported, uncovered = unreached_words(blank_weights(sides), *sides, shift=0)
+        assert list(map(str, unsupported)) == ["0:alte", "1:Hunde", "2:bellen", "3:!"]
+        assert list(map(str, uncovered)) == ["0:old", "1:dogs", "2:bark"]
+
+    @pytest.mark.parametrize("shift", [0, 1])
+    def test_one_token_of_a_word_is_enough(
+        self, sides: tuple[EncodedSide, EncodedSide], shift: int
+    ) -> None:
+        source, target = sides
+        weights = blank_weights(sides, heads=2)
+        weights[1, tokens_of(target, 1)[-1] + shift, tokens_of(source, 2)[0]] = 1e-30
+        unsupported, uncovered = unreached_words(weights, *sides, shift=shift)
+        assert [word.index for word in unsupported] == [0, 2, 3]
+        assert [word.index for word in uncovered] == [0, 1]
+
+    def test_the_end_of_the_source_supports_nothing(
+        self, sides: tuple[EncodedSide, EncodedSide]
+    ) -> None:
+        weights = blank_weights(sides)
+        weights[:, :, -1] = 1.0
+        unsupported, _ = unreached_words(weights, *sides, shift=0)
+        assert len(unsupported) == 4
+
+    def test_the_end_of_the_target_covers_nothing(
+        self, sides: tuple[EncodedSide, EncodedSide]
+    ) -> None:
+        weights = blank_weights(sides)
+        weights[:, -1] = 1.0
+        _, uncovered = unreached_words(weights, *sides, shift=0)
+        assert len(uncovered) == 3
+
+    def test_words_after_a_crop_are_neither(self, tokenizer: Tokenizer) -> None:
+        source, target = (EncodedSide.of(tokenizer, text, 4) for text in PAIR.texts)
+        assert source.is_cropped
+        unsupported, uncovered = unreached_words(
+            blank_weights((source, target)), source, target, shift=0
+        )
+        assert [word.index for word in unsupported] == [0]
+        assert [word.text for word in uncovered] in (["old"], ["old", "dogs"])
+
+    def test_endless_text_keeps_its_words(self, tokenizer: Tokenizer) -> None:
+        side = EncodedSide.of(tokenizer, " old \t dogs " * 50_000, 9)
+        assert len(side.ids) == 9
+        assert side.is_cropped
+        assert side.word(0) == Word(0, "old")
+        assert side.word(1) == Word(1, "dogs")
+
+
+def test_null_rate_and_mass() -> None:
+    weights = np.zeros((2, 2, 3, 4), dtype=np.float32)
+    weights[0, 0, 0] = [1, 0, 0, 2]
+    weights[1, 1, 2] = [-0.5, 0, 0, 0]
+    assert null_rate(weights) == 10 / 12
+    assert attention_mass(weights) == pytest.approx(3.5 / 12)
+
+
+def test_mass_does_not_depend_on_memory() -> None:
+    draw = np.random.default_rng(1)
+    large = draw.random((2, 3, 40, 50), dtype=np.float32)
+    view = large[:, :, :17, :23]
+    assert attention_mass(view) == attention_mass(view.copy())
+
+
+class TestWorstToken:
+    def test_a_token_and_its_word(self, sides: tuple[EncodedSide, EncodedSide]) -> None:
+        _, target = sides
+        losses = np.linspace(0, 1, len(target.ids) + 1)
+        losses[tokens_of(target, 1)[0]] = losses[tokens_of(target, 2)[0]] = 9.5
+        worst = worst_token(losses, target)
+        assert (worst.loss, worst.word) == (9.5, Word(1, "Hunde"))
+        assert "Hunde".startswith(worst.token)
+
+    def test_the_end(self, sides: tuple[EncodedSide, EncodedSide]) -> None:
+        _, target = sides
+        worst = worst_token(np.linspace(0, 1, len(target.ids) + 1), target)
+        assert (worst.loss, worst.token, worst.word) == (1.0, "</s>", None)
+
+
+def features(
+    sides: tuple[EncodedSide, EncodedSide], *, choice: AlignmentChoice | None = None,
+    reverse: float | None = None, sums_to_one: bool = False, weight: float = 0.25,
+) -> PairFeatures:  # fmt: skip
+    """Two layers of two heads; only head 1 of layer 1 attends, to the first source token."""
+    weights = np.stack([blank_weights(sides, heads=2)] * 2)
+    weights[1, 1, 1:, 0] = weight
+    losses = np.full(weights.shape[2], 2.0)
+    languages = LanguagePair.learn(["old dogs"], ["alte Hunde"]).log_odds(*PAIR.texts)
+    return pair_features(
+        PAIR, *sides, weights, losses,
+        choice=choice, sums_to_one=sums_to_one, reverse_cross_entropy=reverse, languages=languages,
+    )  # fmt: skip
+
+
+def test_all_of_a_pair(sides: tuple[EncodedSide, EncodedSide]) -> None:
+    found = features(sides, reverse=3.0)
+    queries = len(sides[1].ids) + 1
+    assert found.null_rate == (3 * queries + 1) / (4 * queries)
+    assert found.alignment_null_rate is None
+    assert found.attention_mass == pytest.approx(0.25 * (queries - 1) / (4 * queries))
+    assert found.unsupported == ()
+    assert [word.text for word in found.uncovered] == ["dogs", "bark"]
+    assert (found.cross_entropy, found.reverse_cross_entropy) == (2.0, 3.0)
+    assert found.dual_cross_entropy == 1.0 + 2.5
+    assert (found.source_words, found.target_words) == (3, 4)
+    assert found.word_ratio == pytest.approx(4 / 3)
+    assert found.character_ratio == pytest.approx(16 / 11)
+    assert found.source_language is not None
+
+
+@pytest.mark.parametrize(("layer", "head", "rate"), [(1, 1, None), (0, 0, 1.0), (1, 0, 1.0)])
+def test_the_heads_that_align(
+    sides: tuple[EncodedSide, EncodedSide], layer: int, head: int, rate: float | None
+) -> None:
+    choice = AlignmentChoice(
+        layer=layer, heads=(head,), reading="shifted", chosen=ChosenOn(by="given")
+    )
+    found = features(sides, choice=choice)
+    expected = 1 / (len(sides[1].ids) + 1) if rate is None else rate
+    assert found.alignment_null_rate == expected
+    assert len(found.unsupported) == (0 if rate is None else 4)
+
+
+def test_weights_that_sum_to_one(sides: tuple[EncodedSide, EncodedSide]) -> None:
+    assert features(sides, sums_to_one=True).attention_mass == 1.0
+
+
+@pytest.mark.parametrize("broken", [{"weight": math.nan}, {"reverse": math.inf}])
+def test_a_broken_model(sides: tuple[EncodedSide, EncodedSide], broken: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="got NaN or infinity in pair 7: the model is broken"):
+        features(sides, **broken)  # type: ignore[arg-type]
+
+
+def test_rows(sides: tuple[EncodedSide, EncodedSide]) -> None:
+    names = header_line().rstrip("\n").split("\t")
+    cells = row_line(7, features(sides)).rstrip("\n").split("\t")
+    row = dict(zip(names, cells, strict=True))
+    assert names[0] == "line"
+    assert (row["line"], row["uncovered"]) == ("7", "1:dogs 2:bark")
+    assert (row["word_ratio"], row["dual_cross_entropy"]) == ("1.333333", "")
+    assert row_line(8, None) == "8" + "\t" * len(COLUMNS) + "\n"

@@ -1,0 +1,176 @@
+"""Scores of pairs: those of `score_pairs`, and the same bits whatever is beside them."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from clean_models import ModelWriter
+
+from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
+from relakit.analysis import score_pairs
+from relakit.analysis.attention_pass import AttentionBatch
+from relakit.clean import scorer as scorer_module
+from relakit.clean.scorer import (
+    Direction,
+    PairScorer,
+    is_independent_of_batches,
+    one_thread,
+)
+from relakit.data.parallel_files import NumberedPair
+from relakit.model.description import read_description
+
+
+def test_numbers_of_the_scoring_pass(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:
+    folder = write_model()
+    member = Direction.load(folder)
+    whole = [pair for pair in pairs if not pair.has_blank_side]
+    expected = score_pairs(member.model, member.tokenizers, [pair.texts for pair in whole])
+    scored = {pair.number: pair.features for pair in PairScorer.load(folder).score(pairs)}
+    assert list(scored) == [pair.number for pair in pairs]
+    assert expected.mass is not None
+    for index, pair in enumerate(whole):
+        found = scored[pair.number]
+        assert found is not None
+        assert found.null_rate == pytest.approx(expected.mean_null_rate[index], abs=1e-12)
+        assert found.cross_entropy == pytest.approx(expected.cross_entropy[index], rel=1e-12)
+        assert found.attention_mass == pytest.approx(expected.mass[index].mean(), rel=1e-6)
+        assert found.worst.loss >= found.cross_entropy
+    assert any(found and 0 < found.null_rate < 1 for found in scored.values())
+    blank = [pair.number for pair in pairs if pair.has_blank_side]
+    assert [number for number, found in scored.items() if found is None] == blank
+
+
+def test_dual_cross_entropy(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:
+    folder = write_model(reverse=True, seed=1)
+    back = Direction.load(folder)
+    whole = [pair for pair in pairs if not pair.has_blank_side][:9]
+    exchanged = [(pair.target, pair.source) for pair in whole]
+    expected = score_pairs(back.model, back.tokenizers, exchanged).cross_entropy
+    scored = PairScorer.load(write_model(), reverse=folder).score(whole)
+    for pair, backward in zip(scored, expected, strict=True):
+        assert pair.features is not None
+        forward = pair.features.cross_entropy
+        assert pair.features.reverse_cross_entropy == pytest.approx(backward, rel=1e-12)
+        assert pair.features.dual_cross_entropy == pytest.approx(
+            abs(forward - backward) + (forward + backward) / 2
+        )
+
+
+@pytest.mark.parametrize("attention", ["rela-g", "softmax"])
+def test_to_the_bit(attention: str, write_model: ModelWriter, pairs: list[NumberedPair]) -> None:
+    """Alone, in any order, in batches of any size, whatever the number of threads was before."""
+    folder, back = write_model(attention), write_model(attention, reverse=True, seed=1)
+    languages = read_description(folder).languages()
+
+    def scores(chosen: list[NumberedPair], batch_tokens: int = 4096) -> dict[int, object]:
+        scorer = PairScorer.load(
+            folder, reverse=back, languages=languages, batch_tokens=batch_tokens
+        )
+        return {pair.number: pair.features for pair in scorer.score(chosen)}
+
+    expected = scores(pairs)
+    order = np.random.default_rng(1).permutation(len(pairs)).tolist()
+    assert scores([pairs[place] for place in order]) == expected
+    assert scores(pairs, batch_tokens=1) == expected
+    assert scores(pairs, batch_tokens=150) == expected
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert scores(pairs) == expected
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert scores(pairs[3:5]) == {number: expected[number] for number in (4, 5)}
+
+
+def test_softmax_has_no_null_queries(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:
+    for pair in PairScorer.load(write_model("softmax")).score(pairs[:5]):
+        assert pair.features is not None
+        assert (pair.features.null_rate, pair.features.attention_mass) == (0.0, 1.0)
+        assert pair.features.unsupported == ()
+
+
+def test_the_heads_that_align(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:
+    """Of all heads in turn: together they have the null rate of the model."""
+    member = Direction.load(write_model())
+    by_head = []
+    for layer, head in product(range(2), range(3)):
+        choice = AlignmentChoice(
+            layer=layer, heads=(head,), reading="shifted", chosen=ChosenOn(by="given")
+        )
+        by_head.append(PairScorer(member, choice=choice).score(pairs[:10]))
+    without = PairScorer(member).score(pairs[:10])
+    unsupported = 0
+    for pair, *heads in zip(without, *by_head, strict=True):
+        assert pair.features is not None
+        found = [head.features for head in heads if head.features is not None]
+        rates = [features.alignment_null_rate for features in found]
+        assert np.mean(rates) == pytest.approx(pair.features.null_rate)  # type: ignore[arg-type]
+        assert pair.features.alignment_null_rate is None
+        unsupported += sum(len(features.unsupported) for features in found)
+    assert unsupported
+
+
+def test_a_choice_in_the_directory_is_read(
+    write_model: ModelWriter, pairs: list[NumberedPair]
+) -> None:
+    folder = write_model(seed=3)
+    choice = AlignmentChoice(layer=1, heads=(2,), reading="normal", chosen=ChosenOn(by="given"))
+    path = write_choice(folder, choice)
+    try:
+        scored = PairScorer.load(folder).score(pairs[:3])
+    finally:
+        path.unlink()
+    assert all(pair.features and pair.features.alignment_null_rate is not None for pair in scored)
+
+
+def test_long_sides_are_scored_by_their_beginning(
+    write_model: ModelWriter, pairs: list[NumberedPair]
+) -> None:
+    long = NumberedPair(1, "A dog runs. " * 20_000, "Ein Hund " * 3)
+    scorer = PairScorer.load(write_model(), max_tokens=12)
+    scored = scorer.score([long])[0]
+    assert scored.is_cropped
+    assert scored.features is not None
+    assert scored.features.source_words == 60_000, "of all of it"
+    shorter = scorer.score([NumberedPair(1, "A dog runs. " * 30, "Ein Hund " * 3)])[0]
+    assert shorter.features is not None
+    assert shorter.features.cross_entropy == scored.features.cross_entropy
+
+
+def test_progress(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:
+    told: list[int] = []
+    PairScorer.load(write_model()).score(pairs, told.append)
+    assert sum(told) == len(pairs)
+    assert len(told) > 2
+
+
+def test_a_processor_that_rounds_otherwise(
+    write_model: ModelWriter, pairs: list[NumberedPair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then pairs are computed one by one, which is found out with made-up pairs."""
+    model = Direction.load(write_model()).model
+    with one_thread():
+        assert is_independent_of_batches(model)
+    expected = [pair.features for pair in PairScorer.load(write_model()).score(pairs)]
+    passed: list[int] = []
+    original = scorer_module.attention_batches
+
+    def strange(*arguments: object, **options: object):  # type: ignore[no-untyped-def]
+        for batch in original(*arguments, **options):  # type: ignore[arg-type]
+            passed.append(len(batch.indices))
+            yield _rounded_otherwise(batch) if len(batch.indices) > 1 else batch
+
+    monkeypatch.setattr(scorer_module, "attention_batches", strange)
+    scorer = PairScorer.load(write_model())
+    assert not scorer.is_batched
+    passed.clear()
+    assert [pair.features for pair in scorer.score(pairs)] == expected
+    assert set(passed) == {1}
+
+
+def _rounded_otherwise(batch: AttentionBatch) -> AttentionBatch:
+    layers = batch.layers["cross"]
+    layers[0][0, 0, 0, 0] += 1e-6
+    return batch
