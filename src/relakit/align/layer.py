@@ -9,6 +9,7 @@ zero where there is no link, and a target token without any link has a null row.
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,7 @@ from relakit.model.description import WEIGHTS_FILE
 from relakit.model.directory import read_weights
 from relakit.model.tensor_file import write_tensors
 
-_FIRST_BIAS = -2.0
+_FIRST_BIAS: Final = -2.0
 """Most words have no link with each other, so scores start below zero."""
 
 
@@ -61,7 +62,7 @@ class AlignmentLayer(nn.Module):
     def raise_threshold(self, by: float) -> None:
         """Ask for so much more score before there is a link."""
         with torch.no_grad():
-            self.bias -= by
+            self.bias.sub_(by)
 
     def weights(
         self,

@@ -21,7 +21,7 @@ _CHUNK: Final = 1 << 20
 
 Teacher: TypeAlias = Literal["two models", "one model", "links"]
 """What a layer learnt from. ``two models``: links of the attention of both directions, where they
-agree. ``one model``: words that attend most to each other in this model alone. ``links``: a file."""
+agree. ``one model``: words that attend most to each other in this one. ``links``: a file."""
 
 
 class LayerScores(BaseModel):

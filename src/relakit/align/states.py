@@ -1,4 +1,4 @@
-"""What an alignment layer reads: the states of a frozen translator that is made to write targets."""
+"""What an alignment layer reads: states of a frozen translator that is made to write targets."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
