@@ -16,6 +16,7 @@ from relakit.align.alignment import (
     read_mutual_links,
 )
 from relakit.align.choice import AlignmentChoice, read_choice
+from relakit.align.directions import check_opposite_languages
 from relakit.align.layer import AlignmentLayer, load_layer
 from relakit.align.layer_files import has_layer
 from relakit.align.settings import Level, Symmetrization
@@ -83,8 +84,7 @@ class Aligner:
         self.choice = choice
         self.layer = layer
         self.level = level
-        most = min(default_max_tokens(self.about.longest_sentence), longest_pair(model.config))
-        self.max_tokens = most if max_tokens is None else max_tokens
+        self.max_tokens = most_tokens(model, self.about) if max_tokens is None else max_tokens
 
     @classmethod
     def load(
@@ -134,9 +134,7 @@ class Aligner:
 
     def fits(self, pair: AnalysisPair) -> bool:
         """Whether no side has more than ``max_tokens`` tokens."""
-        return has_at_most(self.tokenizers.source, pair.source, self.max_tokens) and has_at_most(
-            self.tokenizers.target, pair.target, self.max_tokens
-        )
+        return fits_into(self.tokenizers, pair, self.max_tokens)
 
     def align(
         self, pairs: Iterable[AnalysisPair], *, batch_tokens: int = BATCH_TOKENS
@@ -235,6 +233,18 @@ def _token_words(pair: EncodedPair) -> TokenWords:
     )
 
 
+def most_tokens(model: Transformer, about: ModelAbout) -> int:
+    """Of a side of a pair: what can be translated, and 256 MiB of attention weights."""
+    return min(default_max_tokens(about.longest_sentence), longest_pair(model.config))
+
+
+def fits_into(tokenizers: Tokenizers, pair: AnalysisPair, max_tokens: int) -> bool:
+    """Whether no side of a pair has more than so many tokens."""
+    return has_at_most(tokenizers.source, pair.source, max_tokens) and has_at_most(
+        tokenizers.target, pair.target, max_tokens
+    )
+
+
 class TwoWayAligner:
     """Aligns with two models, one for each direction, and puts their links together."""
 
@@ -290,16 +300,7 @@ def exchanged(pair: AnalysisPair) -> AnalysisPair:
 
 def check_opposite(forward: Aligner, backward: Aligner) -> None:
     """Raise ValueError unless the second model translates in the other direction."""
-    there = forward.about.source_language, forward.about.target_language
-    back = backward.about.target_language, backward.about.source_language
-    for side, one, two in zip(("source", "target"), there, back, strict=True):
-        if one is not None and two is not None and one != two:
-            other = "target" if side == "source" else "source"
-            raise ValueError(
-                f"the models must translate in opposite directions, but the {side} language of the "
-                f"first is {one!r} and the {other} language of the second is {two!r}; train the "
-                "second with relakit train RECIPE --reverse"
-            )
+    check_opposite_languages(forward.about, backward.about)
     if forward.level != "token":
         return
     here, other_way = forward.tokenizers, backward.tokenizers
