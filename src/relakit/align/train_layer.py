@@ -28,6 +28,9 @@ LAST_RATE: Final = 0.02
 """The learning rate at the end, by its highest."""
 VALIDATIONS: Final = 8
 """In the whole training, evenly."""
+ENOUGH_PAIRS: Final = 100_000
+"""That a layer sees in its training, each as often as it takes."""
+MOST_EPOCHS: Final = 10
 THRESHOLDS: Final = tuple(step / 4 for step in range(-8, 9))
 """Scores that are tried as the least of a link, where there are gold links to try them on."""
 
@@ -39,8 +42,8 @@ Progress = Callable[[int, int], None]
 class LayerSettings:
     """How a layer is trained."""
 
-    epochs: int = 3
-    """Passes over the pairs"""
+    epochs: int | None = None
+    """Passes over the pairs; None: until `ENOUGH_PAIRS` were seen, but at most `MOST_EPOCHS`"""
     minutes: float | None = None
     """End after so many at most; the learning rate falls accordingly"""
     seed: int = 1
@@ -51,12 +54,17 @@ class LayerSettings:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "update_tokens"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            count = getattr(self, name)
+            if count is not None and count < 1:
+                raise ValueError(f"{name} must be at least 1, got {count}")
         for name in ("minutes", "learning_rate"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} must be a number above 0, got {value}")
+
+    def passes(self, pairs: int) -> int:
+        """Over so many pairs."""
+        return self.epochs or min(MOST_EPOCHS, math.ceil(ENOUGH_PAIRS / pairs))
 
     def rate(self, progress: float, dim: int) -> float:
         """The learning rate after this share of the training: up, then down, in straight lines."""
@@ -129,7 +137,8 @@ class _Training:
             torch.manual_seed(settings.seed)
             self.layer = AlignmentLayer(dim).to(model.embedding.weight.device)
         self.optimizer = torch.optim.Adam(self.layer.parameters(), betas=(0.9, 0.98))
-        self.total = settings.epochs * len(lessons)
+        self.epochs = settings.passes(len(lessons))
+        self.total = self.epochs * len(lessons)
         self.done = 0
         self.started = 0.0
         self.best: tuple[float, dict[str, Tensor], LayerScores] | None = None
@@ -166,7 +175,7 @@ class _Training:
         random = np.random.default_rng(self.settings.seed)
         pairs = tokens = 0
         linked = 0.0
-        for _ in range(self.settings.epochs):
+        for _ in range(self.epochs):
             order = random.permutation(len(self.lessons))
             shuffled = [self.lessons[index] for index in order]
             for states in self._states(shuffled, random):

@@ -164,7 +164,12 @@ def train_aligner(
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, help="Passes over the pairs. \\[default: 3]", rich_help_panel=TRAINING),
+        typer.Option(
+            min=1,
+            help="Passes over the pairs. \\[default: 10, but one that ends after 100,000 pairs in "
+            "all is the last]",
+            rich_help_panel=TRAINING,
+        ),
     ] = None,
     minutes: Annotated[
         float | None,

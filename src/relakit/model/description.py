@@ -25,6 +25,8 @@ from relakit.model.weight_shapes import Shapes, check_sizes_of_weights, read_sha
 
 CONFIG_FILE: Final = MODEL.marker
 WEIGHTS_FILE: Final = "model.safetensors"
+ALIGNMENT_FILES: Final = ("alignment.json", "aligner.json", "aligner.safetensors")
+"""What `relakit.align` adds to a model directory; it is of this model, and goes with it."""
 FORMAT: Final = "relakit-model"
 VERSION: Final = 1
 Kind = TypeVar("Kind")
@@ -47,8 +49,8 @@ class ModelAbout:
 def check_model_folder(folder: Path, *, replace: bool) -> None:
     """Refuse to write a model over anything but, with ``replace``, a model directory."""
     is_model = CONFIG_FILE in os.listdir(folder) if folder.is_dir() else False
-    parts = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE) if is_model else ()
-    check_output_folder(folder, MODEL, parts=parts, replace=replace)
+    own = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE, *ALIGNMENT_FILES)
+    check_output_folder(folder, MODEL, parts=own if is_model else (), replace=replace)
 
 
 @dataclass(frozen=True)
