@@ -18,15 +18,14 @@ from torch import Tensor, nn
 
 from relakit.align.layer_files import (
     AGAIN,
-    LAYER_FILE,
-    LAYER_WEIGHTS,
     LayerAbout,
     LayerTrained,
-    digest,
     read_layer_about,
 )
+from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS
 from relakit.align.states import KEY_PARTS, QUERY_PARTS, StateBatch, state_batches
 from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
+from relakit.data.tokenizer import file_digest
 from relakit.files.writing import write_whole
 from relakit.model import Transformer
 from relakit.model.description import WEIGHTS_FILE
@@ -91,10 +90,10 @@ class AlignmentLayer(nn.Module):
 def save_layer(folder: Path, layer: AlignmentLayer, trained: LayerTrained) -> Path:
     """Put a layer into the directory of its model; returns the path of ``aligner.json``."""
     weights, path = folder / LAYER_WEIGHTS, folder / LAYER_FILE
-    model_sha256 = digest(folder / WEIGHTS_FILE)
+    model_sha256 = file_digest(folder / WEIGHTS_FILE)
     write_tensors(weights, layer.state_dict())
     about = LayerAbout(
-        dim=layer.dim, model_sha256=model_sha256, layer_sha256=digest(weights), trained=trained
+        dim=layer.dim, model_sha256=model_sha256, layer_sha256=file_digest(weights), trained=trained
     )
     write_whole(path, (about.model_dump_json(indent=1) + "\n").encode())
     return path

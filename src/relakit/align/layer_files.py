@@ -4,20 +4,18 @@
 layer reads.
 """
 
-import hashlib
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS
 from relakit.data.json_file import read_json
+from relakit.data.setting_errors import explain_setting
+from relakit.data.tokenizer import file_digest
 from relakit.model.description import WEIGHTS_FILE
-from relakit.model.setting_errors import explain_setting
 
-LAYER_FILE: Final = "aligner.json"
-LAYER_WEIGHTS: Final = "aligner.safetensors"
 AGAIN: Final = "train it again with relakit train-aligner, or delete it"
-_CHUNK: Final = 1 << 20
 
 Teacher: TypeAlias = Literal["two models", "one model", "links"]
 """What a layer learnt from. ``two models``: links of the attention of both directions, where they
@@ -97,19 +95,10 @@ def read_layer_about(folder: Path) -> LayerAbout:
     ):
         if not file.is_file():
             raise FileNotFoundError(f"{file} is missing, {path} needs it; {AGAIN}")
-        found = digest(file)
+        found = file_digest(file)
         if found != expected:
             raise ValueError(
                 f"{path} {problem}: the SHA-256 of {file.name} is {found[:12]}..., it says "
                 f"{expected[:12]}...; {AGAIN}"
             )
     return about
-
-
-def digest(path: Path) -> str:
-    """The SHA-256 of a file that may be large."""
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            found.update(chunk)
-    return found.hexdigest()

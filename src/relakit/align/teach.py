@@ -8,25 +8,22 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
-import torch
 
 from relakit.align.aligner import WINDOW, Aligner, exchanged, fits_into, most_tokens
 from relakit.align.choice import AlignmentChoice, read_choice
+from relakit.align.choosing import choose
 from relakit.align.layer import save_layer
 from relakit.align.layer_files import LayerTrained, Teacher
 from relakit.align.lessons import Lesson, links_of_two_models, make_lessons
-from relakit.align.select import (
-    PAIRS,
-    Alignable,
-    select_by_agreement,
-    select_by_gold,
-    select_by_same_words,
-)
+from relakit.align.settings import PAIRS_TO_CHOOSE_ON
 from relakit.align.train_layer import Exam, LayerSettings, TrainedLayer, train_layer
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.pairs import AnalysisPair, Pairs
-from relakit.decode.members import Member, load_member
+from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.settings import DEVICE
+from relakit.model import ModelAbout, Transformer
+from relakit.model.description import read_description
+from relakit.model.directory import build_model
 
 HELD_OUT: Final = 500
 """Pairs that layers are not trained on, to see what they are worth."""
@@ -102,6 +99,23 @@ def train_aligners(
     return TeachingResult(tuple(results), teaching.left_out)
 
 
+@dataclass(frozen=True)
+class _Member:
+    """A model with what belongs to it."""
+
+    folder: Path
+    model: Transformer
+    tokenizers: Tokenizers
+    about: ModelAbout
+
+
+def _load(folder: Path, device: str) -> _Member:
+    described = read_description(folder)
+    described.check_tokenizers()
+    model, about = build_model(described, device=device)
+    return _Member(folder, model, described.tokenizers, about)
+
+
 class _Teaching:
     """Models and pairs of one request."""
 
@@ -109,7 +123,7 @@ class _Teaching:
         self.request = request
         self.progress = progress
         folders = [request.model, *([] if request.reverse is None else [request.reverse])]
-        self.members = [load_member(folder, torch.device(request.device)) for folder in folders]
+        self.members = [_load(folder, request.device) for folder in folders]
         limits = [most_tokens(member.model, member.about) for member in self.members]
         self.max_tokens = min(limits) if request.max_tokens is None else request.max_tokens
         self.left_out = 0
@@ -122,6 +136,12 @@ class _Teaching:
         ]
 
     @property
+    def _has_gold(self) -> bool:
+        """Whether there are gold links for the exam."""
+        valid = self.request.valid
+        return valid is not None and any(pair.gold is not None for pair in valid)
+
+    @property
     def teacher(self) -> Teacher:
         if self.request.by_links:
             return "links"
@@ -132,10 +152,8 @@ class _Teaching:
         lessons = self._make("links", self.request.pairs, known=self.request.by_links)
         valid = self.request.valid
         if valid is not None:
-            first = next(iter(valid), None)
-            has_gold = first is not None and first.gold is not None
-            exams = self._make("links of the exam", valid, known=has_gold)
-            kind: Final = "gold" if has_gold else "teacher"
+            exams = self._make("links of the exam", valid, known=self._has_gold)
+            kind: Final = "gold" if self._has_gold else "teacher"
             directions = zip(lessons, exams, strict=True)
             found: list[_Course] = [(some, Exam(test, kind)) for some, test in directions]
         else:
@@ -157,7 +175,7 @@ class _Teaching:
             lambda done, total: self.progress(stage, done, total),
         )
 
-    def describe(self, member: Member, layer: TrainedLayer) -> LayerTrained:
+    def describe(self, member: _Member, layer: TrainedLayer) -> LayerTrained:
         number = self.members.index(member)
         others = [str(other.folder) for other in self.members if other is not member]
         choices = [aligner.choice for aligner in self.aligners]
@@ -233,24 +251,17 @@ class _Teaching:
     def _choices(self) -> list[AlignmentChoice]:
         """Which heads each model's links are read from: as chosen before, or found now."""
         known = [read_choice(member.folder, member.model.config) for member in self.members]
-        if all(choice is not None for choice in known):
-            return [choice for choice in known if choice is not None]
-        gold = self.request.valid
-        by_gold = gold is not None and any(pair.gold is not None for pair in gold)
-        chosen_on = gold if gold is not None and by_gold else self.request.pairs
-        pairs = list(islice((pair for pair in chosen_on if self._fits(pair)), PAIRS))
-        self.progress("choosing heads", 0, None)
-        forward = self._alignable(0, pairs)
-        if len(self.members) == 1:
-            found = [select_by_gold(forward) if by_gold else select_by_same_words(forward)]
-        elif by_gold:
-            turned = [replace(exchanged(p), gold=p.gold and p.gold.reversed()) for p in pairs]
-            found = [select_by_gold(forward), select_by_gold(self._alignable(1, turned))]
-        else:
-            other = self.members[1]
-            found = list(select_by_agreement(forward, other.model, other.tokenizers))
-        return [old or new for old, new in zip(known, found, strict=True)]
-
-    def _alignable(self, number: int, pairs: Sequence[AnalysisPair]) -> Alignable:
-        member = self.members[number]
-        return Alignable(member.model, member.tokenizers, pairs)
+        if not all(known):
+            self.progress("choosing heads", 0, None)
+            # Gold links say best which heads align.
+            pairs = self.request.valid if self._has_gold else self.request.pairs
+            assert pairs is not None
+            found = choose(
+                self.request.model,
+                self.request.reverse,
+                list(islice(pairs, PAIRS_TO_CHOOSE_ON)),
+                self.request.files,
+                max_tokens=self.max_tokens,
+            )
+            known = [old or new for old, new in zip(known, found, strict=False)]
+        return [choice for choice in known if choice is not None]

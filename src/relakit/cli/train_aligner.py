@@ -1,29 +1,38 @@
 """`relakit train-aligner`: a small layer that finds a translation model's word links."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS, WORD_RULES
 from relakit.cli.completion import complete_model
+from relakit.cli.pair_job import (
+    PAIRS,
+    Columns,
+    InputFormat,
+    Languages,
+    Source,
+    Target,
+    pair_files,
+    two,
+)
 from relakit.cli.stage_bar import stage_bar
 from relakit.cli.translator_options import Device, Threads
-from relakit.decode.settings import DEVICE
+from relakit.decode.settings import DEVICE, known_device
+from relakit.limits import checked_threads
 
 if TYPE_CHECKING:
+    from relakit.align.settings import WordRule
     from relakit.align.teach import AlignerTraining, TeachingResult
     from relakit.analysis.gold import FirstWord, GoldFormatChoice
-    from relakit.analysis.pairs import PairFiles
+    from relakit.analysis.link_scores import LinkFile
+    from relakit.model import ModelAbout
 
-PAIRS, TEACHER, VALIDATION, TRAINING = (
-    "Pairs to learn from",
-    "What links are learnt from",
-    "Validation",
-    "Training",
-)
+TEACHER, VALIDATION, TRAINING = "What links are learnt from", "Validation", "Training"
 FORMATS = "auto|pharaoh|naacl|talp"
 
 
@@ -37,23 +46,20 @@ def train_aligner(
             autocompletion=complete_model,
         ),
     ],
-    source: Annotated[Path, typer.Option(help="Sentences, one per line.", rich_help_panel=PAIRS)],
-    target: Annotated[
-        Path | None,
+    source: Source,
+    target: Target = None,
+    input_format: InputFormat = None,
+    columns: Columns = "1,2",
+    languages: Languages = None,
+    words: Annotated[
+        str,
         typer.Option(
-            help="Their translations; without it --source has both, with a tab between them.",
+            metavar="|".join(WORD_RULES),
+            help="What --links and --gold count as a word: what stands between spaces; punctuation "
+            "marks apart from it; or marks that have spaces around them in the text already.",
             rich_help_panel=PAIRS,
         ),
-    ] = None,
-    tokenized: Annotated[
-        bool,
-        typer.Option(
-            "--tokenized",
-            help="All words of the texts have spaces around them, as --links and --gold count "
-            "them.",
-            rich_help_panel=PAIRS,
-        ),
-    ] = False,
+    ] = "spaces",
     limit: Annotated[
         int,
         typer.Option(min=1, help="At most this many pairs, the first ones.", rich_help_panel=PAIRS),
@@ -199,41 +205,39 @@ def train_aligner(
     For example: relakit train-aligner en-de/model --reverse de-en/model --source train.en --target
     train.de
     """
-    from relakit.align.directions import check_opposite_languages
-    from relakit.align.layer_files import LAYER_FILE
-    from relakit.files.writing import check_writable
-    from relakit.limits import checked_threads
-    from relakit.model.description import read_description
-
+    if words not in WORD_RULES:
+        raise ValueError(f"--words must be one of {', '.join(WORD_RULES)}, got {words!r}")
     if threads is not None:
         checked_threads("--threads", threads)
     if minutes is not None and not minutes > 0:
         raise ValueError(f"--minutes must be above 0, got {minutes}")
     _check_options(reverse, both, valid_source, valid_target, gold, held_out)
-    described = [read_description(folder) for folder in (model, reverse) if folder is not None]
-    for one in described:
-        one.tokenizers()
-    if reverse is not None:
-        check_opposite_languages(described[0].about, described[1].about)
-    for one in described if both else described[:1]:
-        check_writable(one.folder / LAYER_FILE)
-    pairs = _pairs(
-        (source, target), (links, links_format, links_first, links_reverse), tokenized, limit
-    )
+    known_device(device)
+    about = _check_models(model, reverse, both)
+
+    def read(source: Path, target: Path | None, links: "LinkFile | None", limit: int | None) -> Any:
+        from relakit.align.pair_text import LinkedPairs
+
+        spoken = languages or f"{about.source_language or ''},{about.target_language or ''}"
+        named = two(spoken, "--languages") if languages or "" not in spoken.split(",") else None
+        files = pair_files(source, target, input_format, columns, named)
+        # Where nobody counts words, a full stop is better apart from the word before it: it has
+        # a link of its own.
+        rule: WordRule = "punctuation" if words == "spaces" and links is None else words
+        return LinkedPairs(files, links, words=rule, limit=limit)
+
+    learnt = _link_file(links, links_format, links_first, links_reverse)
+    pairs = read(source, target, learnt, limit)
     valid = None
     if valid_source is not None:
-        valid = _pairs(
-            (valid_source, valid_target), (gold, gold_format, gold_first, gold_reverse), tokenized
-        )
-    import torch
-
+        gold_links = _link_file(gold, gold_format, gold_first, gold_reverse)
+        valid = read(valid_source, valid_target, gold_links, None)
+    paths = (source, target, links, valid_source, valid_target, gold)
+    given = {"epochs": epochs, "minutes": minutes, "seed": seed}
+    _set_threads(threads)
     from relakit.align.teach import AlignerTraining
     from relakit.align.train_layer import LayerSettings
 
-    if threads is not None:
-        torch.set_num_threads(threads)
-    given = {"epochs": epochs, "minutes": minutes, "seed": seed}
-    paths = (source, target, links, valid_source, valid_target, gold)
     request = AlignerTraining(
         model=model,
         reverse=reverse,
@@ -267,25 +271,40 @@ def _check_options(
         raise ValueError("--held-out and --valid-source exclude each other; give one")
 
 
-def _pairs(
-    texts: tuple[Path, Path | None],
-    links: tuple[Path | None, str, int | None, bool],
-    tokenized: bool,
-    limit: int | None = None,
-) -> "PairFiles":
-    from relakit.analysis.pairs import PairFiles
+def _check_models(model: Path, reverse: Path | None, both: bool) -> "ModelAbout":
+    """What the first model's directory tells, if both can be used, and get their layers."""
+    from relakit.align.directions import check_opposite_languages
+    from relakit.files.writing import check_writable
+    from relakit.model.description import read_description
 
-    path, format, first, reverse = links
-    return PairFiles(
-        source=texts[0],
-        target=texts[1],
-        gold=path,
-        gold_format=cast("GoldFormatChoice", format),
-        gold_first=cast("FirstWord | None", first),
-        gold_reverse=reverse,
-        tokenized=tokenized,
-        limit=limit,
+    described = [read_description(folder) for folder in (model, reverse) if folder is not None]
+    for one in described:
+        one.check_tokenizers()
+    if reverse is not None:
+        check_opposite_languages(described[0].about, described[1].about)
+    for one in described if both else described[:1]:
+        check_writable(one.folder / LAYER_FILE)
+    return described[0].about
+
+
+def _link_file(path: Path | None, format: str, first: int | None, reverse: bool) -> Any:
+    if path is None:
+        return None
+    from relakit.analysis.link_scores import LinkFile
+
+    return LinkFile(
+        path=path,
+        format=cast("GoldFormatChoice", format),
+        first=cast("FirstWord | None", first),
+        reverse=reverse,
     )
+
+
+def _set_threads(threads: int | None) -> None:
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
 
 
 def _run(request: "AlignerTraining") -> None:
@@ -321,6 +340,4 @@ def _print(result: "TeachingResult") -> None:
         table.add_row(Text(str(layer.folder)), *cells)
     console.print(table)
     for layer in result.layers:
-        console.print(
-            f"layer: {layer.folder / 'aligner.safetensors'}", markup=False, soft_wrap=True
-        )
+        console.print(f"layer: {layer.folder / LAYER_WEIGHTS}", markup=False, soft_wrap=True)

@@ -97,7 +97,7 @@ def read_description(folder: str | os.PathLike[str]) -> ModelDescription:
 
 def model_digests(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file that a model's results depend on."""
-    names = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE)
+    names = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE, *ALIGNMENT_FILES)
     return {name: file_digest(folder / name) for name in names if (folder / name).is_file()}
 
 
