@@ -31,6 +31,7 @@ HELP = [
     ["analyze-text"],
     ["evaluate"],
     ["reproduce"],
+    ["train-aligner"],
     ["bench", "attention"],
 ]
 ERRORS = [
@@ -75,6 +76,12 @@ ERRORS = [
     ["analyze-text", "{none}", "--text", "{text}", "--out", "{out}"],
     ["analyze-text", "{model}", "--text", "{text}", "--out", "{out}"],
     ["analyze-text", "{model}", "--text", "{none}", "--out", "{out}"],
+    ["train-aligner", "{none}", "--source", "{text}", "--target", "{text}"],
+    ["train-aligner", "{model}", "--source", "{none}", "--target", "{text}"],
+    ["train-aligner", "{model}", "--source", "{text}", "--target", "{text}", "--device", "gpu"],
+    ["train-aligner", "{model}", "--source", "{text}", "--target", "{text}", "--links", "{text}"],
+    ["train-aligner", "{model}", "--source", "{text}", "--target", "{text}", "--reverse",
+     "{model}"],
     ["reproduce", "table99"],
     ["reproduce", "table2", "--scale", "huge"],
     ["bench", "attention", "--length", "x"],

@@ -10,6 +10,7 @@ import table_prepared
 import table_recipes
 import table_runs
 import table_texts
+import table_train_aligner
 from fault_rows import Row
 
 TABLES: dict[str, tuple[Row, ...]] = {
@@ -22,5 +23,6 @@ TABLES: dict[str, tuple[Row, ...]] = {
     "evaluate, generate, reproduce, bench, doctor": table_evaluate.ROWS,
     "analyze, gold files": table_analyze.ROWS,
     "analyze-text": table_analyze_text.ROWS,
+    "train-aligner": table_train_aligner.ROWS,
     "outputs": table_outputs.ROWS,
 }

@@ -81,7 +81,13 @@ def read_pairs_with_gold(
                 "must have a line for each pair"
             )
         try:
-            check_links(known, len(read.source_words), len(read.target_words))
+            check_links(
+                known,
+                len(read.source_words),
+                len(read.target_words),
+                option=gold.option,
+                words_option="--words",
+            )
         except ValueError as error:
             raise ValueError(f"{gold.path}, line {pair.number:,}: {error}") from None
         yield replace(read, gold=known)

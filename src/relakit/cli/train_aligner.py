@@ -226,11 +226,11 @@ def train_aligner(
         rule: WordRule = "punctuation" if words == "spaces" and links is None else words
         return LinkedPairs(files, links, words=rule, limit=limit)
 
-    learnt = _link_file(links, links_format, links_first, links_reverse)
+    learnt = _link_file("--links", links, links_format, links_first, links_reverse)
     pairs = read(source, target, learnt, limit)
     valid = None
     if valid_source is not None:
-        gold_links = _link_file(gold, gold_format, gold_first, gold_reverse)
+        gold_links = _link_file("--gold", gold, gold_format, gold_first, gold_reverse)
         valid = read(valid_source, valid_target, gold_links, None)
     paths = (source, target, links, valid_source, valid_target, gold)
     given = {"epochs": epochs, "minutes": minutes, "seed": seed}
@@ -287,7 +287,9 @@ def _check_models(model: Path, reverse: Path | None, both: bool) -> "ModelAbout"
     return described[0].about
 
 
-def _link_file(path: Path | None, format: str, first: int | None, reverse: bool) -> Any:
+def _link_file(
+    option: str, path: Path | None, format: str, first: int | None, reverse: bool
+) -> "LinkFile | None":
     if path is None:
         return None
     from relakit.analysis.link_scores import LinkFile
@@ -297,6 +299,7 @@ def _link_file(path: Path | None, format: str, first: int | None, reverse: bool)
         format=cast("GoldFormatChoice", format),
         first=cast("FirstWord | None", first),
         reverse=reverse,
+        option=option,
     )
 
 
