@@ -8,10 +8,12 @@ from planted_links import null_words, planted_pairs, planted_tokenizer
 from random_models import random_model
 
 from relakit.align.aligner import Aligner
+from relakit.align.layer import AlignmentLayer
 from relakit.align.lessons import Lesson, make_lessons
 from relakit.align.train_layer import Exam, LayerSettings, TrainedLayer, train_layer
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.pairs import AnalysisPair
+from relakit.broken_model import BrokenModelError
 from relakit.data.tokenizer import Tokenizer
 from relakit.model import Transformer
 
@@ -166,3 +168,15 @@ def test_nothing_to_learn(model: Transformer, tokenizer: Tokenizer) -> None:
         train_layer(model, none, Exam(some), QUICK)
     with pytest.raises(ValueError, match="no link to examine in 4 pairs"):
         train_layer(model, some, Exam(none), QUICK)
+
+
+def test_a_broken_model(model: Transformer, tokenizer: Tokenizer) -> None:
+    broken = copy.deepcopy(model)
+    with torch.no_grad():
+        broken.encoder.layers[0].feed_forward.inner.weight.fill_(torch.nan)  # type: ignore[union-attr]
+    some = lessons(tokenizer, planted_pairs(20))
+    with pytest.raises(BrokenModelError):
+        train_layer(broken, some, Exam(some[:5]), QUICK)
+    layer = AlignmentLayer(model.config.dim)
+    with pytest.raises(BrokenModelError):
+        list(Aligner(broken, tokenizer, layer=layer).align(planted_pairs(2)))

@@ -10,6 +10,7 @@ from relakit.align.symmetrize import symmetrize
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import EndWeight, Link, Links, best_source_words, links_of
 from relakit.analysis.word_map import NO_WORD, Floats, Integers, word_weights
+from relakit.broken_model import BrokenModelError
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ def read_alignment(
     competing = to_end if end == "competes" else np.zeros(len(to_end))
     total = to_words.sum(1) + competing
     if several:
+        if np.isnan(to_words).any():
+            raise BrokenModelError
         links = [(int(source), int(target)) for target, source in np.argwhere(to_words > 0)]
     else:
         best = best_source_words(to_words, competing if end == "competes" else None)

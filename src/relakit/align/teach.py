@@ -19,6 +19,7 @@ from relakit.align.settings import PAIRS_TO_CHOOSE_ON
 from relakit.align.train_layer import Exam, LayerSettings, TrainedLayer, train_layer
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.pairs import AnalysisPair, Pairs
+from relakit.broken_model import blamed_on
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.settings import DEVICE
 from relakit.model import ModelAbout, Transformer
@@ -167,13 +168,15 @@ class _Teaching:
         if settings.minutes is not None:
             settings = replace(settings, minutes=settings.minutes / layers)
         stage = "training" if layers == 1 else f"training {number} of {layers}"
-        return train_layer(
-            self.members[number - 1].model,
-            lessons,
-            exam,
-            settings,
-            lambda done, total: self.progress(stage, done, total),
-        )
+        member = self.members[number - 1]
+        with blamed_on(str(member.folder)):
+            return train_layer(
+                member.model,
+                lessons,
+                exam,
+                settings,
+                lambda done, total: self.progress(stage, done, total),
+            )
 
     def describe(self, member: _Member, layer: TrainedLayer) -> LayerTrained:
         number = self.members.index(member)

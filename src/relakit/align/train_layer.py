@@ -20,6 +20,7 @@ from relakit.align.lessons import Lesson, token_labels
 from relakit.align.states import StateBatch, state_batches
 from relakit.analysis.aer import AlignmentScore
 from relakit.analysis.pair_batches import WINDOW
+from relakit.broken_model import BrokenModelError
 from relakit.model import Transformer
 
 WARM_UP: Final = 0.05
@@ -108,6 +109,7 @@ def train_layer(
 
     Raises:
         ValueError: no pair to learn from, or to examine, has a sure link.
+        BrokenModelError: the model's states are not finite.
     """
     for name, some in (("learn from", lessons), ("examine", exam.lessons)):
         if not any(len(lesson.sure) for lesson in some):
@@ -217,11 +219,8 @@ class _Training:
         loss, (score,) = self._exam_scores((0.0,))
         scores = _described(loss, score, self.exam)
         value = score.aer if self.exam.against == "gold" else loss
-        if not math.isfinite(value):
-            raise ValueError(
-                f"the layer's {'error rate' if self.exam.against == 'gold' else 'loss'} became "
-                f"{value}: the model's states are not finite numbers"
-            )
+        if not math.isfinite(loss):
+            raise BrokenModelError
         if self.best is None or value < self.best[0]:
             self.best = value, copy.deepcopy(self.layer.state_dict()), scores
 
