@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from relakit.align.alignment import Alignment, TokenWords, join_directions, read_alignment
+from relakit.align.alignment import (
+    Alignment,
+    TokenWords,
+    join_directions,
+    read_alignment,
+    read_mutual_links,
+)
 from relakit.align.formats import format_line
 
 # Source: words 0 and 1, the second of two tokens. Target: words 0, 1, 2, a token each.
@@ -65,3 +71,24 @@ def test_formats() -> None:
     assert format_line(nothing, ([], []), "pharaoh") == ""
     assert format_line(nothing, ([], []), "text") == ""
     assert '"null_rate": null' in format_line(nothing, ([], []), "json")
+
+
+def test_every_word_with_weight() -> None:
+    found = read_alignment(WEIGHTS, WORDS, shift=0, several=True)
+    assert found.scores == {
+        (0, 0): 1.0,
+        (0, 1): pytest.approx(0.5 / 1.1),
+        (1, 1): pytest.approx(0.6 / 1.1),
+    }
+    assert found.null_rate == pytest.approx(1 / 3)
+
+
+def test_links_that_hold_in_both_directions() -> None:
+    # Target word 1 attends most to source word 1, but so does source word 0 from target word 0.
+    found = read_mutual_links(WEIGHTS, WORDS, shift=0)
+    assert found.sure == {(0, 0), (1, 1)}
+    assert found.possible == found.sure
+    # One step later target words 0 and 2 attend to source word 1, word 0 the most.
+    found = read_mutual_links(WEIGHTS, WORDS, shift=1)
+    assert found.sure == {(1, 0)}
+    assert found.possible == {(0, 0), (1, 0), (1, 2)}

@@ -32,6 +32,7 @@ HELP = [
     ["analyze-text"],
     ["evaluate"],
     ["reproduce"],
+    ["train-aligner"],
     ["bench", "attention"],
 ]
 ERRORS = [
@@ -80,6 +81,12 @@ ERRORS = [
     ["score", "{model}", "--source", "{text}"],
     ["score", "{model}", "--source", "{text}", "--target", "{model}"],
     ["score", "{model}", "--source", "{text}", "--target", "{text}", "--reverse", "{model}"],
+    ["train-aligner", "{none}", "--source", "{text}", "--target", "{text}"],
+    ["train-aligner", "{model}", "--source", "{none}", "--target", "{text}"],
+    ["train-aligner", "{model}", "--source", "{text}", "--target", "{text}", "--device", "gpu"],
+    ["train-aligner", "{model}", "--source", "{text}", "--target", "{text}", "--links", "{text}"],
+    ["train-aligner", "{model}", "--source", "{text}", "--target", "{text}", "--reverse",
+     "{model}"],
     ["reproduce", "table99"],
     ["reproduce", "table2", "--scale", "huge"],
     ["bench", "attention", "--length", "x"],

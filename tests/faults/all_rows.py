@@ -11,6 +11,7 @@ import table_recipes
 import table_runs
 import table_score
 import table_texts
+import table_train_aligner
 from fault_rows import Row
 
 TABLES: dict[str, tuple[Row, ...]] = {
@@ -24,5 +25,6 @@ TABLES: dict[str, tuple[Row, ...]] = {
     "analyze, gold files": table_analyze.ROWS,
     "analyze-text": table_analyze_text.ROWS,
     "score": table_score.ROWS,
+    "train-aligner": table_train_aligner.ROWS,
     "outputs": table_outputs.ROWS,
 }

@@ -126,7 +126,9 @@ def test_three_files_and_no_more(folder: Path) -> None:
 
 def test_replaces_a_model_but_nothing_else(folder: Path, tokenizer_file: Path) -> None:
     weights = {name: x + 1 for name, x in build().state_dict().items()}
+    (folder / "aligner.json").write_text("of the old model")
     save_model(folder, build(), tokenizer_file, weights=weights)
+    assert not (folder / "aligner.json").exists()
     model, about = load_model(folder)
     assert about == ModelAbout()
     assert torch.equal(model.state_dict()["embedding.weight"], weights["embedding.weight"])

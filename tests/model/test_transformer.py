@@ -114,6 +114,18 @@ def test_later_targets_have_no_influence(attention: str) -> None:
     assert not torch.allclose(before[0, 3:], after[0, 3:])
 
 
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_states_between_the_decoders_layers(norm_first: bool) -> None:
+    model = build(norm_first=norm_first)
+    source, target = torch.randint(5, 23, (2, 3, 6))
+    memory = model.encode(source)
+    states = model.decoder_states(target, memory)
+    assert len(states) == 3
+    norm = model.decoder.norm or nn.Identity()
+    for layers, state in enumerate(states):
+        torch.testing.assert_close(norm(state), model.decode(target, memory, layers=layers))
+
+
 def test_each_kind_of_attention_is_its_own() -> None:
     model = build(encoder_attention="softmax", decoder_attention="rela-i", cross_attention="rela-g")
     kinds = {

@@ -1,21 +1,32 @@
-"""`Aligner`: from sentence pairs to links, by a model's cross-attention under forced decoding."""
+"""`Aligner`: from sentence pairs to links, by what a model looks at under forced decoding."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import torch
 
-from relakit.align.alignment import Alignment, TokenWords, join_directions, read_alignment
+from relakit.align.alignment import (
+    Alignment,
+    TokenWords,
+    join_directions,
+    read_alignment,
+    read_mutual_links,
+)
 from relakit.align.choice import AlignmentChoice, read_choice
+from relakit.align.directions import check_opposite_languages
+from relakit.align.layer import AlignmentLayer, load_layer
+from relakit.align.layer_files import has_layer
 from relakit.align.settings import Level, Symmetrization
 from relakit.analysis.attention_pass import attention_batches, cross_attention_of
+from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import READINGS
 from relakit.analysis.long_pairs import longest_pair
-from relakit.analysis.pair_batches import BATCH_TOKENS, EncodedPair, EncodedPairs
+from relakit.analysis.pair_batches import BATCH_TOKENS, EncodedPair, EncodedPairs, TokenPair
 from relakit.analysis.pairs import AnalysisPair
+from relakit.analysis.word_map import Floats
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.long_lines import default_max_tokens, has_at_most
 from relakit.decode.settings import DEVICE, known_device
@@ -26,6 +37,7 @@ from relakit.nn.arguments import check_usable
 
 WINDOW: Final = 2000
 """Pairs that are read before they are computed."""
+Read = TypeVar("Read")
 
 
 class Aligner:
@@ -38,8 +50,9 @@ class Aligner:
         self,
         model: Transformer,
         tokenizer: Tokenizers,
-        choice: AlignmentChoice,
+        choice: AlignmentChoice | None = None,
         *,
+        layer: AlignmentLayer | None = None,
         about: ModelAbout | None = None,
         level: Level = "word",
         max_tokens: int | None = None,
@@ -49,21 +62,29 @@ class Aligner:
         Args:
             model: from source to target.
             tokenizer: its tokenizer, or the pair of them if each language has its own.
-            choice: where links are read; `relakit.align.select` finds the best place.
+            choice: which heads are read; `relakit.align.select` finds the best ones. Not needed
+                with a layer.
+            layer: gives the links, instead of the model's own attention.
             about: what its directory tells of the model.
             level: what is linked.
             max_tokens: of a side, at most; None: as many as can be translated, and as fit into
                 256 MiB of attention weights.
+
+        Raises:
+            ValueError: there is neither a choice nor a layer, or they do not fit the model.
         """
         model.config.check_tokenizer(tokenizer)
         self.model = model
         self.tokenizers = tokenizer
         self.about = about or ModelAbout()
-        choice.check(model.config, "the choice of heads")
+        if choice is None and layer is None:
+            raise ValueError("links are read from heads or from a layer: give a choice or a layer")
+        if choice is not None:
+            choice.check(model.config, "the choice of heads")
         self.choice = choice
+        self.layer = layer
         self.level = level
-        most = min(default_max_tokens(self.about.longest_sentence), longest_pair(model.config))
-        self.max_tokens = most if max_tokens is None else max_tokens
+        self.max_tokens = most_tokens(model, self.about) if max_tokens is None else max_tokens
 
     @classmethod
     def load(
@@ -71,21 +92,31 @@ class Aligner:
         folder: Path,
         *,
         choice: AlignmentChoice | None = None,
+        use_layer: bool = True,
         level: Level = "word",
         max_tokens: int | None = None,
         device: torch.device | str = DEVICE,
     ) -> "Aligner":
-        """Read a model directory, and what was chosen for it unless ``choice`` is given.
+        """Read a model directory, with its alignment layer if it has one.
+
+        Args:
+            folder: the directory.
+            choice: heads to read instead of those that were chosen for the model.
+            use_layer: False: leave the layer alone, and read heads.
+            level: what is linked.
+            max_tokens: see above.
+            device: where to compute.
 
         Raises:
-            ValueError: nothing was chosen yet.
+            ValueError: there is no layer to use, and no heads were chosen yet.
         """
         known_device(str(device))
         check_usable(device)
         described = read_description(folder)
         described.check_tokenizers()
+        with_layer = use_layer and has_layer(folder)
         choice = choice or read_choice(folder, described.config)
-        if choice is None:
+        if choice is None and not with_layer:
             raise ValueError(
                 f"{folder} does not say which heads align; choose them with relakit align {folder} "
                 "--select --source FILE --target FILE"
@@ -95,6 +126,7 @@ class Aligner:
             model,
             described.tokenizers,
             choice,
+            layer=load_layer(folder, model)[0] if with_layer else None,
             about=about,
             level=level,
             max_tokens=max_tokens,
@@ -102,9 +134,7 @@ class Aligner:
 
     def fits(self, pair: AnalysisPair) -> bool:
         """Whether no side has more than ``max_tokens`` tokens."""
-        return has_at_most(self.tokenizers.source, pair.source, self.max_tokens) and has_at_most(
-            self.tokenizers.target, pair.target, self.max_tokens
-        )
+        return fits_into(self.tokenizers, pair, self.max_tokens)
 
     def align(
         self, pairs: Iterable[AnalysisPair], *, batch_tokens: int = BATCH_TOKENS
@@ -115,19 +145,53 @@ class Aligner:
         """
         remaining = iter(pairs)
         while window := list(islice(remaining, WINDOW)):
-            yield from self._window(window, batch_tokens)
+            found = self._read(window, self._links, batch_tokens)
+            for pair, alignment in zip(window, found, strict=True):
+                nothing = Alignment({}, len(pair.source_words), len(pair.target_words))
+                yield nothing if alignment is None else alignment
 
-    def _window(self, pairs: Sequence[AnalysisPair], batch_tokens: int) -> list[Alignment]:
-        alignments = [Alignment({}, len(p.source_words), len(p.target_words)) for p in pairs]
+    def mutual_links(self, pairs: Iterable[AnalysisPair]) -> Iterator[GoldAlignment]:
+        """Of each pair, in order, what attention supports in both directions: `read_mutual_links`.
+
+        Links of words, whatever the level.
+        """
+        remaining = iter(pairs)
+        while window := list(islice(remaining, WINDOW)):
+            for links in self._read(window, self._mutual, BATCH_TOKENS):
+                yield GoldAlignment(frozenset()) if links is None else links
+
+    def _read(
+        self,
+        pairs: Sequence[AnalysisPair],
+        read: Callable[[Floats, EncodedPair], Read],
+        batch_tokens: int,
+    ) -> list[Read | None]:
+        """What ``read`` makes of each pair's weights; None for pairs that cannot be computed."""
+        results: list[Read | None] = [None] * len(pairs)
         numbers = [
             number
             for number, pair in enumerate(pairs)
             if pair.source_words and pair.target_words and self.fits(pair)
         ]
         encoded = EncodedPairs(self.tokenizers)
+        tokens = encoded.read(pairs[number] for number in numbers)
+        for index, weights in self._weights(tokens, batch_tokens):
+            results[numbers[index]] = read(weights, encoded.take(index))
+        return results
+
+    def _weights(
+        self, tokens: Iterable[TokenPair], batch_tokens: int
+    ) -> Iterator[tuple[int, Floats]]:
+        """The number of each pair, and its ``[target tokens + 1, source tokens + 1]`` weights."""
+        if self.layer is not None:
+            yield from self.layer.weights(
+                self.model, tokens, batch_tokens=batch_tokens, window=WINDOW
+            )
+            return
+        assert self.choice is not None
         batches = attention_batches(
             self.model,
-            encoded.read(pairs[number] for number in numbers),
+            tokens,
             kinds=("cross",),
             cross_layer=self.choice.layer,
             batch_tokens=batch_tokens,
@@ -135,25 +199,50 @@ class Aligner:
         )
         for batch in batches:
             for attention in cross_attention_of(batch):
-                words = self._words(encoded.take(attention.index))
-                alignments[numbers[attention.index]] = read_alignment(
-                    attention.weights[0, list(self.choice.heads)].mean(0),
-                    words,
-                    shift=READINGS.index(self.choice.reading),
-                    end=self.choice.end,
-                )
-        return alignments
+                yield attention.index, attention.weights[0, list(self.choice.heads)].mean(0)
+
+    @property
+    def _shift(self) -> int:
+        """0 if row t of the weights is of target token t, 1 if row t + 1 is."""
+        if self.layer is not None or self.choice is None:
+            return 0
+        return READINGS.index(self.choice.reading)
+
+    def _links(self, weights: Floats, pair: EncodedPair) -> Alignment:
+        words = self._words(pair)
+        if self.layer is not None or self.choice is None:
+            return read_alignment(weights, words, shift=self._shift, several=True)
+        return read_alignment(weights, words, shift=self._shift, end=self.choice.end)
+
+    def _mutual(self, weights: Floats, pair: EncodedPair) -> GoldAlignment:
+        return read_mutual_links(weights, _token_words(pair), shift=self._shift)
 
     def _words(self, pair: EncodedPair) -> TokenWords:
         if self.level == "token":
             source, target = len(pair.source_spans), len(pair.target_spans)
             return TokenWords(np.arange(source), np.arange(target), source, target)
-        return TokenWords(
-            pair.source_words,
-            pair.target_words,
-            len(pair.pair.source_words),
-            len(pair.pair.target_words),
-        )
+        return _token_words(pair)
+
+
+def _token_words(pair: EncodedPair) -> TokenWords:
+    return TokenWords(
+        pair.source_words,
+        pair.target_words,
+        len(pair.pair.source_words),
+        len(pair.pair.target_words),
+    )
+
+
+def most_tokens(model: Transformer, about: ModelAbout) -> int:
+    """Of a side of a pair: what can be translated, and 256 MiB of attention weights."""
+    return min(default_max_tokens(about.longest_sentence), longest_pair(model.config))
+
+
+def fits_into(tokenizers: Tokenizers, pair: AnalysisPair, max_tokens: int) -> bool:
+    """Whether no side of a pair has more than so many tokens."""
+    return has_at_most(tokenizers.source, pair.source, max_tokens) and has_at_most(
+        tokenizers.target, pair.target, max_tokens
+    )
 
 
 class TwoWayAligner:
@@ -211,16 +300,7 @@ def exchanged(pair: AnalysisPair) -> AnalysisPair:
 
 def check_opposite(forward: Aligner, backward: Aligner) -> None:
     """Raise ValueError unless the second model translates in the other direction."""
-    there = forward.about.source_language, forward.about.target_language
-    back = backward.about.target_language, backward.about.source_language
-    for side, one, two in zip(("source", "target"), there, back, strict=True):
-        if one is not None and two is not None and one != two:
-            other = "target" if side == "source" else "source"
-            raise ValueError(
-                f"the models must translate in opposite directions, but the {side} language of the "
-                f"first is {one!r} and the {other} language of the second is {two!r}; train the "
-                "second with relakit train RECIPE --reverse"
-            )
+    check_opposite_languages(forward.about, backward.about)
     if forward.level != "token":
         return
     here, other_way = forward.tokenizers, backward.tokenizers

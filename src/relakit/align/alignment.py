@@ -7,8 +7,10 @@ import numpy as np
 
 from relakit.align.settings import Symmetrization
 from relakit.align.symmetrize import symmetrize
-from relakit.analysis.links import EndWeight, Link, Links, best_source_words
+from relakit.analysis.gold import GoldAlignment
+from relakit.analysis.links import EndWeight, Link, Links, best_source_words, links_of
 from relakit.analysis.word_map import NO_WORD, Floats, Integers, word_weights
+from relakit.broken_model import BrokenModelError
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,12 @@ class TokenWords:
 
 
 def read_alignment(
-    weights: Floats, words: TokenWords, *, shift: int, end: EndWeight = "ignored"
+    weights: Floats,
+    words: TokenWords,
+    *,
+    shift: int,
+    end: EndWeight = "ignored",
+    several: bool = False,
 ) -> Alignment:
     """Link each target word with the source word that it attends to most, if to any.
 
@@ -65,8 +72,43 @@ def read_alignment(
         words: of the tokens.
         shift: 0 to read a token's attention in the step that predicts it, 1 in the next.
         end: what weight on the source's end-of-sentence token does.
+        several: link it with every source word that it attends to, as is meant by the weights of an
+            alignment layer.
     """
     rows = weights[shift : shift + len(words.target)]
+    to_words, to_end = _between_words(rows, words)
+    competing = to_end if end == "competes" else np.zeros(len(to_end))
+    total = to_words.sum(1) + competing
+    if several:
+        if np.isnan(to_words).any():
+            raise BrokenModelError
+        links = [(int(source), int(target)) for target, source in np.argwhere(to_words > 0)]
+    else:
+        best = best_source_words(to_words, competing if end == "competes" else None)
+        links = [(int(source), t) for t, source in enumerate(best) if source != NO_WORD]
+    scores = {link: float(to_words[link[1], link[0]] / total[link[1]]) for link in sorted(links)}
+    null = 1.0 - np.any(rows != 0, axis=1).mean() if len(rows) else None
+    return Alignment(
+        scores, words.source_count, words.target_count, None if null is None else float(null)
+    )
+
+
+def read_mutual_links(weights: Floats, words: TokenWords, *, shift: int) -> GoldAlignment:
+    """Links that one model's attention supports in both directions.
+
+    Sure ones are between words of which the target attends most to the source, and of all target
+    words no other attends more to that source. Where only one of both holds, a link is possible.
+    Arguments as for `read_alignment`.
+    """
+    rows = weights[shift : shift + len(words.target)]
+    to_words, _ = _between_words(rows, words)
+    there = links_of(to_words)
+    back = frozenset((source, target) for target, source in links_of(to_words.T))
+    return GoldAlignment(there & back, there | back)
+
+
+def _between_words(rows: Floats, words: TokenWords) -> tuple[Floats, Floats]:
+    """Attention to source words ``[target words, source words]``, and to the sentence's end."""
     between = word_weights(
         rows,
         words.target,
@@ -74,21 +116,7 @@ def read_alignment(
         target_count=words.target_count,
         source_count=words.source_count + 1,
     )
-    to_words, to_end = between[:, :-1], between[:, -1]
-    best = best_source_words(to_words, to_end if end == "competes" else None)
-    total = to_words.sum(1) + (to_end if end == "competes" else 0.0)
-    scores = {
-        (int(source), target): float(to_words[target, source] / total[target])
-        for target, source in enumerate(best)
-        if source != NO_WORD
-    }
-    null = 1.0 - np.any(rows != 0, axis=1).mean() if len(rows) else None
-    return Alignment(
-        dict(sorted(scores.items())),
-        words.source_count,
-        words.target_count,
-        None if null is None else float(null),
-    )
+    return between[:, :-1], between[:, -1]
 
 
 def join_directions(forward: Alignment, backward: Alignment, method: Symmetrization) -> Alignment:

@@ -62,7 +62,7 @@ def _by_itself(
 def _load(folder: Path, max_tokens: int | None) -> Aligner:
     # Which pairs fit does not depend on where links are read.
     anywhere = AlignmentChoice(layer=0, heads=(0,), reading="normal", chosen=ChosenOn(by="given"))
-    return Aligner.load(folder, choice=anywhere, max_tokens=max_tokens)
+    return Aligner.load(folder, choice=anywhere, use_layer=False, max_tokens=max_tokens)
 
 
 def _is_usable(aligner: Aligner, pair: AnalysisPair) -> bool:

@@ -1,8 +1,8 @@
 """Pairs whose words are counted as users of an aligner count them. No torch here."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import zip_longest
+from dataclasses import dataclass, field, replace
+from itertools import islice, zip_longest
 
 from relakit.align.settings import WordRule
 from relakit.analysis.gold import GoldAlignment
@@ -27,6 +27,31 @@ def pair_of_texts(source: str, target: str, *, words: WordRule = "spaces") -> An
         join_words(text.split()) for text in (source, target)
     )
     return AnalysisPair(source, target, source_words, target_words, tokenized=True)
+
+
+@dataclass(frozen=True)
+class LinkedPairs:
+    """Pairs of files, to be read more than once, with their links if there is a file of them.
+
+    All are read once to begin with, so that what is wrong with them is known.
+    """
+
+    files: ParallelFiles
+    links: LinkFile | None = None
+    words: WordRule = "spaces"
+    limit: int | None = None
+    """At most this many pairs, the first ones"""
+    _count: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_count", sum(1 for _ in self))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[AnalysisPair]:
+        pairs = read_pairs_with_gold(self.files, self.links, words=self.words)
+        return islice(pairs, self.limit)
 
 
 def read_pairs_with_gold(
@@ -56,7 +81,13 @@ def read_pairs_with_gold(
                 "must have a line for each pair"
             )
         try:
-            check_links(known, len(read.source_words), len(read.target_words))
+            check_links(
+                known,
+                len(read.source_words),
+                len(read.target_words),
+                option=gold.option,
+                words_option="--words",
+            )
         except ValueError as error:
             raise ValueError(f"{gold.path}, line {pair.number:,}: {error}") from None
         yield replace(read, gold=known)

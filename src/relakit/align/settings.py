@@ -4,6 +4,9 @@ from typing import Final, Literal, TypeAlias, get_args
 
 CHOICE_FILE: Final = "alignment.json"
 """In a model directory: where links are read."""
+LAYER_FILE: Final = "aligner.json"
+"""In a model directory: what is known of its alignment layer."""
+LAYER_WEIGHTS: Final = "aligner.safetensors"
 PAIRS_TO_CHOOSE_ON: Final = 500
 
 Level: TypeAlias = Literal["word", "token"]

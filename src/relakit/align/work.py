@@ -62,9 +62,11 @@ class AlignWork:
         from relakit.align.aligner import Aligner, TwoWayAligner  # torch takes a while to load
 
         self._settings = settings
+        use_layer = settings.choice.chosen.by != "given"  # else the user asks for these heads
         forward = Aligner.load(
             settings.model,
             choice=settings.choice,
+            use_layer=use_layer,
             level=settings.level,
             max_tokens=settings.max_tokens,
         )
@@ -74,6 +76,7 @@ class AlignWork:
             backward = Aligner.load(
                 settings.reverse,
                 choice=settings.reverse_choice,
+                use_layer=use_layer,
                 level=settings.level,
                 max_tokens=settings.max_tokens,
             )

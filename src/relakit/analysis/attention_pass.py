@@ -18,13 +18,13 @@ from relakit.analysis.pair_batches import (
     BATCH_TOKENS,
     WINDOW,
     TokenPair,
+    pad_sentences,
     padded_size,
     plan_pair_batches,
     read_windows,
     wrong_sources,
 )
 from relakit.analysis.sentence_losses import sentence_losses, token_losses
-from relakit.data.batches import pad_batch
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import ATTENTION_KINDS, AttentionKind, Memory, ModelConfig, Transformer
 from relakit.model.attention_outputs import OutputMeter, OutputSums
@@ -262,7 +262,7 @@ class _Window:
     def run(self, batch: Sequence[int]) -> AttentionBatch:
         source = self._tensor([self.pairs[i][0] for i in batch], end=END)
         target = self._tensor([self.pairs[i][1] for i in batch], begin=BEGIN)
-        with _recording(self.model, max(source.size(1), target.size(1))):
+        with recording(self.model, max(source.size(1), target.size(1))):
             kinds = self.wanted.kinds if self.wanted.cross_layer is None else ()
             meter = OutputMeter(self.model, kinds)
             with meter.watch(source, target), capture(self.model, self.wanted.modules) as records:
@@ -276,7 +276,7 @@ class _Window:
     def run_shuffled(self, batch: Sequence[int], sources: Sequence[int]) -> AttentionBatch:
         assert self.encoded is not None
         target = self._tensor([self.pairs[i][1] for i in batch], begin=BEGIN)
-        with _recording(self.model, target.size(1)):
+        with recording(self.model, target.size(1)):
             memory = self.encoded.memory(sources)
             with capture(self.model, self.wanted.modules) as records:
                 states = self.model.decode(target, memory, layers=self.wanted.decoder_layers)
@@ -322,8 +322,7 @@ class _Window:
         return losses, None
 
     def _tensor(self, sentences: Sequence[Sequence[int]], **ends: int) -> Tensor:
-        width = padded_size(1 + max(map(len, sentences)))
-        return torch.from_numpy(pad_batch(sentences, **ends, width=width)).to(self.device)
+        return torch.from_numpy(pad_sentences(sentences, **ends)).to(self.device)
 
     def _recorded(
         self, records: Records, kind: AttentionKind, source: int, target: int
@@ -367,7 +366,7 @@ class _EncodedSources:
 
 
 @contextmanager
-def _recording(model: Transformer, positions: int) -> Iterator[None]:
+def recording(model: Transformer, positions: int) -> Iterator[None]:
     """Without dropout and gradients; afterwards the model is in the same mode as before."""
     # Grow them now: a tensor made in inference mode could not be used in training later.
     model.embedding.position_vectors(positions)

@@ -37,6 +37,8 @@ class LinkFile:
     """The number of a sentence's first word; None: the format's"""
     reverse: bool = False
     """It names the target word first"""
+    option: str = "--gold"
+    """That names it on the command line; options for its numbers begin like it"""
 
     def read(self) -> Iterator[GoldAlignment]:
         """The links of each pair; source first, from 0."""

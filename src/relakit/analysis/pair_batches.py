@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from relakit.analysis.pairs import AnalysisPair
 from relakit.analysis.word_map import Span, words_of_tokens
+from relakit.data.batches import pad_batch
 from relakit.data.tokenizer_pair import Tokenizers
 
 TokenPair: TypeAlias = tuple[Sequence[int], Sequence[int]]
@@ -89,6 +90,11 @@ def padded_size(size: int) -> int:
     mask.
     """
     return max(_FEWEST_POSITIONS, (size // _PADDED_TO + 1) * _PADDED_TO)
+
+
+def pad_sentences(sentences: Sequence[Sequence[int]], **ends: int) -> npt.NDArray[np.int64]:
+    """``[sentences, padded_size]`` ids, with a token at one end, as `pad_batch` puts it there."""
+    return pad_batch(sentences, **ends, width=padded_size(1 + max(map(len, sentences))))
 
 
 def plan_pair_batches(

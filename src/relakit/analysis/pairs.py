@@ -62,8 +62,18 @@ class AnalysisPair:
         )
 
 
-def check_links(gold: GoldAlignment, source_words: int, target_words: int) -> None:
-    """Raise ValueError for a link to a word beyond the end of a sentence."""
+def check_links(
+    gold: GoldAlignment,
+    source_words: int,
+    target_words: int,
+    *,
+    option: str = "--gold",
+    words_option: str = "--tokenized",
+) -> None:
+    """Raise ValueError for a link to a word beyond the end of a sentence.
+
+    ``option`` names the links on the command line, and ``words_option`` how words are split.
+    """
     counts = source_words, target_words
     for link in sorted(gold.possible):
         for side, word, count in zip(("source", "target"), link, counts, strict=True):
@@ -71,8 +81,8 @@ def check_links(gold: GoldAlignment, source_words: int, target_words: int) -> No
                 raise ValueError(
                     f"the link of source word {link[0]} and target word {link[1]} (from 0) is "
                     f"out of range, the {side} has {number_with_noun(count, 'word')}; check where "
-                    "the links' numbers start (--gold-first), which side comes first "
-                    "(--gold-reverse) and how words are split (--tokenized)"
+                    f"the links' numbers start ({option}-first), which side comes first "
+                    f"({option}-reverse) and how words are split ({words_option})"
                 )
 
 

@@ -23,6 +23,7 @@ from relakit.cli.prepare import prepare
 from relakit.cli.reproduce import reproduce
 from relakit.cli.score import score
 from relakit.cli.train import train
+from relakit.cli.train_aligner import train_aligner
 from relakit.cli.translate import translate
 from relakit.cli.usage_errors import PlainUsage
 from relakit.files.write_errors import NO_ROOM, WriteError, reason_and_advice
@@ -55,6 +56,7 @@ COMMANDS = (
     analyze,
     analyze_text,
     align,
+    train_aligner,
     aer,
     score,
     reproduce,

@@ -26,12 +26,15 @@ from relakit.model.weight_shapes import Shapes, check_sizes_of_weights, read_sha
 
 CONFIG_FILE: Final = MODEL.marker
 WEIGHTS_FILE: Final = "model.safetensors"
+ALIGNMENT_FILES: Final = ("alignment.json", "aligner.json", "aligner.safetensors")
+"""What `relakit.align` adds to a model directory; it is of this model, and goes with it."""
 PARTS: Final = (
     CONFIG_FILE,
     WEIGHTS_FILE,
     TOKENIZER_FILE,
     SOURCE_TOKENIZER_FILE,
     LANGUAGES_FILE,
+    *ALIGNMENT_FILES,
 )
 """Files of a model directory; not all of them are in each."""
 FORMAT: Final = "relakit-model"
@@ -108,7 +111,7 @@ def read_description(folder: str | os.PathLike[str]) -> ModelDescription:
 
 def model_digests(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file that a model's results depend on."""
-    names = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE)
+    names = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE, *ALIGNMENT_FILES)
     return {name: file_digest(folder / name) for name in names if (folder / name).is_file()}
 
 

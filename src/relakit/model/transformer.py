@@ -79,6 +79,16 @@ class Transformer(nn.Module):
         states: Tensor = self.decoder(self.embedding(target, side="target"), memory, layers)
         return states
 
+    def decoder_states(self, target: Tensor, memory: Memory) -> list[Tensor]:
+        """What the decoder's layers read and write: the embedded input, then each layer's output.
+
+        Each is ``[batch, target, dim]``; the norm at the end of a pre-norm stack is left out.
+        """
+        states = [self.embedding(target, side="target")]
+        for layer in self.decoder.layers:
+            states.append(layer(states[-1], memory))
+        return states
+
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """`encode`, then `decode`: ``[batch, target, dim]``."""
         return self.decode(target, self.encode(source))

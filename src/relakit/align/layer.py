@@ -1,0 +1,122 @@
+"""The alignment layer: one rectified cross-attention over the states of a frozen translator.
+
+A translator decides what to look at before it knows the word that it will write. Here the query of
+a target token is made when the token is known: from the state that predicted it, the state that has
+read it, and its embedding. A link's weight is ``ReLU(q·k / sqrt(dim) + bias)``, so it is exactly
+zero where there is no link, and a target token without any link has a null row.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from relakit.align.layer_files import (
+    AGAIN,
+    LayerAbout,
+    LayerTrained,
+    read_layer_about,
+)
+from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS
+from relakit.align.states import KEY_PARTS, QUERY_PARTS, StateBatch, state_batches
+from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
+from relakit.data.tokenizer import file_digest
+from relakit.files.writing import write_whole
+from relakit.model import Transformer
+from relakit.model.description import WEIGHTS_FILE
+from relakit.model.directory import read_weights
+from relakit.model.tensor_file import write_tensors
+
+_FIRST_BIAS: Final = -2.0
+"""Most words have no link with each other, so scores start below zero."""
+
+
+class AlignmentLayer(nn.Module):
+    """From the states of a model with ``dim`` features to scores and weights of links."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(QUERY_PARTS * dim, dim)
+        self.key = nn.Linear(KEY_PARTS * dim, dim)
+        self.bias = nn.Parameter(torch.tensor(_FIRST_BIAS))
+
+    @property
+    def dim(self) -> int:
+        return self.key.out_features
+
+    def forward(self, states: StateBatch) -> Tensor:
+        """Scores ``[pairs, target positions, source positions]``: above 0 where there is a link.
+
+        They are the logarithm of the odds that the layer gives a link.
+        """
+        query, key = self.query(states.target), self.key(states.source)
+        scores: Tensor = query @ key.transpose(1, 2) / math.sqrt(self.dim)
+        return scores + self.bias
+
+    def raise_threshold(self, by: float) -> None:
+        """Ask for so much more score before there is a link."""
+        with torch.no_grad():
+            self.bias.sub_(by)
+
+    def weights(
+        self,
+        model: Transformer,
+        pairs: Iterable[TokenPair],
+        *,
+        batch_tokens: int = BATCH_TOKENS,
+        window: int = WINDOW,
+    ) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+        """The number of each pair, and its weights; not in order.
+
+        The weights are ``[target tokens + 1, source tokens + 1]``, as those of `CrossAttention`;
+        the last row and the last column, of the ends of the sentences, are zero.
+        """
+        for states in state_batches(model, pairs, batch_tokens=batch_tokens, window=window):
+            with torch.no_grad():
+                rectified = torch.relu(self(states)).cpu().numpy()
+            for index, (sources, targets), matrix in zip(
+                states.indices, states.sizes, rectified, strict=True
+            ):
+                found = np.zeros((targets + 1, sources + 1), dtype=np.float32)
+                found[:targets, :sources] = matrix[:targets, :sources]
+                yield index, found
+
+
+def save_layer(folder: Path, layer: AlignmentLayer, trained: LayerTrained) -> Path:
+    """Put a layer into the directory of its model; returns the path of ``aligner.json``."""
+    weights, path = folder / LAYER_WEIGHTS, folder / LAYER_FILE
+    model_sha256 = file_digest(folder / WEIGHTS_FILE)
+    write_tensors(weights, layer.state_dict())
+    about = LayerAbout(
+        dim=layer.dim, model_sha256=model_sha256, layer_sha256=file_digest(weights), trained=trained
+    )
+    write_whole(path, (about.model_dump_json(indent=1) + "\n").encode())
+    return path
+
+
+def load_layer(folder: Path, model: Transformer) -> tuple[AlignmentLayer, LayerAbout]:
+    """Read the layer in the directory of a model, to where the model is.
+
+    Raises:
+        OSError: a file is missing.
+        ValueError: a file is damaged, or the layer is of another model.
+    """
+    about = read_layer_about(folder)
+    if about.dim != model.config.dim:
+        raise ValueError(
+            f"{folder / LAYER_FILE}: dim must be {model.config.dim}, as the model has it, got "
+            f"{about.dim}; {AGAIN}"
+        )
+    with torch.device("meta"):
+        layer = AlignmentLayer(about.dim)
+    found = read_weights(folder / LAYER_WEIGHTS)
+    expected = {name: tuple(tensor.shape) for name, tensor in layer.state_dict().items()}
+    if {name: tuple(tensor.shape) for name, tensor in found.items()} != expected:
+        raise ValueError(f"{folder / LAYER_WEIGHTS} has not the weights of a layer; {AGAIN}")
+    layer.load_state_dict(found, assign=True)
+    return layer.to(model.embedding.weight.device).eval(), about

@@ -1,0 +1,104 @@
+"""An alignment layer on disk: its weights and what it was trained on. No torch here.
+
+``aligner.safetensors`` and ``aligner.json`` lie in the directory of the model whose states the
+layer reads.
+"""
+
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS
+from relakit.data.json_file import read_json
+from relakit.data.setting_errors import explain_setting
+from relakit.data.tokenizer import file_digest
+from relakit.model.description import WEIGHTS_FILE
+
+AGAIN: Final = "train it again with relakit train-aligner, or delete it"
+
+Teacher: TypeAlias = Literal["two models", "one model", "links"]
+"""What a layer learnt from. ``two models``: links of the attention of both directions, where they
+agree. ``one model``: words that attend most to each other in this one. ``links``: a file."""
+
+
+class LayerScores(BaseModel):
+    """What a layer was worth on pairs that it was not trained on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pairs: int
+    loss: float
+    """Logistic loss over token pairs, by the number of linked ones"""
+    aer: float | None = None
+    """Alignment error rate of this direction alone; None if there is no sure link"""
+    precision: float | None = None
+    recall: float | None = None
+    against: Literal["gold", "teacher"]
+    """Whether the links it is scored against are gold ones, or those that it should learn"""
+
+
+class LayerTrained(BaseModel):
+    """What a layer was trained on, for people to read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: Teacher
+    files: tuple[str, ...] = ()
+    other_model: str | None = None
+    """Directory of the model of the other direction"""
+    heads: str | None = None
+    """Of which heads the links were read, in words"""
+    pairs: int
+    epochs: float
+    seed: int
+    scores: LayerScores
+    relakit: str = ""
+    """The version that trained it"""
+
+
+class LayerAbout(BaseModel):
+    """What ``aligner.json`` says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[1] = 1
+    dim: int = Field(ge=1)
+    """Features of the model's states"""
+    model_sha256: str
+    """Of the weights of the model whose states it reads"""
+    layer_sha256: str
+    """Of ``aligner.safetensors``"""
+    trained: LayerTrained
+
+
+def has_layer(folder: Path) -> bool:
+    """Whether a model directory has an alignment layer."""
+    return (folder / LAYER_FILE).is_file()
+
+
+def read_layer_about(folder: Path) -> LayerAbout:
+    """What is known of the layer in a model directory.
+
+    Raises:
+        OSError: a file is missing.
+        ValueError: the file is damaged, or the layer is of another model.
+    """
+    path, weights = folder / LAYER_FILE, folder / LAYER_WEIGHTS
+    try:
+        about = LayerAbout.model_validate(read_json(path))
+    except ValidationError as error:
+        raise ValueError(f"{path}: {explain_setting(error.errors()[0])}; {AGAIN}") from None
+    for file, expected, problem in (
+        (folder / WEIGHTS_FILE, about.model_sha256, "is of another model"),
+        (weights, about.layer_sha256, f"does not belong to {weights.name}"),
+    ):
+        if not file.is_file():
+            raise FileNotFoundError(f"{file} is missing, {path} needs it; {AGAIN}")
+        found = file_digest(file)
+        if found != expected:
+            raise ValueError(
+                f"{path} {problem}: the SHA-256 of {file.name} is {found[:12]}..., it says "
+                f"{expected[:12]}...; {AGAIN}"
+            )
+    return about

@@ -1,0 +1,115 @@
+"""What an alignment layer learns from: sentence pairs as tokens, and which words are linked."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from relakit.align.aligner import WINDOW, Aligner, exchanged
+from relakit.align.alignment import TokenWords
+from relakit.align.states import StateBatch
+from relakit.analysis.gold import GoldAlignment
+from relakit.analysis.links import Links
+from relakit.analysis.pair_batches import EncodedPairs, TokenPair
+from relakit.analysis.pairs import AnalysisPair
+from relakit.analysis.word_map import NO_WORD
+from relakit.data.tokenizer_pair import Tokenizers
+
+Integers = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A pair in tokens, with links of its words. It is small, as there may be many in memory."""
+
+    source_ids: Integers
+    target_ids: Integers
+    source_token_words: Integers
+    """The word of each token, or `NO_WORD`"""
+    target_token_words: Integers
+    word_counts: tuple[int, int]
+    """Of source and target"""
+    sure: Integers
+    """``[links, 2]``, source word first: there is a link"""
+    disputed: Integers
+    """``[links, 2]``: nobody knows whether there is a link. All other words have none."""
+
+    @property
+    def tokens(self) -> TokenPair:
+        return self.source_ids.tolist(), self.target_ids.tolist()
+
+    @property
+    def words(self) -> TokenWords:
+        return TokenWords(self.source_token_words, self.target_token_words, *self.word_counts)
+
+    @property
+    def links(self) -> GoldAlignment:
+        sure, disputed = (
+            frozenset((source, target) for source, target in some.tolist())
+            for some in (self.sure, self.disputed)
+        )
+        return GoldAlignment(sure, disputed)
+
+
+def make_lessons(
+    tokenizers: Tokenizers, pairs: Sequence[AnalysisPair], links: Sequence[GoldAlignment]
+) -> Iterator[Lesson]:
+    """Lessons for a model with these tokenizers; possible links that are not sure are disputed."""
+    encoded = EncodedPairs(tokenizers)
+    for index, (source, target) in enumerate(encoded.read(pairs)):
+        pair = encoded.take(index)
+        known = links[index]
+        yield Lesson(
+            np.array(source, dtype=np.int32),
+            np.array(target, dtype=np.int32),
+            pair.source_words.astype(np.int32),
+            pair.target_words.astype(np.int32),
+            (len(pair.pair.source_words), len(pair.pair.target_words)),
+            _rows(known.sure),
+            _rows(known.possible - known.sure),
+        )
+
+
+def _rows(links: Links) -> Integers:
+    return np.array(sorted(links), dtype=np.int32).reshape(-1, 2)
+
+
+def links_of_two_models(
+    forward: Aligner, backward: Aligner, pairs: Iterable[AnalysisPair]
+) -> Iterator[GoldAlignment]:
+    """Of each pair what both directions read is sure, what one of them reads is possible."""
+    remaining = iter(pairs)
+    while window := list(islice(remaining, WINDOW)):
+        there, back = forward.align(window), backward.align(map(exchanged, window))
+        for one, other in zip(there, back, strict=True):
+            turned = other.reversed().links
+            yield GoldAlignment(one.links & turned, one.links | turned)
+
+
+def token_labels(states: StateBatch, lessons: Sequence[Lesson]) -> tuple[Tensor, Tensor]:
+    """For the layer's scores ``[pairs, target positions, source positions]`` of these lessons.
+
+    Returns:
+        1 where the words of both tokens are linked, and 1 where that is known: not between disputed
+        words, not for tokens of no word, the ends of sentences and padding.
+    """
+    shape = states.target.size(0), states.target.size(1), states.source.size(1)
+    linked, known = (np.zeros(shape, dtype=np.float32) for _ in range(2))
+    for row, index in enumerate(states.indices):
+        lesson = lessons[index]
+        sources, targets = lesson.source_token_words, lesson.target_token_words
+        place = row, slice(len(targets)), slice(len(sources))
+        words = np.zeros((2, lesson.word_counts[1], lesson.word_counts[0]), dtype=np.float32)
+        for kind, links in enumerate((lesson.sure, lesson.disputed)):
+            words[kind, links[:, 1], links[:, 0]] = 1.0
+        in_words = (targets != NO_WORD)[:, None] & (sources != NO_WORD)
+        # Tokens of no word take any word's labels here; they do not count.
+        tokens = words[:, targets[:, None], sources]
+        linked[place] = tokens[0] * in_words
+        known[place] = (1.0 - tokens[1]) * in_words
+    device = states.target.device
+    return torch.from_numpy(linked).to(device), torch.from_numpy(known).to(device)

@@ -1,0 +1,270 @@
+"""From models and parallel text to alignment layers in the models' directories."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from relakit.align.aligner import WINDOW, Aligner, exchanged, fits_into, most_tokens
+from relakit.align.choice import AlignmentChoice, read_choice
+from relakit.align.choosing import choose
+from relakit.align.layer import save_layer
+from relakit.align.layer_files import LayerTrained, Teacher
+from relakit.align.lessons import Lesson, links_of_two_models, make_lessons
+from relakit.align.settings import PAIRS_TO_CHOOSE_ON
+from relakit.align.train_layer import Exam, LayerSettings, TrainedLayer, train_layer
+from relakit.analysis.gold import GoldAlignment
+from relakit.analysis.pairs import AnalysisPair, Pairs
+from relakit.broken_model import blamed_on
+from relakit.data.tokenizer_pair import Tokenizers
+from relakit.decode.settings import DEVICE
+from relakit.model import ModelAbout, Transformer
+from relakit.model.description import read_description
+from relakit.model.directory import build_model
+
+HELD_OUT: Final = 500
+"""Pairs that layers are not trained on, to see what they are worth."""
+LARGEST_SHARE: Final = 0.1
+"""Of the pairs that may be held out."""
+
+_Course: TypeAlias = tuple[Sequence[Lesson], Exam]
+"""What a layer learns from, and what it is examined on."""
+Stage = Callable[[str, int, int | None], None]
+"""Is told the stage, how many pairs are done, and of how many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignerTraining:
+    """What alignment layers are trained for, and on."""
+
+    model: Path
+    reverse: Path | None = None
+    """A model of the other direction"""
+    both: bool = True
+    """Whether ``reverse`` gets a layer, too"""
+    pairs: Pairs
+    """To learn from"""
+    by_links: bool = False
+    """Learn from the gold links of ``pairs``, instead of the models' attention"""
+    valid: Pairs | None = None
+    """To examine the layers on; None: some of ``pairs`` are held out. If these have gold links,
+    they decide."""
+    held_out: int = HELD_OUT
+    files: tuple[str, ...] = ()
+    """Where all of them are from, for the record"""
+    settings: LayerSettings
+    max_tokens: int | None = None
+    """Of a side; pairs with more are left out. None: as many as the models take"""
+    device: str = DEVICE
+
+
+@dataclass(frozen=True)
+class LayerResult:
+    """A layer that was trained and is in its model's directory."""
+
+    folder: Path
+    trained: LayerTrained
+
+
+@dataclass(frozen=True)
+class TeachingResult:
+    """What `train_aligners` did."""
+
+    layers: tuple[LayerResult, ...]
+    left_out: int
+    """Pairs that were too long, or had no words on a side"""
+
+
+def train_aligners(
+    request: AlignerTraining, progress: Stage = lambda stage, done, total: None
+) -> TeachingResult:
+    """Train a layer for a model, or for two; directories are changed when all are trained.
+
+    Raises:
+        ValueError: there is nothing to learn from.
+    """
+    teaching = _Teaching(request, progress)
+    directions = teaching.lessons()
+    trained = [
+        teaching.train(number, *lessons) for number, lessons in enumerate(directions, start=1)
+    ]
+    results = []
+    for member, layer in zip(teaching.members, trained, strict=False):
+        about = teaching.describe(member, layer)
+        save_layer(member.folder, layer.layer, about)
+        results.append(LayerResult(member.folder, about))
+    return TeachingResult(tuple(results), teaching.left_out)
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A model with what belongs to it."""
+
+    folder: Path
+    model: Transformer
+    tokenizers: Tokenizers
+    about: ModelAbout
+
+
+def _load(folder: Path, device: str) -> _Member:
+    described = read_description(folder)
+    described.check_tokenizers()
+    model, about = build_model(described, device=device)
+    return _Member(folder, model, described.tokenizers, about)
+
+
+class _Teaching:
+    """Models and pairs of one request."""
+
+    def __init__(self, request: AlignerTraining, progress: Stage) -> None:
+        self.request = request
+        self.progress = progress
+        folders = [request.model, *([] if request.reverse is None else [request.reverse])]
+        self.members = [_load(folder, request.device) for folder in folders]
+        limits = [most_tokens(member.model, member.about) for member in self.members]
+        self.max_tokens = min(limits) if request.max_tokens is None else request.max_tokens
+        self.left_out = 0
+        self.learnt = 0
+        choices = [None] * len(folders) if request.by_links else self._choices()
+        self.aligners = [
+            Aligner(member.model, member.tokenizers, choice, max_tokens=self.max_tokens)
+            for member, choice in zip(self.members, choices, strict=True)
+            if choice is not None
+        ]
+
+    @property
+    def _has_gold(self) -> bool:
+        """Whether there are gold links for the exam."""
+        valid = self.request.valid
+        return valid is not None and any(pair.gold is not None for pair in valid)
+
+    @property
+    def teacher(self) -> Teacher:
+        if self.request.by_links:
+            return "links"
+        return "one model" if self.request.reverse is None else "two models"
+
+    def lessons(self) -> list[_Course]:
+        """For each direction what a layer learns from, and its exam."""
+        lessons = self._make("links", self.request.pairs, known=self.request.by_links)
+        valid = self.request.valid
+        if valid is not None:
+            exams = self._make("links of the exam", valid, known=self._has_gold)
+            kind: Final = "gold" if self._has_gold else "teacher"
+            directions = zip(lessons, exams, strict=True)
+            found: list[_Course] = [(some, Exam(test, kind)) for some, test in directions]
+        else:
+            found = [self._hold_out(some) for some in lessons]
+        self.learnt = len(found[0][0])
+        return found
+
+    def train(self, number: int, lessons: Sequence[Lesson], exam: Exam) -> TrainedLayer:
+        settings = self.request.settings
+        layers = len(self.members) if self.request.both else 1
+        if settings.minutes is not None:
+            settings = replace(settings, minutes=settings.minutes / layers)
+        stage = "training" if layers == 1 else f"training {number} of {layers}"
+        member = self.members[number - 1]
+        with blamed_on(str(member.folder)):
+            return train_layer(
+                member.model,
+                lessons,
+                exam,
+                settings,
+                lambda done, total: self.progress(stage, done, total),
+            )
+
+    def describe(self, member: _Member, layer: TrainedLayer) -> LayerTrained:
+        number = self.members.index(member)
+        others = [str(other.folder) for other in self.members if other is not member]
+        choices = [aligner.choice for aligner in self.aligners]
+        choice = choices[number] if choices else None
+        return LayerTrained(
+            by=self.teacher,
+            files=self.request.files,
+            other_model=others[0] if others and self.teacher == "two models" else None,
+            heads=None if choice is None else choice.in_words(),
+            pairs=self.learnt,
+            epochs=round(layer.epochs, 3),
+            seed=self.request.settings.seed,
+            scores=layer.scores,
+            relakit=version("relakit"),
+        )
+
+    def _make(self, stage: str, pairs: Pairs, *, known: bool) -> list[list[Lesson]]:
+        """Lessons for each direction that gets a layer."""
+        made: list[list[Lesson]] = [[] for _ in (self.members if self.request.both else [0])]
+        done, total = 0, len(pairs)
+        usable = self._usable(pairs)
+        while window := list(islice(usable, WINDOW)):
+            links = [pair.gold or GoldAlignment(frozenset()) for pair in window]
+            if not known:
+                links = list(self._links(window))
+            made[0] += make_lessons(self.members[0].tokenizers, window, links)
+            if len(made) > 1:
+                turned = [exchanged(pair) for pair in window]
+                back = [some.reversed() for some in links]
+                made[1] += make_lessons(self.members[1].tokenizers, turned, back)
+            done += len(window)
+            self.progress(stage, done, total)
+        if not made[0]:
+            raise ValueError(
+                f"none of {total:,} pairs has words on both sides and at most "
+                f"{self.max_tokens:,} tokens on each"
+            )
+        return made
+
+    def _links(self, pairs: Sequence[AnalysisPair]) -> Iterator[GoldAlignment]:
+        if len(self.aligners) == 1:
+            return self.aligners[0].mutual_links(pairs)
+        forward, backward = self.aligners
+        return links_of_two_models(forward, backward, pairs)
+
+    def _hold_out(self, lessons: Sequence[Lesson]) -> _Course:
+        """Some lessons become an exam, drawn by the seed; both directions draw the same."""
+        count = min(self.request.held_out, int(LARGEST_SHARE * len(lessons)))
+        if count < 1:
+            raise ValueError(
+                f"there are {len(lessons):,} pairs, too few to train on; a tenth of them is held "
+                "out, and that must be one at least"
+            )
+        order = np.random.default_rng(self.request.settings.seed).permutation(len(lessons))
+        drawn = [lessons[index] for index in order]
+        return drawn[count:], Exam(drawn[:count])
+
+    def _usable(self, pairs: Iterable[AnalysisPair]) -> Iterator[AnalysisPair]:
+        for pair in pairs:
+            if self._fits(pair):
+                yield pair
+            else:
+                self.left_out += 1
+
+    def _fits(self, pair: AnalysisPair) -> bool:
+        if not pair.source_words or not pair.target_words:
+            return False
+        tokenizers = [member.tokenizers for member in self.members]
+        return fits_into(tokenizers[0], pair, self.max_tokens) and all(
+            fits_into(other, exchanged(pair), self.max_tokens) for other in tokenizers[1:]
+        )
+
+    def _choices(self) -> list[AlignmentChoice]:
+        """Which heads each model's links are read from: as chosen before, or found now."""
+        known = [read_choice(member.folder, member.model.config) for member in self.members]
+        if not all(known):
+            self.progress("choosing heads", 0, None)
+            # Gold links say best which heads align.
+            pairs = self.request.valid if self._has_gold else self.request.pairs
+            assert pairs is not None
+            found = choose(
+                self.request.model,
+                self.request.reverse,
+                list(islice(pairs, PAIRS_TO_CHOOSE_ON)),
+                self.request.files,
+                max_tokens=self.max_tokens,
+            )
+            known = [old or new for old, new in zip(known, found, strict=False)]
+        return [choice for choice in known if choice is not None]

@@ -1,0 +1,346 @@
+"""`relakit train-aligner`: a small layer that finds a translation model's word links."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS, WORD_RULES
+from relakit.cli.completion import complete_model
+from relakit.cli.pair_job import (
+    PAIRS,
+    Columns,
+    InputFormat,
+    Languages,
+    Source,
+    Target,
+    pair_files,
+    two,
+)
+from relakit.cli.stage_bar import stage_bar
+from relakit.cli.translator_options import Device, Threads
+from relakit.decode.settings import DEVICE, known_device
+from relakit.limits import checked_threads
+
+if TYPE_CHECKING:
+    from relakit.align.settings import WordRule
+    from relakit.align.teach import AlignerTraining, TeachingResult
+    from relakit.analysis.gold import FirstWord, GoldFormatChoice
+    from relakit.analysis.link_scores import LinkFile
+    from relakit.model import ModelAbout
+
+TEACHER, VALIDATION, TRAINING = "What links are learnt from", "Validation", "Training"
+FORMATS = "auto|pharaoh|naacl|talp"
+
+
+def train_aligner(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            help="A model directory, which gets the layer.",
+            file_okay=False,
+            show_default=False,
+            autocompletion=complete_model,
+        ),
+    ],
+    source: Source,
+    target: Target = None,
+    input_format: InputFormat = None,
+    columns: Columns = "1,2",
+    languages: Languages = None,
+    words: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(WORD_RULES),
+            help="What --links and --gold count as a word: what stands between spaces; punctuation "
+            "marks apart from it; or marks that have spaces around them in the text already.",
+            rich_help_panel=PAIRS,
+        ),
+    ] = "spaces",
+    limit: Annotated[
+        int,
+        typer.Option(min=1, help="At most this many pairs, the first ones.", rich_help_panel=PAIRS),
+    ] = 100_000,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Most tokens on a side; longer pairs are left out. \\[default: 1024, or as many "
+            "as fit into 256 MiB]",
+            rich_help_panel=PAIRS,
+        ),
+    ] = None,
+    reverse: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL2",
+            help="A model of the other direction: links that both models read are learnt. It gets "
+            "a layer, too. Without it, links of words that attend most to each other in MODEL.",
+            file_okay=False,
+            rich_help_panel=TEACHER,
+            autocompletion=complete_model,
+        ),
+    ] = None,
+    both: Annotated[
+        bool,
+        typer.Option(
+            "--both/--only-first",
+            help="Train a layer for --reverse, too, or leave that model as it is.",
+            rich_help_panel=TEACHER,
+        ),
+    ] = True,
+    links: Annotated[
+        Path | None,
+        typer.Option(
+            help="Links of the pairs to learn from, instead of the models' own: of another "
+            "aligner, or gold ones. Possible links are left open.",
+            rich_help_panel=TEACHER,
+        ),
+    ] = None,
+    links_format: Annotated[
+        str, typer.Option(metavar=FORMATS, help="Of --links.", rich_help_panel=TEACHER)
+    ] = "auto",
+    links_first: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="The number of a sentence's first word in --links. \\[default: the format's]",
+            rich_help_panel=TEACHER,
+        ),
+    ] = None,
+    links_reverse: Annotated[
+        bool,
+        typer.Option(
+            "--links-reverse", help="--links names the target word first.", rich_help_panel=TEACHER
+        ),
+    ] = False,
+    valid_source: Annotated[
+        Path | None,
+        typer.Option(
+            help="Other sentences, to choose the best state of the layer on. \\[default: some of "
+            "--source, see --held-out]",
+            rich_help_panel=VALIDATION,
+        ),
+    ] = None,
+    valid_target: Annotated[
+        Path | None,
+        typer.Option(
+            help="Their translations; without it --valid-source has both.",
+            rich_help_panel=VALIDATION,
+        ),
+    ] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            help="Gold links of --valid-source: choose by the alignment error rate, not by the "
+            "loss.",
+            rich_help_panel=VALIDATION,
+        ),
+    ] = None,
+    gold_format: Annotated[
+        str, typer.Option(metavar=FORMATS, help="Of --gold.", rich_help_panel=VALIDATION)
+    ] = "auto",
+    gold_first: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="The number of a sentence's first word in --gold. \\[default: the format's]",
+            rich_help_panel=VALIDATION,
+        ),
+    ] = None,
+    gold_reverse: Annotated[
+        bool,
+        typer.Option(
+            "--gold-reverse", help="--gold names the target word first.", rich_help_panel=VALIDATION
+        ),
+    ] = False,
+    held_out: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="So many pairs of --source are held out, a tenth at most, if there is no "
+            "--valid-source. \\[default: 500]",
+            rich_help_panel=VALIDATION,
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Passes over the pairs. \\[default: 10, but one that ends after 100,000 pairs in "
+            "all is the last]",
+            rich_help_panel=TRAINING,
+        ),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            help="Train no longer than this, all layers together; the links are read before.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Of the layer's first weights and the order of pairs. \\[default: 1]",
+            rich_help_panel=TRAINING,
+        ),
+    ] = None,
+    threads: Threads = None,
+    device: Device = DEVICE,
+) -> None:
+    """Train an alignment layer for a translation model, which stays as it is.
+
+    The layer is a small rectified attention that has seen the target word, and gives better links
+    than the model's own heads, or none where a word has no counterpart. It is kept in the model's
+    directory (aligner.safetensors, aligner.json), and relakit align uses it from then on. The
+    directory is changed at the very end; a layer that is there is replaced.
+
+    For example: relakit train-aligner en-de/model --reverse de-en/model --source train.en --target
+    train.de
+    """
+    if words not in WORD_RULES:
+        raise ValueError(f"--words must be one of {', '.join(WORD_RULES)}, got {words!r}")
+    if threads is not None:
+        checked_threads("--threads", threads)
+    if minutes is not None and not minutes > 0:
+        raise ValueError(f"--minutes must be above 0, got {minutes}")
+    _check_options(reverse, both, valid_source, valid_target, gold, held_out)
+    known_device(device)
+    about = _check_models(model, reverse, both)
+
+    def read(source: Path, target: Path | None, links: "LinkFile | None", limit: int | None) -> Any:
+        from relakit.align.pair_text import LinkedPairs
+
+        spoken = languages or f"{about.source_language or ''},{about.target_language or ''}"
+        named = two(spoken, "--languages") if languages or "" not in spoken.split(",") else None
+        files = pair_files(source, target, input_format, columns, named)
+        # Where nobody counts words, a full stop is better apart from the word before it: it has
+        # a link of its own.
+        rule: WordRule = "punctuation" if words == "spaces" and links is None else words
+        return LinkedPairs(files, links, words=rule, limit=limit)
+
+    learnt = _link_file("--links", links, links_format, links_first, links_reverse)
+    pairs = read(source, target, learnt, limit)
+    valid = None
+    if valid_source is not None:
+        gold_links = _link_file("--gold", gold, gold_format, gold_first, gold_reverse)
+        valid = read(valid_source, valid_target, gold_links, None)
+    paths = (source, target, links, valid_source, valid_target, gold)
+    given = {"epochs": epochs, "minutes": minutes, "seed": seed}
+    _set_threads(threads)
+    from relakit.align.teach import AlignerTraining
+    from relakit.align.train_layer import LayerSettings
+
+    request = AlignerTraining(
+        model=model,
+        reverse=reverse,
+        both=both and reverse is not None,
+        pairs=pairs,
+        by_links=links is not None,
+        valid=valid,
+        files=tuple(str(path) for path in paths if path is not None),
+        settings=LayerSettings(**{k: v for k, v in given.items() if v is not None}),  # type: ignore[arg-type]
+        max_tokens=max_tokens,
+        device=device,
+        **({} if held_out is None else {"held_out": held_out}),
+    )
+    _run(request)
+
+
+def _check_options(
+    reverse: Path | None,
+    both: bool,
+    valid_source: Path | None,
+    valid_target: Path | None,
+    gold: Path | None,
+    held_out: int | None,
+) -> None:
+    if not both and reverse is None:
+        raise ValueError("--only-first is about the model of --reverse; give it, too")
+    for option, path in (("--gold", gold), ("--valid-target", valid_target)):
+        if path is not None and valid_source is None:
+            raise ValueError(f"{option} is about the pairs of --valid-source; give these, too")
+    if held_out is not None and valid_source is not None:
+        raise ValueError("--held-out and --valid-source exclude each other; give one")
+
+
+def _check_models(model: Path, reverse: Path | None, both: bool) -> "ModelAbout":
+    """What the first model's directory tells, if both can be used, and get their layers."""
+    from relakit.align.directions import check_opposite_languages
+    from relakit.files.writing import check_writable
+    from relakit.model.description import read_description
+
+    described = [read_description(folder) for folder in (model, reverse) if folder is not None]
+    for one in described:
+        one.check_tokenizers()
+    if reverse is not None:
+        check_opposite_languages(described[0].about, described[1].about)
+    for one in described if both else described[:1]:
+        check_writable(one.folder / LAYER_FILE)
+    return described[0].about
+
+
+def _link_file(
+    option: str, path: Path | None, format: str, first: int | None, reverse: bool
+) -> "LinkFile | None":
+    if path is None:
+        return None
+    from relakit.analysis.link_scores import LinkFile
+
+    return LinkFile(
+        path=path,
+        format=cast("GoldFormatChoice", format),
+        first=cast("FirstWord | None", first),
+        reverse=reverse,
+        option=option,
+    )
+
+
+def _set_threads(threads: int | None) -> None:
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+
+
+def _run(request: "AlignerTraining") -> None:
+    from relakit.align.teach import train_aligners
+
+    console = Console(stderr=True)
+    with stage_bar(console) as bar:
+        result = train_aligners(request, bar)
+    if result.left_out:
+        typer.echo(
+            f"relakit: {result.left_out:,} pairs are left out: no words on a side, or too many "
+            "tokens (--max-tokens)",
+            err=True,
+        )
+    _print(result)
+
+
+def _print(result: "TeachingResult") -> None:
+    console = Console(highlight=False)
+    scores = result.layers[0].trained.scores
+    against = "gold links" if scores.against == "gold" else "the links that were to be learnt"
+    console.print(
+        f"{scores.pairs:,} pairs that were not trained on, against {against}, each direction alone:"
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for title in ("AER", "precision", "recall", "loss"):
+        table.add_column(title, justify="right")
+    for layer in result.layers:
+        found = layer.trained.scores
+        numbers = (found.aer, found.precision, found.recall, found.loss)
+        cells = ["-" if number is None else f"{number:.3f}" for number in numbers]
+        table.add_row(Text(str(layer.folder)), *cells)
+    console.print(table)
+    for layer in result.layers:
+        console.print(f"layer: {layer.folder / LAYER_WEIGHTS}", markup=False, soft_wrap=True)

@@ -1,0 +1,143 @@
+"""From model directories and pairs to layers in the directories."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from planted_links import linked, planted_pairs, planted_tokenizer
+from random_models import random_model
+
+from relakit.align import teach
+from relakit.align.aligner import Aligner
+from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
+from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS
+from relakit.align.teach import AlignerTraining, train_aligners
+from relakit.align.train_layer import LayerSettings
+from relakit.analysis.pairs import AnalysisPair
+from relakit.model import ModelAbout, save_model
+
+QUICK = LayerSettings(epochs=1, update_tokens=512)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    """Two models, one for each direction, that were chosen heads for."""
+    tokenizer = planted_tokenizer()
+    tokenizer.save(tmp_path / "tokenizer.json")
+    made = []
+    for seed, (source, target) in enumerate([("en", "xx"), ("xx", "en")]):
+        folder = tmp_path / f"{source}-{target}"
+        model = random_model(vocabulary=tokenizer.size, seed=seed)
+        about = ModelAbout(source_language=source, target_language=target)
+        save_model(folder, model, tmp_path / "tokenizer.json", about)
+        given = ChosenOn(by="given")
+        choice = AlignmentChoice(layer=1, heads=(0,), reading="normal", chosen=given)
+        write_choice(folder, choice)
+        made.append(folder)
+    return made[0], made[1]
+
+
+def request(folders: tuple[Path, Path], **changes: object) -> AlignerTraining:
+    plain = AlignerTraining(
+        model=folders[0], reverse=folders[1], pairs=planted_pairs(60), settings=QUICK
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def trained(folder: Path) -> dict[str, object]:
+    content: dict[str, object] = json.loads((folder / LAYER_FILE).read_text())["trained"]
+    return content
+
+
+def test_two_models_teach_each_other(folders: tuple[Path, Path]) -> None:
+    stages: list[str] = []
+    told: Callable[[str, int, int | None], None] = lambda stage, done, total: stages.append(stage)  # noqa: E731
+    result = train_aligners(request(folders, files=("a", "b")), told)
+    assert [layer.folder for layer in result.layers] == list(folders)
+    assert result.left_out == 0
+    assert list(dict.fromkeys(stages)) == ["links", "training 1 of 2", "training 2 of 2"]
+    for folder, other in (folders, folders[::-1]):
+        about = trained(folder)
+        assert about["by"] == "two models"
+        assert about["other_model"] == str(other)
+        assert about["files"] == ["a", "b"]
+        assert about["heads"] == "layer 1, head 0, normal (counted from 0)"
+        assert about["pairs"] == 54, "a tenth was held out"
+        assert Aligner.load(folder).layer is not None
+
+
+def test_the_other_model_may_stay_as_it_is(folders: tuple[Path, Path]) -> None:
+    result = train_aligners(request(folders, both=False))
+    assert [layer.folder for layer in result.layers] == [folders[0]]
+    assert trained(folders[0])["by"] == "two models"
+    assert not (folders[1] / LAYER_FILE).exists()
+
+
+def test_one_model_alone(folders: tuple[Path, Path]) -> None:
+    train_aligners(request(folders, reverse=None, both=False))
+    about = trained(folders[0])
+    assert (about["by"], about["other_model"]) == ("one model", None)
+
+
+def test_links_of_a_file_are_learnt_in_both_directions(folders: tuple[Path, Path]) -> None:
+    settings = LayerSettings(epochs=6, update_tokens=512, learning_rate=0.01)
+    changes = {"by_links": True, "pairs": planted_pairs(400), "settings": settings}
+    train_aligners(request(folders, valid=planted_pairs(30, seed=1), **changes))
+    for folder in folders:
+        about = trained(folder)
+        assert (about["by"], about["heads"], about["pairs"]) == ("links", None, 400)
+        scores = about["scores"]
+        assert isinstance(scores, dict)
+        assert (scores["against"], scores["pairs"]) == ("gold", 30)
+        assert scores["aer"] < 0.1
+
+
+def test_heads_are_chosen_where_nobody_has(folders: tuple[Path, Path]) -> None:
+    for folder in folders:
+        (folder / "alignment.json").unlink()
+    train_aligners(request(folders))
+    assert all(str(trained(folder)["heads"]).startswith("layer ") for folder in folders)
+    assert not (folders[0] / "alignment.json").exists(), "only the layer is kept"
+
+
+def test_a_layer_of_old_weights_is_no_obstacle(folders: tuple[Path, Path]) -> None:
+    (folders[0] / LAYER_FILE).write_text("{}")
+    (folders[0] / "alignment.json").unlink()
+    train_aligners(request(folders))
+    assert Aligner.load(folders[0]).layer is not None
+
+
+def test_what_cannot_be_used_is_counted(folders: tuple[Path, Path]) -> None:
+    long = linked("dog " * 60, "dog", {(0, 0)})
+    pairs = [*planted_pairs(30), AnalysisPair.from_texts("", "dog"), long]
+    assert train_aligners(request(folders, pairs=pairs, max_tokens=50)).left_out == 2
+
+
+def test_nothing_is_written_before_all_is_done(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def fails_in_the_end(*arguments: object) -> object:
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return teach_layer(*arguments)  # type: ignore[arg-type]
+
+    teach_layer = teach.train_layer
+    monkeypatch.setattr(teach, "train_layer", fails_in_the_end)
+    with pytest.raises(KeyboardInterrupt):
+        train_aligners(request(folders))
+    assert len(calls) == 2
+    for folder in folders:
+        assert not (folder / LAYER_FILE).exists()
+        assert not (folder / LAYER_WEIGHTS).exists()
+
+
+def test_too_few_pairs(folders: tuple[Path, Path]) -> None:
+    with pytest.raises(ValueError, match="there are 9 pairs, too few to train on"):
+        train_aligners(request(folders, pairs=planted_pairs(9)))
+    with pytest.raises(ValueError, match="none of 2 pairs has words on both sides"):
+        train_aligners(request(folders, pairs=[AnalysisPair.from_texts("", "a")] * 2))
