@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from relakit.align.alignment import Alignment, TokenWords, join_directions, read_alignment
-from relakit.align.choice import AlignmentChoice, read_choice
+from relakit.align.choice import AlignmentChoice, required_choice
 from relakit.align.settings import Level, Symmetrization
 from relakit.analysis.attention_pass import attention_batches, cross_attention_of
 from relakit.analysis.links import READINGS
@@ -84,12 +84,7 @@ class Aligner:
         check_usable(device)
         described = read_description(folder)
         described.check_tokenizers()
-        choice = choice or read_choice(folder, described.config)
-        if choice is None:
-            raise ValueError(
-                f"{folder} does not say which heads align; choose them with relakit align {folder} "
-                "--select --source FILE --target FILE"
-            )
+        choice = choice or required_choice(folder, described.config)
         model, about = build_model(described, device=device)
         return cls(
             model,
@@ -102,8 +97,11 @@ class Aligner:
 
     def fits(self, pair: AnalysisPair) -> bool:
         """Whether no side has more than ``max_tokens`` tokens."""
-        return has_at_most(self.tokenizers.source, pair.source, self.max_tokens) and has_at_most(
-            self.tokenizers.target, pair.target, self.max_tokens
+        if pair.target_tokens is not None and len(pair.target_tokens.ids) > self.max_tokens:
+            return False
+        return has_at_most(self.tokenizers.source, pair.source, self.max_tokens) and (
+            pair.target_tokens is not None
+            or has_at_most(self.tokenizers.target, pair.target, self.max_tokens)
         )
 
     def align(

@@ -214,8 +214,8 @@ class Tokenizer:
 
         Tokens that are left out of the text, or are spaces at its end, have empty spans.
         """
-        names: list[str] = [
-            f" {UNKNOWN_TEXT} " if id == UNKNOWN else self._tokenizer.id_to_token(id)
+        names = [
+            f" {UNKNOWN_TEXT} " if id == UNKNOWN else str(self._tokenizer.id_to_token(id))
             for id in ids
             if self.is_text(id)
         ]
