@@ -14,7 +14,7 @@ _REPLACEMENT: Final = "\ufffd".encode()
 
 
 def _byte_letters() -> dict[str, int]:
-    """How vocabularies of bytes spell each: itself if it is printable in Latin-1, or from 256 on."""
+    """How vocabularies of bytes spell each: as Latin-1 if that is printable, else from 256 on."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {
