@@ -12,17 +12,12 @@ from relakit.align.markup import find_markup
 from relakit.align.markup_placing import Sentence
 from relakit.align.markup_writing import MarkedTranslation, put_back
 from relakit.analysis.links import Link
-from relakit.analysis.word_map import split_words
-
-
-def sentence(text: str) -> Sentence:
-    return Sentence(text, split_words(text))
 
 
 def put(line: str, target: str, links: str) -> MarkedTranslation:
     marked = find_markup(line)
     pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
-    return put_back(marked, sentence(marked.text), sentence(target), pairs)
+    return put_back(marked, Sentence.split(marked.text), Sentence.split(target), pairs)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +134,7 @@ def cases(draw: st.DrawFn, *, is_broken: bool) -> Case:
     marked = find_markup(line)
     words = draw(st.lists(st.tuples(WORDS, SPACES), max_size=8))
     target = " ".join("".join(word + space for word, space in words).split())
-    source, translation = sentence(marked.text), sentence(target)
+    source, translation = Sentence.split(marked.text), Sentence.split(target)
     pairs = [(s, t) for s in range(len(source.words)) for t in range(len(translation.words))]
     links = draw(st.lists(st.sampled_from(pairs), max_size=10)) if pairs else []
     return Case(line, target, links, put_back(marked, source, translation, links))
@@ -214,7 +209,7 @@ def test_words_stay_apart(case: Case) -> None:
 @given(cases(is_broken=False))
 def test_linked_words_are_enclosed(case: Case) -> None:
     marked = find_markup(case.line)
-    source, target = sentence(marked.text), sentence(case.target)
+    source, target = Sentence.split(marked.text), Sentence.split(case.target)
     for pair in marked.pairs:
         if pair.open in case.result.lost:
             continue

@@ -82,18 +82,11 @@ class MarkedText:
     line: str
     text: str
     """Without markup; the line itself if it has none"""
-    pairs: tuple[Pair, ...]
+    pieces: tuple[str, ...] = ()
+    """All tags, placeholders and entities, in order"""
+    pairs: tuple[Pair, ...] = ()
     """In the order of their opening tags, so that a pair comes after those that it is in"""
-    runs: tuple[Run, ...]
-
-    @property
-    def has_markup(self) -> bool:
-        return bool(self.pairs or self.runs)
-
-    @property
-    def pieces(self) -> list[str]:
-        """All tags, placeholders and entities, in order."""
-        return [match[0] for match in _matches(self.line)]
+    runs: tuple[Run, ...] = ()
 
 
 def find_markup(line: str) -> MarkedText:
@@ -103,12 +96,13 @@ def find_markup(line: str) -> MarkedText:
     """
     matches = list(_matches(line))
     if not matches:
-        return MarkedText(line, line, (), ())
+        return MarkedText(line, line)
     partners = _partners(matches)
     bounds = [0, *(place for match in matches for place in match.span()), len(line)]
     texts = [line[start:end] for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
     text, places = _take_out(texts, [partner is None for partner in partners])
-    return MarkedText(line, text, *_structure(line, matches, partners, places))
+    pieces = tuple(match[0] for match in matches)
+    return MarkedText(line, text, pieces, *_structure(line, matches, partners, places))
 
 
 def _matches(line: str) -> Iterator[re.Match[str]]:

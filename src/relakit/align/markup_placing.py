@@ -19,7 +19,7 @@ from typing import NamedTuple
 from relakit.align.markup import MarkedText, Run
 from relakit.align.untangling import untangle
 from relakit.analysis.links import Link
-from relakit.analysis.word_map import Span
+from relakit.analysis.word_map import Span, split_words
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,11 @@ class Sentence:
 
     text: str
     words: Sequence[Span]
+
+    @classmethod
+    def split(cls, text: str) -> "Sentence":
+        """Marks at the edges of words are words of their own, so that tags can be between them."""
+        return cls(text, split_words(text))
 
     def word(self, number: int) -> str:
         start, end = self.words[number]
