@@ -44,6 +44,7 @@ def put(line: str, target: str, links: str) -> MarkedTranslation:
         ("In {0}", "In", "0-0", "In {0}"),
         ("10&nbsp;km far", "10 km weit", "0-0 1-1 2-2", "10&nbsp;km weit"),
         ("one<br/>two", "eins zwei", "0-0 1-1", "eins<br/>zwei"),
+        ("one<br/>two", "eins, zwei", "0-0 1-2", "eins,<br/>zwei"),
         ('the file "{0}"', 'die Datei ""', "0-0 1-1 2-2", 'die Datei "{0}"'),
         ("a {0}b c", "x y z", "0-0 1-2 2-1", "x y {0}z"),
         ("a{0} b c", "x y z", "0-2 1-1 2-0", "x y z{0}"),

@@ -6,15 +6,18 @@ PyTorch, with weights of one byte, by beam search, as a sample or after a prefix
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
-from relakit.align.aligner import Aligner, Level
+from relakit.align.aligner import Aligner
 from relakit.align.alignment import Alignment
 from relakit.align.choice import required_choice
+from relakit.align.pair_text import pair_of_texts
+from relakit.align.settings import Level, WordRule
 from relakit.analysis.long_pairs import longest_in_matrices
 from relakit.analysis.pairs import AnalysisPair
-from relakit.analysis.word_map import split_words
 from relakit.decode.translator import Hypothesis, Translator
 
 
@@ -45,7 +48,7 @@ def align_hypotheses(
     sources: Sequence[str],
     hypotheses: Sequence[Sequence[Hypothesis]],
     *,
-    tokenized: bool = True,
+    words: Literal["spaces", "punctuation"] = "spaces",
 ) -> list[list[Alignment]]:
     """The alignment of each hypothesis of each source.
 
@@ -56,10 +59,10 @@ def align_hypotheses(
         aligner: of the model that translated.
         sources: the texts as they were translated.
         hypotheses: of each source.
-        tokenized: words stand between spaces; False: as `split_words` finds them.
+        words: what is one, see `WordRule`.
     """
     pairs = [
-        _pair(aligner, source, hypothesis, tokenized=tokenized)
+        _pair(aligner, source, hypothesis, words)
         for source, several in zip(sources, hypotheses, strict=True)
         for hypothesis in several
     ]
@@ -67,14 +70,6 @@ def align_hypotheses(
     return [list(islice(found, len(several))) for several in hypotheses]
 
 
-def _pair(
-    aligner: Aligner, source: str, hypothesis: Hypothesis, *, tokenized: bool
-) -> AnalysisPair:
-    return AnalysisPair(
-        source,
-        hypothesis.text,
-        split_words(source, tokenized=tokenized),
-        split_words(hypothesis.text, tokenized=tokenized),
-        tokenized=tokenized,
-        target_tokens=aligner.tokenizers.target.decoded(hypothesis.tokens),
-    )
+def _pair(aligner: Aligner, source: str, hypothesis: Hypothesis, words: WordRule) -> AnalysisPair:
+    pair = pair_of_texts(source, hypothesis.text, words=words)
+    return replace(pair, target_tokens=aligner.tokenizers.target.decoded(hypothesis.tokens))

@@ -1,7 +1,7 @@
 """`LinkedTranslator`: translations with links to their source, and with its markup."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from relakit.align.aligner import Aligner
 from relakit.align.alignment import Alignment
 from relakit.align.hypotheses import align_hypotheses
-from relakit.align.markup import MarkedText, find_markup
 from relakit.align.markup_placing import Sentence
 from relakit.align.markup_writing import MarkedTranslation, put_back
+from relakit.align.source_lines import SourceLine, source_lines
 from relakit.decode.settings import WINDOW, SearchOptions
 from relakit.decode.translator import Hypothesis, Translator
 
@@ -35,16 +35,11 @@ class LinkedHypothesis:
     pieces: tuple[str, ...] = ()
     """All markup of the source"""
 
-
-@dataclass(frozen=True)
-class _Line:
-    marked: MarkedText
-    fitted: str
-    """What is translated of its text"""
-
     @property
-    def is_whole(self) -> bool:
-        return self.fitted == self.marked.text
+    def has_no_alignment(self) -> bool:
+        """Whether links were asked for, and there were too many tokens to compute them."""
+        has_words = bool(self.source.strip() and self.hypothesis.text)
+        return has_words and self.alignment is not None and self.alignment.null_rate is None
 
 
 class LinkedTranslator:
@@ -73,70 +68,73 @@ class LinkedTranslator:
         self._links = links
         self._markup = markup
 
+    @property
+    def max_tokens(self) -> int | None:
+        """Most tokens of a source or translation that get links, if these are asked for."""
+        return None if self._links is None else self._links.max_tokens
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        prefixes: Sequence[str] | None = None,
+        **options: "Unpack[SearchOptions]",
+    ) -> list[list[LinkedHypothesis]]:
+        """The ``nbest`` translations of each text, as `Translator.translate_nbest` gives them.
+
+        Args:
+            texts: one sentence each; with markup if that is kept.
+            prefixes: what each translation begins with, without markup.
+            **options: as for `Translator.translate_nbest`.
+        """
+        lines = source_lines(texts, keep_markup=self._markup is not None)
+        return list(self.stream(lines, prefixes=prefixes, **options))
+
     def stream(
         self,
-        lines: Iterable[str],
+        lines: Iterable[SourceLine],
         *,
-        fit: Callable[[Iterator[str]], Iterator[str]] = iter,
         window: int = WINDOW,
         prefixes: Iterable[str] | None = None,
         **options: "Unpack[SearchOptions]",
     ) -> Iterator[list[LinkedHypothesis]]:
-        """Translate lines as they come, in their order.
+        """Translate lines as they come, in their order; see `Translator.translate_stream`.
 
-        Args:
-            lines: one sentence each.
-            fit: what is done to lines that are too long, such as `fit_lines`, when markup is taken
-                out; it gives a line for a line. The markup of a line that is cut off is lost.
-            window: as for `Translator.translate_stream`.
-            prefixes: one for each line, without markup.
-            **options: as for `Translator.translate_nbest`.
+        The markup of a line that is not whole is lost.
         """
-        waiting: deque[_Line] = deque()
+        waiting: deque[SourceLine] = deque()
+
+        def texts() -> Iterator[str]:
+            for line in lines:
+                waiting.append(line)
+                yield line.text
+
         found = self.translator.translate_stream(
-            self._texts(lines, fit, waiting), window=window, prefixes=prefixes, **options
+            texts(), window=window, prefixes=prefixes, **options
         )
         while hypotheses := list(islice(found, window)):
             yield from self._finish([waiting.popleft() for _ in hypotheses], hypotheses)
 
-    def _texts(
-        self,
-        lines: Iterable[str],
-        fit: Callable[[Iterator[str]], Iterator[str]],
-        waiting: deque[_Line],
-    ) -> Iterator[str]:
-        """What is translated; ``waiting`` gets the lines that were read."""
-        read: deque[MarkedText] = deque()
-
-        def without_markup() -> Iterator[str]:
-            for line in lines:
-                read.append(find_markup(line) if self._markup else MarkedText(line, line))
-                yield read[-1].text
-
-        for text in fit(without_markup()):
-            waiting.append(_Line(read.popleft(), text))
-            yield text
-
     def _finish(
-        self, lines: Sequence[_Line], hypotheses: Sequence[list[Hypothesis]]
+        self, lines: Sequence[SourceLine], hypotheses: Sequence[list[Hypothesis]]
     ) -> Iterator[list[LinkedHypothesis]]:
         alignments: Sequence[Sequence[Alignment | None]]
         if self._links is None:
             alignments = [[None] * len(several) for several in hypotheses]
         else:
-            sources = [line.fitted for line in lines]
+            sources = [line.text for line in lines]
             alignments = align_hypotheses(self._links, sources, hypotheses)
         marked = self._with_markup(lines, hypotheses)
         for line, several, *more in zip(lines, hypotheses, alignments, marked, strict=True):
             yield [
                 LinkedHypothesis(
-                    hypothesis, line.fitted, done.text, alignment, done.lost, line.marked.pieces
+                    hypothesis, line.text, done.text, alignment, done.lost, line.marked.pieces
                 )
                 for hypothesis, alignment, done in zip(several, *more, strict=True)
             ]
 
     def _with_markup(
-        self, lines: Sequence[_Line], hypotheses: Sequence[Sequence[Hypothesis]]
+        self, lines: Sequence[SourceLine], hypotheses: Sequence[Sequence[Hypothesis]]
     ) -> list[list[MarkedTranslation]]:
         found = [
             [MarkedTranslation(hypothesis.text, line.marked.pieces) for hypothesis in several]
@@ -147,9 +145,9 @@ class LinkedTranslator:
             return found
         alignments = align_hypotheses(
             self._markup,
-            [lines[number].fitted for number in numbers],
+            [lines[number].text for number in numbers],
             [hypotheses[number] for number in numbers],
-            tokenized=False,
+            words="punctuation",
         )
         for number, several in zip(numbers, alignments, strict=True):
             marked = lines[number].marked

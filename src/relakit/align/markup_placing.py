@@ -207,4 +207,6 @@ def _follows(run: Run, before: int, after: int, own: Span) -> bool:
     has_before, has_after = own[0] <= before, after < own[1]
     if has_before != has_after:  # the other one is outside of the pair that it is in
         return has_before
+    if run.separates:  # a line break: rather behind a comma than in front of it
+        return False
     return not run.space_before or run.space_after

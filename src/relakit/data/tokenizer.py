@@ -174,10 +174,13 @@ class Tokenizer:
         is_token = longer and first < last and names[first] == mapped
         return ids[first + is_token : last]
 
+    def spelled(self, ids: Iterable[int]) -> list[str]:
+        """Each token as the vocabulary spells it."""
+        return [str(self._tokenizer.id_to_token(id)) for id in ids]
+
     def spelled_parts(self, ids: Sequence[int]) -> list[str]:
         """The parts of a text that are split into tokens each by itself, as tokens are spelled."""
-        names = [self._tokenizer.id_to_token(id) for id in ids]
-        text: str = self._tokenizer.decoder.decode(names)
+        text: str = self._tokenizer.decoder.decode(self.spelled(ids))
         return [part for part, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(text)]
 
     @property
