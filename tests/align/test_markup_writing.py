@@ -33,6 +33,8 @@ def put(line: str, target: str, links: str) -> MarkedTranslation:
         ("<p>A <b>b <i>c</i></b></p>", "z y x", "0-2 1-1 2-0", "<p><b><i>z</i> y</b> x</p>"),
         ("un<b>believ</b>able story", "unglaubliche Geschichte", "0-0 1-1",
          "<b>unglaubliche</b> Geschichte"),
+        # A mark is no translation of a word.
+        ("He <b>knows</b> that.", "Er weiß, das.", "0-0 1-1 1-2 2-3 3-4", "Er <b>weiß</b>, das."),
         # Crossing: the pair is widened that takes in fewer words by that.
         ("<b>a b</b> <i>c d e</i>", "v w x y z", "0-0 1-2 2-1 3-3 4-4",
          "<i><b>v w x</b> y z</i>"),
@@ -219,7 +221,9 @@ def test_linked_words_are_enclosed(case: Case) -> None:
         linked = {
             target.word(t)
             for s, t in case.links
-            if source.words[s][0] < pair.last and pair.first < source.words[s][1]
+            if (source.word(s) == ".") == (target.word(t) == ".")
+            and source.words[s][0] < pair.last
+            and pair.first < source.words[s][1]
         }
         assert all(word in letters for word in linked)
 

@@ -40,9 +40,9 @@ _MARKUP: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_CLOSING: Final = frozenset('.,;:!?\u2026)]}\u00bb\u201d"\u3002\u3001\uff0c\uff01\uff1f\uff09')
+CLOSING: Final = frozenset('.,;:!?\u2026)]}\u00bb\u201d"\u3002\u3001\uff0c\uff01\uff1f\uff09')
 """Marks that follow a word without a space: a space before them was a placeholder's."""
-_OPENING: Final = frozenset("([{\u00ab\u201e\u201c\u00bf\u00a1\uff08")
+OPENING: Final = frozenset("([{\u00ab\u201e\u201c\u00bf\u00a1\uff08")
 
 
 @dataclass(frozen=True)
@@ -188,9 +188,9 @@ def _joint(before: str, after: str, singles: Sequence[_Place], has_space: bool) 
     if space_before and space_after:
         return " "
     if space_before:
-        return "" if after in _CLOSING else " "  # "open {0}."
+        return "" if after in CLOSING else " "  # "open {0}."
     if space_after:
-        return "" if before in _OPENING else " "  # "({0} files)"
+        return "" if before in OPENING else " "  # "({0} files)"
     return " " if singles[0].between_words else ""
 
 

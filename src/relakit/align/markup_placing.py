@@ -2,7 +2,7 @@
 
 - A pair of tags encloses the smallest span of target words that has all words linked to those that
   it enclosed. A pair around the whole source is around the whole translation. One without links is
-  lost.
+  lost. A link of a word with a punctuation mark does not count.
 - Pairs stay within those that they were in. If two others cross, one is widened until it encloses
   the other: the one that takes in fewer words by that.
 - A run of single pieces goes with its neighbour in the source: behind the target word that the word
@@ -11,15 +11,17 @@
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from relakit.align.markup import MarkedText, Run
+from relakit.align.markup import CLOSING, OPENING, MarkedText, Run
 from relakit.align.untangling import untangle
 from relakit.analysis.links import Link
 from relakit.analysis.word_map import Span, split_words
+
+_MARKS: Final = CLOSING | OPENING
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def lay_out(
         target: the translation; it has words.
         links: between these words.
     """
-    linked = _LinkedWords(links, len(source.words))
+    linked = _LinkedWords(_between_equals(links, source, target), len(source.words))
     edges = [start for start, _ in source.words], [end for _, end in source.words]
     ranges = [
         (bisect_right(edges[1], pair.first), bisect_left(edges[0], pair.last))
@@ -94,6 +96,15 @@ def lay_out(
         if (place := runs.place(run, own, span)) is not None:
             places[number] = place
     return Layout(spans, places, parents)
+
+
+def _between_equals(links: Iterable[Link], source: Sentence, target: Sentence) -> Iterator[Link]:
+    """Links without those of a word with a punctuation mark, by which a tag would enclose it."""
+    sides = [
+        [_MARKS.issuperset(text.word(number)) for number in range(len(text.words))]
+        for text in (source, target)
+    ]
+    return ((s, t) for s, t in links if sides[0][s] == sides[1][t])
 
 
 def _spans(
