@@ -4,19 +4,16 @@ A new process takes seconds to import torch: only tests that need one start one.
 """
 
 import gzip
-import io
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from model_folders import write_model
+from translate_runs import Result, Run
 
 import relakit
-from relakit.cli import main as cli
 from relakit.decode.native_engine import why_not_native
 
 LINES = ["A small dog runs.", "", "the old bridge", "über die alte Brücke!"]
@@ -25,29 +22,6 @@ LINES = ["A small dog runs.", "", "the old bridge", "über die alte Brücke!"]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("translate") / "model")
-
-
-class Result(NamedTuple):
-    status: int
-    out: bytes
-    err: bytes
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Run:
-    """Run the command in this process, with ``text`` as its standard input."""
-
-    def run(*arguments: object, text: bytes = b"") -> Result:
-        monkeypatch.setattr(sys, "argv", ["relakit", "translate", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        return Result(int(caught.value.code or 0), *capsysbinary.readouterr())
-
-    return run
 
 
 def start(*arguments: object) -> subprocess.Popen[bytes]:

@@ -12,6 +12,7 @@ import table_runs
 import table_score
 import table_texts
 import table_train_aligner
+import table_translate_links
 from fault_rows import Row
 
 TABLES: dict[str, tuple[Row, ...]] = {
@@ -21,6 +22,7 @@ TABLES: dict[str, tuple[Row, ...]] = {
     "prepared corpora": table_prepared.ROWS,
     "runs, average, demo": table_runs.ROWS,
     "model directories, translate": table_models.ROWS,
+    "links and markup of translations": table_translate_links.ROWS,
     "evaluate, generate, reproduce, bench, doctor": table_evaluate.ROWS,
     "analyze, gold files": table_analyze.ROWS,
     "analyze-text": table_analyze_text.ROWS,

@@ -15,7 +15,7 @@ from relakit.align.alignment import (
     read_alignment,
     read_mutual_links,
 )
-from relakit.align.choice import AlignmentChoice, read_choice
+from relakit.align.choice import AlignmentChoice, read_choice, required_choice
 from relakit.align.directions import check_opposite_languages
 from relakit.align.layer import AlignmentLayer, load_layer
 from relakit.align.layer_files import has_layer
@@ -115,12 +115,8 @@ class Aligner:
         described = read_description(folder)
         described.check_tokenizers()
         with_layer = use_layer and has_layer(folder)
-        choice = choice or read_choice(folder, described.config)
-        if choice is None and not with_layer:
-            raise ValueError(
-                f"{folder} does not say which heads align; choose them with relakit align {folder} "
-                "--select --source FILE --target FILE"
-            )
+        wanted = read_choice if with_layer else required_choice
+        choice = choice or wanted(folder, described.config)
         model, about = build_model(described, device=device)
         return cls(
             model,
@@ -240,8 +236,10 @@ def most_tokens(model: Transformer, about: ModelAbout) -> int:
 
 def fits_into(tokenizers: Tokenizers, pair: AnalysisPair, max_tokens: int) -> bool:
     """Whether no side of a pair has more than so many tokens."""
-    return has_at_most(tokenizers.source, pair.source, max_tokens) and has_at_most(
-        tokenizers.target, pair.target, max_tokens
+    if pair.target_tokens is not None and len(pair.target_tokens.ids) > max_tokens:
+        return False
+    return has_at_most(tokenizers.source, pair.source, max_tokens) and (
+        pair.target_tokens is not None or has_at_most(tokenizers.target, pair.target, max_tokens)
     )
 
 

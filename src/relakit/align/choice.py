@@ -85,6 +85,17 @@ def read_choice(folder: Path, config: ModelConfig) -> AlignmentChoice | None:
     return choice
 
 
+def required_choice(folder: Path, config: ModelConfig) -> AlignmentChoice:
+    """`read_choice`; ValueError, with what to do, if nothing was chosen."""
+    choice = read_choice(folder, config)
+    if choice is None:
+        raise ValueError(
+            f"{folder} does not say which heads align; choose them with relakit align {folder} "
+            "--select --source FILE --target FILE"
+        )
+    return choice
+
+
 def write_choice(folder: Path, choice: AlignmentChoice) -> Path:
     """Keep a choice in the model's directory."""
     path = folder / CHOICE_FILE

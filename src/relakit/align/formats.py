@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from relakit.align.alignment import Alignment
 from relakit.align.settings import AlignmentFormat
@@ -31,9 +31,10 @@ def _pharaoh(alignment: Alignment, words: Words) -> str:
     return " ".join(f"{source}-{target}" for source, target in alignment.scores)
 
 
-def _json(alignment: Alignment, words: Words) -> str:
+def json_content(alignment: Alignment) -> dict[str, Any]:
+    """What the object of format ``json`` holds."""
     null_rate = alignment.null_rate
-    content = {
+    return {
         "links": [
             [source, target, round(score, _DIGITS)]
             for (source, target), score in alignment.scores.items()
@@ -42,7 +43,10 @@ def _json(alignment: Alignment, words: Words) -> str:
         "unaligned_target": alignment.unaligned_target,
         "null_rate": None if null_rate is None else round(null_rate, _DIGITS),
     }
-    return json.dumps(content)
+
+
+def _json(alignment: Alignment, words: Words) -> str:
+    return json.dumps(json_content(alignment))
 
 
 def _text(alignment: Alignment, words: Words) -> str:

@@ -36,7 +36,12 @@ def count_matrices(config: ModelConfig, kinds: Sequence[AttentionKind] = ATTENTI
 
 def longest_pair(config: ModelConfig, kinds: Sequence[AttentionKind] = ATTENTION_KINDS) -> int:
     """Most tokens on a side of a pair, without special ones, to record these attentions of."""
-    return max(1, math.isqrt(PAIR_WEIGHTS // count_matrices(config, kinds)) - 1)
+    return longest_in_matrices(count_matrices(config, kinds))
+
+
+def longest_in_matrices(count: int) -> int:
+    """The same, if so many matrices of weights are recorded."""
+    return max(1, math.isqrt(PAIR_WEIGHTS // count) - 1)
 
 
 class ShortPairs:

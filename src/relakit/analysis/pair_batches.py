@@ -53,7 +53,7 @@ class EncodedPairs:
         """The token ids of each pair."""
         for index, pair in enumerate(pairs):
             source = self._tokenizer.source.encode(pair.source)
-            target = self._tokenizer.target.encode(pair.target)
+            target = pair.target_tokens or self._tokenizer.target.encode(pair.target)
             self._waiting[index] = EncodedPair(
                 pair,
                 tuple(source.spans),

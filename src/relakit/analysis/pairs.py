@@ -18,6 +18,7 @@ from relakit.analysis.tags import read_tags, tag_words
 from relakit.analysis.word_map import Span, split_words
 from relakit.data.generated import GeneratedPair
 from relakit.data.parallel_files import ParallelFiles, read_pairs
+from relakit.data.tokenizer import Encoded
 from relakit.limits import number_with_noun
 
 TextPair: TypeAlias = tuple[str, str]
@@ -43,6 +44,8 @@ class AnalysisPair:
     """Of each target word"""
     tokenized: bool = False
     """How another translation of the source is to be split into words, see `split_words`"""
+    target_tokens: Encoded | None = None
+    """Of the target, if a search found them: they need not be those that a tokenizer gives"""
 
     def __post_init__(self) -> None:
         if self.gold is not None:

@@ -3,9 +3,10 @@
 import os
 import stat
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -14,7 +15,16 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from relakit.align.source_lines import SourceLine, source_lines
+from relakit.cli.link_options import AlignmentLevel, KeepMarkup, Linking, WithAlignment
 from relakit.cli.prefix_input import PrefixColumn, PrefixFile, with_prefixes
+from relakit.cli.translation_output import (
+    OUTPUT_FORMAT,
+    OUTPUT_FORMATS,
+    LinkReport,
+    Printed,
+    known_format,
+)
 from relakit.cli.translator_options import (
     Device,
     MaxTokens,
@@ -41,7 +51,7 @@ from relakit.decode.settings import (
 from relakit.files.output_paths import refuse_inputs
 
 if TYPE_CHECKING:
-    from relakit.decode.translator import Hypothesis
+    from relakit.align.linked_translator import LinkedHypothesis
 
 INPUT_OUTPUT = "Input and output"
 STANDARD_INPUT = "standard input"
@@ -95,6 +105,19 @@ def translate(
             rich_help_panel=INPUT_OUTPUT,
         ),
     ] = False,
+    output_format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="|".join(OUTPUT_FORMATS),
+            help="json: an object for each translation, with index, text, score and what else was "
+            "asked for.",
+            rich_help_panel=INPUT_OUTPUT,
+        ),
+    ] = OUTPUT_FORMAT,
+    alignment: WithAlignment = False,
+    alignment_level: AlignmentLevel = None,
+    keep_markup: KeepMarkup = False,
     prefix_file: PrefixFile = None,
     prefix_column: PrefixColumn = False,
     max_tokens: MaxTokens = None,
@@ -111,23 +134,27 @@ def translate(
     log-probability of a translation divided by the length penalty.
     """
     known_too_long(too_long)
+    linking = Linking.asked(alignment, alignment_level, keep_markup)
+    printed = Printed(
+        format=known_format(output_format),
+        as_nbest=nbest is not None,
+        scores=scores,
+        level=linking.level,
+        keep_markup=keep_markup,
+    )
     settings = replace(search, nbest=1 if nbest is None else nbest)
     models = named_models(model, more_models)
     if not models:
         raise ValueError("name a model directory: relakit translate MODEL")
     if output_file is not None:
-        refuse_inputs(
-            "--output",
-            output_file,
-            {
-                "MODEL": models,
-                "--input": input_file,
-                "standard input": _standard_input() if input_file is None else None,
-                "--prefix-file": prefix_file,
-            },
-        )
+        inputs = {"MODEL": models, "--input": input_file, "--prefix-file": prefix_file}
+        if input_file is None:
+            inputs["standard input"] = _standard_input()
+        refuse_inputs("--output", output_file, inputs)
     described = describe_models(models, threads=threads, precision=precision, device=device)
-    is_terminal = input_file is None and sys.stdin.isatty()
+    linking.check(described[0])
+    answers_at_once = interactive or (input_file is None and sys.stdin.isatty())
+    name = input_file or STANDARD_INPUT
     with (
         suppress(BrokenPipeError),  # whoever reads the translations has enough of them
         _lines(input_file) as lines,
@@ -135,40 +162,28 @@ def translate(
         _progress(input_file) as counted,
     ):
         texts, prefixes = with_prefixes(lines, prefix_file, column=prefix_column)
-        fitting = fitting_lines(
-            texts,
-            described[0],
-            max_tokens=max_tokens,
-            too_long=too_long,
-            name=input_file or STANDARD_INPUT,
+        fit = partial(
+            fitting_lines, model=described[0], max_tokens=max_tokens, too_long=too_long, name=name
         )
+        read = source_lines(texts, keep_markup=keep_markup, fit=fit)
         if not interactive and not _may_wait(input_file):
-            fitting = _with_first_read(fitting)  # before torch is loaded, which takes seconds
+            read = _with_first_read(read)  # before torch is loaded, which takes seconds
         translator = load_translator(models, threads=threads, precision=precision, device=device)
-        found = translator.translate_stream(
-            fitting,
-            window=1 if interactive or is_terminal else WINDOW,
+        linked = linking.translator(translator, models[0])
+        found = linked.stream(
+            read,
+            window=1 if answers_at_once else WINDOW,
             prefixes=prefixes,
             **asdict(settings),
         )
+        report = LinkReport(name, linked.max_tokens)
         for index, hypotheses in enumerate(counted(found)):
-            printed = format_lines(index, hypotheses, as_nbest=nbest is not None, scores=scores)
-            output.write("".join(printed).encode())
-            if interactive or is_terminal:
+            lines_out = printed.lines(index, hypotheses, translator.tokenizers)
+            output.write("".join(lines_out).encode())
+            report.add(index, hypotheses)
+            if answers_at_once:
                 output.flush()
-
-
-def format_lines(
-    index: int, hypotheses: "Sequence[Hypothesis]", *, as_nbest: bool, scores: bool
-) -> Iterator[str]:
-    """What is printed for one line of the input."""
-    for hypothesis in hypotheses:
-        if as_nbest:
-            yield f"{index} ||| {hypothesis.text} ||| {hypothesis.score:.4f}\n"
-        elif scores:
-            yield f"{hypothesis.score:.4f}\t{hypothesis.text}\n"
-        else:
-            yield f"{hypothesis.text}\n"
+        report.end()
 
 
 def count_lines(path: Path | None) -> int | None:
@@ -186,7 +201,8 @@ def count_lines(path: Path | None) -> int | None:
     return count
 
 
-Counted = Callable[[Iterable["list[Hypothesis]"]], Iterable["list[Hypothesis]"]]
+Found = Iterable["list[LinkedHypothesis]"]
+Counted = Callable[[Found], Found]
 
 
 @contextmanager
@@ -211,16 +227,16 @@ def _may_wait(path: Path | None) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def _with_first_read(lines: Iterator[str]) -> Iterator[str]:
+def _with_first_read(lines: Iterator[SourceLine]) -> Iterator[SourceLine]:
     """The same lines; the first of them, or all, have been read and found to be good."""
-    first: list[str] = []
+    first: list[SourceLine] = []
     size = 0
     while size < BLOCK_BYTES and len(first) < WINDOW:
         line = next(lines, None)
         if line is None:
             break
         first.append(line)
-        size += len(line)
+        size += len(line.text)
     return chain(first, lines)
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.data.prepared_format import Side
-from relakit.data.tokenizer import SPACE_MARK, Tokenizer
+from relakit.data.token_spans import SPACE_MARK
+from relakit.data.tokenizer import Tokenizer
 
 Sentences: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """The tokens of some sentences in a row, and the length of each."""

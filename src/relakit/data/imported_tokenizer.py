@@ -14,8 +14,8 @@ from typing import Any, Final
 from relakit.data.compression import open_file
 from relakit.data.json_file import parse_json
 from relakit.data.sentencepiece_file import SentencePieceModel, read_sentencepiece
+from relakit.data.token_spans import SPACE_MARK
 from relakit.data.tokenizer import (
-    SPACE_MARK,
     SPACES,
     SPECIAL_TOKENS,
     UNKNOWN,

@@ -8,7 +8,6 @@ tools, which may normalise more and know fewer characters.
 
 import hashlib
 import json
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,13 @@ from tokenizers import Tokenizer as BytePairTokenizer
 from relakit.data.compression import open_file
 from relakit.data.json_file import parse_json
 from relakit.data.prepared_format import PrepareSettings, check_vocab_size
+from relakit.data.token_spans import (
+    BYTE_NAME,
+    SPACE_MARK,
+    bytes_of_letters,
+    bytes_of_pieces,
+    decoded_spans,
+)
 from relakit.files.writing import write_whole
 
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
@@ -29,8 +35,6 @@ SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
 """By id. On bytes nothing is unknown; that id is for tokenizers of other tools."""
 UNKNOWN_TEXT: Final = "\u2047"
 """What an unknown token is decoded to."""
-SPACE_MARK: Final = "\u2581"
-"""How SentencePiece's vocabularies write a space."""
 
 LONGEST_TOKEN: Final = 64
 """Bytes; longer strings that recur (rows of dots, addresses) are not worth a token."""
@@ -47,8 +51,6 @@ _PIECES: Final = (
 )
 _PROBE: Final = "Ein «Test», isn't it? 3½ ☃"
 _PLAIN_PROBE: Final = "this is a test, isn't it?"
-_BYTE_NAME: Final = re.compile("<0x[0-9A-F]{2}>")
-"""How SentencePiece's vocabularies write a byte of a character that they lack."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Tokenizer:
         )
         """Bytes in the longest token, at least."""
         self.has_unknown: Final[bool] = not self._is_bytes and (
-            sum(map(bool, map(_BYTE_NAME.fullmatch, vocabulary))) < 256
+            sum(map(bool, map(BYTE_NAME.fullmatch, vocabulary))) < 256
         )
         """Whether there are characters that it writes as the unknown token."""
 
@@ -172,10 +174,13 @@ class Tokenizer:
         is_token = longer and first < last and names[first] == mapped
         return ids[first + is_token : last]
 
+    def spelled(self, ids: Iterable[int]) -> list[str]:
+        """Each token as the vocabulary spells it."""
+        return [str(self._tokenizer.id_to_token(id)) for id in ids]
+
     def spelled_parts(self, ids: Sequence[int]) -> list[str]:
         """The parts of a text that are split into tokens each by itself, as tokens are spelled."""
-        names = [self._tokenizer.id_to_token(id) for id in ids]
-        text: str = self._tokenizer.decoder.decode(names)
+        text: str = self._tokenizer.decoder.decode(self.spelled(ids))
         return [part for part, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(text)]
 
     @property
@@ -189,7 +194,7 @@ class Tokenizer:
         """The ordinary tokens in the order of their spelling, and their ids."""
         ordinary = list(enumerate(self.tokens))[len(SPECIAL_TOKENS) :]
         if not self._is_bytes:
-            ordinary = [token for token in ordinary if not _BYTE_NAME.fullmatch(token[1])]
+            ordinary = [token for token in ordinary if not BYTE_NAME.fullmatch(token[1])]
         ordinary.sort(key=lambda token: token[1])
         return [name for _, name in ordinary], [id for id, _ in ordinary]
 
@@ -206,6 +211,20 @@ class Tokenizer:
         texts = self._tokenizer.decode_batch(ordinary, skip_special_tokens=False)
         # A model may write any bytes, even line ends; a translation must stay on one line.
         return [" ".join(text.split()) for text in texts]
+
+    def decoded(self, ids: Sequence[int]) -> Encoded:
+        """These tokens, which need not be those of any `encode`, and where in `decode`'s text.
+
+        Tokens that are left out of the text, or are spaces at its end, have empty spans.
+        """
+        names = [
+            f" {UNKNOWN_TEXT} " if id == UNKNOWN else str(self._tokenizer.id_to_token(id))
+            for id in ids
+            if self.is_text(id)
+        ]
+        parts = bytes_of_letters(names) if self._is_bytes else bytes_of_pieces(names)
+        spans = iter(decoded_spans(parts)[1])
+        return Encoded(list(ids), [next(spans) if self.is_text(id) else (0, 0) for id in ids])
 
 
 def broken_tokenizer(path: Path, problem: str) -> ValueError:

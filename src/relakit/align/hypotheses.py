@@ -1,0 +1,75 @@
+"""Links of what a translator wrote, whichever way it was found.
+
+They come from forced decoding of a hypothesis' own tokens after the search, through the PyTorch
+model: the first one of an ensemble. So they are the same for a translation found in C++ or in
+PyTorch, with weights of one byte, by beam search, as a sample or after a prefix.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from relakit.align.aligner import Aligner
+from relakit.align.alignment import Alignment
+from relakit.align.choice import required_choice
+from relakit.align.pair_text import pair_of_texts
+from relakit.align.settings import Level, WordRule
+from relakit.analysis.long_pairs import longest_in_matrices
+from relakit.analysis.pairs import AnalysisPair
+from relakit.decode.translator import Hypothesis, Translator
+
+
+def aligner_of(translator: Translator, folder: Path | str, *, level: Level = "word") -> Aligner:
+    """An aligner that shares a translator's (first) model.
+
+    Args:
+        translator: what translates.
+        folder: the model's directory, which says where links are read.
+        level: what is linked.
+
+    Raises:
+        ValueError: the directory does not say which heads align.
+    """
+    config = translator.model.config
+    return Aligner(
+        translator.model,
+        translator.tokenizers,
+        required_choice(Path(folder), config),
+        about=translator.about,
+        level=level,
+        max_tokens=longest_in_matrices(config.heads),  # of one layer
+    )
+
+
+def align_hypotheses(
+    aligner: Aligner,
+    sources: Sequence[str],
+    hypotheses: Sequence[Sequence[Hypothesis]],
+    *,
+    words: Literal["spaces", "punctuation"] = "spaces",
+) -> list[list[Alignment]]:
+    """The alignment of each hypothesis of each source.
+
+    A hypothesis or source that the aligner's ``max_tokens`` does not allow has no links, and None
+    for a null rate.
+
+    Args:
+        aligner: of the model that translated.
+        sources: the texts as they were translated.
+        hypotheses: of each source.
+        words: what is one, see `WordRule`.
+    """
+    pairs = [
+        _pair(aligner, source, hypothesis, words)
+        for source, several in zip(sources, hypotheses, strict=True)
+        for hypothesis in several
+    ]
+    found = aligner.align(pairs)
+    return [list(islice(found, len(several))) for several in hypotheses]
+
+
+def _pair(aligner: Aligner, source: str, hypothesis: Hypothesis, words: WordRule) -> AnalysisPair:
+    pair = pair_of_texts(source, hypothesis.text, words=words)
+    return replace(pair, target_tokens=aligner.tokenizers.target.decoded(hypothesis.tokens))

@@ -1,0 +1,245 @@
+"""Markup within a line: found, paired, and taken out of the text that is translated.
+
+What is markup:
+
+===========================  ==================================================================
+tags                         ``<b>``, ``</b>``, ``<br/>``, ``<a href="x > y">``, ``<x:g id='1'/>``
+placeholders in braces       ``{}``, ``{0}``, ``{name:>8}``, ``{{name}}``, ``{{ name }}``,
+                             ``${name}``, ``%{name}``, ``#{name}``; no space but in ``{{ name }}``
+conversions                  ``%s``, ``%d``, ``%1$s``, ``%.2f``, ``%@``, ``%(name)s``
+entities                     ``&nbsp;``, ``&#160;``, ``&#xA0;``; not those of letters, such as
+                             ``&eacute;``, which are parts of words
+===========================  ==================================================================
+
+All else is text: ``a < b``, ``{see below}``, ``100%``, ``AT&T``, comments, an address with ``%20``.
+Every character is looked at a bounded number of times, however hostile the line is.
+"""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import or_
+from typing import Final
+
+# No piece can begin within another: "<" is in no tag, a brace in no braces, and so on. So what was
+# read in vain is not read again from a later start. Numbers are bounded for the same reason.
+_MARKUP: Final = re.compile(
+    r"""
+    <(?P<close>/?)(?P<name>[A-Za-z_][\w:.-]*)(?=[\s/>])(?:[^<>"']|"[^"<]*"|'[^'<]*')*>
+    | \{\{[ ]?[^{}\s]+[ ]?\}\} | [$%\#]?\{[^{}\s]*\}
+    | (?<![\d%])%(?:
+        (?![A-Fa-f][0-9A-Fa-f])    # an address: %c3
+        (?!(?<=\w%)\d)             # an address: a%20size
+        (?:\d{1,2}\$)?[-+0\#]{0,4}\d{0,4}(?:\.\d{1,3})?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcCsSaAp@]
+        | \([A-Za-z_][\w.]*\)[-+0\#]{0,4}\d{0,4}(?:\.\d{1,3})?[diouxXeEfFgGcrsa]
+      )
+    | (?P<entity>&(?:[A-Za-z][A-Za-z0-9]{1,31}|\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6});)
+    """,
+    re.VERBOSE,
+)
+CLOSING: Final = frozenset('.,;:!?\u2026)]}\u00bb\u201d"\u3002\u3001\uff0c\uff01\uff1f\uff09')
+"""Marks that follow a word without a space: a space before them was a placeholder's."""
+OPENING: Final = frozenset("([{\u00ab\u201e\u201c\u00bf\u00a1\uff08")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A tag that opens and the one that closes it, with words in between."""
+
+    open: str
+    close: str
+    first: int
+    """The text between them, as a span of `MarkedText.text`"""
+    last: int
+    parent: int | None
+    """The number of the pair that it is in"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Markup without words, in one place: single pieces, pairs with nothing but these inside."""
+
+    text: str
+    pieces: tuple[str, ...]
+    at: int
+    """In `MarkedText.text`"""
+    parent: int | None
+    """The number of the pair that it is in"""
+    space_before: bool
+    """Between it and the text before it, whatever other markup is there, too"""
+    space_after: bool
+    separates: bool
+    """It is all that stands between two words"""
+
+
+@dataclass(frozen=True)
+class MarkedText:
+    """A line, taken apart."""
+
+    line: str
+    text: str
+    """Without markup; the line itself if it has none"""
+    pieces: tuple[str, ...] = ()
+    """All tags, placeholders and entities, in order"""
+    pairs: tuple[Pair, ...] = ()
+    """In the order of their opening tags, so that a pair comes after those that it is in"""
+    runs: tuple[Run, ...] = ()
+
+
+def find_markup(line: str) -> MarkedText:
+    """Take a line apart.
+
+    A tag that nothing closes, or that closes nothing, is carried as a single piece.
+    """
+    matches = list(_matches(line))
+    if not matches:
+        return MarkedText(line, line)
+    partners = _partners(matches)
+    bounds = [0, *(place for match in matches for place in match.span()), len(line)]
+    texts = [line[start:end] for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
+    text, places = _take_out(texts, [partner is None for partner in partners])
+    pieces = tuple(match[0] for match in matches)
+    return MarkedText(line, text, pieces, *_structure(line, matches, partners, places))
+
+
+def _matches(line: str) -> Iterator[re.Match[str]]:
+    for match in _MARKUP.finditer(line):
+        entity = match["entity"]
+        # One without a meaning of its own is left as it is by `unescape`, and is markup.
+        if entity is None or not html.unescape(entity).isalnum():
+            yield match
+
+
+def _partners(matches: Sequence[re.Match[str]]) -> list[int | None]:
+    """For each piece the number of the tag that it belongs with, if there is one."""
+    partners: list[int | None] = [None] * len(matches)
+    opened: list[tuple[str, int]] = []
+    counts: Counter[str] = Counter()  # how many tags of a name are open
+    for number, match in enumerate(matches):
+        if match["name"] is None or match[0].endswith("/>"):
+            continue
+        name = match["name"].lower()
+        if not match["close"]:
+            opened.append((name, number))
+            counts[name] += 1
+        elif counts[name]:
+            other = None
+            while other != name:  # those above it are never closed
+                other, start = opened.pop()
+                counts[other] -= 1
+            partners[start], partners[number] = number, start
+    return partners
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a piece was."""
+
+    cluster: int
+    """Pieces with nothing but spaces between them are in one"""
+    at: int
+    space_before: bool
+    space_after: bool
+    between_words: bool
+    """Letters or digits are on both sides, behind any spaces"""
+
+
+def _take_out(texts: Sequence[str], is_single: Sequence[bool]) -> tuple[str, list[_Place]]:
+    """The text without markup as one would write it, and where in it each piece was.
+
+    Args:
+        texts: before the first piece, between each and the next, after the last.
+        is_single: of each piece, whether it is no tag of a pair.
+    """
+    places: list[_Place] = []
+    parts: list[str] = []
+    size = first = 0
+    while first < len(is_single):
+        last = first
+        while last + 1 < len(is_single) and not texts[last + 1].strip():
+            last += 1
+        parts.append(texts[first].strip())
+        size += len(parts[-1])
+        sides = parts[-1][-1:], texts[last + 1].strip()[:1]
+        inner = [bool(text) for text in texts[first + 1 : last + 1]]
+        spaces = [texts[first][-1:].isspace(), *inner, texts[last + 1][:1].isspace()]
+        so_far = list(accumulate(spaces, or_))
+        to_come = list(accumulate(reversed(spaces), or_))[::-1]
+        places += [
+            _Place(first, size, so_far[i], to_come[i + 1], all(map(str.isalnum, sides)))
+            for i in range(last - first + 1)
+        ]
+        singles = [places[i] for i in range(first, last + 1) if is_single[i]]
+        parts.append(_joint(*sides, singles, any(spaces)) if all(sides) else "")
+        size += len(parts[-1])
+        first = last + 1
+    parts.append(texts[-1].strip())
+    return "".join(parts), places
+
+
+def _joint(before: str, after: str, singles: Sequence[_Place], has_space: bool) -> str:
+    """What is left between two characters when the markup is gone: a space or nothing."""
+    if not singles:
+        return " " if has_space else ""
+    space_before, space_after = singles[0].space_before, singles[-1].space_after
+    if space_before and space_after:
+        return " "
+    if space_before:
+        return "" if after in CLOSING else " "  # "open {0}."
+    if space_after:
+        return "" if before in OPENING else " "  # "({0} files)"
+    return " " if singles[0].between_words else ""
+
+
+def _structure(
+    line: str,
+    matches: Sequence[re.Match[str]],
+    partners: Sequence[int | None],
+    places: Sequence[_Place],
+) -> tuple[tuple[Pair, ...], tuple[Run, ...]]:
+    pairs: list[Pair] = []
+    runs: list[Run] = []
+    inside: list[int] = []  # the pairs that are open
+    number = 0
+    while number < len(matches):
+        parent = inside[-1] if inside else None
+        partner, last = partners[number], _end_of_run(number, partners, places)
+        if last is not None:
+            first, final = places[number], places[last]
+            spaces = first.space_before, final.space_after
+            run = Run(
+                text=line[matches[number].start() : matches[last].end()],
+                pieces=tuple(match[0] for match in matches[number : last + 1]),
+                at=first.at,
+                parent=parent,
+                space_before=first.space_before,
+                space_after=final.space_after,
+                separates=first.between_words and not any(spaces),
+            )
+            runs.append(run)
+            number = last
+        elif partner is not None and partner > number:
+            inside.append(len(pairs))
+            span = places[number].at, places[partner].at
+            pairs.append(Pair(matches[number][0], matches[partner][0], *span, parent))
+        else:
+            inside.pop()
+        number += 1
+    return tuple(pairs), tuple(runs)
+
+
+def _end_of_run(
+    number: int, partners: Sequence[int | None], places: Sequence[_Place]
+) -> int | None:
+    """The last piece of the run that begins with this one; None if none begins here."""
+    cluster, end = places[number].cluster, None
+    while number < len(places) and places[number].cluster == cluster:
+        partner = partners[number]
+        last = number if partner is None else partner
+        if last < number or places[last].cluster != cluster:
+            break
+        end, number = last, last + 1
+    return end

@@ -1,0 +1,197 @@
+"""A translation is written with its markup.
+
+Tags of pairs touch the words that they enclose; runs have spaces around them as in the source.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from relakit.align.markup import MarkedText, Run
+from relakit.align.markup_placing import Layout, Sentence, lay_out
+from relakit.analysis.links import Link
+
+
+@dataclass(frozen=True)
+class MarkedTranslation:
+    """A translation with its markup."""
+
+    text: str
+    lost: tuple[str, ...]
+    """Tags, placeholders and entities for which there was no place, in the order of the source"""
+
+
+def put_back(
+    marked: MarkedText, source: Sentence, target: Sentence, links: Iterable[Link]
+) -> MarkedTranslation:
+    """Put the markup of a source into its translation.
+
+    Args:
+        marked: the source.
+        source: the words of ``marked.text``.
+        target: the translation.
+        links: between these words.
+    """
+    if not target.words:  # nothing to be in the right order with
+        text = "".join(marked.pieces) if source.words else marked.line
+        return MarkedTranslation(text, ())
+    layout = lay_out(marked, source, target, links)
+    return MarkedTranslation(_Writing(marked, target, layout).text(), _lost(marked, layout))
+
+
+def _lost(marked: MarkedText, layout: Layout) -> tuple[str, ...]:
+    pairs = [
+        (pair.first, piece)
+        for number, pair in enumerate(marked.pairs)
+        if number not in layout.spans
+        for piece in (pair.open, pair.close)
+    ]
+    runs = [
+        (run.at, piece)
+        for number, run in enumerate(marked.runs)
+        if number not in layout.places
+        for piece in run.pieces
+    ]
+    return tuple(piece for _, piece in sorted(pairs + runs, key=lambda lost: lost[0]))
+
+
+class _Piece(NamedTuple):
+    """What is written between two words."""
+
+    kind: Literal["open", "close", "run"]
+    text: str
+    space_before: bool = False
+    space_after: bool = False
+    separates: bool = False
+    follows: bool = True
+
+
+class _Writing:
+    """One translation, from its first word to its last."""
+
+    def __init__(self, marked: MarkedText, target: Sentence, layout: Layout) -> None:
+        self.marked = marked
+        self.target = target
+        self.spans = layout.spans
+        self.opening: defaultdict[int, list[int]] = defaultdict(list)
+        """Pairs that open before a word, the outer ones first"""
+        self.closing: defaultdict[int, list[int]] = defaultdict(list)
+        """Pairs that close before a word, the inner ones first"""
+        self.after_tag: defaultdict[int, list[_Piece]] = defaultdict(list)
+        """Runs at the beginning of a pair"""
+        self.before_tag: defaultdict[int, list[_Piece]] = defaultdict(list)
+        """Runs at the end of a pair"""
+        self.between: defaultdict[int, list[_Piece]] = defaultdict(list)
+        """Runs before a word, at no pair's edge or outside of the pair"""
+        self.within: defaultdict[int, list[tuple[int, Run]]] = defaultdict(list)
+        """Runs in a word, and behind which character"""
+        self._sort_tags()
+        self._sort_runs(layout)
+
+    def _sort_tags(self) -> None:
+        def outer_first(number: int) -> tuple[int, int, int]:
+            first, last = self.spans[number]
+            return first, -last, number
+
+        order = sorted(self.spans, key=outer_first)
+        for number in order:
+            self.opening[self.spans[number][0]].append(number)
+        for number in reversed(order):
+            self.closing[self.spans[number][1]].append(number)
+
+    def _sort_runs(self, layout: Layout) -> None:
+        for number, place in layout.places.items():
+            run, parent = self.marked.runs[number], layout.parents[number]
+            piece = _Piece(
+                "run", run.text, run.space_before, run.space_after, run.separates, place.follows
+            )
+            if place.offset:
+                self.within[place.gap].append((place.offset, run))
+            elif parent is not None and place.gap == self.spans[parent][0]:
+                self.after_tag[parent].append(piece)
+            elif parent is not None and place.gap == self.spans[parent][1]:
+                self.before_tag[parent].append(piece)
+            else:
+                self.between[place.gap].append(piece)
+
+    def text(self) -> str:
+        words = self.target.words
+        starts, ends = [start for start, _ in words], [end for _, end in words]
+        parts: list[str] = []
+        for gap in range(len(words) + 1):
+            left = ends[gap - 1] if gap else 0
+            right = starts[gap] if gap < len(words) else len(self.target.text)
+            parts.append(self._between_words(gap, left, right))
+            if gap < len(words):
+                parts.append(self._word(gap))
+        return "".join(parts)
+
+    def _word(self, number: int) -> str:
+        word, done = self.target.word(number), 0
+        parts: list[str] = []
+        for offset, run in sorted(self.within[number], key=lambda place: place[0]):
+            spaces = " " * run.space_before, " " * run.space_after
+            parts += [word[done:offset], spaces[0], run.text, spaces[1]]
+            done = offset
+        return "".join([*parts, word[done:]])
+
+    def _between_words(self, gap: int, left: int, right: int) -> str:
+        pieces = self._pieces(gap)
+        text, space = self.target.text, self.target.text[left:right]
+        if not pieces:
+            return space
+        wanted = _wanted_spaces(pieces)
+        if not space:
+            # Where a mark touches a word, it belongs there: no space between it and a run.
+            is_first, is_last = gap == 0, gap == len(self.target.words)
+            wanted[0] &= not is_first and (is_last or text[left - 1].isalnum())
+            wanted[-1] &= not is_last and (is_first or text[right].isalnum())
+        elif not any(wanted) and not any(piece.separates for piece in pieces):
+            wanted[_usual_space(pieces)] = True
+        spaces = [(space or " ") * is_wanted for is_wanted in wanted]
+        after = zip((piece.text for piece in pieces), spaces[1:], strict=True)
+        return spaces[0] + "".join(part for both in after for part in both)
+
+    def _pieces(self, gap: int) -> list[_Piece]:
+        pieces: list[_Piece] = []
+        for number in self.closing[gap]:
+            pieces += [*self.before_tag[number], _Piece("close", self.marked.pairs[number].close)]
+        pieces += self.between[gap]
+        for number in self.opening[gap]:
+            pieces += [_Piece("open", self.marked.pairs[number].open), *self.after_tag[number]]
+        return pieces
+
+
+def _wanted_spaces(pieces: Sequence[_Piece]) -> list[bool]:
+    """Before each piece, and after the last, whether the runs want a space there."""
+    wanted = [False] * (len(pieces) + 1)
+    for number, piece in enumerate(pieces):
+        if piece.space_before:
+            wanted[_left_of_opening(pieces, number)] = True
+        if piece.space_after:
+            wanted[_right_of_closing(pieces, number + 1)] = True
+    return wanted
+
+
+def _usual_space(pieces: Sequence[_Piece]) -> int:
+    """Where the space between two words stays, if no run wants one."""
+    runs = [number for number, piece in enumerate(pieces) if piece.kind == "run"]
+    if not runs:
+        return sum(piece.kind == "close" for piece in pieces)
+    if pieces[runs[0]].follows:
+        return _right_of_closing(pieces, runs[-1] + 1)
+    return _left_of_opening(pieces, runs[0])
+
+
+def _left_of_opening(pieces: Sequence[_Piece], place: int) -> int:
+    """The place in front of the tags that open right before a place: these touch what follows."""
+    while place and pieces[place - 1].kind == "open":
+        place -= 1
+    return place
+
+
+def _right_of_closing(pieces: Sequence[_Piece], place: int) -> int:
+    while place < len(pieces) and pieces[place].kind == "close":
+        place += 1
+    return place

@@ -1,0 +1,83 @@
+"""Links and markup of translations: the options, and the translator they ask for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from relakit.align.settings import LEVELS, Level
+
+if TYPE_CHECKING:
+    from relakit.align.linked_translator import LinkedTranslator
+    from relakit.decode.translator import Translator
+    from relakit.model.description import ModelDescription
+
+LINKS = "Links and markup"
+
+WithAlignment = Annotated[
+    bool,
+    typer.Option(
+        "--alignment",
+        help="Print after each translation ' ||| ' and the links of its words with those of the "
+        "line: 0-0 1-2, source first, from 0. Needs a model whose heads were chosen with relakit "
+        "align --select.",
+        rich_help_panel=LINKS,
+    ),
+]
+AlignmentLevel = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(LEVELS),
+        help="Of --alignment: link the words between spaces, or the model's tokens. "
+        "\\[default: word]",
+        rich_help_panel=LINKS,
+    ),
+]
+KeepMarkup = Annotated[
+    bool,
+    typer.Option(
+        "--keep-markup",
+        help="Translate the text without inline tags (<b>...</b>, <br/>), placeholders ({0}, %s, "
+        "${name}) and entities (&nbsp;), and put these into the translation by its links. "
+        "What finds no place is reported. Needs what --alignment needs.",
+        rich_help_panel=LINKS,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Linking:
+    """What is asked for besides translations."""
+
+    level: Level | None
+    """What is linked; None: no links are asked for"""
+    keep_markup: bool
+
+    @classmethod
+    def asked(cls, alignment: bool, level: str | None, keep_markup: bool) -> "Linking":
+        """From the options; ValueError if they make no sense."""
+        known = {name: name for name in LEVELS}
+        if level is not None and level not in known:
+            raise ValueError(f"--alignment-level must be one of {', '.join(known)}, got {level!r}")
+        if level is not None and not alignment:
+            raise ValueError("--alignment-level is for --alignment; add that, or leave it out")
+        return cls(known[level or "word"] if alignment else None, keep_markup)
+
+    def check(self, model: "ModelDescription") -> None:
+        """Raise ValueError, before torch is loaded, if the model does not say where links are."""
+        from relakit.align.choice import required_choice
+
+        if self.level is not None or self.keep_markup:
+            required_choice(model.folder, model.config)
+
+    def translator(self, translator: "Translator", folder: Path) -> "LinkedTranslator":
+        """Gives what is asked for, by the choice that the first model's directory has."""
+        from relakit.align.hypotheses import aligner_of
+        from relakit.align.linked_translator import LinkedTranslator
+
+        return LinkedTranslator(
+            translator,
+            links=None if self.level is None else aligner_of(translator, folder, level=self.level),
+            markup=aligner_of(translator, folder) if self.keep_markup else None,
+        )

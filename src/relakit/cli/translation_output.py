@@ -1,0 +1,125 @@
+"""What `relakit translate` prints for a line, and what it says about lost markup."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+
+import typer
+
+if TYPE_CHECKING:
+    from relakit.align.linked_translator import LinkedHypothesis
+    from relakit.align.settings import Level
+    from relakit.data.tokenizer_pair import Tokenizers
+
+OutputFormat: TypeAlias = Literal["text", "json"]
+OUTPUT_FORMATS: Final[tuple[OutputFormat, ...]] = get_args(OutputFormat)
+OUTPUT_FORMAT: Final[OutputFormat] = "text"
+SCORE_DIGITS: Final = 4
+NAMED: Final = 20
+"""Lost pieces of one line that are named; the others are counted."""
+
+
+def known_format(name: str) -> OutputFormat:
+    """The name, if there is such a format."""
+    if name not in OUTPUT_FORMATS:
+        raise ValueError(f"--format must be one of {', '.join(OUTPUT_FORMATS)}, got {name!r}")
+    return name
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What is printed of each translation."""
+
+    format: OutputFormat
+    as_nbest: bool
+    """With the number of the line and the score"""
+    scores: bool
+    level: "Level | None"
+    """What links are between, if these are printed"""
+    keep_markup: bool
+
+    def lines(
+        self, index: int, hypotheses: "Sequence[LinkedHypothesis]", tokenizers: "Tokenizers"
+    ) -> Iterator[str]:
+        """What is printed for one line of the input, which has the number ``index`` from 0."""
+        for one in hypotheses:
+            if self.format == "json":
+                content = self._content(index, one, tokenizers)
+                yield json.dumps(content, ensure_ascii=False) + "\n"
+            else:
+                yield self._text(index, one) + "\n"
+
+    def _text(self, index: int, one: "LinkedHypothesis") -> str:
+        score = f"{one.hypothesis.score:.{SCORE_DIGITS}f}"
+        text = one.text
+        if self.as_nbest:
+            text = f"{index} ||| {text} ||| {score}"
+        elif self.scores:
+            text = f"{score}\t{text}"
+        if one.alignment is None:
+            return text
+        from relakit.align.formats import format_line
+
+        return f"{text} ||| {format_line(one.alignment, ((), ()), 'pharaoh')}"
+
+    def _content(
+        self, index: int, one: "LinkedHypothesis", tokenizers: "Tokenizers"
+    ) -> dict[str, Any]:
+        score = round(one.hypothesis.score, SCORE_DIGITS)
+        content: dict[str, Any] = {"index": index, "text": one.text, "score": score}
+        if self.keep_markup:
+            content["lost"] = list(one.lost)
+            # What links, which know nothing of markup, are between.
+            content |= {"plain_source": one.source, "plain_text": one.hypothesis.text}
+        if one.alignment is not None:
+            from relakit.align.formats import json_content
+
+            content["alignment"] = json_content(one.alignment)
+            if self.level == "token":
+                source = tokenizers.source.encode(one.source).ids
+                content["source_tokens"] = tokenizers.source.spelled(source)
+                content["target_tokens"] = tokenizers.target.spelled(one.hypothesis.tokens)
+        return content
+
+
+@dataclass
+class LinkReport:
+    """Says on stderr what markup was lost, and which lines have no links."""
+
+    name: Path | str
+    """Of the input"""
+    max_tokens: int | None
+    """Most tokens that links are given for, if they are asked for"""
+    _lost: int = field(default=0, init=False)
+    _pieces: int = field(default=0, init=False)
+
+    def add(self, index: int, hypotheses: "Sequence[LinkedHypothesis]") -> None:
+        """Look at the translations of a line."""
+        for number, one in enumerate(hypotheses, start=1):
+            self._pieces += len(one.pieces)
+            self._lost += len(one.lost)
+            which = "" if number == 1 else f", translation {number:,}"
+            where = f"{self.name}, line {index + 1:,}{which}"
+            if one.lost:
+                more = len(one.lost) - NAMED
+                others = f" and {more:,} more" if more > 0 else ""
+                _tell(f"{where}: lost {' '.join(one.lost[:NAMED])}{others}")
+            if one.has_no_alignment:
+                _tell(
+                    f"{where}: no links, because it or its translation has more than "
+                    f"{self.max_tokens:,} tokens"
+                )
+
+    def end(self) -> None:
+        """Say how much was lost of all."""
+        if self._lost:
+            _tell(
+                f"{self.name}: lost {self._lost:,} of {self._pieces:,} tags, placeholders and "
+                "entities"
+            )
+
+
+def _tell(message: str) -> None:
+    typer.echo(f"relakit: {message}", err=True)

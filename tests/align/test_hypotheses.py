@@ -1,0 +1,115 @@
+"""Links of translations, however they were found."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from model_folders import write_model
+from random_models import random_model
+
+from relakit.align.aligner import Aligner
+from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
+from relakit.align.hypotheses import align_hypotheses, aligner_of
+from relakit.analysis.links import links_of_heads
+from relakit.analysis.word_map import NO_WORD, split_words, words_of_tokens
+from relakit.data.tokenizer import BEGIN, END, Tokenizer
+from relakit.decode.native_engine import why_not_native
+from relakit.decode.translator import Hypothesis, Translator
+from relakit.model import Transformer
+from relakit.nn.capture import capture
+
+SOURCES = ["The old man sees a dog.", "", "Maria hurries in the morning, doesn't she?"]
+LIMITS = {"max_length": 12}
+
+
+def choose(heads: tuple[int, ...] = (2,), layer: int = 1) -> AlignmentChoice:
+    return AlignmentChoice(layer=layer, heads=heads, reading="normal", chosen=ChosenOn(by="given"))
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: Tokenizer) -> Transformer:
+    return random_model("rela-g", vocabulary=tokenizer.size)
+
+
+def expected_links(
+    model: Transformer, tokenizer: Tokenizer, source: str, hypothesis: Hypothesis
+) -> set[tuple[int, int]]:
+    """From the hypothesis' own ids, one pair at a time."""
+    encoded = tokenizer.encode(source)
+    inputs = torch.tensor([[*encoded.ids, END]]), torch.tensor([[BEGIN, *hypothesis.tokens]])
+    with torch.no_grad(), capture(model, "decoder.layers.*.cross_attention") as records:
+        model(*inputs)
+    weights = np.stack([one.weights[0].numpy() for (one,) in records.values()])
+    words = split_words(source, tokenized=True), split_words(hypothesis.text, tokenized=True)
+    spans = tokenizer.decoded(hypothesis.tokens).spans
+    best = links_of_heads(
+        weights,
+        words_of_tokens(encoded.spans, words[0]),
+        words_of_tokens(spans, words[1]),
+        source_count=len(words[0]),
+        target_count=len(words[1]),
+        end="ignored",
+    )[0, 1, 2]
+    return {(int(s), t) for t, s in enumerate(best) if s != NO_WORD}
+
+
+@pytest.mark.parametrize(
+    "options", [{"beam": 1, "nbest": 1}, {"nbest": 4}, {"sample": True, "nbest": 3}, {"prefix": 1}]
+)
+@pytest.mark.parametrize("in_bytes", [False, True])
+def test_links_are_those_of_the_tokens_that_were_found(
+    model: Transformer, tokenizer: Tokenizer, options: dict[str, int], in_bytes: bool
+) -> None:
+    if in_bytes and (reasons := why_not_native(model)):
+        pytest.skip("; ".join(reasons))
+    settings = {name: value for name, value in options.items() if name != "prefix"}
+    prefixes = ["Der alt", "", "Mari"] if "prefix" in options else None
+    translator = Translator(model, tokenizer, in_bytes=in_bytes)
+    found = translator.translate_nbest(SOURCES, prefixes=prefixes, **LIMITS, **settings)
+    links = align_hypotheses(Aligner(model, tokenizer, choose()), SOURCES, found)
+    assert [len(several) for several in links] == [len(several) for several in found]
+    for source, hypotheses, several in zip(SOURCES, found, links, strict=True):
+        for hypothesis, alignment in zip(hypotheses, several, strict=True):
+            if source:
+                expected = expected_links(model, tokenizer, source, hypothesis)
+                assert alignment.links == expected
+            assert alignment.source_count == len(source.split())
+            assert alignment.target_count == len(hypothesis.text.split())
+    assert any(alignment.links for several in links for alignment in several)
+
+
+def test_tokens_count_that_the_tokenizer_would_not_give(
+    model: Transformer, tokenizer: Tokenizer
+) -> None:
+    """A sample may spell a word letter by letter."""
+    ids = [tokenizer.tokens.index(letter) for letter in "ĠdogĠdog"]
+    assert tokenizer.encode("dog dog").ids != ids
+    hypothesis = Hypothesis(tokenizer.decode(ids), ids, 0.0, 0.0)
+    [[found]] = align_hypotheses(Aligner(model, tokenizer, choose()), SOURCES[:1], [[hypothesis]])
+    assert found.links == expected_links(model, tokenizer, SOURCES[0], hypothesis)
+    tokens = Aligner(model, tokenizer, choose(), level="token")
+    [[found]] = align_hypotheses(tokens, SOURCES[:1], [[hypothesis]])
+    assert found.target_count == len(ids)
+
+
+def test_an_endless_hypothesis_has_no_links(model: Transformer, tokenizer: Tokenizer) -> None:
+    aligner = Aligner(model, tokenizer, choose(), max_tokens=20)
+    ids = tokenizer.encode("dog").ids * 21
+    endless = Hypothesis(tokenizer.decode(ids), ids, 0.0, 0.0)
+    [[found]] = align_hypotheses(aligner, ["dog"], [[endless]])
+    assert (found.links, found.null_rate) == (frozenset(), None)
+
+
+def test_the_model_is_shared_and_the_choice_is_its_directorys(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model")
+    translator = Translator.load(folder)
+    with pytest.raises(
+        ValueError, match=r"does not say which heads align.*relakit align .* --select"
+    ):
+        aligner_of(translator, folder)
+    write_choice(folder, choose(heads=(1,), layer=0))
+    aligner = aligner_of(translator, folder, level="token")
+    assert aligner.model is translator.model
+    assert (aligner.choice.heads, aligner.level) == ((1,), "token")
+    assert aligner.max_tokens > 2 * translator.max_tokens

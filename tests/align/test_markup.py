@@ -1,0 +1,139 @@
+"""What is markup, and what is left of a line without it."""
+
+import pytest
+
+from relakit.align.markup import find_markup
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<b>", "</b>", "<br/>", "<br />", "<a href='x'>", '<a title="1 > 0" b>', "<x:g id=\"1\"/>",
+        "<_a-b.c>", "{}", "{0}", "{name}", "{user.name:>8}", "{{name}}", "{{ name }}", "${name}",
+        "%{name}", "#{name}", "%s", "%d", "%i", "%1$s", "%-5d", "%02d", "%.2f", "%5.1f", "%ld",
+        "%@", "%(name)s", "%(n)03d", "&nbsp;", "&amp;", "&#160;", "&#xA0;", "&custom;",
+    ],
+)  # fmt: skip
+def test_what_is_markup(piece: str) -> None:
+    marked = find_markup(f"one {piece} two")
+    assert marked.pieces == (piece,)
+    assert marked.text == "one two"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a < b and c > d", "<3", "< b>", "<b", "<>", "</>", "<b title='>", "<b <i", "{see below}",
+        "{a", "{ a }", "100%", "100% sure", "100%d", "5 % of", "%%s", "https://x/a%20size%c3%a4",
+        "AT&T", "&eacute;t&eacute;", "&#233;", "& ;", "&;", "<!-- comment -->", "<?xml ?>", "", " ",
+        "  two  spaces ", "%", "$5", "#1",
+    ],
+)  # fmt: skip
+def test_what_is_not(line: str) -> None:
+    marked = find_markup(line)
+    assert (marked.text, marked.pieces) == (line, ())
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("The <b>old</b> dog", "The old dog"),
+        ("The <b> old </b> dog", "The old dog"),
+        ("un<b>believ</b>able", "unbelievable"),
+        ("one<br/>two", "one two"),
+        ("one</b><br/><b>two", "one two"),
+        ("10&nbsp;km", "10 km"),
+        ("Open {0}.", "Open."),
+        ("Open <b>{0}</b>!", "Open!"),
+        ("Open {0} (now)", "Open (now)"),
+        ("see {0}(draft)", "see (draft)"),
+        ("({0} files)", "(files)"),
+        ("up to {0}% of it", "up to % of it"),
+        ('File "{0}" is gone', 'File "" is gone'),
+        ("Ouvrir {0} !", "Ouvrir !"),
+        ("file{0}.txt", "file.txt"),
+        ("{0} of {1}", "of"),
+        ("  {0}  ", ""),
+        ("<p>one</p> <p>two</p>", "one two"),
+    ],
+)
+def test_the_text_is_as_one_would_write_it(line: str, text: str) -> None:
+    assert find_markup(line).text == text
+
+
+def pairs_of(line: str) -> list[tuple[str, str, str, int | None]]:
+    marked = find_markup(line)
+    return [
+        (pair.open, pair.close, marked.text[pair.first : pair.last].strip(), pair.parent)
+        for pair in marked.pairs
+    ]
+
+
+def runs_of(line: str) -> list[tuple[str, int | None]]:
+    return [(run.text, run.parent) for run in find_markup(line).runs]
+
+
+def test_nested_pairs() -> None:
+    line = '<p>one <a href="x">two <B>three</b></a></p> <i>four</i>'
+    assert pairs_of(line) == [
+        ("<p>", "</p>", "one two three", None),
+        ('<a href="x">', "</a>", "two three", 0),
+        ("<B>", "</b>", "three", 1),
+        ("<i>", "</i>", "four", None),
+    ]
+    assert runs_of(line) == []
+
+
+def test_what_has_no_words_inside_is_one_run() -> None:
+    line = "one <b>{0} <i></i></b> {1}<br> two <u>{2} three{3}</u>"
+    assert pairs_of(line) == [("<u>", "</u>", "three", None)]
+    assert runs_of(line) == [("<b>{0} <i></i></b> {1}<br>", None), ("{2}", 0), ("{3}", 0)]
+    assert find_markup(line).runs[0].pieces == (
+        "<b>", "{0}", "<i>", "</i>", "</b>", "{1}", "<br>",
+    )  # fmt: skip
+
+
+def test_broken_tags_are_single_pieces() -> None:
+    assert runs_of("one <b>two</i> three") == [("<b>", None), ("</i>", None)]
+    assert pairs_of("one <b>two</i> three") == []
+    crossing = "one <b>two <i>three</b> four</i>"
+    assert pairs_of(crossing) == [("<b>", "</b>", "two three", None)]
+    assert runs_of(crossing) == [("<i>", 0), ("</i>", None)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("one {0} two", (True, True, False)),
+        ("one {0}, two", (True, False, False)),
+        ("one{0} two", (False, True, False)),
+        ("one{0}two", (False, False, True)),
+        ('"{0}"', (False, False, False)),
+        ("one <b>{0}two</b>", (True, False, False)),
+        ("<b>one{0}</b> two", (False, True, False)),
+        ("one{0} {1}two", (False, False, True)),
+    ],
+)
+def test_spaces_around_a_run(line: str, expected: tuple[bool, bool, bool]) -> None:
+    [run] = find_markup(line).runs
+    assert (run.space_before, run.space_after, run.separates) == expected
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<a ", '<a "', "<a '>", "<a b=\"'\" ", "<", "{", "{{", "{{a", "${", "%", "%0", "%0000",
+        "%(a", "%1$", "&a", "&#1", "<a>", "</a>", "<a>x", "x</a>", "{0}", "{0} ", "{0}x", "<a>{0}",
+        "<a></b>", "<a><b></a>x",
+    ],
+)  # fmt: skip
+def test_hostile_lines_take_time_in_proportion(part: str) -> None:
+    """With the square of their length, they would take an hour together."""
+    line = part * (60_000 // len(part))
+    assert len(find_markup(line).text) <= len(line)
+
+
+def test_deeply_nested_tags() -> None:
+    depth = 15_000
+    marked = find_markup("<a>" * depth + "x" * 50_000 + "</a>" * depth)
+    assert [pair.parent for pair in marked.pairs] == [None, *range(depth - 1)]
