@@ -62,7 +62,8 @@ def named_cases() -> tuple[dict[str, list[Case]], list[str]]:
 
 
 def help_cases() -> list[Case]:
-    names = ["", *(command.__name__ for command in COMMANDS), "bench", "bench attention"]
+    named = (command.__name__.replace("_", "-") for command in COMMANDS)
+    names = ["", *named, "bench", "bench attention"]
     commands = [f"{name} --help".strip() for name in names]
     return [Case(Row(f"`relakit {command}`", command, "", code=0)) for command in commands]
 

@@ -39,7 +39,7 @@ def write_page(
     slow.sort(key=lambda outcome: -outcome.ended.cpu_seconds)
     if slow:
         lines += [
-            f"More than {QUICK:g} s took {len(slow)} of them, which need PyTorch to be found:",
+            f"More than {QUICK:g} s took {len(slow)} of them, mostly to load PyTorch:",
             "",
             *_measured(slow),
             "",

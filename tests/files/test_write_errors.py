@@ -9,6 +9,7 @@ import pytest
 from entries import names
 from faulty_system import failing
 
+from relakit.files.write_errors import os_error
 from relakit.files.writing import WriteError, whole_file, whole_folder, write_whole
 
 
@@ -75,6 +76,19 @@ class TestErrors:
                 r"needed, [\d.]+ [kMGT]B free; make room or choose another place",
                 message,
             )
+
+    def test_small_files_take_whole_blocks(self, tmp_path: Path) -> None:
+        def write() -> None:
+            with whole_folder(tmp_path / "folder") as unfinished:
+                for number in range(5):
+                    write_whole(unfinished / f"{number}", b"x")
+                raise WriteError(unfinished / "5", os_error(errno.ENOSPC), needed=1)
+
+        write_whole(tmp_path / "one", b"x")
+        block = 512 * (tmp_path / "one").stat().st_blocks
+        with pytest.raises(WriteError, match=r"folder/5 cannot be written") as caught:
+            write()
+        assert caught.value.needed == 5 * max(1, block) + 1
 
     def test_say_how_much_was_known_to_be_needed(self, tmp_path: Path) -> None:
         def write() -> None:

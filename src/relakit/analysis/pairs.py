@@ -1,8 +1,10 @@
 """Sentence pairs to analyze: texts, their words, and what is known about them. No torch here."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count as count_from_zero
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
@@ -294,7 +296,9 @@ def _with_naacl(
     for pair in pairs:
         count += 1
         yield pair, next(alignments, GoldAlignment(frozenset()))
-    sentences = count + sum(1 for _ in alignments)
+    more = count_from_zero()
+    deque(zip(alignments, more, strict=False), maxlen=0)  # there may be millions
+    sentences = count + next(more)
     if sentences > count:
         raise ValueError(
             f"{source} has {number_with_noun(count, 'line')}, {gold} has links of sentence "

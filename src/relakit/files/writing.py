@@ -17,7 +17,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from relakit.files.leftovers import hold, is_unfinished, sweep, temporary_name
 from relakit.files.output_stream import Stream, buffered, check_access, open_special, silence
@@ -37,6 +37,10 @@ __all__ = [
     "whole_folder",
     "write_whole",
 ]
+
+
+_BLOCK_BYTES: Final = 512
+"""What st_blocks counts, whatever the blocks of the file system are."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -298,10 +302,12 @@ def _in_final_words(error: OSError, temporary: Path, path: Path) -> WriteError |
 
 
 def _tree_size(folder: Path) -> int:
+    """Bytes that the files in a folder take on the disk, where a small file takes a whole block."""
     size = 0
     for path in folder.rglob("*"):
         with suppress(OSError):
-            size += path.stat().st_size if path.is_file() else 0
+            found = path.stat()
+            size += max(found.st_size, _BLOCK_BYTES * found.st_blocks) if path.is_file() else 0
     return size
 
 
