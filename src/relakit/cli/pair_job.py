@@ -126,18 +126,17 @@ def pair_files(
         raise ValueError(f"--input-format must be one of {known}, got {input_format!r}")
     if target is not None and input_format is not None:
         raise ValueError("--input-format is for one file with both sides; leave it or --target out")
-    if target is not None and columns != COLUMNS:
+    both_columns = two(columns, "--columns")
+    if target is not None and both_columns != ParallelFiles.columns:
         raise ValueError("--columns is for one file with both sides; leave it or --target out")
     for path in (source, target):
         if path is not None:
             check_read_twice(path)
             open_file(path).close()
     format = input_format or ("tsv" if target else guess_format(source))
-    if format != "tsv" and columns != COLUMNS:
+    if format != "tsv" and both_columns != ParallelFiles.columns:
         raise ValueError(f"--columns {columns} is for tables, {source} is read as {format}")
-    return ParallelFiles(
-        source, target, format=format, columns=two(columns, "--columns"), languages=languages
-    )
+    return ParallelFiles(source, target, format=format, columns=both_columns, languages=languages)
 
 
 def two(text: str, option: str) -> tuple[str, str]:
