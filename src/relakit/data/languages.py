@@ -108,11 +108,13 @@ class LanguagePair:
     def _likelihoods(self, sentence: str) -> tuple[float, float, float, int]:
         """Log-likelihoods in the source's language, the target's and neither; characters."""
         text = _plain(sentence)
-        sums = [0.0, 0.0, 0.0]
+        source = target = neither = 0.0
         for end in range(2, len(text) + 1):  # the first character is a space
-            for number, value in enumerate(self._logs(text[max(0, end - ORDER) : end])):
-                sums[number] += value
-        return sums[0], sums[1], sums[2], max(0, len(text) - 1)
+            logs = self._logs(text[max(0, end - ORDER) : end])
+            source += logs[0]
+            target += logs[1]
+            neither += logs[2]
+        return source, target, neither, max(0, len(text) - 1)
 
     def _logs(self, ngram: str) -> tuple[float, float, float]:
         found = self._remembered.get(ngram)

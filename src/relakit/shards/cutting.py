@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,6 @@ SHARD_PAIRS: Final = 2000
 """Pairs of a shard, by default: seconds of work."""
 SHARD_BYTES: Final = 1 << 22
 """Text that ends a shard early, so that memory does not depend on how long lines are."""
-_TOLD_EVERY: Final = 10
 
 
 @dataclass(frozen=True)
@@ -74,10 +73,10 @@ def check_read_twice(path: Path) -> None:
         )
 
 
-def survey(
-    files: ParallelFiles, most: int, on_pairs: Callable[[int], None] = lambda count: None
-) -> Survey:
+def survey(files: ParallelFiles, most: int) -> Survey:
     """Read the whole input once, so that whatever is wrong with it is found before any work.
+
+    ``most``: pairs of a shard.
 
     Raises:
         OSError, ValueError: see `read_numbered_pairs`; or an input that cannot be read twice.
@@ -89,8 +88,6 @@ def survey(
     for shard in digest.of(cut_into_shards(read_numbered_pairs(files), most)):
         shards = shard.index + 1
         count += len(shard.pairs)
-        if shards % _TOLD_EVERY == 0:
-            on_pairs(count)
     return Survey(count, shards, digest.value)
 
 
