@@ -79,6 +79,10 @@ def test_tokens_that_share_a_character() -> None:
     )
 
 
+def test_bytes_that_would_be_half_a_character_of_utf_16() -> None:
+    assert decoded_spans([b"\xed", b"\xa1"]) == ("\ufffd\ufffd", [(0, 1), (1, 2)])
+
+
 def test_bytes_that_are_no_characters() -> None:
     assert bytes_of_pieces(["<0xC3>", "<0xBC>", "\u2581a", "<0xC3>", "<0x41>"]) == [
         b"\xc3", b"\xbc", b" a", b"\xef\xbf\xbd", b"\xef\xbf\xbd",

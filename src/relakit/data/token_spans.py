@@ -1,6 +1,5 @@
 """Where tokens are in the text that they decode to."""
 
-import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -73,14 +72,24 @@ def decoded_spans(parts: Sequence[bytes]) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _characters(data: bytes) -> tuple[str, list[int]]:
-    """The text, and the number of the character that each byte belongs to."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    text, numbers = "", []
-    for byte in data:
-        text += decoder.decode(bytes([byte]))
-        is_unfinished = bool(decoder.getstate()[0])
-        numbers.append(len(text) if is_unfinished else len(text) - 1)
-    return text + decoder.decode(b"", final=True), numbers
+    """The text, and the number of the character that each byte belongs to.
+
+    Bytes that are no character become a replacement character, those that belong together one.
+    """
+    text, numbers = "", list[int]()
+    while len(numbers) < len(data):
+        rest = data[len(numbers) :]
+        try:
+            good, bad = rest.decode(), 0
+        except UnicodeDecodeError as error:
+            good, bad = rest[: error.start].decode(), error.end - error.start
+        for character in good:
+            numbers += [len(text)] * len(character.encode())
+            text += character
+        if bad:
+            numbers += [len(text)] * bad
+            text += "\ufffd"
+    return text, numbers
 
 
 def _places(text: str) -> Iterator[int | None]:
