@@ -11,7 +11,10 @@ from random_models import random_model
 from relakit.align.aligner import Aligner
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
 from relakit.align.hypotheses import align_hypotheses, aligner_of
+from relakit.align.layer import AlignmentLayer, save_layer
+from relakit.align.layer_files import LayerScores, LayerTrained
 from relakit.analysis.links import links_of_heads
+from relakit.analysis.pairs import AnalysisPair
 from relakit.analysis.word_map import NO_WORD, split_words, words_of_tokens
 from relakit.data.tokenizer import BEGIN, END, Tokenizer
 from relakit.decode.native_engine import why_not_native
@@ -113,3 +116,32 @@ def test_the_model_is_shared_and_the_choice_is_its_directorys(tmp_path: Path) ->
     assert aligner.model is translator.model
     assert (aligner.choice.heads, aligner.level) == ((1,), "token")
     assert aligner.max_tokens > 2 * translator.max_tokens
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_an_alignment_layer_is_used_where_there_is_one(tmp_path: Path, precision: str) -> None:
+    """As `Aligner.load` does; no heads need be chosen."""
+    folder = write_model(tmp_path / "model")
+    layer = AlignmentLayer(dim=32)
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    scores = LayerScores(pairs=1, loss=0.5, against="teacher")
+    save_layer(folder, layer, LayerTrained(by="links", pairs=1, epochs=1, seed=1, scores=scores))
+    translator = Translator.load(folder, precision=precision)
+    found = translator.translate_nbest(SOURCES, nbest=2, max_length=9)
+    links = align_hypotheses(aligner_of(translator, folder), SOURCES, found)
+    assert any(one.links for several in links for one in several)
+    if precision == "fp32":
+        pairs = [
+            AnalysisPair.from_texts(source, one.text, tokenized=True)
+            for source, several in zip(SOURCES, found, strict=True)
+            for one in several
+            if translator.tokenizer.encode(one.text).ids == one.tokens
+        ]
+        flat = [
+            one
+            for several, hypotheses in zip(links, found, strict=True)
+            for one, hypothesis in zip(several, hypotheses, strict=True)
+            if translator.tokenizer.encode(hypothesis.text).ids == hypothesis.tokens
+        ]
+        assert flat == list(Aligner.load(folder).align(pairs))

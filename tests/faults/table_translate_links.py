@@ -46,6 +46,12 @@ ROWS: tuple[Row, ...] = (
         set_json(WHERE, "heads", []),
     ),
     row(
+        "links of a layer that is no JSON",
+        f"{TRANSLATE} --alignment",
+        "model/aligner.json is no JSON file: ...",
+        put("model/aligner.json", "{"),
+    ),
+    row(
         "links between letters",
         f"{TRANSLATE} --alignment --alignment-level letter",
         "--alignment-level must be one of word, token, got 'letter'",

@@ -15,10 +15,10 @@ from relakit.align.alignment import (
     read_alignment,
     read_mutual_links,
 )
-from relakit.align.choice import AlignmentChoice, read_choice, required_choice
+from relakit.align.choice import AlignmentChoice
 from relakit.align.directions import check_opposite_languages
 from relakit.align.layer import AlignmentLayer, load_layer
-from relakit.align.layer_files import has_layer
+from relakit.align.layer_files import has_layer, heads_or_layer
 from relakit.align.settings import Level, Symmetrization
 from relakit.analysis.attention_pass import attention_batches, cross_attention_of
 from relakit.analysis.gold import GoldAlignment
@@ -114,9 +114,10 @@ class Aligner:
         check_usable(device)
         described = read_description(folder)
         described.check_tokenizers()
-        with_layer = use_layer and has_layer(folder)
-        wanted = read_choice if with_layer else required_choice
-        choice = choice or wanted(folder, described.config)
+        if choice is None:
+            choice, with_layer = heads_or_layer(folder, described.config, use_layer=use_layer)
+        else:
+            with_layer = use_layer and has_layer(folder)
         model, about = build_model(described, device=device)
         return cls(
             model,

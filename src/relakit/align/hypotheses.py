@@ -13,7 +13,8 @@ from typing import Literal
 
 from relakit.align.aligner import Aligner
 from relakit.align.alignment import Alignment
-from relakit.align.choice import required_choice
+from relakit.align.layer import load_layer
+from relakit.align.layer_files import heads_or_layer
 from relakit.align.pair_text import pair_of_texts
 from relakit.align.settings import Level, WordRule
 from relakit.analysis.long_pairs import longest_in_matrices
@@ -22,7 +23,7 @@ from relakit.decode.translator import Hypothesis, Translator
 
 
 def aligner_of(translator: Translator, folder: Path | str, *, level: Level = "word") -> Aligner:
-    """An aligner that shares a translator's (first) model.
+    """An aligner that shares a translator's (first) model, with its alignment layer if it has one.
 
     Args:
         translator: what translates.
@@ -30,13 +31,15 @@ def aligner_of(translator: Translator, folder: Path | str, *, level: Level = "wo
         level: what is linked.
 
     Raises:
-        ValueError: the directory does not say which heads align.
+        ValueError: the directory has no layer, and does not say which heads align.
     """
     config = translator.model.config
+    choice, with_layer = heads_or_layer(Path(folder), config)
     return Aligner(
         translator.model,
         translator.tokenizers,
-        required_choice(Path(folder), config),
+        choice,
+        layer=load_layer(Path(folder), translator.model)[0] if with_layer else None,
         about=translator.about,
         level=level,
         max_tokens=longest_in_matrices(config.heads),  # of one layer

@@ -9,10 +9,12 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from relakit.align.choice import AlignmentChoice, read_choice, required_choice
 from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS
 from relakit.data.json_file import read_json
 from relakit.data.setting_errors import explain_setting
 from relakit.data.tokenizer import file_digest
+from relakit.model.config import ModelConfig
 from relakit.model.description import WEIGHTS_FILE
 
 AGAIN: Final = "train it again with relakit train-aligner, or delete it"
@@ -75,6 +77,19 @@ class LayerAbout(BaseModel):
 def has_layer(folder: Path) -> bool:
     """Whether a model directory has an alignment layer."""
     return (folder / LAYER_FILE).is_file()
+
+
+def heads_or_layer(
+    folder: Path, config: ModelConfig, *, use_layer: bool = True
+) -> tuple[AlignmentChoice | None, bool]:
+    """What gives a model's links: the heads that were chosen, if any, and whether a layer does.
+
+    Raises:
+        ValueError: there is neither, and what to do.
+    """
+    with_layer = use_layer and has_layer(folder)
+    read = read_choice if with_layer else required_choice
+    return read(folder, config), with_layer
 
 
 def read_layer_about(folder: Path) -> LayerAbout:

@@ -20,8 +20,8 @@ WithAlignment = Annotated[
     typer.Option(
         "--alignment",
         help="Print after each translation ' ||| ' and the links of its words with those of the "
-        "line: 0-0 1-2, source first, from 0. Needs a model whose heads were chosen with relakit "
-        "align --select.",
+        "line: 0-0 1-2, source first, from 0. Needs an alignment layer (relakit train-aligner) or "
+        "a choice of heads (relakit align --select).",
         rich_help_panel=LINKS,
     ),
 ]
@@ -66,10 +66,13 @@ class Linking:
 
     def check(self, model: "ModelDescription") -> None:
         """Raise ValueError, before torch is loaded, if the model does not say where links are."""
-        from relakit.align.choice import required_choice
+        from relakit.align.layer_files import heads_or_layer, read_layer_about
 
-        if self.level is not None or self.keep_markup:
-            required_choice(model.folder, model.config)
+        if self.level is None and not self.keep_markup:
+            return
+        _, with_layer = heads_or_layer(model.folder, model.config)
+        if with_layer:
+            read_layer_about(model.folder)
 
     def translator(self, translator: "Translator", folder: Path) -> "LinkedTranslator":
         """Gives what is asked for, by the choice that the first model's directory has."""
