@@ -1,7 +1,9 @@
 """Finished shards on the disk: what is found again, and what is refused."""
 
 import json
+import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from relakit.files.locks import BusyError, locked
 from relakit.shards.ledger import Ledger, open_ledger, parts_folder
 from relakit.shards.work import ShardResult
 
+NOBODY = 2**22 + 1
+"""No process has this number."""
 FACTS = {"command": "shout", "model": {"config.json": "a" * 64}, "--max-tokens": None}
 
 
@@ -45,6 +49,18 @@ def test_restart_forgets(output: Path) -> None:
     keep(output, 0, 1)
     with open_ledger(output, {"command": "other"}, restart=True) as ledger:
         assert not ledger.finished
+
+
+def test_killed_while_the_parts_are_removed(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a folder is left under a hidden name; the next command clears it away."""
+    keep(output, 0, 1)
+    with monkeypatch.context() as patch, open_ledger(output, FACTS) as ledger:
+        patch.setattr(shutil, "rmtree", lambda *arguments, **options: None)
+        patch.setattr(os, "getpid", lambda: NOBODY)
+        ledger.remove()
+    assert [path.name.endswith(".tmp") for path in output.parent.iterdir()] == [True]
+    keep(output)
+    assert list(output.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}\n", b"part 0\n", b"x"])

@@ -1,7 +1,5 @@
-"""Shards on a Ray cluster of this machine; skipped where Ray is not installed."""
+"""Shards on a Ray cluster; what needs Ray itself is skipped where it is not installed."""
 
-import sys
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,11 +10,22 @@ from shard_works import expected, shouting, write_files
 from relakit.data.parallel_files import read_numbered_pairs
 from relakit.shards.cutting import cut_into_shards
 from relakit.shards.engines import ray as engine_module
-from relakit.shards.engines.ray import RayCluster, _Hangs, _patiently
+from relakit.shards.engines.child import ChildProcess
+from relakit.shards.engines.ray import RayCluster
 from relakit.shards.run import Job, run_job
 from relakit.shards.work import WorkDescription
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+
+
+def run(work: WorkDescription, folder: Path, patience: float = 120) -> bytes:
+    """What all shards give together; each is done once."""
+    told: list[int] = []
+    shards = cut_into_shards(read_numbered_pairs(write_files(folder, 60)), 10)
+    done = list(RayCluster(2, patience=patience).run(work, shards, "line", told.append))
+    assert sorted(index for index, _ in done) == list(range(6))
+    assert sum(told) == 60
+    return b"".join(result.content for _, result in sorted(done, key=lambda entry: entry[0]))
 
 
 def test_ray_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,38 +46,76 @@ def test_impossible_settings(
         RayCluster(workers, patience=patience)
 
 
-def test_patience_ends() -> None:
-    def rows() -> Iterator[dict[str, int]]:
-        yield {"index": 1}
-        time.sleep(60)
+class ImpatientOnce:
+    """Loses patience with the first driver that hangs, as soon as it does, and with no other."""
 
-    found = _patiently(rows(), 0.2)
-    assert next(found) == {"index": 1}
-    with pytest.raises(_Hangs, match="gave nothing back"):
-        next(found)
+    def __init__(self, times: Path) -> None:
+        self.times = times
+        self.is_patient = False
+
+    def __call__(self, driver: ChildProcess) -> bool:
+        while True:
+            # What it had to tell, it has told before it hangs.
+            hangs = not self.is_patient and any(self.times.iterdir())
+            if driver.connection.poll(0.02):
+                return True
+            if hangs:
+                self.is_patient = True
+                return False
 
 
-def test_what_ray_raises_is_a_reason_to_try_again() -> None:
-    def rows() -> Iterator[dict[str, int]]:
-        raise RuntimeError("the actor\ndied")
-        yield {}
+class TestWithoutRay:
+    """A driver that misbehaves: nothing is lost, and nothing is done twice."""
 
-    with pytest.raises(_Hangs, match="failed: the actor died"):
-        next(_patiently(rows(), 5))
+    @pytest.fixture(autouse=True)
+    def driver(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(engine_module, "find_spec", lambda name: name)
+        monkeypatch.setattr(engine_module, "DRIVER", "fake_ray_driver")
+
+    @pytest.fixture
+    def times(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "times"
+        folder.mkdir()
+        return folder
+
+    @pytest.mark.parametrize("how", ["hang", "die", "fail"])
+    def test_another_one_gets_what_is_missing(
+        self, how: str, times: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if how == "hang":
+            monkeypatch.setattr(RayCluster, "_has_answered", ImpatientOnce(times))
+        work = shouting(driver=how, times=[str(times), 1])
+        assert run(work, tmp_path) == expected(60)
+        assert len(list(times.iterdir())) == 1
+
+    @pytest.mark.parametrize(
+        ("how", "problem"),
+        [
+            ("die", "lines 31 to 40: the driver of the Ray cluster died by SIGKILL, 3 times"),
+            ("fail", "lines 31 to 40: the Ray cluster failed: no actors, 3 times. What is done"),
+        ],
+    )
+    def test_three_times_are_enough(
+        self, how: str, problem: str, times: Path, tmp_path: Path
+    ) -> None:
+        with pytest.raises(ValueError, match=problem):
+            run(shouting(driver=how, times=[str(times), 9]), tmp_path)
+
+    def test_a_cluster_that_hangs(self, times: Path, tmp_path: Path) -> None:
+        work = shouting(driver="hang", times=[str(times), 9])
+        with pytest.raises(ValueError, match=r"gave nothing back for 0\.01 s, 3 times"):
+            run(work, tmp_path, 0.01)  # less than a process takes to start
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    """One for all tests, whose actors find the works of the tests."""
+    """One for all tests: their drivers find it by its address."""
     import ray
 
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        runtime_env={"env_vars": {"PYTHONPATH": ":".join(sys.path)}},
-    )
-    yield
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_ADDRESS", ray.get_runtime_context().gcs_address)
+        yield
     ray.shutdown()
 
 
@@ -76,27 +123,19 @@ def cluster() -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 class TestOnACluster:
-    def run(self, work: WorkDescription, folder: Path, patience: float = 120) -> bytes:
-        told: list[int] = []
-        shards = cut_into_shards(read_numbered_pairs(write_files(folder, 60)), 10)
-        engine = RayCluster(2, patience=patience)
-        done = dict(engine.run(work, shards, "line", told.append))
-        assert sum(told) == 60
-        return b"".join(done[index].content for index in sorted(done))
-
     def test_the_same_as_elsewhere(self, tmp_path: Path) -> None:
-        assert self.run(shouting(), tmp_path) == expected(60)
+        assert run(shouting(), tmp_path) == expected(60)
 
     def test_an_actor_that_is_killed(self, tmp_path: Path) -> None:
         graves = tmp_path / "graves"
         graves.mkdir()
         work = shouting(deadly="s25", graves=[str(graves), 2])
-        assert self.run(work, tmp_path) == expected(60)
+        assert run(work, tmp_path) == expected(60)
         assert len(list(graves.iterdir())) == 2
 
     def test_errors_come_from_actors(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"^line 25 is refused$"):
-            self.run(shouting(refused="s25"), tmp_path)
+            run(shouting(refused="s25"), tmp_path)
 
     def test_into_a_file(self, tmp_path: Path) -> None:
         job = Job(shouting(), write_files(tmp_path, 57), shard_pairs=10)

@@ -18,7 +18,7 @@ from relakit.data.compression import open_file
 from relakit.data.json_file import read_json
 from relakit.files.leftovers import is_unfinished
 from relakit.files.locks import LOCK, locked
-from relakit.files.writing import remove_folder, whole_file, write_whole
+from relakit.files.writing import remove_folder, sweep, whole_file, write_whole
 from relakit.shards.work import ShardResult
 
 JOB_FILE: Final = "job.json"
@@ -50,6 +50,7 @@ def open_ledger(
             process is at work in it.
     """
     folder = parts_folder(output)
+    sweep(folder.parent, folder.name)  # of who was killed while it removed its parts
     with locked(folder):
         _refuse_foreign(folder)
         if restart:

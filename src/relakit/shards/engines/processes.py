@@ -1,23 +1,19 @@
-"""Shards on worker processes of this machine. One that dies is replaced, and its shard done again.
+"""Shards on worker processes of this machine, each with one thread.
 
-The processes are started anew instead of forked, so threads and locks of this one do not matter,
-and each computes with one thread.
+One that dies is replaced, and its shard done again.
 """
 
 import os
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Generator, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
-from multiprocessing.connection import Connection, Pipe, wait
-from signal import Signals
+from multiprocessing.connection import Connection, wait
 from typing import Final
 
 from relakit.limits import max_threads
 from relakit.shards.cutting import Shard
+from relakit.shards.engines.child import ONE_THREAD, ChildProcess
 from relakit.shards.engines.in_process import InProcess
 from relakit.shards.engines.messages import Done, Failed, Progressed, parse
 from relakit.shards.work import Advance, ShardResult, WorkDescription
@@ -29,11 +25,6 @@ MOST_BY_DEFAULT: Final = 8
 AHEAD: Final = 4
 """Shards for each worker that may be done before the oldest one; whoever puts them in order keeps
 them in memory."""
-ONE_THREAD: Final = {
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-}
 
 
 def default_workers() -> int:
@@ -86,39 +77,15 @@ class _Worker:
     """A process, and the shard that it is at."""
 
     def __init__(self, work: WorkDescription) -> None:
-        ours, theirs = Pipe()
-        self.connection: Connection[bytes, bytes] = ours
+        self.child: Final = ChildProcess("relakit.shards.engines.worker", ONE_THREAD)
+        self.child.send(work.to_json().encode())
         self.task: _Task | None = None
         self.told = 0
         """Pairs of the shard that it says are done."""
-        with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "relakit.shards.engines.worker", str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,  # ours may be the output
-                env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)},
-                start_new_session=True,  # Ctrl-C is for us; a worker ends when we do
-            )
-        with suppress(OSError):  # it is gone already, which the next message finds out
-            self.connection.send_bytes(work.to_json().encode())
 
     def give(self, task: _Task) -> None:
         self.task, self.told = task, 0
-        with suppress(OSError):
-            self.connection.send_bytes(task.shard.to_json())
-
-    def stop(self) -> str:
-        """End it; returns how it ended if it had done so by itself."""
-        self.connection.close()
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=1)
-        code = self.process.poll()
-        self.process.kill()
-        self.process.wait()
-        if code is None:
-            return "it no longer answered"
-        return f"exit code {code}" if code >= 0 else Signals(-code).name
+        self.child.send(task.shard.to_json())
 
 
 class _Pool:
@@ -144,7 +111,7 @@ class _Pool:
                     following = next(shards, None)
                 else:
                     break
-            busy = {w.connection: w for w in self._workers if w.task is not None}
+            busy = {w.child.connection: w for w in self._workers if w.task is not None}
             if not busy:
                 return
             for connection in wait(list(busy)):
@@ -153,9 +120,9 @@ class _Pool:
 
     def stop(self) -> None:
         for worker in self._workers:
-            worker.process.kill()
+            worker.child.process.kill()
         for worker in self._workers:
-            worker.stop()
+            worker.child.stop()
         self._workers.clear()
 
     def _idle(self) -> _Worker | None:
@@ -175,7 +142,7 @@ class _Pool:
     def _hear(self, worker: _Worker) -> Iterator[tuple[int, ShardResult]]:
         assert worker.task is not None
         try:
-            message = parse(worker.connection.recv_bytes())
+            message = parse(worker.child.connection.recv_bytes())
         except (EOFError, OSError):
             self._bury(worker, worker.task)
             return
@@ -192,7 +159,7 @@ class _Pool:
 
     def _bury(self, worker: _Worker, task: _Task) -> None:
         """Have another worker do what a dead one was at."""
-        end = worker.stop()
+        end = worker.child.stop()
         self._workers.remove(worker)
         self._advance(-worker.told)
         task.deaths += 1

@@ -1,0 +1,80 @@
+"""A Python process that is started anew, with a pipe to it; it ends when we do."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe
+from queue import SimpleQueue
+from signal import Signals
+from threading import Thread
+from typing import Final
+
+ONE_THREAD: Final = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+"""For processes of which there are several."""
+
+
+class ChildProcess:
+    """Our side: starts ``python -m MODULE DESCRIPTOR``, talks to it and ends it.
+
+    Not forked, so threads and locks of this process do not matter.
+    """
+
+    def __init__(self, module: str, environment: Mapping[str, str] | None = None) -> None:
+        """``environment``: variables that are added to ours."""
+        ours, theirs = Pipe()
+        self.connection: Final[Connection[bytes, bytes]] = ours
+        with theirs:
+            self.process: Final = subprocess.Popen(
+                [sys.executable, "-m", module, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # ours may be the output
+                env={**os.environ, **(environment or {}), "PYTHONPATH": os.pathsep.join(sys.path)},
+                start_new_session=True,  # Ctrl-C is for us
+            )
+
+    def send(self, content: bytes) -> None:
+        """Tell it something. If it is gone, reading from it will find that out."""
+        with suppress(OSError):
+            self.connection.send_bytes(content)
+
+    def stop(self) -> str:
+        """End it; returns how it ended if it had done so by itself."""
+        self.connection.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=1)
+        code = self.process.poll()
+        self.process.kill()
+        self.process.wait()
+        if code is None:
+            return "it no longer answered"
+        return f"exit code {code}" if code >= 0 else Signals(-code).name
+
+
+class Master:
+    """The child's side: what comes from whoever started it; without a master, it ends at once."""
+
+    def __init__(self) -> None:
+        self._connection: Connection[bytes, bytes] = Connection(int(sys.argv[1]))
+        self._inbox: SimpleQueue[bytes] = SimpleQueue()
+        Thread(target=self._listen, daemon=True).start()
+
+    def receive(self) -> bytes:
+        return self._inbox.get()
+
+    def send(self, content: bytes) -> None:
+        self._connection.send_bytes(content)
+
+    def _listen(self) -> None:
+        """Take messages also in the middle of work, to notice when nobody is there any more."""
+        while True:
+            try:
+                self._inbox.put(self._connection.recv_bytes())
+            except (EOFError, OSError):
+                os._exit(0)
