@@ -26,7 +26,7 @@ HERE = {
 ELSEWHERE = {
     ("src/relakit/report/figure_files.py", "savefig"): "into memory",
     ("src/relakit/bench/memory.py", "write_text"): "a switch of the kernel's in /proc",
-    ("src/relakit/reproduce/gold_sets.py", "TemporaryDirectory"): "what eflomal reads and writes",
+    ("src/relakit/reproduce/eflomal.py", "TemporaryDirectory"): "what eflomal reads and writes",
     ("benchmarks/call_cost.py", "TemporaryDirectory"): "logs of workers",
     ("benchmarks/workers.py", "open"): "such a log",
     ("benchmarks/prepare_memory.py", "TemporaryDirectory"): "a corpus to measure with",

@@ -29,7 +29,7 @@ def test_generated_text_has_gold_links(tmp_path: Path) -> None:
 def test_multi30k_has_links_where_there_is_an_aligner(
     reason: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(analyses, "why_no_silver", lambda: reason)
+    monkeypatch.setattr(analyses, "why_no_eflomal", lambda: reason)
     wanted = wanted_analyses(run("multi30k-en-de"), tmp_path)
     assert ("eflomal" in wanted) == (reason is None)
 

@@ -9,7 +9,8 @@ import pytest
 
 from relakit.analysis import GoldAlignment
 from relakit.reproduce.corpora import CORPORA
-from relakit.reproduce.gold_sets import rwth_pairs, silver_pairs, why_no_silver
+from relakit.reproduce.eflomal import why_no_eflomal
+from relakit.reproduce.gold_sets import rwth_pairs, silver_pairs
 from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe import Recipe
 
@@ -94,7 +95,7 @@ def test_silver(
     recipe: Recipe, aligner: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = aligner(ALIGN)
-    assert why_no_silver() is None
+    assert why_no_eflomal() is None
     pairs = silver_pairs(recipe, tmp_path / "cache")
     assert [pair.source for pair in pairs] == ["test en, 0!", "test en, 1!"]
     for pair in pairs:
@@ -134,7 +135,7 @@ def test_an_aligner_that_fails(
 def test_no_aligner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    reason = why_no_silver()
+    reason = why_no_eflomal()
     assert reason is not None
     assert "pip install 'relakit[reproduce]'" in reason
 

@@ -24,8 +24,9 @@ from relakit.data.labelled_pairs import LabelledPair, read_labelled_pairs
 from relakit.data.noise_draw import CLEAN
 from relakit.data.planted_noise import plant_text_noise
 from relakit.decode.translator import Translator
+from relakit.reproduce.eflomal import why_no_eflomal
 from relakit.reproduce.figures import lacks_examples, write_examples
-from relakit.reproduce.gold_sets import RWTH, rwth_pairs, silver_pairs, why_no_silver
+from relakit.reproduce.gold_sets import RWTH, rwth_pairs, silver_pairs
 from relakit.reproduce.places import Places
 from relakit.reproduce.records import AlignmentStudy, RunRecord
 from relakit.reproduce.runs import Run
@@ -47,7 +48,7 @@ def wanted_analyses(run: Run, data: Path) -> list[str]:
     wanted = ["attention", PLANTED]
     if run.about_corpus.folder is None:
         wanted.append(GENERATED_GOLD)
-    if run.corpus.startswith("multi30k") and why_no_silver() is None:
+    if run.corpus.startswith("multi30k") and why_no_eflomal() is None:
         wanted.append(SILVER)
     if run.corpus == "europarl-en-de":
         wanted += [RWTH_GOLD] if (data / RWTH).is_dir() else []

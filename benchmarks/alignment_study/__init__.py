@@ -1,0 +1,1 @@
+"""What `benchmarks/alignment.py` compares, and its page."""

@@ -1,0 +1,55 @@
+"""Corpora with gold links: what is learned from, chosen on and scored."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from relakit.analysis import AnalysisPair
+from relakit.reproduce.corpora import CORPORA
+from relakit.reproduce.gold_sets import rwth_pairs
+from relakit.reproduce.split_pairs import split_pairs
+from relakit.train.recipe import Recipe
+from relakit.train.recipe_file import load_recipe
+
+GENERATED, EUROPARL = "generated", "europarl"
+STUDIES: Final = (GENERATED, EUROPARL)
+RECIPES: Final = {GENERATED: "demo", EUROPARL: "europarl-deep"}
+TITLES: Final = {
+    GENERATED: "Generated English-German, exact gold links",
+    EUROPARL: "Europarl English-German, the paper's gold links (RWTH)",
+}
+
+
+@dataclass(frozen=True)
+class Material:
+    """The pairs of one study, English to German."""
+
+    name: str
+    recipe: Recipe
+    data: Path
+
+    @classmethod
+    def of(cls, name: str, data: Path) -> "Material":
+        if name not in STUDIES:
+            raise ValueError(f"unknown study {name!r}; choose one of {', '.join(STUDIES)}")
+        settings = CORPORA["europarl-en-de"].settings(data) if name == EUROPARL else []
+        return cls(name, load_recipe(RECIPES[name], settings), data)
+
+    def learned(self) -> Iterator[AnalysisPair]:
+        """What models, layers and eflomal learn from; without gold links."""
+        return map(_without_gold, split_pairs(self.recipe, "train"))
+
+    def chosen_on(self) -> list[AnalysisPair]:
+        """What heads are chosen on, and layers are examined on; without gold links."""
+        return [_without_gold(pair) for pair in split_pairs(self.recipe, "valid")]
+
+    def gold(self) -> list[AnalysisPair]:
+        """What is scored."""
+        if self.name == EUROPARL:
+            return rwth_pairs(self.data, CORPORA["europarl-en-de"])
+        return split_pairs(self.recipe, "test")
+
+
+def _without_gold(pair: AnalysisPair) -> AnalysisPair:
+    return replace(pair, gold=None)

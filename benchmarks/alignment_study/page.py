@@ -1,0 +1,72 @@
+"""`results/alignment.md`: what the ways of aligning are worth."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from alignment_study.material import STUDIES, TITLES
+from alignment_study.records import AlignmentRecord
+from alignment_study.systems import ATTENTIONS, BOTH, EFLOMAL, ONE_WAY, OTHER_WAY
+from relakit.analysis.links import READINGS
+from relakit.reproduce.markdown import table
+
+INTRODUCTION: Final = """# Word alignment
+
+This page is made by `benchmarks/alignment.py` from the files in [`alignment/`](alignment/); do not
+edit it. What the ways of aligning are: [docs/alignment.md](../docs/alignment.md).
+
+Models, alignment layers and eflomal learn from the same pairs. Heads are chosen on other pairs than
+those that are scored, and without gold links. Alignment error rates in percent, with 95% intervals
+over sentence pairs. *Null, right*: of the target words without a gold link, the share that gets no
+link; *null, wrong*: of the others.
+"""
+AVERAGES: Final = tuple(f"{way}, {reading}" for reading in READINGS for way in ("AoL", "AoH"))
+DIRECTIONS: Final = (ONE_WAY, OTHER_WAY, BOTH)
+WAYS: Final = (
+    *AVERAGES,
+    *(f"{what}, {direction}" for what in ("attention", "layer") for direction in DIRECTIONS),
+    *DIRECTIONS,
+)
+HEADINGS: Final = (
+    "who",
+    "how",
+    "read or learned from",
+    "AER",
+    "precision",
+    "recall",
+    "null, right",
+    "null, wrong",
+)
+TEXT_COLUMNS: Final = 3
+
+
+def make_page(records: Sequence[AlignmentRecord]) -> str:
+    """The page; studies without a record are left out."""
+    sections = [INTRODUCTION]
+    for study in STUDIES:
+        of_study = [record for record in records if record.study == study]
+        if of_study:
+            sections += [f"## {TITLES[study]}\n", _section(of_study)]
+    return "\n".join(section.rstrip("\n") + "\n" for section in sections)
+
+
+def _section(records: Sequence[AlignmentRecord]) -> str:
+    cpus = ", ".join(sorted({record.machine.cpu for record in records}))
+    pairs = max(record.pairs for record in records)
+    rows = [list(_row(record)) for record in sorted(records, key=_order)]
+    return f"{pairs:,} pairs, {cpus}.\n\n{table(HEADINGS, rows, left=TEXT_COLUMNS)}"
+
+
+def _order(record: AlignmentRecord) -> tuple[int, int]:
+    return (*ATTENTIONS, EFLOMAL).index(record.system), WAYS.index(record.way)
+
+
+def _row(record: AlignmentRecord) -> Iterable[str]:
+    aer = record.aer
+    yield record.system
+    yield record.way
+    yield record.about
+    yield f"{100 * aer.value:.1f} ({100 * aer.low:.1f} to {100 * aer.high:.1f})"
+    for estimate in (record.precision, record.recall):
+        yield "" if estimate is None else f"{100 * estimate.value:.1f}"
+    for share in (record.null_right, record.null_wrong):
+        yield "" if share is None else f"{100 * share:.0f}%"

@@ -1,0 +1,118 @@
+"""What a way of aligning was worth, in a file of its own."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from relakit.analysis import AnalysisPair
+from relakit.analysis.estimate import Estimate
+from relakit.analysis.link_scores import score_links
+from relakit.analysis.links import Links
+from relakit.bench.machine import Machine, describe_machine
+from relakit.files.writing import write_whole
+
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentRecord:
+    """One way of aligning on one corpus."""
+
+    study: str
+    system: str
+    """Who aligns: softmax, rela-g or eflomal"""
+    way: str
+    """How"""
+    about: str
+    """Where it was read, or what it learned from"""
+    pairs: int
+    aer: Estimate
+    precision: Estimate | None = None
+    recall: Estimate | None = None
+    null_right: float | None = None
+    """Of the target words without a gold link, the share without a link"""
+    null_wrong: float | None = None
+    """Of the target words with a gold link, the share without a link"""
+    bleu: float | None = None
+    """Of the model, on the validation set"""
+    cpu_seconds: float | None = None
+    """Of learning, where this way learned something that the others did not"""
+    machine: Machine
+
+    @property
+    def name(self) -> str:
+        return re.sub("[^a-z0-9]+", "-", f"{self.study} {self.system} {self.way}".lower())
+
+
+def score(
+    study: str,
+    system: str,
+    way: str,
+    gold: Sequence[AnalysisPair],
+    found: Iterable[Links],
+    *,
+    about: str,
+    bleu: float | None = None,
+    cpu_seconds: float | None = None,
+) -> AlignmentRecord:
+    """The record of links that were found for pairs with gold links."""
+    links = list(found)
+    judged = [
+        (pair.gold, one) for pair, one in zip(gold, links, strict=True) if pair.gold is not None
+    ]
+    scores = score_links(judged)
+    null_right, null_wrong = _nulls(gold, links)
+    return AlignmentRecord(
+        study=study,
+        system=system,
+        way=way,
+        about=about,
+        pairs=scores.pairs,
+        aer=scores.aer,
+        precision=scores.precision,
+        recall=scores.recall,
+        null_right=null_right,
+        null_wrong=null_wrong,
+        bleu=bleu,
+        cpu_seconds=cpu_seconds,
+        machine=describe_machine(),
+    )
+
+
+def _nulls(gold: Sequence[AnalysisPair], found: Sequence[Links]) -> tuple[float, float]:
+    """Shares of target words without a link: of those that have none in gold, and of the others."""
+    counts = {False: [0, 0], True: [0, 0]}
+    for pair, links in zip(gold, found, strict=True):
+        assert pair.gold is not None
+        linked = {target for _, target in links}
+        wanted = {target for _, target in pair.gold.possible}
+        for word in range(len(pair.target_words)):
+            count = counts[word in wanted]
+            count[0] += word not in linked
+            count[1] += 1
+    right, wrong = (count / max(1, total) for count, total in (counts[False], counts[True]))
+    return right, wrong
+
+
+def write_record(folder: Path, record: AlignmentRecord) -> None:
+    content = json.dumps({"format": FORMAT, **asdict(record)}, indent=1)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / f"{record.name}.json", f"{content}\n".encode())
+
+
+def read_alignment_records(folder: Path) -> list[AlignmentRecord]:
+    """All records of a folder, by name."""
+    return [_read(path) for path in sorted(folder.glob("*.json"))]
+
+
+def _read(path: Path) -> AlignmentRecord:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if content.pop("format") != FORMAT:
+        raise ValueError(f"{path} is of another format; measure it anew")
+    for field in ("aer", "precision", "recall"):
+        if content[field] is not None:
+            content[field] = Estimate(**content[field])
+    return AlignmentRecord(**{**content, "machine": Machine(**content["machine"])})

@@ -1,0 +1,165 @@
+"""Ways of aligning: attention, alignment layers, eflomal; in one direction and in both."""
+
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from alignment_study.material import Material
+from alignment_study.records import AlignmentRecord, score
+from relakit.align.aligner import Aligner, TwoWayAligner, exchanged
+from relakit.align.alignment import Alignment
+from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
+from relakit.align.choosing import choose
+from relakit.align.settings import PAIRS_TO_CHOOSE_ON, Symmetrization
+from relakit.align.symmetrize import symmetrize
+from relakit.align.teach import AlignerTraining, train_aligners
+from relakit.align.train_layer import LayerSettings
+from relakit.analysis import AnalysisPair, bootstrap_alignment, count_pair_links
+from relakit.analysis.links import READINGS, Links
+from relakit.bench.machine import describe_machine
+from relakit.reproduce.eflomal import eflomal_links, why_no_eflomal
+
+ATTENTIONS: Final = ("softmax", "rela-g")
+EFLOMAL: Final = "eflomal"
+REVERSE: Final = "-reverse"
+"""Behind the name of a model of the other direction."""
+METHOD: Final[Symmetrization] = "grow-diag-final"
+ONE_WAY, OTHER_WAY, BOTH = "one direction", "other direction", "both directions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """How alignment layers are trained."""
+
+    pairs: int | None = None
+    """At most so many; None: all"""
+    epochs: int | None = None
+    seed: int = 1
+
+
+def measure_eflomal(material: Material, cache: Path) -> Iterator[AlignmentRecord]:
+    """What eflomal makes of the pairs that the models were trained on."""
+    if reason := why_no_eflomal():
+        raise ValueError(reason)
+    gold = material.gold()
+    learned = list(material.learned())
+    links = eflomal_links(learned, gold, cache)
+    about = f"{len(learned):,} pairs and the gold set's own texts, 5 times the usual iterations"
+    both = [symmetrize(one.forward, one.reverse, METHOD) for one in links]
+    ways = {
+        ONE_WAY: [one.forward for one in links],
+        OTHER_WAY: [one.reverse for one in links],
+        BOTH: both,
+    }
+    for way, found in ways.items():
+        yield score(material.name, EFLOMAL, way, gold, found, about=about)
+
+
+class ModelStudy:
+    """A model, one of the other direction if there is one, and copies of both to add layers to."""
+
+    def __init__(self, material: Material, attention: str, models: Path, work: Path) -> None:
+        """``models`` has a folder for each model, which is copied to ``work``."""
+        self._material = material
+        self._attention = attention
+        self._gold = material.gold()
+        self._forward = _copied(models / attention, work / attention)
+        other = models / f"{attention}{REVERSE}"
+        self._backward = None
+        if other.is_dir():
+            self._backward = _copied(other, work / other.name)
+
+    def averages(self) -> Iterator[AlignmentRecord]:
+        """The paper's AoL and AoH: means over all layers, of the average and of the best head."""
+        aligner = Aligner.load(self._forward, choice=_anything(), use_layer=False)
+        links = count_pair_links(aligner.model, aligner.tokenizers, self._gold)["ignored"]
+        estimates = bootstrap_alignment(links)
+        for reading in READINGS:
+            found = getattr(estimates, reading)
+            for way, aer in (("AoL", found.aol), ("AoH", found.aoh)):
+                yield AlignmentRecord(
+                    study=self._material.name,
+                    system=self._attention,
+                    way=f"{way}, {reading}",
+                    about="the mean over layers",
+                    pairs=estimates.pairs,
+                    aer=aer,
+                    machine=describe_machine(),
+                )
+
+    def attention(self) -> Iterator[AlignmentRecord]:
+        """The heads that were chosen on other pairs, without gold links."""
+        pairs = self._material.chosen_on()[:PAIRS_TO_CHOOSE_ON]
+        there, back = choose(self._forward, self._backward, pairs, ["the validation set"])
+        write_choice(self._forward, there)
+        abouts = [_described(there)]
+        if self._backward is not None and back is not None:
+            write_choice(self._backward, back)
+            abouts.append(_described(back))
+        yield from self._scored("attention", abouts, use_layer=False)
+
+    def layers(self, learning: Learning) -> Iterator[AlignmentRecord]:
+        """Alignment layers, which learn from the attention of both models."""
+        pairs = list(self._material.learned())[: learning.pairs]
+        start = time.process_time()
+        done = train_aligners(
+            AlignerTraining(
+                model=self._forward,
+                reverse=self._backward,
+                pairs=pairs,
+                files=("the training set",),
+                settings=LayerSettings(epochs=learning.epochs, seed=learning.seed),
+            )
+        )
+        seconds = time.process_time() - start
+        about = f"{len(pairs):,} pairs, seed {learning.seed}"
+        yield from self._scored(
+            "layer", [about] * len(done.layers), use_layer=True, seconds=seconds
+        )
+
+    def _scored(
+        self, what: str, abouts: Sequence[str], *, use_layer: bool, seconds: float | None = None
+    ) -> Iterator[AlignmentRecord]:
+        forward = Aligner.load(self._forward, use_layer=use_layer)
+        yield self._record(f"{what}, {ONE_WAY}", abouts[0], forward.align(self._gold), seconds)
+        if self._backward is None:
+            return
+        backward = Aligner.load(self._backward, use_layer=use_layer)
+        found = (one.reversed() for one in backward.align(map(exchanged, self._gold)))
+        yield self._record(f"{what}, {OTHER_WAY}", abouts[1], found, seconds)
+        both = TwoWayAligner(forward, backward, METHOD)
+        about = " and ".join(dict.fromkeys(abouts))
+        yield self._record(f"{what}, {BOTH}", about, both.align(self._gold), seconds)
+
+    def _record(
+        self, way: str, about: str, found: Iterable[Alignment], seconds: float | None
+    ) -> AlignmentRecord:
+        links: list[Links] = [one.links for one in found]
+        gold: list[AnalysisPair] = self._gold
+        return score(
+            self._material.name,
+            self._attention,
+            way,
+            gold,
+            links,
+            about=about,
+            cpu_seconds=seconds,
+        )
+
+
+def _described(choice: AlignmentChoice) -> str:
+    heads = ", ".join(map(str, choice.heads))
+    return f"layer {choice.layer}, heads {heads}, {choice.reading}, by {choice.chosen.by}"
+
+
+def _anything() -> AlignmentChoice:
+    return AlignmentChoice(layer=0, heads=(0,), reading="normal", chosen=ChosenOn(by="given"))
+
+
+def _copied(model: Path, to: Path) -> Path:
+    """A copy of a model directory: choices and layers are not written into the user's."""
+    folder = model / "model" if (model / "model").is_dir() else model
+    return Path(shutil.copytree(folder, to))
