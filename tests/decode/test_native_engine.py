@@ -13,7 +13,7 @@ from random_models import padded, random_model, random_sources
 from torch import Tensor, nn
 
 from relakit.data.tokenizer import BEGIN, END, PAD
-from relakit.decode.beam import beam_search
+from relakit.decode.beam import Ended, beam_search
 from relakit.decode.best_tokens import Candidates
 from relakit.decode.choose_engine import choose_engine
 from relakit.decode.native_engine import NativeEngine, NativeHypotheses, why_not_native
@@ -174,6 +174,33 @@ def test_threads_change_nothing(isa: str, in_bytes: bool) -> None:
             found.append(candidates(running, tokens, scores))
     for other in found[1:]:
         assert all(map(torch.equal, found[0], other))
+
+
+@pytest.mark.parametrize("in_bytes", [False, True], ids=["fp32", "int8"])
+@pytest.mark.parametrize("attention", ["rela-g", "softmax"])
+def test_a_translation_depends_on_its_sentence_alone(
+    isa: str, attention: str, in_bytes: bool
+) -> None:
+    """To the bit: not on the number of sentences in its batch, on which ones, or on threads."""
+    engine = NativeEngine(odd_model(attention), in_bytes=in_bytes)
+    sources = ended(random_sources([7, 1, 23, 12, 12, 30, 3, 18, 9, 5, 41], 150, seed=2))
+    settings = SearchSettings(beam=3, nbest=3)
+
+    def translate(batches: list[list[int]]) -> dict[int, list[Ended]]:
+        found = {}
+        for batch in batches:
+            limits = [2 * len(sources[number]) + 5 for number in batch]
+            best = beam_search(engine, [sources[n] for n in batch], limits, settings)
+            found.update(zip(batch, best, strict=True))
+        return found
+
+    everything = list(range(len(sources)))
+    alone = translate([[number] for number in everything])
+    assert len({tuple(best[0].tokens) for best in alone.values()}) > len(sources) // 2
+    for count in (1, 2, 3):
+        with threads(count):
+            assert translate([everything]) == alone
+            assert translate([[10, 0], [3, 9, 1, 5], [8], [2, 7, 4, 6]]) == alone
 
 
 class InBytes(nn.Module):

@@ -14,7 +14,10 @@ from relakit.analysis.links import Links
 from relakit.files.writing import whole_folder, write_whole
 
 PROGRAM: Final = "eflomal-align"
+PRIORS_PROGRAM: Final = "eflomal-makepriors"
 FORWARD, REVERSE = "forward", "reverse"
+_TEXTS: Final = ("-s", "source", "-t", "target")
+_LINKS: Final = ("-f", FORWARD, "-r", REVERSE)
 
 
 @dataclass(frozen=True)
@@ -52,27 +55,56 @@ def _align(pairs: list[AnalysisPair], *, keep: int, folder: Path) -> None:
     """Align all pairs, and write the links of the last ``keep`` of them in both directions."""
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        _write(work / "source", (_words(p.source, p.source_words) for p in pairs))
-        _write(work / "target", (_words(p.target, p.target_words) for p in pairs))
+        _write_texts(work, pairs)
         # -l 5: five times as many iterations as usual, for steady links.
-        command = [_program() or PROGRAM, "-l", "5", "-s", "source", "-t", "target"]
-        done = subprocess.run(
-            [*command, "-f", FORWARD, "-r", REVERSE, "--overwrite"],
-            cwd=work,
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise ValueError(
-                f"{command[0]} ended with status {done.returncode}: {done.stderr.strip()}"
-            )
+        _run(work, PROGRAM, "-l", "5", *_TEXTS, *_LINKS, "--overwrite")
         if folder.exists():
             return  # another run was faster: all are to be compared with the same links
         with whole_folder(folder) as whole:
             for direction in (FORWARD, REVERSE):
                 lines = (work / direction).read_text(encoding="utf-8").splitlines()[-keep:]
                 _write(whole / direction, lines)
+
+
+def eflomal_scores(
+    learned: Iterable[AnalysisPair], pairs: Iterable[AnalysisPair]
+) -> list[tuple[float, float]]:
+    """How unlikely pairs are in both directions, given the words that ``learned`` has linked.
+
+    What OpusFilter's word alignment filter goes by, with its settings: low is good.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        _write_texts(work, learned)
+        _run(work, PROGRAM, *_TEXTS, *_LINKS, "--overwrite")
+        _run(work, PRIORS_PROGRAM, *_TEXTS, *_LINKS, "--priors", "priors")
+        _write_texts(work, pairs)
+        _run(work, PROGRAM, *_TEXTS, "-F", FORWARD, "-R", REVERSE, "-p", "priors", "--overwrite")
+        forward, reverse = (
+            map(float, (work / file).read_text(encoding="utf-8").split())
+            for file in (FORWARD, REVERSE)
+        )
+        return list(zip(forward, reverse, strict=True))
+
+
+def _run(folder: Path, program: str, *arguments: str) -> None:
+    """Run a program in a folder; ValueError if it fails."""
+    path = _program(program) or program
+    done = subprocess.run(
+        [path, *arguments], cwd=folder, check=False, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise ValueError(f"{path} ended with status {done.returncode}: {done.stderr.strip()}")
+
+
+def _write_texts(folder: Path, pairs: Iterable[AnalysisPair]) -> None:
+    """Both sides, in words."""
+    sides = [
+        (_words(pair.source, pair.source_words), _words(pair.target, pair.target_words))
+        for pair in pairs
+    ]
+    _write(folder / "source", (source for source, _ in sides))
+    _write(folder / "target", (target for _, target in sides))
 
 
 def _words(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -83,7 +115,7 @@ def _write(path: Path, lines: Iterable[str]) -> None:
     write_whole(path, "".join(f"{line}\n" for line in lines).encode())
 
 
-def _program() -> str | None:
+def _program(name: str = PROGRAM) -> str | None:
     """The program, beside our Python or on the path."""
-    beside = Path(sys.executable).with_name(PROGRAM)
-    return str(beside) if beside.is_file() else shutil.which(PROGRAM)
+    beside = Path(sys.executable).with_name(name)
+    return str(beside) if beside.is_file() else shutil.which(name)
