@@ -99,7 +99,6 @@ def _nulls(gold: Sequence[AnalysisPair], found: Sequence[Links]) -> tuple[float,
 
 def write_record(folder: Path, record: AlignmentRecord) -> None:
     content = json.dumps({"format": FORMAT, **asdict(record)}, indent=1)
-    folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / f"{record.name}.json", f"{content}\n".encode())
 
 

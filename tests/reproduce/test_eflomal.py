@@ -13,7 +13,8 @@ ALIGN = """
 while [ $# -gt 0 ]; do case "$1" in -F) scores=$2;; -p) priors=$2;; esac; shift; done
 if [ -z "$scores" ]; then sed 's/.*/0-0/' source > forward; cp forward reverse; exit; fi
 while read -r line; do
-  count=0; for word in $line; do grep -qx "$word" "$priors" || count=$((count + 1)); done; echo $count
+  count=0; for word in $line; do grep -qx "$word" "$priors" || count=$((count + 1)); done
+  echo $count
 done < target > forward
 sed 's/.*/1.5/' source > reverse
 """
