@@ -14,6 +14,9 @@ from rich.console import Console
 from torch import Tensor
 from typer.testing import CliRunner
 
+from relakit.bench import quick_speed
+from relakit.bench.quick_speed import SpeedCase, SpeedVerdict
+from relakit.bench.rounds import Spread
 from relakit.cli import doctor, doctor_checks
 from relakit.cli.main import app
 from relakit.ops import attention as ops_attention
@@ -292,3 +295,29 @@ class TestRender:
         text = self.text(replace(doctor_checks.examine(), environment=[setting]))
         assert re.search(r"RELAKIT_X +seven", text)
         assert "In the environment: [no] seven" in text
+
+
+class TestSpeed:
+    @pytest.fixture
+    def measured(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        verdict = SpeedVerdict(
+            cases=[SpeedCase(what="a case", zeros=90.0, ratio=Spread(2.0, 1.9, 2.1))],
+            sentence="ReLA is faster.",
+            reasons=["a reason"],
+        )
+        monkeypatch.setattr(quick_speed, "measure_speed", lambda tell: verdict)
+
+    def test_it_is_measured_only_if_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(quick_speed, "measure_speed", lambda tell: pytest.fail("measured"))
+        assert "ReLA by softmax" not in CliRunner().invoke(app, ["doctor"]).output
+
+    def test_for_people(self, measured: None) -> None:
+        output = CliRunner().invoke(app, ["doctor", "--speed"]).output
+        assert "2.00" in output
+        assert "1.90-2.10" in output
+        assert output.endswith("ReLA is faster.\n- a reason\n")
+
+    def test_as_json(self, measured: None) -> None:
+        found = json.loads(CliRunner().invoke(app, ["doctor", "--speed", "--json"]).output)
+        assert found["speed"]["cases"][0]["ratio"]["median"] == 2.0
+        assert found["speed"]["sentence"] == "ReLA is faster."

@@ -3,7 +3,7 @@
 import json
 import logging
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,10 +12,20 @@ from rich.text import Text
 
 from relakit.cli.doctor_checks import Diagnosis, examine
 
+if TYPE_CHECKING:
+    from relakit.bench.quick_speed import SpeedVerdict
+
 
 def doctor(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
+    ] = False,
+    speed: Annotated[
+        bool,
+        typer.Option(
+            "--speed",
+            help="Measure for twenty seconds whether ReLA is faster than softmax here.",
+        ),
     ] = False,
 ) -> None:
     """Show versions, the processor, and which attention backends work on this machine.
@@ -28,12 +38,41 @@ def doctor(
         diagnosis = examine()
     finally:
         logging.disable(logging.NOTSET)
+    console = Console(highlight=False)
+    if not as_json:
+        render(diagnosis, console)
+    verdict = None if diagnosis.problems or not speed else _measured()
     if as_json:
-        typer.echo(json.dumps(to_json(diagnosis), indent=2))
-    else:
-        render(diagnosis, Console(highlight=False))
+        measured = {} if verdict is None else {"speed": asdict(verdict)}
+        typer.echo(json.dumps({**to_json(diagnosis), **measured}, indent=2))
+    elif verdict is not None:
+        render_speed(verdict, console)
     if diagnosis.problems:
         raise typer.Exit(1)
+
+
+def _measured() -> "SpeedVerdict":
+    from relakit.bench.quick_speed import measure_speed
+
+    messages = Console(stderr=True)
+    with messages.status("measuring the speed") as status:
+        return measure_speed(lambda what: status.update(f"measured: {what}"))
+
+
+def render_speed(verdict: "SpeedVerdict", console: Console) -> None:
+    """Print what was measured, then what it means."""
+    table = Table("with one thread", "zeros", "ReLA by softmax", "quartiles")
+    for case in verdict.cases:
+        zeros = "" if case.zeros is None else f"{case.zeros:.0f}%"
+        ratio = case.ratio
+        table.add_row(
+            case.what, zeros, f"{ratio.median:.2f}", f"{ratio.lower:.2f}-{ratio.upper:.2f}"
+        )
+    if verdict.cases:
+        console.print(table)
+    console.print(Text(verdict.sentence, style="bold"))
+    for reason in verdict.reasons:
+        console.print(Text(f"- {reason}"))
 
 
 def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
