@@ -15,14 +15,17 @@ CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLE = ROOT / "examples" / "sequence_task.py"
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 PLAN = ROOT / "docs" / "architecture.md"
+EXTRAS = {"huggingface.md": "transformers", "opusfilter.md": "opusfilter"}
+"""What the examples of a page need besides relakit."""
 PLACE = re.compile(r"`((?:src|native|tests|benchmarks|docs|examples|results)/[^`\s]*)`")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_code_blocks_run(page: Path) -> None:
     """All blocks of a page in order, in one namespace."""
-    if page.name == "huggingface.md" and "RELAKIT_REQUIRE_HF" not in os.environ:
-        pytest.importorskip("transformers", reason="the extra relakit[hf] is not installed")
+    extra = EXTRAS.get(page.name)
+    if extra is not None and not (extra == "transformers" and "RELAKIT_REQUIRE_HF" in os.environ):
+        pytest.importorskip(extra, reason=f"{extra} is not installed")
     text = page.read_text(encoding="utf-8")
     namespace: dict[str, object] = {"__name__": page.stem}
     blocks = list(CODE.finditer(text))

@@ -9,6 +9,7 @@ from model_folders import TEXTS, write_model
 from typer.testing import CliRunner
 
 from relakit.align.choice import AlignmentChoice, ChosenOn, read_choice, write_choice
+from relakit.align.work import AlignSettings
 from relakit.cli.main import app
 from relakit.model.description import read_description
 
@@ -188,3 +189,26 @@ def test_scores(tmp_path: Path) -> None:
     assert f"{tmp_path / 'links'}: 2 pairs, 3 links, 2 sure ones" in out
     rows = {line.split()[0]: line.split()[1] for line in out.splitlines()[1:]}
     assert rows == {"AER": "0.400", "precision": "0.667", "recall": "0.500", "F1": "0.571"}
+
+
+def test_links_do_not_depend_on_shards_or_workers(
+    model: Path, text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    pairs = ("--source", text[0], "--target", text[1], "--format", "json")
+    _, expected, _ = run("align", model, *pairs)
+    output = tmp_path / "links"
+    several = ("--shard-pairs", 1, "--workers", 2, "--output", output)
+    status, _, errors = run("align", model, *pairs, *several)
+    assert status == 0, errors
+    assert output.read_text() == expected
+
+
+def test_a_worker_elsewhere_finds_the_models(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    choice = read_choice(model, read_description(model).config)
+    assert choice is not None
+    settings = AlignSettings(model=Path("model"), choice=choice, reverse=Path("back"))
+    described = settings.description().settings
+    assert (described["model"], described["reverse"]) == (str(model), str(tmp_path / "back"))

@@ -1,5 +1,6 @@
 """All fault tables, by their names."""
 
+import table_align
 import table_analyze
 import table_analyze_text
 import table_evaluate
@@ -27,6 +28,7 @@ TABLES: dict[str, tuple[Row, ...]] = {
     "analyze, gold files": table_analyze.ROWS,
     "analyze-text": table_analyze_text.ROWS,
     "score": table_score.ROWS,
+    "align, aer": table_align.ROWS,
     "train-aligner": table_train_aligner.ROWS,
     "outputs": table_outputs.ROWS,
 }

@@ -1,4 +1,4 @@
-"""`relakit analyze`: its options, gold files and tags; `relakit aer`."""
+"""`relakit analyze`: its options, gold files and tags."""
 
 from fault_rows import Row, append, copy, overwrite, put, put_gzip, remove, row, usage
 
@@ -254,26 +254,6 @@ ROWS: tuple[Row, ...] = (
         ANALYZE,
         "model computes NaN or infinity: its weights are broken, or its training has diverged; make a model of earlier checkpoints with relakit average, or train again with a lower learning rate",
         overwrite("model/model.safetensors", -4, b"\x00\x00\xc0\x7f"),
-    ),
-    usage("aer: no gold", "aer --hypothesis gold", "Missing option '--gold'"),
-    row("aer: no such gold", "aer --gold none --hypothesis gold", "none: there is no such file"),
-    row("aer: no such links", "aer --gold gold --hypothesis none", "none: there is no such file"),
-    row("aer: a folder", "aer --gold corpus --hypothesis gold", "corpus is a folder; name a file"),
-    row(
-        "aer: links that are text",
-        "aer --gold gold --hypothesis text.en",
-        "text.en, line 1: 'the' is not a link; write SOURCE-TARGET for a sure one (3-4), SOURCE?TARGET or SOURCEpTARGET for a possible one",
-    ),
-    row(
-        "aer: fewer lines",
-        "aer --gold gold --hypothesis links",
-        "gold has the links of 3 pairs, links of 1: line n of one must be about the same pair as line n of the other",
-        put("links", "0-0\n"),
-    ),
-    row(
-        "aer: links from 0 read from 1",
-        "aer --gold gold --hypothesis gold --hypothesis-first 1",
-        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first or --hypothesis-first 0)",
     ),
     row(
         "the model without weights",

@@ -27,6 +27,7 @@ from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS, EncodedPair, EncodedPairs, TokenPair
 from relakit.analysis.pairs import AnalysisPair
 from relakit.analysis.word_map import Floats
+from relakit.broken_model import blamed_on
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.long_lines import default_max_tokens, has_at_most
 from relakit.decode.settings import DEVICE, known_device
@@ -56,6 +57,7 @@ class Aligner:
         about: ModelAbout | None = None,
         level: Level = "word",
         max_tokens: int | None = None,
+        name: str = "the model",
     ) -> None:
         """Make one of a model that is in memory; `Aligner.load` reads it.
 
@@ -69,6 +71,7 @@ class Aligner:
             level: what is linked.
             max_tokens: of a side, at most; None: as many as can be translated, and as fit into
                 256 MiB of attention weights.
+            name: what an error calls the model.
 
         Raises:
             ValueError: there is neither a choice nor a layer, or they do not fit the model.
@@ -83,6 +86,7 @@ class Aligner:
             choice.check(model.config, "the choice of heads")
         self.choice = choice
         self.layer = layer
+        self.name = name
         self.level = level
         self.max_tokens = most_tokens(model, self.about) if max_tokens is None else max_tokens
 
@@ -127,6 +131,7 @@ class Aligner:
             about=about,
             level=level,
             max_tokens=max_tokens,
+            name=str(folder),
         )
 
     def fits(self, pair: AnalysisPair) -> bool:
@@ -172,8 +177,9 @@ class Aligner:
         ]
         encoded = EncodedPairs(self.tokenizers)
         tokens = encoded.read(pairs[number] for number in numbers)
-        for index, weights in self._weights(tokens, batch_tokens):
-            results[numbers[index]] = read(weights, encoded.take(index))
+        with blamed_on(self.name):
+            for index, weights in self._weights(tokens, batch_tokens):
+                results[numbers[index]] = read(weights, encoded.take(index))
         return results
 
     def _weights(

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from relakit.align.choice import AlignmentChoice
 from relakit.align.formats import format_line
+from relakit.align.layer_files import has_layer, read_layer_about
 from relakit.align.pair_text import pair_of_texts
 from relakit.align.settings import (
     SYMMETRIZATION,
@@ -44,10 +45,24 @@ class AlignSettings(BaseModel):
     words: WordRule = "spaces"
     max_tokens: int | None = None
 
+    @property
+    def use_layer(self) -> bool:
+        """Whether an alignment layer is read where there is one."""
+        return self.choice.chosen.by != "given"  # else the user asks for these heads
+
+    def check_layers(self) -> None:
+        """Raise OSError or ValueError if a layer that would be read is broken."""
+        for folder in (self.model, self.reverse):
+            if folder is not None and self.use_layer and has_layer(folder):
+                read_layer_about(folder)
+
     def description(self) -> WorkDescription:
-        return WorkDescription(
-            "align", "relakit.align.work:build", self.model_dump(mode="json", exclude_none=True)
-        )
+        """With absolute paths: who does the work may do it elsewhere."""
+        folders = {"model": self.model.absolute()}
+        if self.reverse is not None:
+            folders["reverse"] = self.reverse.absolute()
+        settings = self.model_copy(update=folders).model_dump(mode="json", exclude_none=True)
+        return WorkDescription("align", "relakit.align.work:build", settings)
 
 
 def build(settings: Mapping[str, Any]) -> "AlignWork":
@@ -62,11 +77,10 @@ class AlignWork:
         from relakit.align.aligner import Aligner, TwoWayAligner  # torch takes a while to load
 
         self._settings = settings
-        use_layer = settings.choice.chosen.by != "given"  # else the user asks for these heads
         forward = Aligner.load(
             settings.model,
             choice=settings.choice,
-            use_layer=use_layer,
+            use_layer=settings.use_layer,
             level=settings.level,
             max_tokens=settings.max_tokens,
         )
@@ -76,7 +90,7 @@ class AlignWork:
             backward = Aligner.load(
                 settings.reverse,
                 choice=settings.reverse_choice,
-                use_layer=use_layer,
+                use_layer=settings.use_layer,
                 level=settings.level,
                 max_tokens=settings.max_tokens,
             )

@@ -44,6 +44,70 @@ class ScoreSettings:
     """Padded tokens that are computed at once; scores do not depend on it."""
 
 
+class ScoreModels:
+    """What the model directories say of how pairs can be scored.
+
+    Raises:
+        OSError, ValueError: a model directory or a setting is broken.
+    """
+
+    def __init__(self, settings: ScoreSettings) -> None:
+        self._forward = read_description(settings.model)
+        self._forward.check_tokenizers()
+        self._backward = None
+        if settings.reverse is not None:
+            self._backward = read_description(settings.reverse)
+            self._backward.check_tokenizers()
+            _check_directions(self._forward, self._backward)
+        self.has_choice: Final = read_choice(settings.model, self._forward.config) is not None
+        """Somebody has chosen which heads align."""
+        self.languages: Final = settings.languages or self._forward.languages()
+        self.max_tokens: Final = self._limit(settings.max_tokens)
+        if settings.batch_tokens < 1:
+            raise ValueError(f"--batch-tokens must be at least 1, got {settings.batch_tokens}")
+
+    @property
+    def has_null_attention(self) -> bool:
+        """Cross-attention may be zero, and need not sum to 1."""
+        return self._forward.config.attention_spec("cross").activation not in SUM_TO_ONE
+
+    def notes(self) -> Iterator[str]:
+        """What users should know about columns that say nothing."""
+        folder = self._forward.folder
+        if not self.has_null_attention:
+            name = self._forward.config.attention("cross")
+            yield (
+                f"{folder} has {name} cross-attention, whose weights always sum to 1: null rates "
+                "are 0 and attention mass is 1, by definition"
+            )
+        if not self.has_choice:
+            yield (
+                f"{folder} has no {CHOICE_FILE}: alignment_null_rate is empty, and a word is "
+                "unsupported or uncovered only if it is so in all heads of all layers; relakit "
+                f"align {folder} --select chooses heads"
+            )
+        if self.languages is None:
+            yield (
+                f"{folder} has no {LANGUAGES_FILE}: source_language and target_language are empty; "
+                "--languages-from SOURCE TARGET learns them from text"
+            )
+
+    def _limit(self, max_tokens: int | None) -> int:
+        described = [one for one in (self._forward, self._backward) if one is not None]
+        if max_tokens is None:
+            return min(longest_pair(one.config, ("cross",)) for one in described)
+        if max_tokens < 1:
+            raise ValueError(f"--max-tokens must be at least 1, got {max_tokens}")
+        for one in described:
+            matrices = one.config.heads * one.config.decoder_layers
+            check_memory(
+                f"recording the attention of {one.folder} for one pair of {max_tokens:,} tokens",
+                FLOAT_BYTES * matrices * (max_tokens + 1) ** 2,
+                advice="set --max-tokens to less",
+            )
+        return max_tokens
+
+
 class ScoreJob:
     """A corpus to score. What is wrong with models and settings is found here, before any work.
 
@@ -55,19 +119,10 @@ class ScoreJob:
         self, files: ParallelFiles, settings: ScoreSettings, *, shard_pairs: int = SHARD_PAIRS
     ) -> None:
         """``shard_pairs``: how many are done at a time, and kept if the rest is interrupted."""
-        self._forward = read_description(settings.model)
-        self._forward.check_tokenizers()
-        self._backward = None
-        if settings.reverse is not None:
-            self._backward = read_description(settings.reverse)
-            self._backward.check_tokenizers()
-            _check_directions(self._forward, self._backward)
-        self._has_choice = read_choice(settings.model, self._forward.config) is not None
-        self._languages = settings.languages or self._forward.languages()
-        self.max_tokens: Final = self._limit(settings.max_tokens)
-        if settings.batch_tokens < 1:
-            raise ValueError(f"--batch-tokens must be at least 1, got {settings.batch_tokens}")
-        content = None if self._languages is None else self._languages.content
+        self._models = ScoreModels(settings)
+        self.max_tokens: Final = self._models.max_tokens
+        languages = self._models.languages
+        content = None if languages is None else languages.content
         described = {
             "model": str(settings.model.absolute()),
             "reverse": None if settings.reverse is None else str(settings.reverse.absolute()),
@@ -103,39 +158,7 @@ class ScoreJob:
 
     def notes(self) -> Iterator[str]:
         """What users should know about columns that say nothing."""
-        folder = self._forward.folder
-        if self._forward.config.attention_spec("cross").activation in SUM_TO_ONE:
-            name = self._forward.config.attention("cross")
-            yield (
-                f"{folder} has {name} cross-attention, whose weights always sum to 1: null rates "
-                "are 0 and attention mass is 1, by definition"
-            )
-        if not self._has_choice:
-            yield (
-                f"{folder} has no {CHOICE_FILE}: alignment_null_rate is empty, and a word is "
-                "unsupported or uncovered only if it is so in all heads of all layers; relakit "
-                f"align {folder} --select chooses heads"
-            )
-        if self._languages is None:
-            yield (
-                f"{folder} has no {LANGUAGES_FILE}: source_language and target_language are empty; "
-                "--languages-from SOURCE TARGET learns them from text"
-            )
-
-    def _limit(self, max_tokens: int | None) -> int:
-        described = [one for one in (self._forward, self._backward) if one is not None]
-        if max_tokens is None:
-            return min(longest_pair(one.config, ("cross",)) for one in described)
-        if max_tokens < 1:
-            raise ValueError(f"--max-tokens must be at least 1, got {max_tokens}")
-        for one in described:
-            matrices = one.config.heads * one.config.decoder_layers
-            check_memory(
-                f"recording the attention of {one.folder} for one pair of {max_tokens:,} tokens",
-                FLOAT_BYTES * matrices * (max_tokens + 1) ** 2,
-                advice="set --max-tokens to less",
-            )
-        return max_tokens
+        return self._models.notes()
 
 
 def _check_directions(forward: ModelDescription, backward: ModelDescription) -> None:

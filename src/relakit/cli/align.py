@@ -17,20 +17,27 @@ from relakit.align.settings import (
 )
 from relakit.cli.completion import complete_model
 from relakit.cli.pair_job import (
+    COLUMNS,
+    ENGINE,
     OUTPUT,
     PAIRS,
     Columns,
+    EngineName,
     InputFormat,
     Languages,
     Restart,
+    ShardPairs,
     Source,
     Target,
+    Timeout,
     Workers,
+    chosen_engine,
     pair_files,
+    pair_languages,
     run_with_bar,
-    two,
 )
 from relakit.files.output_paths import refuse_inputs
+from relakit.shards.cutting import SHARD_PAIRS
 
 if TYPE_CHECKING:
     from relakit.align.choice import AlignmentChoice
@@ -39,6 +46,7 @@ if TYPE_CHECKING:
     from relakit.analysis.gold import FirstWord, GoldFormatChoice
     from relakit.analysis.link_scores import LinkFile
     from relakit.data.parallel_files import ParallelFiles
+    from relakit.shards.engines import Engine
 
 HEADS, DIRECTIONS = "Where links are read", "Both directions"
 
@@ -53,7 +61,7 @@ def align(
     source: Source,
     target: Target = None,
     input_format: InputFormat = None,
-    columns: Columns = "1,2",
+    columns: Columns = COLUMNS,
     languages: Languages = None,
     words: Annotated[
         str,
@@ -177,13 +185,15 @@ def align(
         ),
     ] = None,
     workers: Workers = None,
+    engine: EngineName = ENGINE,
+    timeout: Timeout = None,
+    shard_pairs: ShardPairs = SHARD_PAIRS,
     restart: Restart = False,
 ) -> None:
     """Link the words of sentence pairs, by the attention of a translation model.
 
     One line comes out for every pair; a pair without links, or without words, gives an empty one.
-    Interrupted, the same command goes on where it
-    stopped.
+    Interrupted, the same command goes on where it stopped.
 
     For example: relakit align runs/mine/model --source a.en --target a.de --output links
     """
@@ -198,14 +208,16 @@ def align(
     if select and layer is not None:
         raise ValueError("--select looks for the best layer; leave --layer out")
     request = _Request(model, reverse, layer, tuple(head or ()), reading, words, max_tokens)
-    files = pair_files(source, target, input_format, columns, request.languages(languages))
+    known = pair_languages(languages, request.described.about)
+    files = pair_files(source, target, input_format, columns, known)
+    runner = chosen_engine(engine, workers, timeout)
     if select:
         links = None if gold is None else _gold_file(gold, gold_format, gold_first, gold_reverse)
         request.select(files, links, limit)
         return
     there, back = request.choices(files, limit)
     settings = request.settings(there, back, symmetrize, format, level)
-    _align(settings, files, output, workers, restart)
+    _align(settings, files, output, runner, shard_pairs, restart)
 
 
 def _check_names(words: str, format: str, level: str, symmetrize: str, reading: str) -> None:
@@ -235,21 +247,21 @@ def _align(
     settings: "AlignSettings",
     files: "ParallelFiles",
     output: Path | None,
-    workers: int | None,
+    engine: "Engine",
+    shard_pairs: int,
     restart: bool,
 ) -> None:
     from relakit.align.work import TOO_LONG
     from relakit.model.description import model_digests
-    from relakit.shards.engines.processes import Processes
     from relakit.shards.run import Job
 
     models = {"model": settings.model, "reverse": settings.reverse}
     facts: dict[str, Any] = {
-        "settings": settings.model_dump(mode="json"),
+        "settings": settings.model_dump(mode="json", exclude=set(models)),
         "models": {name: model_digests(path) for name, path in models.items() if path is not None},
     }
-    job = Job(settings.description(), files, facts=facts)
-    summary = run_with_bar(job, output, Processes(workers), restart=restart)
+    job = Job(settings.description(), files, facts=facts, shard_pairs=shard_pairs)
+    summary = run_with_bar(job, output, engine, restart=restart)
     long = summary.counts.get(TOO_LONG, 0)
     if long:
         typer.echo(
@@ -296,15 +308,6 @@ class _Request:
         )
         choice.check(config, str(self.model))
         return choice
-
-    def languages(self, given: str | None) -> tuple[str, str] | None:
-        """Of the pairs, as told or as the model has them."""
-        if given is not None:
-            return two(given, "--languages")
-        about = self.described.about
-        if about.source_language is None or about.target_language is None:
-            return None
-        return about.source_language, about.target_language
 
     def choices(
         self, files: "ParallelFiles", limit: int
@@ -365,7 +368,7 @@ class _Request:
     ) -> "AlignSettings":
         from relakit.align.work import AlignSettings
 
-        return AlignSettings.model_validate(
+        settings = AlignSettings.model_validate(
             {
                 "model": self.model,
                 "choice": there,
@@ -378,3 +381,5 @@ class _Request:
                 "max_tokens": self.max_tokens,
             }
         )
+        settings.check_layers()
+        return settings

@@ -1,0 +1,302 @@
+"""A filter for OpusFilter: ``NullAttentionFilter``, which asks a translation model about each pair.
+
+Needs the extra ``relakit[opusfilter]``. docs/opusfilter.md has a configuration to begin with.
+"""
+
+import inspect
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+try:
+    from opusfilter import CLEAN_HIGH, CLEAN_LOW, ConfigurationError, FilterABC
+except ImportError as error:
+    raise ImportError(
+        "relakit.opusfilter needs the package opusfilter; install it with "
+        "pip install 'relakit[opusfilter]'"
+    ) from error
+
+from relakit.clean.columns import COLUMNS, Cell
+from relakit.clean.score import ScoreModels, ScoreSettings
+from relakit.data.parallel_files import NumberedPair
+from relakit.shards.cutting import cut_into_shards
+
+if TYPE_CHECKING:
+    from relakit.clean.features import PairFeatures
+    from relakit.clean.scorer import PairScorer
+
+__all__ = ["NullAttentionFilter"]
+
+Pair: TypeAlias = Sequence[str]
+"""A sentence and its translation, as OpusFilter reads them."""
+Score: TypeAlias = float | dict[str, float]
+
+_READERS: Final = {column.name: column.read for column in COLUMNS if column.kind != "text"}
+_PARAMETERS: Final = {
+    "--batch-tokens": "batch_tokens",
+    "--max-tokens": "max_tokens",
+    "--reverse": "reverse",
+}
+"""What the options of `relakit score` are called here."""
+_UNLIKELY: Final = 100.0
+"""Nats: stands for what cannot be computed, in files of scores that cannot hold infinity."""
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Between which thresholds a column tells good pairs from bad ones."""
+
+    direction: str
+    accepts_all: float
+    rejects_all: float
+    blank: float
+    """The score of a pair with a blank side: as bad as can be."""
+
+    def accepts(self, score: float, threshold: float) -> bool:
+        return score < threshold if self.direction == CLEAN_LOW else score >= threshold
+
+
+_RATE: Final = _Range(CLEAN_LOW, 1 + 1e-6, 0.0, 1.0)
+_COUNT: Final = _Range(CLEAN_LOW, math.inf, 0.0, _UNLIKELY)
+_LOSS: Final = _Range(CLEAN_LOW, math.inf, 0.0, _UNLIKELY)
+_ODDS: Final = _Range(CLEAN_HIGH, -math.inf, math.inf, -_UNLIKELY)
+_RANGES: Final[Mapping[str, _Range]] = {
+    "null_rate": _RATE,
+    "alignment_null_rate": _RATE,
+    "attention_mass": _Range(CLEAN_HIGH, 0.0, math.inf, 0.0),
+    "unsupported_words": _COUNT,
+    "uncovered_words": _COUNT,
+    "cross_entropy": _LOSS,
+    "worst_loss": _LOSS,
+    "reverse_cross_entropy": _LOSS,
+    "dual_cross_entropy": _LOSS,
+    "source_language": _ODDS,
+    "target_language": _ODDS,
+}
+"""Columns that pairs can be filtered by."""
+_OF_NULLS: Final = tuple(_RANGES)[:5]
+"""Columns that say nothing where attention is never null."""
+
+
+class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
+    """Filters sentence pairs by what `relakit score` computes for them.
+
+    Pairs are computed in batches, and a pair's score does not depend on those beside it. A pair
+    with a blank side is always rejected.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        by: str = "null_rate",
+        threshold: float | None = None,
+        reverse: str | None = None,
+        columns: Sequence[str] | None = None,
+        max_tokens: int | None = None,
+        batch_tokens: int = ScoreSettings.batch_tokens,
+        **kwargs: Any,
+    ) -> None:
+        """Check everything that can be checked before the model is loaded, for the first pair.
+
+        Args:
+            model: a model directory, from the first file's language to the second's. Relative paths
+                start at OpusFilter's output directory.
+            by: the column to filter by; docs/cleaning.md explains them.
+            threshold: pairs must be below it, or at least it where high scores are good. Needed to
+                filter, not to score.
+            reverse: a model directory of the other direction, for dual cross-entropy.
+            columns: scores are these by their names; None: ``by`` alone, as a number.
+            max_tokens: of a side; one with more is scored by its beginning. None: as many as fit
+                into 256 MiB of attention.
+            batch_tokens: padded tokens that are computed at once; scores do not depend on it.
+            kwargs: OpusFilter's own, ``name`` and ``workdir``.
+
+        Raises:
+            ConfigurationError: a parameter is wrong, or a model directory is broken.
+        """
+        _refuse_unknown(kwargs)
+        super().__init__(**kwargs)
+        self.by = _known("by", by, _RANGES)
+        self.threshold = _number("threshold", threshold)
+        self.columns = _chosen(columns, self.by)
+        self._range = _RANGES[self.by]
+        self._settings = ScoreSettings(
+            model=self._folder("model", model),
+            reverse=None if reverse is None else self._folder("reverse", reverse),
+            max_tokens=None if max_tokens is None else _count("max_tokens", max_tokens),
+            batch_tokens=_count("batch_tokens", batch_tokens),
+        )
+        try:
+            self._models = ScoreModels(self._settings)
+        except (OSError, ValueError) as problem:
+            raise ConfigurationError(_in_parameters(str(problem))) from None
+        self._check_columns()
+
+    @property
+    def score_direction(self) -> str:
+        """Whether low or high scores are good ones."""
+        return self._range.direction
+
+    @property
+    def accept_threshold(self) -> float:
+        """Accepts all that have a score."""
+        return self._range.accepts_all
+
+    @property
+    def reject_threshold(self) -> float:
+        """Rejects everything."""
+        return self._range.rejects_all
+
+    def score(self, pairs: Iterable[Pair]) -> Iterator[Score]:
+        """A number for each pair, or several by name; some pairs are read ahead."""
+        return (score for _, score, _ in self._scored(pairs))
+
+    def accept(self, score: Score) -> bool:
+        """Whether a pair with this score is good enough.
+
+        Raises:
+            ConfigurationError: there is no threshold.
+        """
+        if self.threshold is None:
+            raise ConfigurationError(
+                f"threshold: name one to filter by {self.by}; a score step shows which values occur"
+            )
+        value = score[self.by] if isinstance(score, dict) else score
+        return self._range.accepts(value, self.threshold)
+
+    def decisions(self, pairs: Iterable[Pair]) -> Iterator[bool]:
+        """For each pair, whether it is accepted."""
+        return (is_accepted for _, is_accepted in self._judged(pairs))
+
+    def filter(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """The pairs that are accepted. The base class would ask about one pair at a time."""
+        return (pair for pair, is_accepted in self._judged(pairs) if is_accepted)
+
+    def filterfalse(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """The pairs that are not accepted."""
+        return (pair for pair, is_accepted in self._judged(pairs) if not is_accepted)
+
+    def _judged(self, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, bool]]:
+        for pair, score, is_blank in self._scored(pairs):
+            yield pair, not is_blank and self.accept(score)
+
+    def _scored(self, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, Score, bool]]:
+        """Each pair, its score, and whether a side is blank."""
+        for shard in cut_into_shards(_numbered(pairs)):
+            for pair, scored in zip(shard.pairs, self._scorer.score(shard.pairs), strict=True):
+                features = scored.features
+                yield pair.texts, self._value(features), features is None
+
+    def _value(self, features: "PairFeatures | None") -> Score:
+        if not self.columns:
+            return _cell(self.by, features)
+        return {name: _cell(name, features) for name in self.columns}
+
+    @cached_property
+    def _scorer(self) -> "PairScorer":
+        from relakit.clean.scorer import PairScorer  # torch takes a while to load
+
+        return PairScorer.load(
+            self._settings.model,
+            reverse=self._settings.reverse,
+            languages=self._models.languages,
+            max_tokens=self._models.max_tokens,
+            batch_tokens=self._settings.batch_tokens,
+        )
+
+    def _folder(self, name: str, given: object) -> Path:
+        if not isinstance(given, str | Path) or not str(given):
+            raise ConfigurationError(f"{name} must be a model directory, got {given!r}")
+        return Path(getattr(self, "workdir", ""), given)
+
+    def _check_columns(self) -> None:
+        """Raise ConfigurationError for columns that would be empty, or the same for all pairs."""
+        folder = self._settings.model
+        for name in self.columns or (self.by,):
+            if name == "alignment_null_rate" and not self._models.has_choice:
+                raise ConfigurationError(
+                    f"{name} needs a choice of heads, which {folder} does not have; relakit align "
+                    f"{folder} --select chooses them"
+                )
+            if name in ("reverse_cross_entropy", "dual_cross_entropy") and (
+                self._settings.reverse is None
+            ):
+                raise ConfigurationError(
+                    f"{name} needs a model of the other direction; name it as reverse"
+                )
+            if name.endswith("_language") and self._models.languages is None:
+                raise ConfigurationError(
+                    f"{name} needs languages.json, which {folder} does not have; a model that is "
+                    "trained by this relakit has one"
+                )
+        if self.by in _OF_NULLS and not self._models.has_null_attention:
+            raise ConfigurationError(
+                f"by: {self.by} is the same for all pairs, as the cross-attention of {folder} is "
+                "never null; choose cross_entropy or another column"
+            )
+
+
+def _numbered(pairs: Iterable[Pair]) -> Iterator[NumberedPair]:
+    for number, pair in enumerate(pairs, start=1):
+        if len(pair) != 2:
+            raise ConfigurationError(
+                f"NullAttentionFilter compares two files, a source and a target, got {len(pair)}"
+            )
+        yield NumberedPair(number, *pair)
+
+
+def _cell(name: str, features: "PairFeatures | None") -> float:
+    if features is None:
+        return _RANGES[name].blank if name in _RANGES else 0.0
+    cell: Cell = _READERS[name](features)
+    assert isinstance(cell, int | float)  # columns that may be empty were refused
+    return cell
+
+
+def _refuse_unknown(given: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for misspelt parameters, which OpusFilter would ignore."""
+    kind = inspect.Parameter.VAR_KEYWORD
+    theirs = inspect.signature(FilterABC.__init__).parameters.values()
+    ours = inspect.signature(NullAttentionFilter.__init__).parameters.values()
+    known = [one.name for one in (*ours, *theirs) if one.kind != kind and one.name != "self"]
+    for name in given:
+        _known("NullAttentionFilter", name, known, what="parameter")
+
+
+def _known(name: str, given: object, known: Iterable[str], what: str = "column") -> str:
+    if not isinstance(given, str) or given not in known:
+        names = ", ".join(known)
+        raise ConfigurationError(f"{name}: there is no {what} {given!r}; choose from {names}")
+    return given
+
+
+def _chosen(columns: object, by: str) -> tuple[str, ...]:
+    """The columns of a score, ``by`` among them; none if it is a plain number."""
+    if columns is None:
+        return ()
+    if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
+        raise ConfigurationError(f"columns must be a list of names, got {columns!r}")
+    names = [_known("columns", name, _READERS) for name in columns]
+    return tuple(dict.fromkeys([*names, by]))
+
+
+def _number(name: str, given: object) -> float | None:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if given is None or (is_number and given == given):  # not NaN
+        return given  # type: ignore[return-value]
+    raise ConfigurationError(f"{name} must be a number, got {given!r}")
+
+
+def _count(name: str, given: object) -> int:
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
+        return given
+    raise ConfigurationError(f"{name} must be a whole number of at least 1, got {given!r}")
+
+
+def _in_parameters(message: str) -> str:
+    for option, parameter in _PARAMETERS.items():
+        message = message.replace(option, parameter, 1)
+    return f"NullAttentionFilter: {message}"
