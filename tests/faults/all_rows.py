@@ -3,6 +3,7 @@
 import table_analyze
 import table_analyze_text
 import table_evaluate
+import table_filter
 import table_models
 import table_outputs
 import table_prepare
@@ -27,6 +28,7 @@ TABLES: dict[str, tuple[Row, ...]] = {
     "analyze, gold files": table_analyze.ROWS,
     "analyze-text": table_analyze_text.ROWS,
     "score": table_score.ROWS,
+    "filter": table_filter.ROWS,
     "train-aligner": table_train_aligner.ROWS,
     "outputs": table_outputs.ROWS,
 }
