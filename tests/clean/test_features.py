@@ -14,7 +14,9 @@ from relakit.clean.features import (
     attention_mass,
     null_rate,
     pair_features,
+    same_words,
     unreached_words,
+    worst_span_loss,
     worst_token,
 )
 from relakit.data.languages import LanguagePair
@@ -127,7 +129,7 @@ class TestWorstToken:
 
 def features(
     sides: tuple[EncodedSide, EncodedSide], *, choice: AlignmentChoice | None = None,
-    reverse: float | None = None, sums_to_one: bool = False, weight: float = 0.25,
+    reverse: list[float] | None = None, sums_to_one: bool = False, weight: float = 0.25,
 ) -> PairFeatures:  # fmt: skip
     """Two layers of two heads; only head 1 of layer 1 attends, to the first source token."""
     weights = np.stack([blank_weights(sides, heads=2)] * 2)
@@ -136,12 +138,13 @@ def features(
     languages = LanguagePair.learn(["old dogs"], ["alte Hunde"]).log_odds(*PAIR.texts)
     return pair_features(
         PAIR, *sides, weights, losses,
-        choice=choice, sums_to_one=sums_to_one, reverse_cross_entropy=reverse, languages=languages,
+        choice=choice, sums_to_one=sums_to_one, languages=languages,
+        reverse_losses=None if reverse is None else np.array(reverse),
     )  # fmt: skip
 
 
 def test_all_of_a_pair(sides: tuple[EncodedSide, EncodedSide]) -> None:
-    found = features(sides, reverse=3.0)
+    found = features(sides, reverse=[9.0, 3.0, 1.0, 2.0, 2.5, 0.5])
     queries = len(sides[1].ids) + 1
     assert found.null_rate == (3 * queries + 1) / (4 * queries)
     assert found.alignment_null_rate is None
@@ -150,10 +153,27 @@ def test_all_of_a_pair(sides: tuple[EncodedSide, EncodedSide]) -> None:
     assert [word.text for word in found.uncovered] == ["dogs", "bark"]
     assert (found.cross_entropy, found.reverse_cross_entropy) == (2.0, 3.0)
     assert found.dual_cross_entropy == 1.0 + 2.5
-    assert (found.source_words, found.target_words) == (3, 4)
+    assert (found.worst_span_loss, found.end_loss) == (2.0, 2.0)
+    assert found.reverse_worst_span_loss == (9.0 + 3.0 + 1.0 + 2.0 + 2.5) / 5
+    assert (found.source_words, found.target_words, found.same_words) == (3, 4, 0)
     assert found.word_ratio == pytest.approx(4 / 3)
     assert found.character_ratio == pytest.approx(16 / 11)
     assert found.source_language is not None
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [([4.0], 4.0), ([1.0, 3.0], 2.0), ([0, 0, 1, 1, 1, 1, 1, 0], 1.0), ([9, 0, 0, 0, 0, 5], 1.8)],
+)
+def test_the_worst_span(losses: list[float], expected: float) -> None:
+    assert worst_span_loss(np.array(losses, dtype=float)) == pytest.approx(expected)
+
+
+def test_same_words() -> None:
+    assert (
+        same_words(["in", "Berlin", ",", "in", "1999"], ["in", "in", "in", "Berlin", "1999"]) == 4
+    )
+    assert same_words(["a"], ["b"]) == 0
 
 
 @pytest.mark.parametrize(("layer", "head", "rate"), [(1, 1, None), (0, 0, 1.0), (1, 0, 1.0)])

@@ -4,6 +4,7 @@ import table_align
 import table_analyze
 import table_analyze_text
 import table_evaluate
+import table_filter
 import table_models
 import table_outputs
 import table_prepare
@@ -29,6 +30,7 @@ TABLES: dict[str, tuple[Row, ...]] = {
     "analyze-text": table_analyze_text.ROWS,
     "score": table_score.ROWS,
     "align, aer": table_align.ROWS,
+    "filter": table_filter.ROWS,
     "train-aligner": table_train_aligner.ROWS,
     "outputs": table_outputs.ROWS,
 }

@@ -34,6 +34,7 @@ def test_fault(fault: Row, folder: Path) -> None:
         "evaluate --hypothesis text.en --reference text.de",
         "analyze model --source text.en --target text.de --gold gold --no-translate --out report",
         "score model --source text.en --target text.de --output scores.tsv",
+        "filter model --source text.en --target text.de --keep 0.5 --output out",
     ],
 )
 def test_without_a_fault_it_works(command: str, folder: Path) -> None:

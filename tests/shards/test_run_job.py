@@ -5,6 +5,7 @@ import io
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from relakit.shards.cutting import Shard
 from relakit.shards.engines import Engine
 from relakit.shards.engines.in_process import InProcess
 from relakit.shards.engines.processes import Processes
-from relakit.shards.ledger import parts_folder
+from relakit.shards.ledger import OtherJobError, parts_folder
+from relakit.shards.receipt import Receipt
 from relakit.shards.run import Job, JobSummary, run_job
 from relakit.shards.work import Advance, ShardResult, WorkDescription
 
@@ -173,6 +175,7 @@ def test_shards_of_nothing(job: Job, output: Path) -> None:
 
 KILLED = """
 import os, signal, sys
+from dataclasses import replace
 from pathlib import Path
 from shard_works import shouting, write_files
 from relakit.shards.engines.processes import Processes
@@ -198,3 +201,47 @@ def test_killed_and_run_again(job: Job, tmp_path: Path, output: Path) -> None:
     assert 0 < summary.resumed < COUNT
     assert summary.counts == {"blank": 5, "pairs": COUNT}
     assert listing(output) == ["out.tsv"]
+
+
+def test_an_output_that_is_there_is_not_made_again(job: Job, output: Path) -> None:
+    first = run_job(job, output, InProcess(), once=True)
+    content = output.read_bytes()
+    watched = Watched()
+    again = run_job(replace(job, shard_pairs=7), output, watched, once=True)
+    assert watched.seen == []
+    assert output.read_bytes() == content
+    assert (again.pairs, again.resumed, again.counts) == (COUNT, COUNT, first.counts)
+    run_job(job, output, watched, once=True, restart=True)
+    assert len(watched.seen) == 6
+
+
+def test_an_output_that_was_changed_is_made_again(job: Job, output: Path) -> None:
+    run_job(job, output, InProcess(), once=True)
+    content = output.read_bytes()
+    output.write_bytes(content[:-1])
+    run_job(job, output, InProcess(), once=True)
+    assert output.read_bytes() == content
+
+
+def test_an_output_of_another_job(job: Job, output: Path) -> None:
+    run_job(job, output, InProcess(), once=True)
+    other = replace(job, facts={"--max-tokens": 5})
+    with pytest.raises(OtherJobError, match="of another job: --max-tokens was not set, is 5"):
+        run_job(other, output, InProcess(), once=True)
+    run_job(other, output, InProcess(), once=True, restart=True)
+
+
+def test_killed_before_its_receipt_is_written(
+    job: Job, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(self: Receipt, output: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Receipt, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_job(job, output, InProcess(), once=True)
+    watched = Watched()
+    run_job(job, output, watched, once=True)
+    assert watched.seen == [], "the parts were still there"
+    assert not parts_folder(output).exists()

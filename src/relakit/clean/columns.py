@@ -8,17 +8,22 @@ from relakit.clean.features import PairFeatures, Word
 
 Cell: TypeAlias = str | int | float | None
 Kind: TypeAlias = Literal["integer", "number", "text"]
+Good: TypeAlias = Literal["low", "high", "typical"]
+"""Which numbers of a column speak for a pair. ``typical``: those near the median of the corpus, of
+ratios, where half is as far as double."""
 DIGITS: Final = 7
 """Of numbers, as many as attention is computed with."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, what is in it, and where that comes from."""
+    """A column: its name, what is in it, where that comes from, and what good pairs have there."""
 
     name: str
     kind: Kind
     read: Callable[[PairFeatures], Cell]
+    good: Good | None = None
+    """None: pairs cannot be ranked by it."""
 
 
 def _listed(words: tuple[Word, ...]) -> str:
@@ -28,25 +33,29 @@ def _listed(words: tuple[Word, ...]) -> str:
 NUMBER: Final = "line"
 """The first column, which is never empty."""
 COLUMNS: Final = (
-    Column("null_rate", "number", lambda f: f.null_rate),
-    Column("alignment_null_rate", "number", lambda f: f.alignment_null_rate),
-    Column("attention_mass", "number", lambda f: f.attention_mass),
-    Column("unsupported_words", "integer", lambda f: len(f.unsupported)),
+    Column("null_rate", "number", lambda f: f.null_rate, "low"),
+    Column("alignment_null_rate", "number", lambda f: f.alignment_null_rate, "low"),
+    Column("attention_mass", "number", lambda f: f.attention_mass, "high"),
+    Column("unsupported_words", "integer", lambda f: len(f.unsupported), "low"),
     Column("unsupported", "text", lambda f: _listed(f.unsupported)),
-    Column("uncovered_words", "integer", lambda f: len(f.uncovered)),
+    Column("uncovered_words", "integer", lambda f: len(f.uncovered), "low"),
     Column("uncovered", "text", lambda f: _listed(f.uncovered)),
-    Column("cross_entropy", "number", lambda f: f.cross_entropy),
-    Column("worst_loss", "number", lambda f: f.worst.loss),
+    Column("cross_entropy", "number", lambda f: f.cross_entropy, "low"),
+    Column("worst_loss", "number", lambda f: f.worst.loss, "low"),
     Column("worst_token", "text", lambda f: f.worst.token),
     Column("worst_word", "text", lambda f: None if f.worst.word is None else str(f.worst.word)),
-    Column("reverse_cross_entropy", "number", lambda f: f.reverse_cross_entropy),
-    Column("dual_cross_entropy", "number", lambda f: f.dual_cross_entropy),
+    Column("worst_span_loss", "number", lambda f: f.worst_span_loss, "low"),
+    Column("end_loss", "number", lambda f: f.end_loss, "low"),
+    Column("reverse_cross_entropy", "number", lambda f: f.reverse_cross_entropy, "low"),
+    Column("reverse_worst_span_loss", "number", lambda f: f.reverse_worst_span_loss, "low"),
+    Column("dual_cross_entropy", "number", lambda f: f.dual_cross_entropy, "low"),
     Column("source_words", "integer", lambda f: f.source_words),
     Column("target_words", "integer", lambda f: f.target_words),
-    Column("word_ratio", "number", lambda f: f.word_ratio),
-    Column("character_ratio", "number", lambda f: f.character_ratio),
-    Column("source_language", "number", lambda f: f.source_language),
-    Column("target_language", "number", lambda f: f.target_language),
+    Column("same_words", "integer", lambda f: f.same_words, "low"),
+    Column("word_ratio", "number", lambda f: f.word_ratio, "typical"),
+    Column("character_ratio", "number", lambda f: f.character_ratio, "typical"),
+    Column("source_language", "number", lambda f: f.source_language, "high"),
+    Column("target_language", "number", lambda f: f.target_language, "high"),
 )
 """All but the first."""
 

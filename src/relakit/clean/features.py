@@ -1,5 +1,6 @@
 """What is computed for one sentence pair, from its attention and losses. No torch here."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -18,6 +19,8 @@ Losses: TypeAlias = npt.NDArray[np.float64]
 
 END_TOKEN: Final = SPECIAL_TOKENS[END]
 """How the end of a sentence is written where a token is named."""
+SPAN: Final = 5
+"""Tokens in a row whose loss is averaged: about as many as a short phrase has."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,18 @@ class PairFeatures:
     cross_entropy: float
     """Nats per target token, the end of the sentence included"""
     worst: WorstToken
+    worst_span_loss: float
+    """Nats per token of the `SPAN` tokens in a row that the model expected least"""
+    end_loss: float
+    """Nats of the end of the sentence; high if the target seems to lack something"""
     reverse_cross_entropy: float | None
     """Nats per source token, given the target, by a model of the other direction"""
+    reverse_worst_span_loss: float | None
+    """As `worst_span_loss`, of the source by that model; high if the target lacks a part of it"""
     source_words: int
     target_words: int
+    same_words: int
+    """Target words that are in the source, too, as numbers and names may be, and all of a copy"""
     source_characters: int
     """Without spaces"""
     target_characters: int
@@ -184,6 +195,17 @@ def worst_token(losses: Losses, target: EncodedSide) -> WorstToken:
     return WorstToken(loss, target.text[start:end], word)
 
 
+def worst_span_loss(losses: Losses) -> float:
+    """The greatest mean loss of `SPAN` tokens in a row, or of all where there are fewer."""
+    size = min(SPAN, len(losses))
+    return float(np.lib.stride_tricks.sliding_window_view(losses, size).sum(-1).max()) / size
+
+
+def same_words(source: Sequence[str], target: Sequence[str]) -> int:
+    """Target words that are also in the source, each as often as it is there."""
+    return (Counter(source) & Counter(target)).total()
+
+
 def pair_features(
     pair: NumberedPair,
     source: EncodedSide,
@@ -193,7 +215,7 @@ def pair_features(
     *,
     choice: AlignmentChoice | None,
     sums_to_one: bool,
-    reverse_cross_entropy: float | None,
+    reverse_losses: Losses | None,
     languages: tuple[float, float] | None,
 ) -> PairFeatures:
     """All numbers of a pair.
@@ -206,14 +228,15 @@ def pair_features(
         losses: of each target token and the end of the sentence, in nats.
         choice: where links are read.
         sums_to_one: whether the weights of a query always do, but for rounding.
-        reverse_cross_entropy: of a model of the other direction.
+        reverse_losses: of each source token and the end of the source, by a model of the other
+            direction.
         languages: log-odds of both sides.
 
     Raises:
         ValueError: NaN or infinity among the numbers.
     """
     mass = 1.0 if sums_to_one else attention_mass(weights)
-    reverse = 0.0 if reverse_cross_entropy is None else reverse_cross_entropy
+    reverse = 0.0 if reverse_losses is None else reverse_losses.sum()
     if not np.isfinite([mass, reverse, losses.sum(), np.abs(weights).max()]).all():
         raise ValueError(
             f"attention and cross-entropy must be numbers, got NaN or infinity in pair "
@@ -229,13 +252,21 @@ def pair_features(
         attention_mass=mass,
         unsupported=unsupported,
         uncovered=uncovered,
-        cross_entropy=float(losses.sum()) / len(losses),
+        cross_entropy=_mean(losses),
         worst=worst_token(losses, target),
-        reverse_cross_entropy=reverse_cross_entropy,
+        worst_span_loss=worst_span_loss(losses),
+        end_loss=float(losses[-1]),
+        reverse_cross_entropy=None if reverse_losses is None else _mean(reverse_losses),
+        reverse_worst_span_loss=None if reverse_losses is None else worst_span_loss(reverse_losses),
         source_words=len(source_words),
         target_words=len(target_words),
+        same_words=same_words(source_words, target_words),
         source_characters=sum(map(len, source_words)),
         target_characters=sum(map(len, target_words)),
         source_language=None if languages is None else languages[0],
         target_language=None if languages is None else languages[1],
     )
+
+
+def _mean(losses: Losses) -> float:
+    return float(losses.sum()) / len(losses)

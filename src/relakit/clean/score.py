@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,11 +13,12 @@ from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS
 from relakit.analysis.results import SUM_TO_ONE
 from relakit.clean.columns import header_line
+from relakit.clean.counted import ALONE, BLANK, CROPPED
 from relakit.clean.parquet import ENDING, check_parquet, write_parquet
 from relakit.data.languages import LANGUAGES_FILE, LanguagePair
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.tokenizer import file_digest
-from relakit.limits import check_memory
+from relakit.limits import check_memory, number_with_noun
 from relakit.model.description import ModelDescription, model_digests, read_description
 from relakit.model.memory import FLOAT_BYTES
 from relakit.shards.cutting import SHARD_PAIRS
@@ -130,7 +131,7 @@ class ScoreJob:
             "max_tokens": self.max_tokens,
             "batch_tokens": settings.batch_tokens,
         }
-        facts = {
+        self.facts: Final[Mapping[str, Any]] = {
             "MODEL": _digests(settings.model),
             "--reverse": {} if settings.reverse is None else _digests(settings.reverse),
             "--max-tokens": self.max_tokens,
@@ -140,7 +141,7 @@ class ScoreJob:
             WorkDescription("score", BUILDER, described),
             files,
             header_line().encode(),
-            facts,
+            self.facts,
             shard_pairs,
         )
 
@@ -159,6 +160,23 @@ class ScoreJob:
     def notes(self) -> Iterator[str]:
         """What users should know about columns that say nothing."""
         return self._models.notes()
+
+    def counted(self, counts: Mapping[str, int]) -> Iterator[str]:
+        """What users should know about pairs, by what was counted while they were scored."""
+        if counts.get(BLANK):
+            pairs = number_with_noun(counts[BLANK], "pair")
+            yield f"{pairs} with a blank side: nothing but the line is in their rows"
+        if counts.get(CROPPED):
+            pairs = number_with_noun(counts[CROPPED], "pair")
+            yield (
+                f"{pairs} with more than {self.max_tokens:,} tokens on a side: scored by the "
+                "beginning (--max-tokens)"
+            )
+        if counts.get(ALONE):
+            yield (
+                "this processor rounds otherwise in batches, so pairs were computed one by one, "
+                "which is slower, and the same for all"
+            )
 
 
 def _check_directions(forward: ModelDescription, backward: ModelDescription) -> None:

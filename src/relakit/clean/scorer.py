@@ -127,7 +127,7 @@ class PairScorer:
         chosen = [pairs[place] for place in places]
         advance(len(pairs) - len(chosen))
         with one_thread():
-            backward = self._backward_entropies(chosen)
+            backward = self._backward_losses(chosen)
             tokenizers = self._forward.tokenizers
             sides = [self._encode(tokenizers, *pair.texts) for pair in chosen]
             for batch in self._batches(self._forward.model, sides):
@@ -141,7 +141,7 @@ class PairScorer:
                         losses,
                         choice=self._choice,
                         sums_to_one=self._sums_to_one,
-                        reverse_cross_entropy=backward[index],
+                        reverse_losses=backward[index],
                         languages=self._log_odds(chosen[index]),
                     )
                     is_cropped = source.is_cropped or target.is_cropped
@@ -170,19 +170,19 @@ class PairScorer:
             batch_tokens=self._batch_tokens,
         )
 
-    def _backward_entropies(self, pairs: Sequence[NumberedPair]) -> list[float | None]:
-        """Nats per source token, by the model of the other direction."""
-        entropies: list[float | None] = [None] * len(pairs)
+    def _backward_losses(self, pairs: Sequence[NumberedPair]) -> list[Losses | None]:
+        """Nats of each source token and the end, by the model of the other direction."""
+        found: list[Losses | None] = [None] * len(pairs)
         if self._backward is None:
-            return entropies
+            return found
         tokenizers = self._backward.tokenizers
         sides = [self._encode(tokenizers, pair.target, pair.source) for pair in pairs]
         for batch in self._batches(self._backward.model, sides, cross_layer=0):
-            assert batch.losses is not None
-            per_token = batch.losses / batch.target_sizes
-            for index, entropy in zip(batch.indices, per_token.tolist(), strict=True):
-                entropies[index] = entropy
-        return entropies
+            assert batch.token_losses is not None
+            for index, losses in zip(batch.indices, batch.token_losses, strict=True):
+                # A copy, so that it does not keep those of the whole batch.
+                found[index] = losses.numpy().copy()
+        return found
 
     def _log_odds(self, pair: NumberedPair) -> tuple[float, float] | None:
         return None if self._languages is None else self._languages.log_odds(*pair.texts)

@@ -18,6 +18,7 @@ from relakit.cli.average import average
 from relakit.cli.demo import demo
 from relakit.cli.doctor import doctor
 from relakit.cli.evaluate import evaluate
+from relakit.cli.filter import filter as filter_corpus
 from relakit.cli.generate import generate
 from relakit.cli.prepare import prepare
 from relakit.cli.reproduce import reproduce
@@ -59,6 +60,7 @@ COMMANDS = (
     train_aligner,
     aer,
     score,
+    filter_corpus,
     reproduce,
 )
 for command in COMMANDS:

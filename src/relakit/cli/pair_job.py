@@ -178,23 +178,26 @@ def run_with_bar(
     """Do a job, with a bar on a terminal; say where it goes on, and how if it is stopped."""
     from relakit.shards.run import run_job
 
-    def on_resume(done: int, total: int) -> None:
-        typer.echo(f"relakit: going on: {done:,} of {total:,} shards were done before", err=True)
-
-    with _stoppable(is_kept=output is not None), _bar() as progress:
+    with stoppable(is_kept=output is not None), pair_bar() as progress:
         return run_job(
             job,
             output,
             engine,
             restart=restart,
             progress=progress,
-            on_resume=on_resume,
+            on_resume=say_it_goes_on,
             write=write,
         )
 
 
+def say_it_goes_on(done: int, total: int) -> None:
+    """So many shards had been done before."""
+    typer.echo(f"relakit: going on: {done:,} of {total:,} shards were done before", err=True)
+
+
 @contextmanager
-def _stoppable(*, is_kept: bool) -> Iterator[None]:
+def stoppable(*, is_kept: bool) -> Iterator[None]:
+    """Ctrl-C ends the command; ``is_kept``: what was done so far is not lost."""
     try:
         yield
     except KeyboardInterrupt:
@@ -204,7 +207,8 @@ def _stoppable(*, is_kept: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[int, int], None]]:
+def pair_bar() -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, to be told how many pairs are done of how many."""
     console = Console(stderr=True)
     parts = (
         BarColumn(),

@@ -1,16 +1,14 @@
 """`relakit score`: what a model says about each sentence pair of a corpus."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from relakit.cli.completion import complete_model
 from relakit.cli.pair_job import (
     COLUMNS,
-    COMPUTATION,
     ENGINE,
     OUTPUT,
     Columns,
@@ -28,14 +26,15 @@ from relakit.cli.pair_job import (
     pair_languages,
     run_with_bar,
 )
+from relakit.cli.score_options import (
+    BatchTokens,
+    LanguagesFrom,
+    MaxTokens,
+    Reverse,
+    learned_languages,
+)
 from relakit.files.output_paths import refuse_inputs
-from relakit.limits import number_with_noun
 from relakit.shards.cutting import SHARD_PAIRS
-
-if TYPE_CHECKING:
-    from relakit.data.languages import LanguagePair
-
-SCORES = "The scores"
 
 
 def score(
@@ -53,32 +52,9 @@ def score(
     input_format: InputFormat = None,
     columns: Columns = COLUMNS,
     languages: Languages = None,
-    reverse: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="MODEL",
-            help="A model directory of the other direction, for dual cross-entropy.",
-            rich_help_panel=SCORES,
-            autocompletion=complete_model,
-        ),
-    ] = None,
-    languages_from: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(
-            metavar="SOURCE TARGET",
-            help="Clean text to learn both languages from. \\[default: what MODEL was trained on]",
-            rich_help_panel=SCORES,
-        ),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Most tokens on a side; one with more is scored by its beginning, and reported. "
-            "\\[default: as many as fit into 256 MiB of attention]",
-            rich_help_panel=SCORES,
-        ),
-    ] = None,
+    reverse: Reverse = None,
+    languages_from: LanguagesFrom = None,
+    max_tokens: MaxTokens = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -92,15 +68,7 @@ def score(
     engine: EngineName = ENGINE,
     timeout: Timeout = None,
     shard_pairs: ShardPairs = SHARD_PAIRS,
-    batch_tokens: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Padded tokens that are computed at once; scores do not depend on it. "
-            "\\[default: 4096]",
-            rich_help_panel=COMPUTATION,
-        ),
-    ] = None,
+    batch_tokens: BatchTokens = None,
     restart: Restart = False,
 ) -> None:
     """Score every sentence pair of a corpus, to tell good pairs from bad ones.
@@ -131,7 +99,7 @@ def score(
     settings = ScoreSettings(
         model=model,
         reverse=reverse,
-        languages=None if languages_from is None else _learned(*languages_from),
+        languages=learned_languages(languages_from),
         max_tokens=max_tokens,
         batch_tokens=ScoreSettings.batch_tokens if batch_tokens is None else batch_tokens,
     )
@@ -140,40 +108,5 @@ def score(
         summary = run_with_bar(
             scoring.job, written, runner, restart=restart, write=scoring.writer(written)
         )
-        for note in (*scoring.notes(), *_counted(summary.counts, scoring.max_tokens)):
+        for note in (*scoring.notes(), *scoring.counted(summary.counts)):
             typer.echo(f"relakit: {note}", err=True)
-
-
-def _learned(source: Path, target: Path) -> "LanguagePair":
-    from relakit.data.languages import LanguageModel, LanguagePair
-    from relakit.data.lines import read_lines
-
-    learned = []
-    for path in (source, target):
-        try:
-            learned.append(LanguageModel.learn(read_lines(path)))
-        except ValueError as error:
-            named = str(path) in str(error)
-            raise ValueError(f"--languages-from {'' if named else f'{path}: '}{error}") from None
-    return LanguagePair(*learned)
-
-
-def _counted(counts: Mapping[str, int], max_tokens: int) -> list[str]:
-    from relakit.clean.counted import ALONE, BLANK, CROPPED
-
-    notes = []
-    if counts.get(BLANK):
-        pairs = number_with_noun(counts[BLANK], "pair")
-        notes.append(f"{pairs} with a blank side: nothing but the line is in their rows")
-    if counts.get(CROPPED):
-        pairs = number_with_noun(counts[CROPPED], "pair")
-        notes.append(
-            f"{pairs} with more than {max_tokens:,} tokens on a side: scored by the beginning "
-            "(--max-tokens)"
-        )
-    if counts.get(ALONE):
-        notes.append(
-            "this processor rounds otherwise in batches, so pairs were computed one by one, which "
-            "is slower, and the same for all"
-        )
-    return notes

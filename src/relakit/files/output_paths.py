@@ -24,9 +24,10 @@ PREPARED: Final = FolderKind("a prepared corpus", "corpus.json")
 GENERATED: Final = FolderKind("a generated corpus", "generated.json")
 MODEL: Final = FolderKind("a model directory", "config.json")
 CHECKPOINT: Final = FolderKind("a checkpoint", "state.json")
+FILTERED: Final = FolderKind("a filtered corpus", "filter.json")
 REPORT: Final = FolderKind("a report", "report.html")
 BENCHMARK: Final = FolderKind("results of a benchmark", "results.json")
-KINDS: Final = (RUN, PREPARED, GENERATED, MODEL, CHECKPOINT, REPORT, BENCHMARK)
+KINDS: Final = (RUN, PREPARED, GENERATED, MODEL, CHECKPOINT, FILTERED, REPORT, BENCHMARK)
 
 
 def what_is_in(folder: Path, *, but: FolderKind | None = None) -> str | None:

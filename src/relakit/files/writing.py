@@ -26,6 +26,7 @@ from relakit.files.write_errors import WriteError, explained, os_error
 __all__ = [
     "WriteError",
     "append",
+    "carry_over",
     "check_writable",
     "flush_standard_output",
     "make_folder",
@@ -132,6 +133,16 @@ def whole_folder(path: Path, *, size: int | None = None) -> Generator[Path, None
         if handle is not None:
             os.close(handle)
         _remove(temporary)
+
+
+def carry_over(path: Path, folder: Path) -> None:
+    """Have a file, as it is, also in a folder that is being written to replace its own."""
+    target = folder / path.name
+    with explained(target):
+        try:
+            os.link(path, target)
+        except OSError:  # a file system without links
+            shutil.copyfile(path, target)
 
 
 def append(path: Path, content: bytes) -> None:

@@ -29,6 +29,10 @@ _MOST_NAMED: Final = 3
 """Differences that an error names."""
 
 
+class OtherJobError(ValueError):
+    """What is there is of another job."""
+
+
 def parts_folder(output: Path) -> Path:
     """Where the finished shards of an output are."""
     return output.with_name(f"{output.name}.parts")
@@ -59,7 +63,7 @@ def open_ledger(
                     path.unlink()
         before = _read_job(folder / JOB_FILE)
         if before is not None:
-            _refuse_another(folder, before, _flat(facts))
+            _refuse_another(folder, before, facts)
         yield Ledger(folder, facts)
 
 
@@ -162,20 +166,28 @@ def _read_job(path: Path) -> dict[str, Any] | None:
         raise ValueError(
             f"{path} is not of this relakit; start again with --restart, or remove {path.parent}"
         )
-    return _flat(content["facts"])
+    facts: dict[str, Any] = content["facts"]
+    return facts
 
 
 def _refuse_another(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    listed = differences(before, now)
+    if listed is not None:
+        raise OtherJobError(
+            f"{folder} holds finished parts of another job: {listed}. Give the same command as "
+            "then to go on, start again with --restart, or choose another --output"
+        )
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """In which facts two jobs differ, in words; None if they are the same."""
+    before, now = _flat(before), _flat(now)
     names = [name for name in {**now, **before} if before.get(name) != now.get(name)]
     if not names:
-        return
-    differences = [_difference(name, before.get(name), now.get(name)) for name in names]
+        return None
+    found = [_difference(name, before.get(name), now.get(name)) for name in names]
     more = len(names) - _MOST_NAMED
-    listed = "; ".join(differences[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
-    raise ValueError(
-        f"{folder} holds finished parts of another job: {listed}. Give the same command as then to "
-        "go on, start again with --restart, or choose another --output"
-    )
+    return "; ".join(found[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _difference(name: str, before: Any, now: Any) -> str:

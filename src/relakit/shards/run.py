@@ -18,6 +18,7 @@ from relakit.files.writing import check_writable, standard_output, whole_file
 from relakit.shards.cutting import SHARD_PAIRS, Shard, Survey, survey, surveyed_shards
 from relakit.shards.engines import Engine
 from relakit.shards.ledger import Ledger, open_ledger
+from relakit.shards.receipt import Receipt
 from relakit.shards.work import ShardResult, WorkDescription
 
 PIECE_BYTES: Final = 1 << 18
@@ -60,6 +61,7 @@ def run_job(
     *,
     write: Writer | None = None,
     restart: bool = False,
+    once: bool = False,
     progress: Progress = lambda done, total: None,
     on_resume: Callable[[int, int], None] = lambda done, total: None,
 ) -> JobSummary:
@@ -75,6 +77,8 @@ def run_job(
         engine: who does it.
         write: joins the parts; None: one after the other.
         restart: do not go on with what an earlier command did.
+        once: leave the output as it is if it is there, of this very job, which a file beside it
+            tells (`relakit.shards.receipt`).
         progress: is told how many pairs are done.
         on_resume: is told how many shards had been done, of how many; not if there were none.
 
@@ -94,8 +98,18 @@ def run_job(
             write(file, output, _with_header(job, _contents(_in_order(done), counts)))
         return JobSummary(found.pairs, 0, counts)
     assert output is not None
-    with open_ledger(output, _facts(job, found), restart=restart) as ledger:
-        return _run_with(ledger, job, found, output, engine, write, bar, on_resume)
+    facts = _facts(job, found)
+    done_before = Receipt.read(output) if once and not restart else None
+    if done_before is not None:
+        done_before.check_is_of(facts, output)
+        return JobSummary(found.pairs, found.pairs, done_before.counts)
+    shards = {"the size of shards": job.shard_pairs}
+    with open_ledger(output, {**facts, **shards}, restart=restart) as ledger:
+        summary = _run_with(ledger, job, found, output, engine, write, bar, on_resume)
+        if once:  # before the parts are gone, so that a killed command need not do them again
+            Receipt.of(output, facts, found.pairs, summary.counts).write(output)
+        ledger.remove()
+        return summary
 
 
 def _run_with(
@@ -118,7 +132,6 @@ def _run_with(
     counts: Counter[str] = Counter()
     with whole_file(output) as file:
         write(file, output, _with_header(job, _contents(ledger.results(), counts)))
-    ledger.remove()
     resumed = found.pairs if len(finished) >= found.shards else bar.resumed
     return JobSummary(found.pairs, resumed, counts)
 
@@ -210,7 +223,6 @@ def _facts(job: Job, found: Survey) -> dict[str, Any]:
         **job.facts,
         "the number of pairs": found.pairs,
         "the text of the input": found.digest,
-        "the size of shards": job.shard_pairs,
     }
 
 

@@ -1,0 +1,259 @@
+"""Fitting a calibration on clean pairs and planted noise that were scored. No torch here."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from relakit.analysis.roc import auc_estimate
+from relakit.clean.calibration import (
+    Area,
+    Calibration,
+    FittedOn,
+    HeldOut,
+    KindModel,
+    standardise,
+)
+from relakit.clean.calibration_features import (
+    Columns,
+    feature_matrix,
+    typical_ratios,
+    usable_features,
+)
+from relakit.clean.clean_sample import PlantedPair
+from relakit.clean.logistic import fit_logistic
+from relakit.clean.measures import PROBABILITY, RANKED, column_badness
+from relakit.clean.score_table import Numbers, ScoreTable
+from relakit.data.noise_draw import CLEAN, NOISE_KINDS, NoiseKind
+
+PENALTY: Final = 0.3
+"""Of the weights, chosen on planted noise in captions and debates."""
+RECALL: Final = 0.9
+FEWEST_OF_A_KIND: Final = 5
+"""Noisy pairs of the fit, and held out; a kind with fewer is left out."""
+MUCH_NOISE: Final = 0.3
+"""Share of a sample that is worth a warning."""
+FEWEST_LEFT: Final = 0.1
+"""Of the pairs of the fit: clean ones that are not doubted."""
+_ROUNDS: Final = 5
+_EDGE: Final = 1.0
+"""Percent of either end that do not count for the spread of a feature."""
+_DIGITS: Final = 4
+"""Of log-odds that are kept for pictures"""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A calibration, and what users should know about it."""
+
+    calibration: Calibration
+    left_out: tuple[str, ...]
+    """Features that are not there, or the same for all pairs"""
+    kinds_left_out: tuple[NoiseKind, ...]
+
+    def notes(self) -> Iterator[str]:
+        """What users should know."""
+        fitted_on = self.calibration.fitted_on
+        if self.left_out:
+            yield (
+                f"the calibration does without {', '.join(self.left_out)}: not known, or the same "
+                "for all pairs"
+            )
+        if self.kinds_left_out:
+            yield (
+                f"no {' or '.join(self.kinds_left_out)} noise could be planted, so it is not known "
+                "what that looks like"
+            )
+        sample = fitted_on.clean + fitted_on.dropped
+        if fitted_on.dropped > MUCH_NOISE * sample:
+            yield (
+                f"{fitted_on.dropped:,} of {sample:,} pairs that were drawn as clean look like "
+                "noise; if most of the corpus is noise, name clean pairs with --clean"
+            )
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the clean pairs come from."""
+
+    files: tuple[str, ...]
+    candidates: int
+    are_known: bool
+    """They are clean for sure: none is left out that looks like noise."""
+    seed: int
+    scored_with: Mapping[str, str | int | None]
+
+
+def read_columns(table: ScoreTable) -> dict[str, Numbers]:
+    """All numbers of a small table."""
+    blocks = [block.numbers for block in table.blocks()]
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+
+def fit_calibration(
+    pairs: Sequence[PlantedPair], columns: Columns, origin: Origin, *, expected_noise: float
+) -> Fitted:
+    """Fit one model for each kind of noise on one part of the pairs, and try them on the other.
+
+    Unless pairs are known to be clean, those of the sample that look more like planted noise than
+    like the others of the sample are left out of the fit, and it is repeated. Noise is in the
+    sample, too, but more of it in what was planted, so it comes out on that side.
+
+    Args:
+        pairs: see `relakit.clean.clean_sample.plant`.
+        columns: their scores.
+        origin: of the clean ones.
+        expected_noise: share of pairs that are noise before anything is known about them.
+
+    Raises:
+        ValueError: too little is left to learn from.
+    """
+    labels = np.array([pair.label for pair in pairs])
+    is_fit = np.array([pair.part == "fit" for pair in pairs])
+    kinds = [
+        kind
+        for kind in NOISE_KINDS
+        if min(((labels == kind) & part).sum() for part in (is_fit, ~is_fit)) >= FEWEST_OF_A_KIND
+    ]
+    if not kinds:
+        raise ValueError("no noise can be planted in the clean pairs: they are too few or short")
+    is_clean = labels == CLEAN
+    typical = typical_ratios({name: c[is_fit & is_clean] for name, c in columns.items()})
+    names, left_out = usable_features({name: c[is_fit] for name, c in columns.items()}, typical)
+    scaled = _Scaled.of(feature_matrix(columns, names, typical), is_fit)
+    origins = None if origin.are_known else np.array([pair.origin for pair in pairs])
+    models, chosen = _fit_without_doubted(scaled.rows, labels, is_fit, kinds, origins)
+    calibration = Calibration(
+        features=tuple(names),
+        medians=tuple(scaled.medians.tolist()),
+        scales=tuple(scaled.scales.tolist()),
+        usual=tuple(scaled.rows[chosen & is_clean].mean(axis=0).tolist()),
+        typical_ratios=typical,
+        expected_noise=expected_noise,
+        kinds=models,
+        fitted_on=FittedOn(
+            origin="clean" if origin.are_known else "corpus",
+            files=origin.files,
+            candidates=origin.candidates,
+            clean=int((chosen & is_clean).sum()),
+            dropped=int((is_fit & ~chosen & is_clean).sum()),
+            noise={kind: int((chosen & (labels == kind)).sum()) for kind in kinds},
+            seed=origin.seed,
+            scored_with=dict(origin.scored_with),
+            relakit=version("relakit"),
+        ),
+        held_out=_held_out(
+            _log_odds(models, scaled.rows)[~is_fit],
+            labels[~is_fit],
+            {name: numbers[~is_fit] for name, numbers in columns.items()},
+            typical,
+        ),
+    )
+    not_planted = tuple(kind for kind in NOISE_KINDS if kind not in kinds)
+    return Fitted(calibration, tuple(left_out), not_planted)
+
+
+def _fit_without_doubted(
+    rows: Numbers,
+    labels: npt.NDArray[np.str_],
+    is_fit: npt.NDArray[np.bool_],
+    kinds: Sequence[NoiseKind],
+    origins: npt.NDArray[np.int64] | None,
+) -> tuple[dict[NoiseKind, KindModel], npt.NDArray[np.bool_]]:
+    """The models, and which pairs they were fitted on at last.
+
+    ``origins`` tells what was made from the same pair; None: no pair is doubted.
+    """
+    chosen = is_fit.copy()
+    models = _fit_kinds(rows, labels, chosen, kinds)
+    for _ in range(0 if origins is None else _ROUNDS):
+        assert origins is not None
+        is_doubted = chosen & (labels == CLEAN) & (_log_odds(models, rows) > 0)
+        left = chosen & ~np.isin(origins, origins[is_doubted])
+        if not is_doubted.any() or (left & (labels == CLEAN)).sum() < FEWEST_LEFT * is_fit.sum():
+            break
+        chosen = left
+        models = _fit_kinds(rows, labels, chosen, kinds)
+    return models, chosen
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    rows: Numbers
+    medians: Numbers
+    scales: Numbers
+
+    @classmethod
+    def of(cls, features: Numbers, is_fit: npt.NDArray[np.bool_]) -> "_Scaled":
+        fitted = features[is_fit]
+        medians = np.median(fitted, axis=0)
+        low, high = np.percentile(fitted, [_EDGE, 100 - _EDGE], axis=0)
+        scales = np.clip(fitted, low, high).std(axis=0)
+        scales = np.where(scales > 0, scales, fitted.std(axis=0))
+        return cls(standardise(features, medians, scales), medians, scales)
+
+
+def _fit_kinds(
+    rows: Numbers,
+    labels: npt.NDArray[np.str_],
+    chosen: npt.NDArray[np.bool_],
+    kinds: Sequence[NoiseKind],
+) -> dict[NoiseKind, KindModel]:
+    models = {}
+    for kind in kinds:
+        some = chosen & ((labels == CLEAN) | (labels == kind))
+        fit = fit_logistic(rows[some], labels[some] == kind, penalty=PENALTY)
+        models[kind] = KindModel(bias=fit.bias, weights=tuple(fit.coefficients.tolist()))
+    return models
+
+
+def _log_odds(models: Mapping[NoiseKind, KindModel], rows: Numbers) -> Numbers:
+    """Of noise, where all kinds together are as likely as a clean pair."""
+    of_kinds = [model.bias + rows @ np.array(model.weights) for model in models.values()]
+    found: Numbers = np.logaddexp.reduce(of_kinds, axis=0) - np.log(len(models))
+    return found
+
+
+def _held_out(
+    log_odds: Numbers,
+    labels: npt.NDArray[np.str_],
+    columns: Columns,
+    typical: Mapping[str, float],
+) -> HeldOut:
+    measures = {PROBABILITY: log_odds}
+    for name, column in RANKED.items():
+        numbers = columns.get(name)
+        if numbers is not None and np.isfinite(numbers).all() and np.ptp(numbers) > 0:
+            measures[name] = column_badness(column, numbers, typical.get(name, 0.0))
+    kinds = [kind for kind in NOISE_KINDS if (labels == kind).any()]
+    rounded = np.round(log_odds, _DIGITS)
+    return HeldOut(
+        areas={
+            name: {kind: _area(badness[labels == CLEAN], badness[labels == kind]) for kind in kinds}
+            for name, badness in measures.items()
+        },
+        clean_log_odds=tuple(rounded[labels == CLEAN].tolist()),
+        noise_log_odds={kind: tuple(rounded[labels == kind].tolist()) for kind in kinds},
+    )
+
+
+def _area(clean: Numbers, noise: Numbers) -> Area:
+    badness = np.concatenate([clean, noise])
+    is_noise = np.arange(len(badness)) >= len(clean)
+    found = auc_estimate(badness, is_noise)
+    return Area(
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        precision=precision_at(clean, noise, RECALL),
+    )
+
+
+def precision_at(clean: Numbers, noise: Numbers, recall: float) -> float:
+    """Share of noise among what is rejected when so much noise is found, were half of all noise."""
+    cut = np.sort(noise)[::-1][max(0, int(np.ceil(recall * len(noise))) - 1)]
+    found, wrong = float((noise >= cut).mean()), float((clean >= cut).mean())
+    return found / (found + wrong)

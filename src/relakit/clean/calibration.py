@@ -1,0 +1,214 @@
+"""A calibration: from the scores of a pair to the probability that it is clean. No torch here.
+
+For each kind of noise a logistic model gives the odds of that kind against a clean pair. A pair is
+then clean with the probability 1 / (1 + sum of all odds), which is Bayes' rule for kinds that
+exclude each other (Begg and Gray 1984).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+
+from relakit.clean.calibration_features import (
+    BY_NAME,
+    RATIO_COLUMNS,
+    Columns,
+    feature_matrix,
+)
+from relakit.clean.score_table import Numbers
+from relakit.data.json_file import read_json
+from relakit.data.noise_draw import NoiseKind
+from relakit.data.setting_errors import explain_setting
+from relakit.files.writing import write_whole
+
+CLIP: Final = 10.0
+"""Standard deviations from the median beyond which a number says no more than there."""
+EXPECTED_NOISE: Final = 0.5
+"""Share of pairs that are thought to be noise before they are looked at, by default."""
+LOOKS: Final[Mapping[NoiseKind, str]] = {
+    "shuffled": "looks like the translation of something else",
+    "inserted": "looks as if something was inserted",
+    "truncated": "looks cut off",
+    "language": "looks like a wrong language",
+    "copied": "looks like a copy of the source",
+}
+"""What a kind of noise is to people."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class KindModel(_Part):
+    """The log-odds of one kind of noise against a clean pair, where both are as likely."""
+
+    bias: FiniteFloat
+    weights: tuple[FiniteFloat, ...]
+    """Of each feature, in standard deviations from its median"""
+
+
+class Area(_Part):
+    """An area under the ROC curve with its interval, and the precision at a recall of 90%."""
+
+    value: float
+    low: float
+    high: float
+    precision: float
+    """Of pairs that are taken for noise when 90% of it are found, if half of all pairs were
+    noise"""
+
+
+class HeldOut(_Part):
+    """How well planted noise was told from clean pairs that the fit had not seen."""
+
+    areas: dict[str, dict[NoiseKind, Area]]
+    """By what ranks the pairs, ``probability`` or a column; and by kind"""
+    clean_log_odds: tuple[FiniteFloat, ...]
+    """Of noise, for each clean pair, where noise is as likely as not"""
+    noise_log_odds: dict[NoiseKind, tuple[FiniteFloat, ...]]
+    """Of noise, for the pairs of each kind"""
+
+
+class FittedOn(_Part):
+    """What a calibration was fitted on."""
+
+    origin: Literal["corpus", "clean"]
+    """``corpus``: a sample of the corpus itself that seemed clean. ``clean``: pairs of --clean."""
+    files: tuple[str, ...]
+    candidates: int
+    """Pairs that a sample was drawn from"""
+    clean: int
+    """Pairs of the fit that counted as clean"""
+    dropped: int
+    """Pairs of the sample that looked like noise, and were left out of the fit"""
+    noise: dict[NoiseKind, int]
+    seed: int
+    scored_with: dict[str, str | int | None]
+    """Digests of the files of the models, and settings"""
+    relakit: str
+
+
+class Calibration(_Part):
+    """Turns the columns of a score table into probabilities."""
+
+    format: Literal["relakit-calibration"] = "relakit-calibration"
+    version: Literal[1] = 1
+    features: tuple[str, ...] = Field(min_length=1)
+    medians: tuple[FiniteFloat, ...]
+    scales: tuple[FiniteFloat, ...]
+    """Standard deviations"""
+    usual: tuple[FiniteFloat, ...]
+    """Of clean pairs: the mean of each feature, in standard deviations from the median"""
+    typical_ratios: dict[str, FiniteFloat]
+    """The typical logarithm of each ratio of lengths"""
+    expected_noise: float = Field(gt=0, lt=1)
+    kinds: dict[NoiseKind, KindModel] = Field(min_length=1)
+    fitted_on: FittedOn
+    held_out: HeldOut
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Calibration":
+        size = len(self.features)
+        unknown = [name for name in self.features if name not in BY_NAME]
+        if unknown:
+            raise ValueError(f"unknown feature {unknown[0]!r}")
+        lists = [self.medians, self.scales, self.usual, *(k.weights for k in self.kinds.values())]
+        if any(len(numbers) != size for numbers in lists):
+            raise ValueError(f"there must be {size} numbers in each list, one for each feature")
+        if min(self.scales) <= 0:
+            raise ValueError("scales must be above 0")
+        if set(self.typical_ratios) != set(RATIO_COLUMNS):
+            raise ValueError(f"typical_ratios must have {' and '.join(RATIO_COLUMNS)}")
+        return self
+
+    @classmethod
+    def read(cls, path: Path) -> "Calibration":
+        """Read a file; OSError or ValueError, with what is wrong, if there is none in it."""
+        content = read_json(path)
+        if not isinstance(content, dict) or content.get("format") != "relakit-calibration":
+            raise ValueError(
+                f'{path} is no calibration: it has no "format": "relakit-calibration"; relakit '
+                "filter --calibrate writes one"
+            )
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            problem = explain_setting(error.errors()[0])
+            raise ValueError(f"{path}: {problem}; calibrate again with --calibrate") from None
+
+    def write(self, path: Path) -> None:
+        write_whole(path, (self.model_dump_json(indent=1) + "\n").encode())
+
+    def missing(self, columns: Sequence[str]) -> list[str]:
+        """The columns that it needs, and that are not among these."""
+        needed = {name for feature in self.features for name in BY_NAME[feature].columns}
+        return sorted(needed - set(columns))
+
+    def standardised(self, columns: Columns) -> Numbers:
+        """``[pairs, features]``: in standard deviations from the median."""
+        rows = feature_matrix(columns, self.features, self.typical_ratios)
+        return standardise(rows, np.array(self.medians), np.array(self.scales))
+
+    def judge(self, columns: Columns) -> "Judgement":
+        """Look at pairs."""
+        rows = self.standardised(columns)
+        # Each kind has its share of what is expected.
+        prior = np.log(self.expected_noise / len(self.kinds) / (1 - self.expected_noise))
+        log_odds = np.column_stack(
+            [prior + kind.bias + rows @ np.array(kind.weights) for kind in self.kinds.values()]
+        )
+        return Judgement(self, rows, log_odds)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a calibration says about some pairs."""
+
+    calibration: Calibration
+    rows: Numbers
+    """Standardised features ``[pairs, features]``"""
+    log_odds: Numbers
+    """Of each kind of noise against a clean pair ``[pairs, kinds]``; NaN without scores"""
+
+    @cached_property
+    def noise_log_odds(self) -> Numbers:
+        """Of any noise against a clean pair: finer than probabilities, which end at 0 and 1."""
+        with np.errstate(invalid="ignore"):  # NaN is meant
+            found: Numbers = np.logaddexp.reduce(self.log_odds, axis=1)
+        return found
+
+    @cached_property
+    def probability(self) -> Numbers:
+        """That a pair is clean."""
+        found: Numbers = 0.5 * (1 - np.tanh(self.noise_log_odds / 2))
+        return found
+
+    def kind(self, place: int) -> NoiseKind:
+        """What a pair looks like if it is noise."""
+        kinds: list[NoiseKind] = list(self.calibration.kinds)
+        return kinds[int(self.log_odds[place].argmax())]
+
+    def reasons(self, place: int, most: int = 2) -> list[str]:
+        """What speaks most against a pair, in words, strongest first."""
+        kind = self.calibration.kinds[self.kind(place)]
+        distances = self.rows[place] - np.array(self.calibration.usual)
+        against = distances * np.array(kind.weights)
+        found: list[str] = []
+        for feature in np.argsort(-against):
+            if against[feature] <= 0 or len(found) == most:
+                break
+            about = BY_NAME[self.calibration.features[feature]]
+            words = about.above if distances[feature] > 0 else about.below
+            if words:
+                found.append(words)
+        return found
+
+
+def standardise(rows: Numbers, medians: Numbers, scales: Numbers) -> Numbers:
+    """In standard deviations from the median, within `CLIP`."""
+    return np.clip((rows - medians) / scales, -CLIP, CLIP)

@@ -1,0 +1,133 @@
+"""What a calibrated probability is made of: numbers computed from the columns of a score table.
+
+One table, `FEATURES`, says which there are, from which columns, and what they mean in words.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from relakit.clean.score_table import Numbers
+
+Columns: TypeAlias = Mapping[str, Numbers]
+Ratios: TypeAlias = Mapping[str, float]
+"""By column, the typical logarithm of a ratio."""
+
+LEAST_MASS: Final = 1e-6
+"""Of attention, so that there is a logarithm where there is none."""
+LEAST_LOSS: Final = 1e-3
+"""Nats: what is even more certain than this is as certain."""
+RATIO_COLUMNS: Final = ("word_ratio", "character_ratio")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A number of each pair that speaks for it or against it."""
+
+    name: str
+    columns: tuple[str, ...]
+    """That it is computed from"""
+    compute: Callable[[Columns, Ratios], Numbers]
+    above: str = ""
+    """What it means if the number is unusually high, for people; empty: nothing to speak of"""
+    below: str = ""
+
+
+def _plain(column: str, above: str, below: str = "") -> Feature:
+    return Feature(column, (column,), lambda c, _: c[column], above, below)
+
+
+def _share(name: str, column: str, of: str, above: str) -> Feature:
+    return Feature(name, (column, of), lambda c, _: c[column] / c[of], above)
+
+
+def _beyond(name: str, column: str, sign: int, above: str) -> Feature:
+    """How far a ratio is beyond the typical one, on one side of it."""
+
+    def compute(columns: Columns, typical: Ratios) -> Numbers:
+        return np.maximum(sign * (np.log(columns[column]) - typical[column]), 0.0)
+
+    return Feature(name, (column,), compute, above)
+
+
+def _logarithm(name: str, column: str, least: float, above: str = "", below: str = "") -> Feature:
+    return Feature(name, (column,), lambda c, _: np.log(np.maximum(c[column], least)), above, below)
+
+
+FEATURES: Final = (
+    _plain("null_rate", "much of the translation attends to nothing"),
+    _plain("alignment_null_rate", "much of the translation is aligned to nothing"),
+    _logarithm(
+        "log_attention_mass",
+        "attention_mass",
+        LEAST_MASS,
+        above="unusually much attention to the source",
+        below="little attention to the source",
+    ),
+    _share(
+        "unsupported_share", "unsupported_words", "target_words",
+        "target words that nothing in the source supports",
+    ),
+    _share(
+        "uncovered_share", "uncovered_words", "source_words",
+        "source words that nothing in the target covers",
+    ),
+    _plain(
+        "cross_entropy",
+        "the model finds the translation unlikely",
+        "the model finds the translation unusually likely",
+    ),
+    _plain("worst_loss", "a word that the model did not expect"),
+    _plain("worst_span_loss", "a phrase that the model did not expect"),
+    _logarithm(
+        "log_end_loss", "end_loss", LEAST_LOSS, above="the translation seems to end too early"
+    ),
+    _plain(
+        "reverse_cross_entropy",
+        "the reverse model finds the source unlikely",
+        "the reverse model finds the source unusually likely",
+    ),
+    _plain(
+        "reverse_worst_span_loss", "a phrase of the source that the reverse model did not expect"
+    ),
+    _plain("dual_cross_entropy", "the models find the pair unlikely, or disagree"),
+    _beyond("more_words", "word_ratio", 1, "more target words than usual for the source"),
+    _beyond("fewer_words", "word_ratio", -1, "fewer target words than usual for the source"),
+    _beyond("more_characters", "character_ratio", 1, "a target longer than usual for the source"),
+    _beyond(
+        "fewer_characters", "character_ratio", -1, "a target shorter than usual for the source"
+    ),
+    _plain("source_language", "", "the source is hardly in its language"),
+    _plain("target_language", "", "the target is hardly in its language"),
+    _share("same_share", "same_words", "target_words", "words that are the same on both sides"),
+    # What losses are usual depends on how long sentences are.
+    _logarithm("log_source_words", "source_words", 1.0),
+    _logarithm("log_target_words", "target_words", 1.0),
+)  # fmt: skip
+BY_NAME: Final[Mapping[str, Feature]] = {feature.name: feature for feature in FEATURES}
+
+
+def typical_ratios(columns: Columns) -> dict[str, float]:
+    """Of pairs that have scores: the median of the logarithm of each ratio."""
+    return {name: float(np.median(np.log(columns[name]))) for name in RATIO_COLUMNS}
+
+
+def feature_matrix(columns: Columns, names: Sequence[str], typical: Ratios) -> Numbers:
+    """``[pairs, features]``; NaN for pairs without scores."""
+    with np.errstate(invalid="ignore"):
+        return np.column_stack([BY_NAME[name].compute(columns, typical) for name in names])
+
+
+def usable_features(columns: Columns, typical: Ratios) -> tuple[list[str], list[str]]:
+    """The names of those that every pair has and that differ between pairs, and of the others."""
+    usable: list[str] = []
+    others: list[str] = []
+    for feature in FEATURES:
+        is_there = all(
+            name in columns and np.isfinite(columns[name]).all() for name in feature.columns
+        )
+        values = feature.compute(columns, typical) if is_there else np.zeros(1)
+        (usable if np.ptp(values) > 0 else others).append(feature.name)
+    return usable, others

@@ -1,0 +1,105 @@
+"""Where the pairs of a calibration come from, and whether tables go with it. No torch here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from relakit.clean.calibrating import Origin
+from relakit.clean.calibration import Calibration
+from relakit.clean.clean_sample import PlantedPair, sample_of_clean, sample_of_corpus
+from relakit.clean.filter_settings import CalibrationSettings
+from relakit.clean.score_table import Numbers, ScoreTable
+from relakit.data.noise_draw import CLEAN
+from relakit.data.parallel_files import NumberedPair, ParallelFiles
+
+_SAME_SCORE: Final = 1e-3
+"""How far, in nats, a score may be from that of another processor."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Pairs that are taken for clean."""
+
+    pairs: Sequence[NumberedPair]
+    files: ParallelFiles
+    candidates: int
+    """How many there were to draw from"""
+
+    def origin(
+        self, settings: CalibrationSettings, scored_with: Mapping[str, str | int | None]
+    ) -> Origin:
+        return Origin(
+            files=tuple(map(str, self.files.paths)),
+            candidates=self.candidates,
+            are_known=settings.clean is not None,
+            seed=settings.seed,
+            scored_with=scored_with,
+        )
+
+
+def choose_sample(
+    table: ScoreTable, corpus: ParallelFiles, settings: CalibrationSettings
+) -> Sample:
+    """Pairs of --clean, or such as could be clean of the corpus itself.
+
+    Raises:
+        OSError, ValueError: something cannot be read, or there are too few pairs.
+    """
+    if settings.clean is not None:
+        found = sample_of_clean(settings.clean, settings.pairs, settings.seed)
+        return Sample(found[0], settings.clean, found[1])
+    found = sample_of_corpus(table, corpus, settings.pairs, settings.seed)
+    return Sample(found[0], corpus, found[1])
+
+
+def filled_columns(table: ScoreTable) -> frozenset[str]:
+    """The columns that have a number for all pairs with scores, by the first of these."""
+    for block in table.blocks():
+        scored = ~block.is_blank
+        if scored.any():
+            return frozenset(
+                name
+                for name, numbers in block.numbers.items()
+                if np.isfinite(numbers[scored]).all()
+            )
+    raise ValueError(f"{table.path} has no pair with scores: all have a blank side")
+
+
+def check_filled(calibration: Calibration, filled: frozenset[str], table: ScoreTable) -> None:
+    """Raise ValueError if a calibration needs a column that is empty."""
+    missing = calibration.missing(sorted(filled))
+    if missing:
+        raise ValueError(
+            f"the column {missing[0]} of {table.path} is empty, and the calibration needs it; "
+            "score the pairs as when it was fitted, or calibrate again"
+        )
+
+
+def check_same_model(
+    table: ScoreTable, sample: Sample, planted: Sequence[PlantedPair], entropies: Numbers
+) -> None:
+    """Raise ValueError if a table was made by another model than that which scored the noise.
+
+    Args:
+        table: of the corpus.
+        sample: of the corpus.
+        planted: the same pairs, and noise.
+        entropies: what the model says about these.
+    """
+    now = {
+        sample.pairs[pair.origin].number: float(entropy)
+        for pair, entropy in zip(planted, entropies, strict=True)
+        if pair.label == CLEAN
+    }
+    for block in table.blocks():
+        for line, before in zip(
+            block.lines.tolist(), block.numbers["cross_entropy"].tolist(), strict=True
+        ):
+            if line in now and abs(now[line] - before) > _SAME_SCORE:
+                raise ValueError(
+                    f"{table.path} was not made by this MODEL: it has the cross_entropy "
+                    f"{before:.4f} for line {line:,}, MODEL says {now[line]:.4f}; score the text "
+                    "again, or leave --scores out"
+                )

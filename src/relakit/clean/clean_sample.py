@@ -1,0 +1,190 @@
+"""Pairs that are taken for clean, and noise planted in them. No torch here."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from relakit.clean.calibration_features import RATIO_COLUMNS
+from relakit.clean.score_table import Numbers, ScoreTable
+from relakit.data.compression import compressed_by_ending
+from relakit.data.noise_draw import CLEAN, NOISE_KINDS, NoiseKind
+from relakit.data.parallel_files import NumberedPair, ParallelFiles, read_numbered_pairs
+from relakit.data.planted_noise import plant_text_noise
+from relakit.files.writing import whole_file
+from relakit.limits import number_with_noun
+
+FEWEST_PAIRS: Final = 200
+"""Clean pairs without which there is too little to learn from."""
+POOL: Final = 50_000
+"""Pairs that a sample of a corpus is chosen from, so that memory does not grow with it."""
+FEWEST_WORDS: Final = 3
+"""On each side: in shorter ones hardly any noise can be planted."""
+MOST_RATIO: Final = 2.0
+"""How many times longer or shorter than usual a clean target may be."""
+NOISE_SHARES: Final[Mapping[NoiseKind, float]] = dict.fromkeys(NOISE_KINDS, 0.18)
+"""Of the pairs that noise is planted in; the others lend it their words."""
+HELD_OUT: Final = 3
+"""Every third pair is not for the fit."""
+
+PartName: TypeAlias = Literal["fit", "held out"]
+PARTS: Final[tuple[PartName, ...]] = get_args(PartName)
+_COLUMNS: Final = ("source", "target", "label", "part", "origin")
+
+
+@dataclass(frozen=True)
+class PlantedPair:
+    """A pair whose label is known: clean, or the kind of noise that was planted in it."""
+
+    source: str
+    target: str
+    label: str
+    part: PartName
+    origin: int
+    """The place in the sample of the clean pair that it was made from"""
+
+
+def sample_of_corpus(
+    table: ScoreTable, files: ParallelFiles, count: int, seed: int
+) -> tuple[list[NumberedPair], int]:
+    """Pairs of a scored corpus that could be clean, and how many there were to choose from.
+
+    They are spread evenly over the corpus, have a few words on each side, are in their languages if
+    that is known, and have lengths that go together. What a model finds likely is no criterion:
+    clean pairs that it finds hard are clean, too.
+
+    Raises:
+        OSError, ValueError: something cannot be read, or there are too few such pairs.
+    """
+    pool = _Pool(seed)
+    rows = 0
+    for block in table.blocks():
+        rows += len(block)
+        pool.add(block.lines, block.numbers, _could_be_clean(block.numbers))
+    lines = pool.lines_with_usual_ratios()[:count]
+    if len(lines) < FEWEST_PAIRS:
+        raise ValueError(
+            f"{table.path}: {number_with_noun(len(lines), 'pair')} of {rows:,} could be clean, and "
+            f"calibrating needs at least {FEWEST_PAIRS}; name clean pairs with --clean SOURCE "
+            "TARGET, or cut by --keep or --threshold without --calibrate"
+        )
+    wanted = set(lines.tolist())
+    pairs = [pair for pair in read_numbered_pairs(files) if pair.number in wanted]
+    return _distinct(pairs), rows
+
+
+def sample_of_clean(files: ParallelFiles, count: int, seed: int) -> tuple[list[NumberedPair], int]:
+    """Pairs that are known to be clean, spread evenly over their files; and how many there were.
+
+    Raises:
+        OSError, ValueError: something cannot be read, or there are too few pairs.
+    """
+
+    def usable() -> Iterator[NumberedPair]:
+        for pair in read_numbered_pairs(files):
+            if all(len(text.split()) >= FEWEST_WORDS for text in pair.texts):
+                yield pair
+
+    numbers = np.array([pair.number for pair in usable()], dtype=np.int64)
+    if len(numbers) < FEWEST_PAIRS:
+        raise ValueError(
+            f"--clean {files.source}: it has {number_with_noun(len(numbers), 'pair')} of "
+            f"{FEWEST_WORDS} words or more on each side, and calibrating needs at least "
+            f"{FEWEST_PAIRS}"
+        )
+    wanted = set(numbers[np.argsort(_priorities(numbers, seed), kind="stable")][:count].tolist())
+    return _distinct(pair for pair in usable() if pair.number in wanted), len(numbers)
+
+
+def plant(sample: Sequence[NumberedPair], seed: int) -> Iterator[PlantedPair]:
+    """Each pair as it is, then most of them once more with noise, of either part by itself.
+
+    What is held out shares no words with what is fitted: noise takes its words from its own part.
+    """
+    for part in PARTS:
+        places = [
+            n for n in range(len(sample)) if (n % HELD_OUT == HELD_OUT - 1) == (part != "fit")
+        ]
+        texts = [sample[place].texts for place in places]
+        for place, text in zip(places, texts, strict=True):
+            yield PlantedPair(*text, CLEAN, part, place)
+        noisy = plant_text_noise(texts, seed=seed, shares=NOISE_SHARES)
+        for place, pair in zip(places, noisy, strict=True):
+            if pair.label != CLEAN:
+                yield PlantedPair(*pair.texts, pair.label, part, place)
+
+
+def _part(place: int) -> PartName:
+    return "held out" if place % HELD_OUT == HELD_OUT - 1 else "fit"
+
+
+def write_planted(pairs: Iterable[PlantedPair], path: Path) -> ParallelFiles:
+    """Write them as a table with names, and tell how to read it as pairs."""
+    with whole_file(path) as file, compressed_by_ending(path, file) as packed:
+        packed.write(("\t".join(_COLUMNS) + "\n").encode())
+        for pair in pairs:
+            cells = (pair.source, pair.target, pair.label, pair.part, str(pair.origin))
+            packed.write(("\t".join(cells) + "\n").encode())
+    return ParallelFiles(path, columns=("source", "target"))
+
+
+def _could_be_clean(numbers: Mapping[str, Numbers]) -> npt.NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        fits = (numbers["source_words"] >= FEWEST_WORDS) & (numbers["target_words"] >= FEWEST_WORDS)
+        for side in ("source_language", "target_language"):
+            if side in numbers:
+                fits &= ~(numbers[side] < 0)  # where it is not known, nothing speaks against it
+    return fits & ~np.isnan(numbers["cross_entropy"])
+
+
+class _Pool:
+    """At most `POOL` lines that were drawn, each with the ratios of its lengths."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._lines = np.empty(0, dtype=np.int64)
+        self._ratios = np.empty((0, len(RATIO_COLUMNS)))
+
+    def add(
+        self,
+        lines: npt.NDArray[np.int64],
+        numbers: Mapping[str, Numbers],
+        which: npt.NDArray[np.bool_],
+    ) -> None:
+        ratios = np.column_stack([np.log(numbers[name][which]) for name in RATIO_COLUMNS])
+        self._lines = np.concatenate([self._lines, lines[which]])
+        self._ratios = np.concatenate([self._ratios, ratios])
+        if len(self._lines) > 2 * POOL:
+            self._draw()
+
+    def _draw(self) -> None:
+        order = np.argsort(_priorities(self._lines, self._seed), kind="stable")[:POOL]
+        self._lines, self._ratios = self._lines[order], self._ratios[order]
+
+    def lines_with_usual_ratios(self) -> npt.NDArray[np.int64]:
+        """In the order in which they are drawn."""
+        self._draw()
+        if not len(self._lines):
+            return self._lines
+        distance = np.abs(self._ratios - np.median(self._ratios, axis=0))
+        usual: npt.NDArray[np.int64] = self._lines[(distance <= np.log(MOST_RATIO)).all(axis=1)]
+        return usual
+
+
+def _priorities(numbers: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
+    """Numbers in an order that looks random, and depends on each line and the seed alone."""
+    # The mixing function of SplitMix64 (Steele, Lea and Flood 2014).
+    state = numbers.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15) % (1 << 64))
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: npt.NDArray[np.uint64] = state ^ (state >> np.uint64(31))
+    return mixed
+
+
+def _distinct(pairs: Iterable[NumberedPair]) -> list[NumberedPair]:
+    """Without pairs that are there twice, and those with a tab, which a table cannot hold."""
+    found = {pair.texts: pair for pair in pairs if "\t" not in pair.source + pair.target}
+    return list(found.values())

@@ -1,0 +1,138 @@
+"""What `relakit filter` leaves in its folder, and what may be there before. No torch here."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from relakit.clean.counted import BLANK
+from relakit.clean.cut import Cut
+from relakit.clean.measures import Look, Measure
+from relakit.clean.score_table import ScoreBlock
+from relakit.data.compression import compressed_by_ending
+from relakit.data.parallel_files import NumberedPair
+from relakit.files.output_paths import FILTERED, check_output_folder
+from relakit.files.writing import check_writable, whole_file
+from relakit.shards.ledger import parts_folder
+from relakit.shards.receipt import receipt_path
+
+SCORES: Final = "scores.tsv.gz"
+PLANTED: Final = "planted.tsv.gz"
+PLANTED_SCORES: Final = "planted-scores.tsv.gz"
+CALIBRATION: Final = "calibration.json"
+REJECTED: Final = "rejected.tsv.gz"
+SUMMARY: Final = FILTERED.marker
+PAGE: Final = "report.html"
+UNSCORED: Final = "no score"
+"""Why a pair is rejected that has scores, but not the one that counts."""
+_KEPT: Final = re.compile(r"kept\.[\w-]+(\.gz)?")
+
+
+def kept_anyway(folder: Path) -> list[str]:
+    """Files of a folder that stay when it is replaced: scores, which take long to compute."""
+    outputs = [Path(SCORES), Path(PLANTED_SCORES)]
+    names = [PLANTED, *(str(p) for output in outputs for p in (output, receipt_path(output)))]
+    return [name for name in names if (folder / name).is_file()]
+
+
+def check_filter_folder(folder: Path, *, goes_on: bool) -> None:
+    """Raise OSError if a folder can surely not be written, or holds what would be lost.
+
+    What an earlier command left, finished or not, may be there.
+
+    Args:
+        folder: that will be written.
+        goes_on: whether scores that are not finished will be.
+    """
+    found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    parts = set(kept_anyway(folder))
+    unfinished = [str(parts_folder(Path(name))) for name in (SCORES, PLANTED_SCORES)]
+    if goes_on:
+        parts |= {*unfinished}
+    elif unfinished[0] in found:
+        raise FileExistsError(
+            f"{folder} holds scores that are not finished ({unfinished[0]}); give the command "
+            "again that made them, or choose another folder"
+        )
+    if SUMMARY in found:
+        parts |= {CALIBRATION, REJECTED, SUMMARY, PAGE, *filter(_KEPT.fullmatch, found)}
+    check_output_folder(folder, FILTERED, parts=parts | {unfinished[1]}, replace=True)
+    check_writable(folder, is_folder=True)
+
+
+def kept_names(languages: tuple[str, str] | None, *, compress: bool) -> tuple[str, str]:
+    """The names of the files with pairs that were kept."""
+    ending = ".gz" if compress else ""
+    source, target = languages or ("source", "target")
+    if source == target or not all(re.fullmatch(r"[\w-]+", name) for name in (source, target)):
+        source, target = "source", "target"
+    return f"kept.{source}{ending}", f"kept.{target}{ending}"
+
+
+@dataclass
+class FilterCounts:
+    """How many pairs were kept, and why others were not."""
+
+    kept: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def rejected(self) -> int:
+        return self.reasons.total()
+
+    @property
+    def pairs(self) -> int:
+        return self.kept + self.rejected
+
+
+class PairWriter:
+    """Writes pairs to where they belong."""
+
+    def __init__(self, kept: tuple[BinaryIO, BinaryIO], rejected: BinaryIO) -> None:
+        self._kept = kept
+        self._rejected = rejected
+        self.counts: Final = FilterCounts()
+
+    def write(self, pairs: list[NumberedPair], block: ScoreBlock, look: Look, cut: Cut) -> None:
+        """The pairs of a block."""
+        for place, pair in enumerate(pairs):
+            if cut.kept[block.start + place]:
+                self.counts.kept += 1
+                for file, text in zip(self._kept, pair.texts, strict=True):
+                    file.write(text.encode() + b"\n")
+                continue
+            kind, value, reason = why_rejected(block, place, look, cut)
+            self.counts.reasons[kind] += 1
+            # A tab in a text would make one more column.
+            texts = (text.replace("\t", " ") for text in pair.texts)
+            cells = (str(pair.number), value, reason, *texts)
+            self._rejected.write(("\t".join(cells) + "\n").encode())
+
+
+def why_rejected(block: ScoreBlock, place: int, look: Look, cut: Cut) -> tuple[str, str, str]:
+    """A word to count by, the number that counts, and the reason in words."""
+    if block.is_blank[place]:
+        return BLANK, "", BLANK
+    badness = cut.badness[block.start + place]
+    if badness != badness:  # NaN
+        return UNSCORED, "", UNSCORED
+    return look.kind(place), f"{look.value(place):.6g}", look.reason(place, cut.limit)
+
+
+@contextmanager
+def pair_writer(folder: Path, names: tuple[str, str], measure: Measure) -> Iterator[PairWriter]:
+    """Writes into files of a folder, which are whole at the end."""
+    with ExitStack() as stack:
+
+        def opened(name: str) -> BinaryIO:
+            path = folder / name
+            file = stack.enter_context(whole_file(path))
+            return stack.enter_context(compressed_by_ending(path, file))
+
+        kept = opened(names[0]), opened(names[1])
+        rejected = opened(REJECTED)
+        rejected.write(f"line\t{measure.name}\treason\tsource\ttarget\n".encode())
+        yield PairWriter(kept, rejected)

@@ -1,0 +1,124 @@
+"""Fitting a calibration on scores that are made up."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from calibration_samples import KINDS, ORIGIN, sample
+
+from relakit.clean.calibrating import Fitted, fit_calibration, precision_at
+from relakit.data.noise_draw import CLEAN
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Fitted:
+    pairs, columns = sample()
+    return fit_calibration(pairs, columns, ORIGIN, expected_noise=0.5)
+
+
+def test_probabilities_of_pairs_that_it_has_not_seen(fitted: Fitted) -> None:
+    pairs, columns = sample(seed=1)
+    found = fitted.calibration.judge(columns)
+    labels = np.array([pair.label for pair in pairs])
+    assert (found.probability[labels == CLEAN] > 0.5).mean() > 0.97
+    for kind in KINDS:
+        assert (found.probability[labels == kind] < 0.5).mean() > 0.97
+        kinds = [found.kind(place) for place in np.flatnonzero(labels == kind)]
+        assert kinds.count(kind) > 0.97 * len(kinds)
+
+
+def test_reasons_are_what_was_done(fitted: Fitted) -> None:
+    pairs, columns = sample(seed=1)
+    found = fitted.calibration.judge(columns)
+    reasons = {
+        kind: [found.reasons(n, 1)[0] for n, pair in enumerate(pairs) if pair.label == kind]
+        for kind in KINDS
+    }
+    assert set(reasons["shuffled"]) == {"the model finds the translation unlikely"}
+    assert set(reasons["truncated"]) <= {
+        "the translation seems to end too early",
+        "a target shorter than usual for the source",
+        "fewer target words than usual for the source",
+    }
+
+
+def test_what_says_nothing_is_left_out(fitted: Fitted) -> None:
+    assert {"null_rate", "target_language", "dual_cross_entropy"} <= set(fitted.left_out)
+    assert not set(fitted.left_out) & set(fitted.calibration.features)
+    assert fitted.kinds_left_out == ("inserted", "language", "copied")
+    notes = " ".join(fitted.notes())
+    assert "does without null_rate" in notes
+    assert "no inserted or language or copied noise could be planted" in notes
+
+
+def test_held_out_pairs_are_counted_apart(fitted: Fitted) -> None:
+    held_out, fitted_on = fitted.calibration.held_out, fitted.calibration.fitted_on
+    assert (fitted_on.clean, fitted_on.noise) == (200, dict.fromkeys(KINDS, 200))
+    assert len(held_out.clean_log_odds) == 100
+    assert {kind: len(odds) for kind, odds in held_out.noise_log_odds.items()} == dict.fromkeys(
+        KINDS, 100
+    )
+    areas = held_out.areas
+    assert areas["cross_entropy"]["shuffled"].value > 0.99
+    assert areas["cross_entropy"]["truncated"].value == pytest.approx(0.5, abs=0.1)
+    for kind in KINDS:
+        assert areas["probability"][kind].value > 0.99
+        assert areas["probability"][kind].low <= areas["probability"][kind].value
+
+
+def test_other_pairs_do_not_change_the_fit() -> None:
+    """What is held out is not looked at."""
+    pairs, columns = sample()
+    is_held_out = np.array([pair.part == "held out" for pair in pairs])
+    changed = {
+        name: np.where(is_held_out, numbers * 1.5, numbers) for name, numbers in columns.items()
+    }
+    one, other = (
+        fit_calibration(pairs, some, ORIGIN, expected_noise=0.5).calibration
+        for some in (columns, changed)
+    )
+    assert (one.kinds, one.medians, one.scales) == (other.kinds, other.medians, other.scales)
+    assert one.held_out != other.held_out
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4])
+def test_noise_in_the_sample_is_left_out(share: float) -> None:
+    pairs, columns = sample(contaminated=share)
+    origin = replace(ORIGIN, are_known=False)
+    fitted = fit_calibration(pairs, columns, origin, expected_noise=0.5)
+    found = fitted.calibration.fitted_on
+    assert found.origin == "corpus"
+    assert found.dropped / (found.dropped + found.clean) == pytest.approx(share, abs=0.08)
+    assert any("look like noise" in note for note in fitted.notes()) == (share > 0.3)
+    fresh, scores = sample(seed=1)
+    is_clean = np.array([pair.label == CLEAN for pair in fresh])
+    kept = fitted.calibration.judge(scores).probability > 0.5
+    assert kept[is_clean].mean() > 0.9
+    assert kept[~is_clean].mean() < 0.05
+
+
+def test_nothing_but_noise() -> None:
+    """What it makes of that is of no use, but it is said."""
+    pairs, columns = sample(contaminated=0.7)
+    origin = replace(ORIGIN, are_known=False)
+    fitted = fit_calibration(pairs, columns, origin, expected_noise=0.5)
+    assert any("name clean pairs with --clean" in note for note in fitted.notes())
+
+
+def test_more_expected_noise_makes_pairs_less_likely() -> None:
+    pairs, columns = sample()
+    odds = [
+        fit_calibration(pairs, columns, ORIGIN, expected_noise=share)
+        .calibration.judge(columns)
+        .noise_log_odds
+        for share in (0.5, 0.9)
+    ]
+    assert odds[1] - odds[0] == pytest.approx(np.log(9))
+
+
+def test_precision_were_half_of_all_noise() -> None:
+    noise = np.arange(10, dtype=float)
+    # 9 of 10 are found with a cut at 1; of 20 clean pairs two are above.
+    clean = np.array([0.0] * 18 + [5.0] * 2)
+    assert precision_at(clean, noise, 0.9) == pytest.approx(0.9 / (0.9 + 0.1))
+    assert precision_at(clean - 10, noise, 0.9) == 1.0

@@ -1,0 +1,73 @@
+"""Logistic regression, against answers that are known without it."""
+
+import numpy as np
+import pytest
+
+from relakit.clean.logistic import fit_logistic
+
+
+def table(counts: dict[tuple[int, bool], int]) -> tuple[np.ndarray, np.ndarray]:
+    rows = [(float(x), label) for (x, label), count in counts.items() for _ in range(count)]
+    return np.array([[x] for x, _ in rows]), np.array([label for _, label in rows])
+
+
+def test_of_a_table_it_is_the_odds_ratio() -> None:
+    """With one number that is 0 or 1, the answer can be written down."""
+    rows, labels = table({(0, False): 30, (0, True): 10, (1, False): 5, (1, True): 35})
+    fit = fit_logistic(rows, labels, share=45 / 80, penalty=1e-9)
+    assert fit.bias == pytest.approx(np.log(10 / 30), abs=1e-5)
+    assert fit.coefficients[0] == pytest.approx(np.log(35 / 5) - np.log(10 / 30), abs=1e-5)
+
+
+def test_the_share_moves_the_bias_alone() -> None:
+    rows, labels = table({(0, False): 30, (0, True): 10, (1, False): 5, (1, True): 35})
+    even = fit_logistic(rows, labels, share=0.5, penalty=1e-9)
+    rare = fit_logistic(rows, labels, share=0.1, penalty=1e-9)
+    assert rare.coefficients == pytest.approx(even.coefficients, abs=1e-4)
+    assert even.bias - rare.bias == pytest.approx(np.log(9), abs=1e-4)
+
+
+def test_no_neighbour_is_better() -> None:
+    """Whatever is changed a little makes the penalised loss greater."""
+    draw = np.random.default_rng(1)
+    rows = draw.normal(size=(200, 3))
+    labels = rows @ [1.0, -2.0, 0.0] + draw.logistic(size=200) > 0.5
+    weights = np.where(labels, 100 / labels.sum(), 100 / (~labels).sum())
+
+    def loss(found: np.ndarray) -> float:
+        margins = np.where(labels, 1, -1) * (rows @ found[1:] + found[0])
+        return float(weights @ np.log1p(np.exp(-margins)) + 2.0 * found[1:] @ found[1:] / 2)
+
+    fit = fit_logistic(rows, labels, penalty=2.0)
+    best = np.array([fit.bias, *fit.coefficients])
+    for direction in np.vstack([np.eye(4), -np.eye(4)]):
+        assert loss(best + 1e-3 * direction) > loss(best)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e6])
+def test_what_a_line_separates_stays_finite(factor: float) -> None:
+    rows = factor * np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    fit = fit_logistic(rows, [False, False, True, True])
+    assert np.isfinite(fit.coefficients).all()
+    assert (fit.log_odds(rows) > 0).tolist() == [False, False, True, True]
+
+
+def test_numbers_that_repeat_each_other_share_the_weight() -> None:
+    rows = np.array([[-1.0, -1.0], [0.5, 0.5], [-0.5, -0.5], [1.0, 1.0]])
+    fit = fit_logistic(rows, [False, False, True, True])
+    assert fit.coefficients[0] == pytest.approx(fit.coefficients[1])
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "options", "says"),
+    [
+        ([[1.0], [np.nan]], [True, False], {}, "rows must be numbers"),
+        ([[1.0], [2.0]], [True, True], {}, "rows of both labels, got 2 of True and 0 of False"),
+        ([[1.0], [2.0]], [True], {}, "a label for each row"),
+        ([[1.0], [2.0]], [True, False], {"share": 1.0}, "share must be"),
+        ([[1.0], [2.0]], [True, False], {"penalty": 0.0}, "penalty must be"),
+    ],
+)
+def test_wrong_use(rows: list, labels: list, options: dict, says: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ValueError, match=says):
+        fit_logistic(rows, labels, **options)
