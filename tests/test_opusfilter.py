@@ -211,7 +211,10 @@ def test_a_reverse_model_of_the_same_direction(make: Make, module: ModuleType, m
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        ("alignment_null_rate", "needs a choice of heads, .* relakit align .* --select"),
+        (
+            "alignment_null_rate",
+            "needs a choice of heads or an alignment layer, .* relakit align .* --select",
+        ),
         ("target_language", "needs languages.json, which .* does not have"),
     ],
 )

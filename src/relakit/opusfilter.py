@@ -216,10 +216,10 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
         """Raise ConfigurationError for columns that would be empty, or the same for all pairs."""
         folder = self._settings.model
         for name in self.columns or (self.by,):
-            if name == "alignment_null_rate" and not self._models.has_choice:
+            if name == "alignment_null_rate" and not self._models.has_links:
                 raise ConfigurationError(
-                    f"{name} needs a choice of heads, which {folder} does not have; relakit align "
-                    f"{folder} --select chooses them"
+                    f"{name} needs a choice of heads or an alignment layer, which {folder} does "
+                    f"not have; relakit align {folder} --select chooses heads"
                 )
             if name in ("reverse_cross_entropy", "dual_cross_entropy") and (
                 self._settings.reverse is None

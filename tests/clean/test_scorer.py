@@ -1,6 +1,8 @@
 """Scores of pairs: those of `score_pairs`, and the same bits whatever is beside them."""
 
+import shutil
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ import torch
 from clean_models import ModelWriter
 
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
+from relakit.align.layer import AlignmentLayer, save_layer
+from relakit.align.layer_files import LayerScores, LayerTrained
 from relakit.analysis import score_pairs
 from relakit.analysis.attention_pass import AttentionBatch
 from relakit.clean import scorer as scorer_module
@@ -123,6 +127,34 @@ def test_a_choice_in_the_directory_is_read(
     finally:
         path.unlink()
     assert all(pair.features and pair.features.alignment_null_rate is not None for pair in scored)
+
+
+def test_a_layer_is_asked_instead_of_heads(
+    write_model: ModelWriter, pairs: list[NumberedPair], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(write_model(seed=4), tmp_path / "model"))
+    without = PairScorer.load(folder).score(pairs)
+    member = Direction.load(folder)
+    torch.manual_seed(5)
+    layer = AlignmentLayer(member.model.config.dim)
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter, std=0.15)
+    layer.raise_threshold(2.0)
+    scores = LayerScores(pairs=1, loss=0.5, aer=0.25, against="teacher")
+    save_layer(folder, layer, LayerTrained(by="links", pairs=1, epochs=1, seed=1, scores=scores))
+    scored = PairScorer.load(folder, batch_tokens=700).score(pairs)
+    assert scored == PairScorer.load(folder, batch_tokens=1).score(pairs), "to the bit"
+    assert sum(len(pair.features.unsupported) for pair in scored if pair.features) > 0
+    for before, after in zip(without, scored, strict=True):
+        if before.features is None or after.features is None:
+            continue
+        assert after.features.null_rate == before.features.null_rate
+        target = pairs[after.number - 1].target
+        has_support = {int(word.index) for word in after.features.unsupported} != set(
+            range(len(target.split()))
+        )
+        assert after.features.alignment_null_rate is not None
+        assert has_support == (after.features.alignment_null_rate < 1)
 
 
 def test_long_sides_are_scored_by_their_beginning(

@@ -75,7 +75,7 @@ def test_a_row_for_each_pair(run: Run, model: Path, files: list[object]) -> None
     assert {len(row) for row in found} == {len(header)}
     assert [not any(row[1:]) for row in found] == [number in (4, 5) for number in range(COUNT)]
     assert "2 pairs with a blank side" in result.err
-    assert "has no alignment.json" in result.err
+    assert "has neither aligner.json nor alignment.json" in result.err
     assert "has no languages.json" in result.err
 
 

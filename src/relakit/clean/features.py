@@ -53,7 +53,7 @@ class PairFeatures:
     null_rate: float
     """Share of queries whose cross-attention weights are all 0, the mean over layers and heads"""
     alignment_null_rate: float | None
-    """That of the heads that align; None if none were chosen"""
+    """That of the alignment layer, or of the heads that align; None if there are none"""
     attention_mass: float
     """Cross-attention weight of a query, the mean over layers, heads and queries"""
     unsupported: tuple[Word, ...]
@@ -214,6 +214,7 @@ def pair_features(
     losses: Losses,
     *,
     choice: AlignmentChoice | None,
+    links: Weights | None = None,
     sums_to_one: bool,
     reverse_losses: Losses | None,
     languages: tuple[float, float] | None,
@@ -227,6 +228,8 @@ def pair_features(
         weights: cross-attention ``[layers, heads, target tokens + 1, source tokens + 1]``.
         losses: of each target token and the end of the sentence, in nats.
         choice: where links are read.
+        links: of an alignment layer, ``[target tokens + 1, source tokens + 1]``; they are read
+            instead.
         sums_to_one: whether the weights of a query always do, but for rounding.
         reverse_losses: of each source token and the end of the source, by a model of the other
             direction.
@@ -242,13 +245,18 @@ def pair_features(
             f"attention and cross-entropy must be numbers, got NaN or infinity in pair "
             f"{pair.number:,}: the model is broken"
         )
-    read = chosen_heads(weights, choice)
-    shift = 0 if choice is None else READINGS.index(choice.reading)
+    if links is not None:
+        read, shift = links[None], 0
+        alignment_null_rate: float | None = null_rate(links[:-1])  # a layer links no ends
+    else:
+        read = chosen_heads(weights, choice)
+        shift = 0 if choice is None else READINGS.index(choice.reading)
+        alignment_null_rate = None if choice is None else null_rate(read)
     unsupported, uncovered = unreached_words(read, source, target, shift=shift)
     source_words, target_words = pair.source.split(), pair.target.split()
     return PairFeatures(
         null_rate=null_rate(weights),
-        alignment_null_rate=None if choice is None else null_rate(read),
+        alignment_null_rate=alignment_null_rate,
         attention_mass=mass,
         unsupported=unsupported,
         uncovered=uncovered,

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from relakit.align.choice import read_choice
-from relakit.align.settings import CHOICE_FILE
+from relakit.align.layer_files import has_layer, read_layer_about
+from relakit.align.settings import CHOICE_FILE, LAYER_FILE, LAYER_WEIGHTS
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS
 from relakit.analysis.results import SUM_TO_ONE
@@ -60,8 +61,8 @@ class ScoreModels:
             self._backward = read_description(settings.reverse)
             self._backward.check_tokenizers()
             _check_directions(self._forward, self._backward)
-        self.has_choice: Final = read_choice(settings.model, self._forward.config) is not None
-        """Somebody has chosen which heads align."""
+        self.has_links: Final = self._has_links(settings.model)
+        """There is an alignment layer, or somebody has chosen which heads align."""
         self.languages: Final = settings.languages or self._forward.languages()
         self.max_tokens: Final = self._limit(settings.max_tokens)
         if settings.batch_tokens < 1:
@@ -81,17 +82,24 @@ class ScoreModels:
                 f"{folder} has {name} cross-attention, whose weights always sum to 1: null rates "
                 "are 0 and attention mass is 1, by definition"
             )
-        if not self.has_choice:
+        if not self.has_links:
             yield (
-                f"{folder} has no {CHOICE_FILE}: alignment_null_rate is empty, and a word is "
-                "unsupported or uncovered only if it is so in all heads of all layers; relakit "
-                f"align {folder} --select chooses heads"
+                f"{folder} has neither {LAYER_FILE} nor {CHOICE_FILE}: alignment_null_rate is "
+                "empty, and a word is unsupported or uncovered only if it is so in all heads of "
+                f"all layers; relakit align {folder} --select chooses heads"
             )
         if self.languages is None:
             yield (
                 f"{folder} has no {LANGUAGES_FILE}: source_language and target_language are empty; "
                 "--languages-from SOURCE TARGET learns them from text"
             )
+
+    def _has_links(self, folder: Path) -> bool:
+        has_choice = read_choice(folder, self._forward.config) is not None
+        if has_layer(folder):
+            read_layer_about(folder)  # raises if it is damaged
+            return True
+        return has_choice
 
     def _limit(self, max_tokens: int | None) -> int:
         described = [one for one in (self._forward, self._backward) if one is not None]
@@ -194,10 +202,10 @@ def _check_directions(forward: ModelDescription, backward: ModelDescription) -> 
 
 def _digests(folder: Path) -> dict[str, str]:
     """SHA-256 of the files that decide what a model says about a pair."""
-    choice = folder / CHOICE_FILE
+    others = [folder / name for name in (CHOICE_FILE, LAYER_FILE, LAYER_WEIGHTS)]
     return {
         **model_digests(folder),
-        **({CHOICE_FILE: file_digest(choice)} if choice.is_file() else {}),
+        **{path.name: file_digest(path) for path in others if path.is_file()},
     }
 
 

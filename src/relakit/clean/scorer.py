@@ -10,11 +10,13 @@ import numpy as np
 import torch
 
 from relakit.align.choice import AlignmentChoice, read_choice
+from relakit.align.layer import AlignmentLayer, load_layer
+from relakit.align.layer_files import has_layer
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches, cross_attention_of
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
 from relakit.analysis.results import SUM_TO_ONE
-from relakit.clean.features import EncodedSide, Losses, PairFeatures, pair_features
+from relakit.clean.features import EncodedSide, Losses, PairFeatures, Weights, pair_features
 from relakit.data.languages import LanguagePair
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer import END
@@ -63,6 +65,7 @@ class PairScorer:
         *,
         backward: Direction | None = None,
         choice: AlignmentChoice | None = None,
+        layer: AlignmentLayer | None = None,
         languages: LanguagePair | None = None,
         max_tokens: int | None = None,
         batch_tokens: int = BATCH_TOKENS,
@@ -73,6 +76,7 @@ class PairScorer:
             forward: from source to target.
             backward: from target to source, for dual cross-entropy.
             choice: which heads of ``forward`` align.
+            layer: an alignment layer of ``forward``, which is asked instead of heads.
             languages: of source and target.
             max_tokens: of a side; one with more is scored by its beginning. None: as many as fit
                 into 256 MiB of attention weights.
@@ -81,6 +85,7 @@ class PairScorer:
         self._forward = forward
         self._backward = backward
         self._choice = choice
+        self._layer = layer
         self._languages = languages
         models = [one.model for one in (forward, backward) if one is not None]
         self.max_tokens: Final = (
@@ -91,7 +96,10 @@ class PairScorer:
         spec = forward.model.config.attention_spec("cross")
         self._sums_to_one = spec.activation in SUM_TO_ONE
         with one_thread():
-            self.is_batched: Final = all(map(is_independent_of_batches, models))
+            self.is_batched: Final = all(
+                is_independent_of_batches(model, layer if model is forward.model else None)
+                for model in models
+            )
         """False if this processor rounds otherwise in a batch: then pairs are computed alone."""
         self._batch_tokens = batch_tokens if self.is_batched else 1
 
@@ -111,6 +119,7 @@ class PairScorer:
             forward,
             backward=None if reverse is None else Direction.load(reverse),
             choice=read_choice(folder, forward.model.config),
+            layer=load_layer(folder, forward.model)[0] if has_layer(folder) else None,
             languages=languages,
             max_tokens=max_tokens,
             batch_tokens=batch_tokens,
@@ -130,6 +139,7 @@ class PairScorer:
             backward = self._backward_losses(chosen)
             tokenizers = self._forward.tokenizers
             sides = [self._encode(tokenizers, *pair.texts) for pair in chosen]
+            links = self._layer_links(sides)
             for batch in self._batches(self._forward.model, sides):
                 for index, weights, losses in _by_pair(batch):
                     source, target = sides[index]
@@ -140,6 +150,7 @@ class PairScorer:
                         weights,
                         losses,
                         choice=self._choice,
+                        links=links.get(index),
                         sums_to_one=self._sums_to_one,
                         reverse_losses=backward[index],
                         languages=self._log_odds(chosen[index]),
@@ -168,6 +179,15 @@ class PairScorer:
             losses=True,
             cross_layer=cross_layer,
             batch_tokens=self._batch_tokens,
+        )
+
+    def _layer_links(self, sides: Sequence[_Sides]) -> dict[int, Weights]:
+        """By the number of a pair, if there is an alignment layer."""
+        if self._layer is None:
+            return {}
+        tokens = [(source.ids, target.ids) for source, target in sides]
+        return dict(
+            self._layer.weights(self._forward.model, tokens, batch_tokens=self._batch_tokens)
         )
 
     def _backward_losses(self, pairs: Sequence[NumberedPair]) -> list[Losses | None]:
@@ -206,8 +226,11 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def is_independent_of_batches(model: Transformer) -> bool:
-    """Whether made-up pairs give the same bits alone and in a batch, on this processor."""
+def is_independent_of_batches(model: Transformer, layer: AlignmentLayer | None = None) -> bool:
+    """Whether made-up pairs give the same bits alone and in a batch, on this processor.
+
+    By a model, and by its alignment layer if it has one.
+    """
     draw = np.random.default_rng(0)
     entries = model.config.source_entries, model.config.vocabulary
     pairs: list[TokenPair] = [
@@ -220,8 +243,13 @@ def is_independent_of_batches(model: Transformer) -> bool:
     together = attention_batches(model, pairs, kinds=KINDS, losses=True)
     found = {index: (weights, losses) for b in together for index, weights, losses in _by_pair(b)}
     alone = attention_batches(model, pairs, kinds=KINDS, losses=True, batch_tokens=1)
-    return all(
+    same = all(
         np.array_equal(weights, found[index][0]) and np.array_equal(losses, found[index][1])
         for batch in alone
         for index, weights, losses in _by_pair(batch)
     )
+    if layer is None or not same:
+        return same
+    links = dict(layer.weights(model, pairs))
+    one_by_one = layer.weights(model, pairs, batch_tokens=1)
+    return all(np.array_equal(weights, links[index]) for index, weights in one_by_one)
