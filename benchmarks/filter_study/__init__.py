@@ -1,0 +1,1 @@
+"""What `benchmarks/filtering.py` compares, and its page."""

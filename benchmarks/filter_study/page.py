@@ -1,0 +1,73 @@
+"""`results/filtering.md`: how well noise is told from clean pairs."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from filter_study.material import STUDIES, TITLES
+from filter_study.measure import (
+    ANY,
+    BICLEANER,
+    CALIBRATED_CLEAN,
+    CALIBRATED_SELF,
+    WORD_ALIGNMENT,
+)
+from filter_study.records import FilterRecord, Separation
+from relakit.clean.measures import RANKED
+from relakit.reproduce.markdown import table
+
+INTRODUCTION: Final = """# Telling noise from clean pairs
+
+This page is made by `benchmarks/filtering.py` from the files in [`filtering/`](filtering/); do not
+edit it. What the scores are: [docs/cleaning.md](../docs/cleaning.md).
+
+No model has seen these pairs. Each number is an area under the ROC curve, the probability that a
+noisy pair is ranked behind a clean one, with its 95% interval; then, after a slash, the precision
+in percent when 90% of the noise are found, were half of the pairs noise. The best of a column is
+bold.
+"""
+OTHERS: Final = (WORD_ALIGNMENT, BICLEANER)
+MEASURES: Final = (CALIBRATED_CLEAN, CALIBRATED_SELF, *RANKED, *OTHERS)
+LABELS: Final = {"A": "misaligned", "L": "wrong language", "E": "errors in the translation"}
+"""What the letters of people mean."""
+
+
+def make_page(records: Sequence[FilterRecord]) -> str:
+    """The page; studies without a record are left out."""
+    sections = [INTRODUCTION]
+    for study in STUDIES:
+        for record in records:
+            if record.study == study:
+                sections += [f"## {TITLES[study]}\n", *_section(record)]
+    return "\n".join(section.rstrip("\n") + "\n" for section in sections)
+
+
+def _section(record: FilterRecord) -> list[str]:
+    counts = ", ".join(
+        f"{count:,} {LABELS.get(kind, kind)}" for kind, count in record.pairs.items()
+    )
+    kinds = list(record.separations[CALIBRATED_CLEAN])
+    best = {
+        kind: max(found[kind].auc.value for found in record.separations.values()) for kind in kinds
+    }
+    rows = [
+        [name, *(_cell(record.separations[name][kind], best[kind]) for kind in kinds)]
+        for name in MEASURES
+        if name in record.separations
+    ]
+    headings = ["", *(kind if kind == ANY else LABELS.get(kind, kind) for kind in kinds)]
+    parts = [f"{record.models}. Pairs: {counts}. {record.machine.cpu}.\n", table(headings, rows)]
+    if record.words is not None:
+        words = record.words
+        parts.append(
+            f"Inserted words, one by one ({words.words:,} of them; {words.by}): precision "
+            f"{words.precision:.2f}, recall {words.recall:.2f}, F1 {words.f1:.2f}.\n"
+        )
+    return parts
+
+
+def _cell(found: Separation, best: float) -> str:
+    auc = found.auc
+    mark = "**" if auc.value == best else ""
+    return (
+        f"{mark}{auc.value:.3f}{mark} ({auc.low:.2f}-{auc.high:.2f}) / {100 * found.precision:.0f}"
+    )

@@ -1,0 +1,94 @@
+"""benchmarks/filtering.py: how well noise is told from clean pairs."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from random_models import random_model
+from typer.testing import CliRunner, Result
+
+import filtering
+from filter_study import material
+from filter_study.material import LABELLED, Material
+from filter_study.measure import ANY, BICLEANER, CALIBRATED_CLEAN, CALIBRATED_SELF, inserted_words
+from filter_study.page import make_page
+from filter_study.records import read_filter_records
+from relakit.data.generated import generate_pairs
+from relakit.data.languages import LanguagePair
+from relakit.data.tokenizer import learn_tokenizer
+from relakit.model import ModelAbout, save_model
+from relakit.train.recipe import Recipe
+
+KINDS = {"shuffled", "inserted", "truncated", "language", "copied"}
+
+
+def test_inserted_words() -> None:
+    assert inserted_words("a b c", "a x y b c") == {1, 2}
+    assert inserted_words("a b", "x a b") == {0}
+    assert inserted_words("a b", "a b x y") == {2, 3}
+    assert len(inserted_words("a a", "a b a a")) == 2, "where it was put is not clear, how much is"
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With random weights, and a corpus that is as small."""
+    generated = {"train": 60, "valid": 250, "test": 500}
+    recipe = Recipe.model_validate({"data": {"generated": generated}, "training": {"updates": 1}})
+    monkeypatch.setattr(material, "load_recipe", lambda name, settings: recipe)
+    pairs = [(pair.source_text, pair.target_text) for pair in generate_pairs(60)]
+    tokenizer = learn_tokenizer([text for pair in pairs for text in pair], 300)
+    tokenizer.save(tmp_path / "tokenizer.json")
+    return save_model(
+        tmp_path / "model",
+        random_model(vocabulary=tokenizer.size, dim=16, heads=2),
+        tmp_path / "tokenizer.json",
+        ModelAbout("en", "de"),
+        languages=LanguagePair.learn(*zip(*pairs, strict=True)),
+    )
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(filtering.app, arguments)
+
+
+def test_planted_noise(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results" / "filtering"
+    result = run("generated", "--model", str(model), "--no-eflomal", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    (record,) = read_filter_records(out)
+    assert sum(record.pairs.values()) == 500
+    assert set(record.pairs) == {"clean", *KINDS}
+    for measure in (CALIBRATED_CLEAN, CALIBRATED_SELF, "null_rate", "cross_entropy"):
+        assert set(record.separations[measure]) == {ANY, *KINDS}
+    copied = record.separations[CALIBRATED_CLEAN]["copied"].auc
+    assert copied.value > 0.9, "languages tell, whatever the model does"
+    assert record.words is not None
+    assert record.words.words > 0
+    page = (tmp_path / "results" / "filtering.md").read_text(encoding="utf-8")
+    assert page == make_page([record])
+    assert f"| {CALIBRATED_CLEAN} |" in page
+
+
+def test_pairs_that_people_have_judged(model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "paracrawl-labels"
+    folder.mkdir(parents=True)
+    rows = [
+        (pair.source_text, pair.target_text, score, label)
+        for number, pair in enumerate(generate_pairs(400, split="test"))
+        for score, label in [((0.9, "V"), (0.2, "A"), (0.1, "L"), (0.5, "E"))[number % 4]]
+    ]
+    text = "".join("\t".join(map(str, row)) + "\n" for row in rows)
+    (folder / "v3.en-de.tsv.gz").write_bytes(gzip.compress(text.encode()))
+    out = tmp_path / "results" / "filtering"
+    data = str(tmp_path / "data")
+    result = run(LABELLED, "--model", str(model), "--data", data, "--no-eflomal", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    (record,) = read_filter_records(out)
+    assert record.words is None
+    assert record.separations[BICLEANER]["A"].auc.value == 1.0
+    assert "| misaligned | wrong language | errors in the translation |" in make_page([record])
+
+
+def test_an_unknown_study() -> None:
+    with pytest.raises(ValueError, match="unknown study 'klingon'; choose one of generated"):
+        Material.of("klingon", Path())
