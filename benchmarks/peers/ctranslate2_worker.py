@@ -1,4 +1,4 @@
-"""CTranslate2: decoding only, in float32 or int8."""
+"""CTranslate2: decoding and scoring, in float32 or int8."""
 
 import tempfile
 import time
@@ -48,6 +48,23 @@ class Worker:
         seconds = time.perf_counter() - start
         return decoded(seconds, [[int(word) for word in r.hypotheses[0]] for r in results])
 
+    def score(self, request: Request) -> Answer:
+        sources, targets = (
+            [[str(i) for i in sentence] for sentence in need(request, side)]
+            for side in ("sources", "targets")
+        )
+        start = time.perf_counter()
+        results = self.translator.score_batch(
+            sources,
+            targets,
+            max_batch_size=int(need(request, "batch_tokens")),
+            batch_type="tokens",
+            max_input_length=0,
+        )
+        seconds = time.perf_counter() - start
+        means = [-sum(result.log_probs) / len(result.log_probs) for result in results]
+        return {"seconds": seconds, "cross_entropies": means}
+
 
 def no_training(request: Request) -> Answer:
     raise ValueError("CTranslate2 does not train")
@@ -61,5 +78,6 @@ if __name__ == "__main__":
             "train-steps": no_training,
             "setup-decode": worker.setup_decode,
             "decode": worker.decode,
+            "score": worker.score,
         }
     )

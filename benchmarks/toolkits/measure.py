@@ -1,4 +1,4 @@
-"""Measures training and decoding: everyone is made ready, then takes turns."""
+"""Measures training, decoding, scoring and aligning: everyone is made ready, then takes turns."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,8 @@ import torch
 from relakit.bench.rounds import CaseRounds, Field, FixedRounds, take_turns
 from runs import Save, Tell
 from toolkits.decoding_turns import decoding_field
+from toolkits.pair_report import PairReport
+from toolkits.pair_turns import pair_field
 from toolkits.peers import PeerPlace
 from toolkits.report import SpeedReport
 from toolkits.settings import DecodingSettings, TrainingSettings
@@ -72,14 +74,32 @@ def measure_decoding(
                 )
 
 
-def _cases(report: SpeedReport, wanted: Sequence[str]) -> list[CaseRounds]:
+def measure_pairs(
+    report: PairReport,
+    place: PeerPlace,
+    eflomal: Path | None,
+    *,
+    save: Save = lambda: None,
+    tell: Tell = lambda text: None,
+) -> None:
+    """Add what a report lacks; arguments as for `measure_training`, and eflomal's program."""
+    settings = report.settings
+    with _workplace(settings.threads) as folder:
+        tell("preparing the pairs, the models and the peers")
+        with pair_field(settings, place, eflomal, folder) as field:
+            _share_notes(report, field)
+            [case] = _cases(report, [f"{settings.pairs:,} pairs"])
+            take_turns(field, case, FixedRounds(settings.rounds), after_round=save, tell=tell)
+
+
+def _cases(report: SpeedReport | PairReport, wanted: Sequence[str]) -> list[CaseRounds]:
     """The report's cases, made where they are missing, in this order."""
     measured = {case.case: case for case in report.cases}
     report.cases[:] = [measured.get(name, CaseRounds(name)) for name in wanted]
     return report.cases
 
 
-def _share_notes(report: SpeedReport, field: Field) -> None:
+def _share_notes(report: SpeedReport | PairReport, field: Field) -> None:
     """What becomes known about a contender during the run is in the report at once."""
     report.notes, report.about = field.notes, field.about
 

@@ -52,6 +52,9 @@ def answer(request):
             length -= 1
         outputs = [[7] * length for _ in request["sentences"]]
         return {{"seconds": 0.25, "target_tokens": 0, "outputs": outputs}}
+    if do == "score":
+        entropies = [0.1] * len(request["sources"])
+        return {{"seconds": 0.5, "cross_entropies": entropies}}
     return {{"ok": True, "bye": True}}
 
 

@@ -1,7 +1,8 @@
-"""``make torture``: kill prepare, train, analyze and score at random moments, and run them again.
+"""``make torture``: kill commands at random moments, and run them again.
 
 After each kill the same command must finish, give what an undisturbed one gives, and leave nothing
-else behind. The results become a page. Not part of ``make test``: it takes minutes.
+else behind. The results become a page, made from a JSON file that keeps what an earlier run found
+about commands that are not killed this time. Not part of ``make test``: it takes minutes.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fault_folder import build
@@ -38,6 +39,7 @@ MOST_TRIES = 3
 LOOK_EVERY = 0.01
 """Seconds."""
 PAGE = Path("results/torture.md")
+"""The outcomes are beside it, in a JSON file."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,12 @@ VICTIMS = (
         "--output out/scores.tsv.gz",
         "out",
     ),
+    Victim(  # it also chooses heads, and keeps the choice with the model
+        "align",
+        "align model --source corpus/train.en --target corpus/train.de --shard-pairs 3 --workers 2 "
+        "--format json --output out/links.zst",
+        "out",
+    ),
 )
 
 
@@ -89,6 +97,10 @@ class Outcome:
     complete: int = 0
     """The kill came when all was on the disk, and the command again refused to replace it."""
     problems: list[str] = field(default_factory=list)
+    seed: int = 0
+    """Of the moments."""
+    python: str = platform.python_version()
+    system: str = platform.system()
 
 
 def start(command: str, folder: Path) -> subprocess.Popen[bytes]:
@@ -138,7 +150,7 @@ def torment(
 ) -> Outcome:
     """Kill a command again and again, each time in a fresh folder."""
     draw = random.Random(f"{victim.name} {seed}")
-    outcome = Outcome()
+    outcome = Outcome(seed=seed)
     with tempfile.TemporaryDirectory() as place:
         undisturbed = Path(shutil.copytree(whole, Path(place) / "undisturbed" / NAME))
         writing, seconds, errors = timed(victim, undisturbed)
@@ -226,7 +238,14 @@ def _once(
     return f"left behind: {', '.join(strange[:5])}" if strange else None
 
 
-def page(outcomes: dict[str, Outcome], seed: int, seconds: float) -> str:
+def read_outcomes(path: Path) -> dict[str, Outcome]:
+    """What earlier runs found, by command."""
+    if not path.exists():
+        return {}
+    return {name: Outcome(**found) for name, found in json.loads(path.read_text()).items()}
+
+
+def page(outcomes: dict[str, Outcome]) -> str:
     """The results for people."""
     lines = [
         "# Killed and run again",
@@ -241,39 +260,47 @@ def page(outcomes: dict[str, Outcome], seed: int, seconds: float) -> str:
         "`--force`, and that is counted apart.",
         "",
         "| command | killed | with traces on disk | finished before | complete, refused again | "
-        "same result afterwards |",
-        "|---|---|---|---|---|---|",
+        "same result afterwards | seed | Python |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for name, outcome in outcomes.items():
         passed = outcome.kills - len(outcome.problems)
         lines.append(
             f"| `{name}` | {outcome.kills} | {outcome.with_traces} | {outcome.too_late} | "
-            f"{outcome.complete} | {passed} of {outcome.kills} |"
+            f"{outcome.complete} | {passed} of {outcome.kills} | {outcome.seed} | "
+            f"{outcome.python}, {outcome.system} |"
         )
     problems = [f"- `{name}`, {p}" for name, o in outcomes.items() for p in o.problems]
-    lines += ["", *(problems or ["No problem was found."]), ""]
-    lines.append(
-        f"Seed {seed}, {seconds / 60:.0f} minutes, Python {platform.python_version()}, "
-        f"{platform.system()}."
-    )
+    lines += ["", *(problems or ["No problem was found."])]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
+    names = [victim.name for victim in VICTIMS]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50, help="of each command (default: 50)")
     parser.add_argument("--seed", type=int, default=1, help="of the moments (default: 1)")
-    parser.add_argument("--page", type=Path, default=PAGE, help=f"(default: {PAGE})")
+    parser.add_argument(
+        "--only", nargs="+", choices=names, default=names, metavar="COMMAND",
+        help=f"some of {', '.join(names)} (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--page", type=Path, default=PAGE, help=f"with a JSON file beside it (default: {PAGE})"
+    )
     arguments = parser.parse_args()
-    begin = time.monotonic()
-    outcomes = {}
+    kept = arguments.page.with_suffix(".json")
+    outcomes = read_outcomes(kept)
     with tempfile.TemporaryDirectory() as place:
         whole = build(Path(place) / "whole")
         for victim in VICTIMS:
+            if victim.name not in arguments.only:
+                continue
             outcomes[victim.name] = torment(
                 victim, whole, arguments.kills, arguments.seed, lambda text: print(text, flush=True)
             )
-    text = page(outcomes, arguments.seed, time.monotonic() - begin)
+            found = {name: asdict(outcomes[name]) for name in names if name in outcomes}
+            write_whole(kept, (json.dumps(found, indent=1) + "\n").encode())
+    text = page({name: outcomes[name] for name in names if name in outcomes})
     write_whole(arguments.page, text.encode())
     print(text)
     sys.exit(any(outcome.problems for outcome in outcomes.values()))

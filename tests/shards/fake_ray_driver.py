@@ -1,17 +1,20 @@
 """Stands for a driver of Ray that misbehaves: it does a shard, and then what it is told, for once.
 
-How is in the settings of the work: ``driver`` (hang, die or fail) and ``times``, a folder in which
-each such driver leaves a file, and how many may be there.
+How is in the settings of the work: ``driver`` (hang, die, crash or fail) and ``times``, a folder in
+which each such driver leaves a file, and how many may be there. One that is told to end leaves
+``parted`` beside that folder.
 """
 
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 from relakit.shards.cutting import Shard
-from relakit.shards.engines.child import Master
+from relakit.shards.engines.child import NOTHING_MORE, Master
 from relakit.shards.engines.messages import Done, Failed
 from relakit.shards.work import WorkDescription
 
@@ -30,12 +33,17 @@ def main() -> None:
             misbehave(master, description.settings["driver"])
         result = work.run(shard.pairs, lambda pairs: None)
         master.send(b"%d\n%b" % (shard.index, Done(result).to_bytes()))
-    master.receive()
+    assert master.receive() == NOTHING_MORE
+    folder.with_name("parted").touch()
 
 
 def misbehave(master: Master, how: str) -> None:
     if how == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    if how == "crash":
+        subprocess.Popen(["sleep", "600"])  # such as a raylet
+        print("it says much\nno space left on device", file=sys.stderr, flush=True)
+        os._exit(3)
     if how == "fail":
         master.send(b"\n" + Failed("value", "no actors").to_bytes())
     time.sleep(600)

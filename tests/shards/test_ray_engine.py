@@ -1,6 +1,7 @@
 """Shards on a Ray cluster; what needs Ray itself is skipped where it is not installed."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -64,6 +65,17 @@ class ImpatientOnce:
                 return False
 
 
+def members(group: int) -> list[str]:
+    """Processes of a group that have not ended."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, of = path.read_text().rpartition(")")[2].split()[:3]
+            if int(of) == group and state not in "ZX":
+                found.append(path.parent.name)
+    return found
+
+
 class TestWithoutRay:
     """A driver that misbehaves: nothing is lost, and nothing is done twice."""
 
@@ -78,7 +90,7 @@ class TestWithoutRay:
         folder.mkdir()
         return folder
 
-    @pytest.mark.parametrize("how", ["hang", "die", "fail"])
+    @pytest.mark.parametrize("how", ["hang", "die", "crash", "fail"])
     def test_another_one_gets_what_is_missing(
         self, how: str, times: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -87,11 +99,17 @@ class TestWithoutRay:
         work = shouting(driver=how, times=[str(times), 1])
         assert run(work, tmp_path) == expected(60)
         assert len(list(times.iterdir())) == 1
+        assert (tmp_path / "parted").exists()
 
     @pytest.mark.parametrize(
         ("how", "problem"),
         [
             ("die", "lines 31 to 40: the driver of the Ray cluster died by SIGKILL, 3 times"),
+            (
+                "crash",
+                "lines 31 to 40: the driver of the Ray cluster died by exit code 3: no space left "
+                "on device, 3 times",
+            ),
             ("fail", "lines 31 to 40: the Ray cluster failed: no actors, 3 times. What is done"),
         ],
     )
@@ -100,6 +118,28 @@ class TestWithoutRay:
     ) -> None:
         with pytest.raises(ValueError, match=problem):
             run(shouting(driver=how, times=[str(times), 9]), tmp_path)
+
+    def test_what_ray_says_of_itself_is_not_shown(
+        self, times: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        run(shouting(driver="crash", times=[str(times), 1]), tmp_path)
+        assert capfd.readouterr().err == ""
+
+    def test_nothing_is_left_of_a_driver(
+        self, times: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        groups: list[int] = []
+        stop = ChildProcess.stop
+
+        def stop_and_note(self: ChildProcess) -> str:
+            groups.append(self.process.pid)
+            return stop(self)
+
+        monkeypatch.setattr(ChildProcess, "stop", stop_and_note)
+        run(shouting(driver="crash", times=[str(times), 1]), tmp_path)
+        assert len(set(groups)) == 2
+        for group in groups:
+            assert not members(group)
 
     def test_a_cluster_that_hangs(self, times: Path, tmp_path: Path) -> None:
         work = shouting(driver="hang", times=[str(times), 9])

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
-from signal import Signals
+from signal import SIGKILL, Signals
 from threading import Thread
-from typing import Final
+from typing import IO, Final
 
 ONE_THREAD: Final = {
     "OMP_NUM_THREADS": "1",
@@ -17,6 +17,9 @@ ONE_THREAD: Final = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 """For processes of which there are several."""
+NOTHING_MORE: Final = b"nothing more"
+MOST_WORDS: Final = 300
+"""Characters of a log that an error quotes."""
 
 
 class ChildProcess:
@@ -25,8 +28,21 @@ class ChildProcess:
     Not forked, so threads and locks of this process do not matter.
     """
 
-    def __init__(self, module: str, environment: Mapping[str, str] | None = None) -> None:
-        """``environment``: variables that are added to ours."""
+    def __init__(
+        self,
+        module: str,
+        environment: Mapping[str, str] | None = None,
+        *,
+        log: IO[bytes] | None = None,
+    ) -> None:
+        """Start it.
+
+        Args:
+            module: its name.
+            environment: variables that are added to ours.
+            log: gets what it writes to standard error; None: ours does.
+        """
+        self._log = log
         ours, theirs = Pipe()
         self.connection: Final[Connection[bytes, bytes]] = ours
         with theirs:
@@ -35,6 +51,7 @@ class ChildProcess:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,  # ours may be the output
+                stderr=log,
                 env={**os.environ, **(environment or {}), "PYTHONPATH": os.pathsep.join(sys.path)},
                 start_new_session=True,  # Ctrl-C is for us
             )
@@ -44,17 +61,32 @@ class ChildProcess:
         with suppress(OSError):
             self.connection.send_bytes(content)
 
+    def end(self, seconds: float) -> None:
+        """Tell it that nothing more comes, and give it time to end by itself."""
+        self.send(NOTHING_MORE)
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+
     def stop(self) -> str:
-        """End it; returns how it ended if it had done so by itself."""
+        """End it, with all that it has started; returns how it ended if it did so by itself."""
         self.connection.close()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=1)
         code = self.process.poll()
-        self.process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, SIGKILL)  # its own session: nobody else is in it
         self.process.wait()
         if code is None:
             return "it no longer answered"
         return f"exit code {code}" if code >= 0 else Signals(-code).name
+
+    def last_words(self) -> str:
+        """The last line of its log, after a colon; nothing if there is none."""
+        if self._log is None:
+            return ""
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").strip().splitlines()
+        return f": {lines[-1].strip()[:MOST_WORDS]}" if lines else ""
 
 
 class Master:

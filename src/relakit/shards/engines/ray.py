@@ -8,8 +8,11 @@ process, Ray cannot be started again safely while an older execution hangs.
 """
 
 import json
+import os
 from collections.abc import Collection, Generator, Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
+from tempfile import TemporaryFile
 from typing import Final
 
 from relakit.shards.cutting import Shard
@@ -22,6 +25,8 @@ PATIENCE: Final = 1800.0
 """Seconds without a result after which a cluster is thought to hang, by default."""
 ATTEMPTS: Final = 3
 """Drivers that are started if nothing comes back."""
+PARTING: Final = 30.0
+"""Seconds that a driver has to leave the cluster, or to end its own, when all is done."""
 WAVE_BYTES: Final = 1 << 28
 """Text that is handed over at once: the driver and Ray keep it in memory."""
 
@@ -81,8 +86,12 @@ class RayCluster:
         Raises:
             _Hangs: that takes too long, or the driver has died.
         """
-        driver = ChildProcess(DRIVER)
-        try:
+        with ExitStack() as stack:
+            # Ray says much on standard error, of which nobody has asked for anything.
+            is_shown = bool(os.environ.get("RELAKIT_DEBUG"))
+            log = None if is_shown else stack.enter_context(TemporaryFile())
+            driver = ChildProcess(DRIVER, log=log)
+            stack.callback(driver.stop)
             driver.send(work.to_json().encode())
             driver.send(json.dumps([self._workers, len(shards)]).encode())
             for shard in shards:
@@ -93,9 +102,7 @@ class RayCluster:
                     assert isinstance(message, Failed)
                     raise _Hangs(f"the Ray cluster failed: {message.text}")
                 yield index, message
-        finally:
-            driver.process.terminate()  # it leaves the cluster, or ends its own
-            driver.stop()
+            driver.end(PARTING)
 
     def _next(self, driver: ChildProcess) -> tuple[int | None, Message]:
         if not self._has_answered(driver):
@@ -103,7 +110,8 @@ class RayCluster:
         try:
             number, _, content = driver.connection.recv_bytes().partition(b"\n")
         except (EOFError, OSError):
-            raise _Hangs(f"the driver of the Ray cluster died by {driver.stop()}") from None
+            end, words = driver.stop(), driver.last_words()
+            raise _Hangs(f"the driver of the Ray cluster died by {end}{words}") from None
         return (int(number) if number else None), parse(content)
 
     def _has_answered(self, driver: ChildProcess) -> bool:

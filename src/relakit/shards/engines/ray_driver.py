@@ -24,17 +24,17 @@ def main() -> None:
     workers, count = json.loads(master.receive())
     shards = [master.receive() for _ in range(count)]
     try:
-        ray.init(logging_level=logging.ERROR, log_to_driver=False)
+        ray.init(logging_level=logging.ERROR, log_to_driver=False, include_dashboard=False)
         for row in _dataset(description, shards, workers).iter_rows():
             master.send(b"%d\n%b" % (row["index"], row["message"]))
     except Exception as error:  # whatever it is, the master has to say it
         text = " ".join(str(error).split())[:300]
         master.send(b"\n" + Failed("value", text).to_bytes())
-    master.receive()  # until nobody listens any more: leaving earlier could lose results
+    master.receive()  # until all has arrived: leaving earlier could lose results
+    ray.shutdown()
 
 
 def _dataset(description: str, shards: list[bytes], workers: int | None) -> Any:
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
