@@ -11,9 +11,8 @@ import typer
 
 import runs
 from filter_study.material import STUDIES, Material
-from filter_study.page import make_page
-from filter_study.records import read_filter_records, write_filter_record
-from relakit.files.writing import write_whole
+from filter_study.page import downstream_path, write_page
+from filter_study.records import write_filter_record
 from runs import HOW, OUTPUT, WHAT
 
 app = runs.new_app()
@@ -21,8 +20,18 @@ app = runs.new_app()
 RESULTS: Final = Path("results/filtering")
 
 
-@app.command()
-def filtering(
+OutFolder = Annotated[
+    Path,
+    typer.Option(
+        help="Folder of the result files; the page lies beside it.",
+        file_okay=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
+@app.command("rank")
+def rank(
     study: Annotated[
         str, typer.Argument(metavar="|".join(STUDIES), help="The pairs.", show_default=False)
     ],
@@ -48,14 +57,7 @@ def filtering(
     eflomal: Annotated[
         bool, typer.Option(help="Compare with eflomal's scores.", rich_help_panel=HOW)
     ] = True,
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="Folder of the result files; the page lies beside it.",
-            file_okay=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ] = RESULTS,
+    out: OutFolder = RESULTS,
 ) -> None:
     """Plant noise in pairs that a model has not seen, or take judged ones, and rank them.
 
@@ -69,9 +71,30 @@ def filtering(
     with tempfile.TemporaryDirectory() as work:
         record = measure(material, models, Path(work), eflomal=eflomal)
     write_filter_record(out, record)
-    page = out.parent / f"{out.name}.md"
-    write_whole(page, make_page(read_filter_records(out)).encode("utf-8"))
-    typer.echo(f"The page is {page}.", err=True)
+    typer.echo(f"The page is {write_page(out)}.", err=True)
+
+
+@app.command("downstream")
+def downstream(
+    work: Annotated[
+        Path,
+        typer.Option(
+            help="Folder for models and texts; an interrupted run goes on there.",
+            file_okay=False,
+            rich_help_panel=HOW,
+        ),
+    ] = Path("runs/downstream"),
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Of the recipe, to try things out.", rich_help_panel=HOW),
+    ] = None,
+    out: OutFolder = RESULTS,
+) -> None:
+    """Train on noisy pairs, on what a filter keeps of them, and on the clean ones."""
+    from filter_study.downstream import measure_downstream, write_downstream
+
+    write_downstream(downstream_path(out), measure_downstream(work, settings or ()))
+    typer.echo(f"The page is {write_page(out)}.", err=True)
 
 
 if __name__ == "__main__":

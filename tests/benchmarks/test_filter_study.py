@@ -1,6 +1,7 @@
 """benchmarks/filtering.py: how well noise is told from clean pairs."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from random_models import random_model
 from typer.testing import CliRunner, Result
 
 import filtering
-from filter_study import material
+from filter_study import downstream, material
 from filter_study.material import LABELLED, Material
 from filter_study.measure import ANY, BICLEANER, CALIBRATED_CLEAN, CALIBRATED_SELF, inserted_words
 from filter_study.page import make_page
@@ -53,7 +54,7 @@ def run(*arguments: str) -> Result:
 
 def test_planted_noise(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "results" / "filtering"
-    result = run("generated", "--model", str(model), "--no-eflomal", "--out", str(out))
+    result = run("rank", "generated", "--model", str(model), "--no-eflomal", "--out", str(out))
     assert result.exit_code == 0, result.output
     (record,) = read_filter_records(out)
     assert sum(record.pairs.values()) == 500
@@ -81,7 +82,9 @@ def test_pairs_that_people_have_judged(model: Path, tmp_path: Path) -> None:
     (folder / "v3.en-de.tsv.gz").write_bytes(gzip.compress(text.encode()))
     out = tmp_path / "results" / "filtering"
     data = str(tmp_path / "data")
-    result = run(LABELLED, "--model", str(model), "--data", data, "--no-eflomal", "--out", str(out))
+    result = run(
+        "rank", LABELLED, "--model", str(model), "--data", data, "--no-eflomal", "--out", str(out)
+    )
     assert result.exit_code == 0, result.output
     (record,) = read_filter_records(out)
     assert record.words is None
@@ -92,3 +95,40 @@ def test_pairs_that_people_have_judged(model: Path, tmp_path: Path) -> None:
 def test_an_unknown_study() -> None:
     with pytest.raises(ValueError, match="unknown study 'klingon'; choose one of generated"):
         Material.of("klingon", Path())
+
+
+def test_downstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands are not run: their results are made up."""
+    calls = []
+
+    def run_command(*arguments: str) -> None:
+        calls.append(arguments[0])
+        out = Path(arguments[arguments.index("--out" if "--out" in arguments else "--output") + 1])
+        out.mkdir(parents=True)
+        if arguments[0] == "train":
+            bleu = {"noisy": 50.0, "kept": 89.0, "clean": 90.0}[out.name]
+            scores = {"test": {"bleu": bleu, "bleu_signature": "a signature"}}
+            (out / "result.json").write_text(json.dumps({"scores": scores}), encoding="utf-8")
+            return
+        (out / "filter.json").write_text("{}", encoding="utf-8")
+        for language in ("en", "de"):
+            text = (tmp_path / "work" / "noisy-text" / f"train.{language}").read_text("utf-8")
+            kept = [line for n, line in enumerate(text.splitlines()) if n % 2]
+            (out / f"kept.{language}").write_text("\n".join(kept) + "\n", encoding="utf-8")
+
+    monkeypatch.setattr(downstream, "_run", run_command)
+    small = ["data.generated.train=100", "data.generated.valid=5", "data.generated.test=5"]
+    settings = [argument for setting in small for argument in ("--set", setting)]
+    out = tmp_path / "results" / "filtering"
+    arguments = ("downstream", "--work", str(tmp_path / "work"), *settings, "--out", str(out))
+    assert run(*arguments).exit_code == 0
+    assert calls == ["train", "filter", "train", "train"]
+    found = downstream.read_downstream(tmp_path / "results" / "filtering-downstream.json")
+    assert found is not None
+    assert (found.pairs["noisy"], found.pairs["kept"]) == (100, 50)
+    assert 40 < found.pairs["clean"] < 80
+    assert 0 < found.kept_clean < 50
+    page = (tmp_path / "results" / "filtering.md").read_text(encoding="utf-8")
+    assert "| what the filter kept | 50 | 89.0 |" in page
+    assert run(*arguments).exit_code == 0
+    assert len(calls) == 4, "what is there is not made again"
