@@ -17,7 +17,7 @@ from alignment_study.page import make_page
 from alignment_study.records import AlignmentRecord, read_alignment_records, write_record
 from alignment_study.systems import ATTENTIONS, REVERSE, Learning, ModelStudy, measure_eflomal
 from relakit.files.writing import write_whole
-from runs import HOW, OUTPUT, WHAT
+from runs import HOW, WHAT, ResultsFolder
 
 app = runs.new_app()
 
@@ -71,14 +71,7 @@ def alignment(
             min=1, help="Passes over these. \\[default: by their number]", rich_help_panel=HOW
         ),
     ] = None,
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="Folder of the result files; the page lies beside it.",
-            file_okay=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ] = RESULTS,
+    out: ResultsFolder = RESULTS,
 ) -> None:
     """Score ways to align words against gold links, and write a page about them."""
     material = Material.of(study, data)

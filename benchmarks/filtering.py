@@ -13,21 +13,11 @@ import runs
 from filter_study.material import STUDIES, Material
 from filter_study.page import downstream_path, write_page
 from filter_study.records import write_filter_record
-from runs import HOW, OUTPUT, WHAT
+from runs import HOW, OUTPUT, WHAT, ResultsFolder
 
 app = runs.new_app()
 
 RESULTS: Final = Path("results/filtering")
-
-
-OutFolder = Annotated[
-    Path,
-    typer.Option(
-        help="Folder of the result files; the page lies beside it.",
-        file_okay=False,
-        rich_help_panel=OUTPUT,
-    ),
-]
 
 
 @app.command("rank")
@@ -57,7 +47,7 @@ def rank(
     eflomal: Annotated[
         bool, typer.Option(help="Compare with eflomal's scores.", rich_help_panel=HOW)
     ] = True,
-    out: OutFolder = RESULTS,
+    out: ResultsFolder = RESULTS,
 ) -> None:
     """Plant noise in pairs that a model has not seen, or take judged ones, and rank them.
 
@@ -88,7 +78,7 @@ def downstream(
         list[str] | None,
         typer.Option("--set", help="Of the recipe, to try things out.", rich_help_panel=HOW),
     ] = None,
-    out: OutFolder = RESULTS,
+    out: ResultsFolder = RESULTS,
 ) -> None:
     """Train on noisy pairs, on what a filter keeps of them, and on the clean ones."""
     from filter_study.downstream import measure_downstream, write_downstream

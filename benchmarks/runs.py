@@ -25,6 +25,14 @@ WHAT, HOW, OUTPUT = "What to measure", "How to measure", "Output"
 Save = Callable[[], None]
 Tell = Callable[[str], None]
 
+ResultsFolder = Annotated[
+    Path,
+    typer.Option(
+        help="Folder of the result files; the page lies beside it.",
+        file_okay=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
 Threads = Annotated[int, typer.Option(help="CPU threads of everyone.", rich_help_panel=HOW)]
 Seed = Annotated[int, typer.Option(help="Of data and weights.", rich_help_panel=HOW)]
 JsonFile = Annotated[

@@ -14,7 +14,7 @@ import typer
 
 import runs
 from relakit.files.writing import write_whole
-from runs import HOW, OUTPUT, WHAT, split_names, split_numbers
+from runs import HOW, OUTPUT, WHAT, ResultsFolder, split_names, split_numbers
 from task_grid.page import make_page
 from task_grid.plan import (
     ATTENTIONS,
@@ -89,14 +89,7 @@ def tasks(
         int,
         typer.Option(help="Runs side by side, one thread each.", min=1, rich_help_panel=HOW),
     ] = 1,
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="Folder of the result files; the page lies beside it.",
-            file_okay=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ] = RESULTS,
+    out: ResultsFolder = RESULTS,
     models: Annotated[
         Path,
         typer.Option(help="Folder of the models to fine-tune.", rich_help_panel=OUTPUT),

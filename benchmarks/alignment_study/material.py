@@ -10,9 +10,10 @@ from relakit.reproduce.corpora import CORPORA
 from relakit.reproduce.gold_sets import rwth_pairs
 from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe import Recipe
-from relakit.train.recipe_file import load_recipe
+from study_recipes import known_study, study_recipe
 
 GENERATED, EUROPARL = "generated", "europarl"
+CORPUS: Final = "europarl-en-de"
 STUDIES: Final = (GENERATED, EUROPARL)
 RECIPES: Final = {GENERATED: "demo", EUROPARL: "europarl-deep"}
 TITLES: Final = {
@@ -31,10 +32,8 @@ class Material:
 
     @classmethod
     def of(cls, name: str, data: Path) -> "Material":
-        if name not in STUDIES:
-            raise ValueError(f"unknown study {name!r}; choose one of {', '.join(STUDIES)}")
-        settings = CORPORA["europarl-en-de"].settings(data) if name == EUROPARL else []
-        return cls(name, load_recipe(RECIPES[name], settings), data)
+        corpus = CORPUS if known_study(name, STUDIES) == EUROPARL else None
+        return cls(name, study_recipe(RECIPES[name], corpus, data), data)
 
     def learned(self) -> Iterator[AnalysisPair]:
         """What models, layers and eflomal learn from; without gold links."""
@@ -47,7 +46,7 @@ class Material:
     def gold(self) -> list[AnalysisPair]:
         """What is scored."""
         if self.name == EUROPARL:
-            return rwth_pairs(self.data, CORPORA["europarl-en-de"])
+            return rwth_pairs(self.data, CORPORA[CORPUS])
         return split_pairs(self.recipe, "test")
 
 

@@ -1,20 +1,16 @@
 """What a way of aligning was worth, in a file of its own."""
 
-import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
+from record_files import read_record_file, write_record_file
 from relakit.analysis import AnalysisPair
 from relakit.analysis.estimate import Estimate
 from relakit.analysis.link_scores import score_links
 from relakit.analysis.links import Links
 from relakit.bench.machine import Machine, describe_machine
-from relakit.files.writing import write_whole
-
-FORMAT: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +94,7 @@ def _nulls(gold: Sequence[AnalysisPair], found: Sequence[Links]) -> tuple[float,
 
 
 def write_record(folder: Path, record: AlignmentRecord) -> None:
-    content = json.dumps({"format": FORMAT, **asdict(record)}, indent=1)
-    write_whole(folder / f"{record.name}.json", f"{content}\n".encode())
+    write_record_file(folder / f"{record.name}.json", record)
 
 
 def read_alignment_records(folder: Path) -> list[AlignmentRecord]:
@@ -108,9 +103,7 @@ def read_alignment_records(folder: Path) -> list[AlignmentRecord]:
 
 
 def _read(path: Path) -> AlignmentRecord:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    if content.pop("format") != FORMAT:
-        raise ValueError(f"{path} is of another format; measure it anew")
+    content = read_record_file(path)
     for field in ("aer", "precision", "recall"):
         if content[field] is not None:
             content[field] = Estimate(**content[field])

@@ -4,10 +4,11 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from record_files import read_record_file, write_record_file
 from relakit.bench.machine import Machine, describe_machine
 from relakit.data.generated import SPLITS, Split
 from relakit.data.noise_draw import CLEAN, NOISE_KINDS
@@ -22,7 +23,6 @@ SEED: Final = 1
 RECIPE: Final = "demo"
 LANGUAGES: Final = ("en", "de")
 NOISY, KEPT, CLEAN_PART = "noisy", "kept", "clean"
-FORMAT: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,14 +128,12 @@ def _lines(texts: Iterable[str]) -> bytes:
 
 
 def write_downstream(path: Path, record: DownstreamRecord) -> None:
-    write_whole(path, (json.dumps({"format": FORMAT, **asdict(record)}, indent=1) + "\n").encode())
+    write_record_file(path, record)
 
 
 def read_downstream(path: Path) -> DownstreamRecord | None:
     if not path.is_file():
         return None
-    content = json.loads(path.read_text(encoding="utf-8"))
-    if content.pop("format") != FORMAT:
-        raise ValueError(f"{path} is of another format; measure it anew")
+    content = read_record_file(path)
     content["settings"] = tuple(content["settings"])
     return DownstreamRecord(**{**content, "machine": Machine(**content["machine"])})

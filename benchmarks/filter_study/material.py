@@ -11,10 +11,9 @@ from relakit.data.labelled_pairs import LabelledPair, read_labelled_pairs
 from relakit.data.noise_draw import CLEAN
 from relakit.data.planted_noise import plant_text_noise
 from relakit.reproduce.analyses import GOOD, PARACRAWL
-from relakit.reproduce.corpora import CORPORA
 from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe import Recipe
-from relakit.train.recipe_file import load_recipe
+from study_recipes import known_study, study_recipe
 
 GENERATED, MULTI30K, EUROPARL, LABELLED = "generated", "multi30k", "europarl", "labelled"
 STUDIES: Final = (GENERATED, MULTI30K, EUROPARL, LABELLED)
@@ -56,11 +55,11 @@ class Material:
 
     @classmethod
     def of(cls, name: str, data: Path) -> "Material":
-        if name not in STUDIES:
-            raise ValueError(f"unknown study {name!r}; choose one of {', '.join(STUDIES)}")
+        known_study(name, STUDIES)
         corpus = EUROPARL if name == LABELLED else name
-        settings = CORPORA[_CORPORA[corpus]].settings(data) if corpus in _CORPORA else list(_MORE)
-        return cls(name, load_recipe(RECIPES[corpus], settings), data)
+        more = _MORE if corpus == GENERATED else ()
+        recipe = study_recipe(RECIPES[corpus], _CORPORA.get(corpus), data, more)
+        return cls(name, recipe, data)
 
     @property
     def models(self) -> str:

@@ -1,15 +1,11 @@
 """How well noise was told from clean pairs, in a file for each corpus."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
+from record_files import read_record_file, write_record_file
 from relakit.analysis.estimate import Estimate
 from relakit.bench.machine import Machine
-from relakit.files.writing import write_whole
-
-FORMAT: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +45,7 @@ class FilterRecord:
 
 
 def write_filter_record(folder: Path, record: FilterRecord) -> None:
-    content = json.dumps({"format": FORMAT, **asdict(record)}, indent=1)
-    write_whole(folder / f"{record.study}.json", f"{content}\n".encode())
+    write_record_file(folder / f"{record.study}.json", record)
 
 
 def read_filter_records(folder: Path) -> list[FilterRecord]:
@@ -58,9 +53,7 @@ def read_filter_records(folder: Path) -> list[FilterRecord]:
 
 
 def _read(path: Path) -> FilterRecord:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    if content.pop("format") != FORMAT:
-        raise ValueError(f"{path} is of another format; measure it anew")
+    content = read_record_file(path)
     content["separations"] = {
         measure: {
             kind: Separation(auc=Estimate(**one["auc"]), precision=one["precision"])

@@ -52,7 +52,7 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Models of both directions with random weights, and a corpus as small."""
     recipe = Recipe.model_validate({"data": {"generated": GENERATED}, "training": {"updates": 1}})
-    monkeypatch.setattr(material, "load_recipe", lambda name, settings: recipe)
+    monkeypatch.setattr(material, "study_recipe", lambda *about: recipe)
     texts = [text for pair in generate_pairs(60) for text in (pair.source_text, pair.target_text)]
     tokenizer = learn_tokenizer(texts, 300)
     tokenizer.save(tmp_path / "tokenizer.json")

@@ -35,7 +35,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """With random weights, and a corpus that is as small."""
     generated = {"train": 60, "valid": 250, "test": 500}
     recipe = Recipe.model_validate({"data": {"generated": generated}, "training": {"updates": 1}})
-    monkeypatch.setattr(material, "load_recipe", lambda name, settings: recipe)
+    monkeypatch.setattr(material, "study_recipe", lambda *about: recipe)
     pairs = [(pair.source_text, pair.target_text) for pair in generate_pairs(60)]
     tokenizer = learn_tokenizer([text for pair in pairs for text in pair], 300)
     tokenizer.save(tmp_path / "tokenizer.json")

@@ -1,0 +1,23 @@
+"""The recipe of a study, with its texts in place."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from relakit.reproduce.corpora import CORPORA
+from relakit.train.recipe import Recipe
+from relakit.train.recipe_file import load_recipe
+
+
+def known_study(name: str, studies: Sequence[str]) -> str:
+    """The name; ValueError if it is none of them."""
+    if name not in studies:
+        raise ValueError(f"unknown study {name!r}; choose one of {', '.join(studies)}")
+    return name
+
+
+def study_recipe(
+    recipe: str, corpus: str | None, data: Path, settings: Sequence[str] = ()
+) -> Recipe:
+    """A recipe for a corpus under ``data``; None: the recipe generates its own."""
+    places = [] if corpus is None else CORPORA[corpus].settings(data)
+    return load_recipe(recipe, [*places, *settings])
