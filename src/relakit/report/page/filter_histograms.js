@@ -9,7 +9,7 @@ const KEPT = "--accent";
 const REJECTED = "--null";
 
 /** How bars are scaled; logarithms show a few pairs beside many. */
-const barScale = { isLogarithmic: mostlyAtOneEnd() };
+const bars = { scale: mostlyAtOneEnd() ? "logarithmic" : "linear" };
 
 function mostlyAtOneEnd() {
   const totals = barTotals();
@@ -23,17 +23,14 @@ function barTotals() {
 }
 
 function showHistogram() {
-  const scales = [
-    { value: false, text: "linear" },
-    { value: true, text: "logarithmic" },
-  ];
+  const scales = ["linear", "logarithmic"].map((value) => ({ value, text: value }));
   const choose = (value) => {
-    barScale.isLogarithmic = value;
+    bars.scale = value;
     showHistogram();
   };
   byId("histogram").replaceChildren(
-    el("div", { class: "part-head" }, el("h3", { text: `Pairs by ${report.by}` }), segmented("Scale", scales, barScale.isLogarithmic, choose)),
-    histogramPicture(),
+    el("div", { class: "part-head" }, el("h3", { text: `Pairs by ${report.by}` }), segmented("Scale", scales, bars.scale, choose)),
+    el("div", { class: "scroll" }, histogramPicture()),
     el(
       "div",
       { class: "legend" },
@@ -62,7 +59,7 @@ function histogramPicture() {
   const [low, high] = [edges[0], edges.at(-1)];
   const x = (value) => left + ((value - low) / (high - low)) * (width - left - right);
   const most = Math.max(1, ...barTotals());
-  const share = barScale.isLogarithmic ? (value) => Math.log10(1 + value) / Math.log10(1 + most) : (value) => value / most;
+  const share = bars.scale === "logarithmic" ? (value) => Math.log10(1 + value) / Math.log10(1 + most) : (value) => value / most;
   const y = (value) => height - bottom - share(value) * (height - top - bottom);
   const text = `Pairs by ${report.by}: ${count(report.kept)} kept, ${count(report.rejected)} rejected, cut at ${number(report.cut)}`;
   const svg = svgEl("svg", { class: "chart histogram", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": text });
@@ -105,7 +102,7 @@ function bar(from, to, bottom, top, variable, about, kind) {
 }
 
 function countTicks(most) {
-  if (!barScale.isLogarithmic) return axisTicks(0, most).filter((tick) => tick <= most && Number.isInteger(tick));
+  if (bars.scale === "linear") return axisTicks(0, most).filter((tick) => tick <= most && Number.isInteger(tick));
   const ticks = [0];
   for (let tick = 1; tick <= most; tick *= 10) ticks.push(tick);
   return ticks;
@@ -121,17 +118,17 @@ function kindHistograms() {
   );
 }
 
-/** Whether held-out pairs count that look like noise, if that is in doubt. */
-const heldOut = { withDoubted: !calibration?.areasWithoutDoubted };
+/** Whether held-out pairs of the corpus that look like noise count as clean, too. */
+const heldOut = { pairs: "all" };
 
 /** The log-odds of noise of held-out pairs that count as clean. */
 function heldOutClean() {
   const { clean } = calibration.heldOut;
-  return heldOut.withDoubted ? clean : clean.filter((logOdds) => logOdds <= 0);
+  return heldOut.pairs === "all" ? clean : clean.filter((logOdds) => logOdds <= 0);
 }
 
 function heldOutAreas() {
-  return heldOut.withDoubted ? calibration.areas : calibration.areasWithoutDoubted;
+  return heldOut.pairs === "all" ? calibration.areas : calibration.areasWithoutDoubted;
 }
 
 /** From the log-odds of noise, where it is as likely as not, to the probability with the noise that is expected. */

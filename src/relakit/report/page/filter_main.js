@@ -16,8 +16,8 @@ function showOverview() {
   if (calibration) {
     const kinds = Object.entries(heldOutAreas()[0].kinds);
     const [kind, worst] = kinds.reduce((a, b) => (b[1].value < a[1].value ? b : a));
-    const all = calibration.areas[0].kinds[kind].value;
-    const bound = calibration.areasWithoutDoubted ? `; ${fixed(all, 3)} with pairs that look like noise` : "";
+    const doubted = calibration.areasWithoutDoubted;
+    const bound = doubted ? `; ${fixed(doubted[0].kinds[kind].value, 3)} without pairs of the corpus that look like noise` : "";
     cards.push(overviewCard("Lowest AUC", fixed(worst.value, 3), `of the probability, on held-out ${kind} noise${bound}`));
   }
   byId("overview").replaceChildren(

@@ -73,14 +73,14 @@ function showCalibration() {
 function doubtedChoice() {
   if (!calibration.areasWithoutDoubted) return null;
   const options = [
-    { value: false, text: "without pairs that look like noise", title: "rather too good" },
-    { value: true, text: "all of the sample", title: "rather too bad" },
+    { value: "all", text: "all of the sample", title: "rather too bad" },
+    { value: "undoubted", text: "without those that look like noise", title: "too good" },
   ];
   const choose = (value) => {
-    heldOut.withDoubted = value;
+    heldOut.pairs = value;
     showCalibration();
   };
-  return el("div", { class: "toolbar doubted" }, segmented("Held-out pairs that count as clean", options, heldOut.withDoubted, choose, "heldOut"));
+  return el("div", { class: "toolbar doubted" }, segmented("Held-out pairs that count as clean", options, heldOut.pairs, choose, "heldOut"));
 }
 
 function calibrationInWords() {
@@ -90,6 +90,6 @@ function calibrationInWords() {
   const sample = clean + dropped;
   return (
     `${fit} The pairs are a sample of the corpus itself; ${count(dropped)} of ${count(sample)} looked like noise and were left out of the fit. ` +
-    "The held-out pairs are such a sample, too. With all of them the numbers below are rather too bad, as noise in the corpus counts as clean; without those that look like noise they are rather too good. Pairs that are known to be clean (--clean) give exact ones."
+    "The held-out pairs are such a sample, too. With all of them the numbers below are too low, most of all those of the probability, as noise of the corpus that it finds counts as a mistake; without those that look like noise to it, they are too high. Pairs that are known to be clean (--clean) give exact ones."
   );
 }
