@@ -17,7 +17,7 @@ from unpacking import unpack_view
 from relakit.analysis import SentenceLinks
 from relakit.report import page_file, write_page
 from relakit.report.page_file import spread_to_fit
-from relakit.report.page_html import SCRIPTS, STYLES
+from relakit.report.page_html import ATTENTION_PAGE, FILTER_PAGE
 
 
 class Parts(HTMLParser):
@@ -77,7 +77,11 @@ def test_only_the_page_s_own_script_and_style_may_run(parts: Parts) -> None:
 
 def test_all_parts_of_the_page_are_used() -> None:
     folder = Path(page_file.__file__).parent / "page"
-    assert {path.name for path in folder.iterdir()} == {"page.html", *SCRIPTS, *STYLES}
+    assert {path.name for path in folder.iterdir()} == {
+        name
+        for parts in (ATTENTION_PAGE, FILTER_PAGE)
+        for name in (parts.template, *parts.styles, *parts.scripts)
+    }
 
 
 def test_texts_stay_what_they_are(parts: Parts, sample: Sample) -> None:

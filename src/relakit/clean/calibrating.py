@@ -150,6 +150,7 @@ def fit_calibration(
             labels[~is_fit],
             {name: numbers[~is_fit] for name, numbers in columns.items()},
             typical,
+            are_known=origin.are_known,
         ),
     )
     not_planted = tuple(kind for kind in NOISE_KINDS if kind not in kinds)
@@ -222,6 +223,8 @@ def _held_out(
     labels: npt.NDArray[np.str_],
     columns: Columns,
     typical: Mapping[str, float],
+    *,
+    are_known: bool,
 ) -> HeldOut:
     measures = {PROBABILITY: log_odds}
     for name, column in RANKED.items():
@@ -230,11 +233,18 @@ def _held_out(
             measures[name] = column_badness(column, numbers, typical.get(name, 0.0))
     kinds = [kind for kind in NOISE_KINDS if (labels == kind).any()]
     rounded = np.round(log_odds, _DIGITS)
-    return HeldOut(
-        areas={
-            name: {kind: _area(badness[labels == CLEAN], badness[labels == kind]) for kind in kinds}
+
+    def areas(is_clean: npt.NDArray[np.bool_]) -> dict[str, dict[NoiseKind, Area]]:
+        return {
+            name: {kind: _area(badness[is_clean], badness[labels == kind]) for kind in kinds}
             for name, badness in measures.items()
-        },
+        }
+
+    undoubted = (labels == CLEAN) & (log_odds <= 0)
+    has_enough = undoubted.sum() >= FEWEST_OF_A_KIND
+    return HeldOut(
+        areas=areas(labels == CLEAN),
+        areas_without_doubted=areas(undoubted) if has_enough and not are_known else None,
         clean_log_odds=tuple(rounded[labels == CLEAN].tolist()),
         noise_log_odds={kind: tuple(rounded[labels == kind].tolist()) for kind in kinds},
     )

@@ -68,6 +68,10 @@ class HeldOut(_Part):
 
     areas: dict[str, dict[NoiseKind, Area]]
     """By what ranks the pairs, ``probability`` or a column; and by kind"""
+    areas_without_doubted: dict[str, dict[NoiseKind, Area]] | None
+    """The same without pairs of the sample that look like noise; None if all are known to be clean.
+    `areas` are too low, as noise in the corpus counts as clean, and these too high, as it is the
+    calibration that doubts"""
     clean_log_odds: tuple[FiniteFloat, ...]
     """Of noise, for each clean pair, where noise is as likely as not"""
     noise_log_odds: dict[NoiseKind, tuple[FiniteFloat, ...]]

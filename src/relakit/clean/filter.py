@@ -21,6 +21,7 @@ from relakit.clean.clean_sample import plant, write_planted
 from relakit.clean.cut import Cut, cut_at, keep_best
 from relakit.clean.filter_files import (
     CALIBRATION,
+    PAGE,
     PLANTED,
     PLANTED_SCORES,
     SCORES,
@@ -31,6 +32,8 @@ from relakit.clean.filter_files import (
     kept_names,
     pair_writer,
 )
+from relakit.clean.filter_page import write_filter_page
+from relakit.clean.filter_samples import SampleCollector
 from relakit.clean.filter_settings import THRESHOLD, CalibrationSettings, FilterSettings
 from relakit.clean.measures import PROBABILITY, RANKED, ColumnMeasure, Measure, ProbabilityMeasure
 from relakit.clean.score import ScoreJob
@@ -71,6 +74,10 @@ class FilterResult:
     cut: str
     """Which pairs were kept, in words"""
     calibration: Calibration | None
+
+    @property
+    def page(self) -> Path:
+        return self.folder / PAGE
 
 
 class FilterJob:
@@ -277,16 +284,53 @@ class _Run:
         with whole_folder(self._output) as folder:
             for name in kept_anyway(self._output):
                 carry_over(self._output / name, folder)
+            samples = SampleCollector(cut)
             with pair_writer(folder, names, measure) as writer:
                 for pairs, block in table.blocks_with_pairs(self._job.files):
-                    writer.write(pairs, block, measure.look(block), cut)
+                    look = measure.look(block)
+                    writer.write(pairs, block, look, cut)
+                    samples.add(pairs, block, look)
                     self._hooks.on_stage("writing", block.start + len(block), len(cut.badness))
             if calibration is not None:
                 calibration.write(folder / CALIBRATION)
             counts = writer.counts
             document = self._summary(measure, cut, counts, names)
             write_whole(folder / SUMMARY, (json.dumps(document, indent=1) + "\n").encode())
+            write_filter_page(
+                folder / PAGE,
+                counts=counts,
+                cut=cut,
+                measure=measure,
+                calibration=calibration,
+                samples=samples.samples,
+                settings=self._in_words(document, calibration),
+            )
         return FilterResult(self._output, counts, measure.in_words(cut.limit), calibration)
+
+    def _in_words(
+        self, summary: Mapping[str, Any], calibration: Calibration | None
+    ) -> dict[str, Any]:
+        """How the result was made, for people."""
+        score = self._settings.score
+        told = {
+            "Corpus": summary["input"],
+            "Scores": summary["scores"],
+            "Model": None if score is None else score.model,
+            "Reverse model": None if score is None else score.reverse,
+            "Ranked by": summary["by"],
+            "Keep": summary["keep"],
+            "Threshold": summary["threshold"],
+        }
+        if calibration is not None:
+            fitted_on = calibration.fitted_on
+            told |= {
+                "Calibration": summary["calibration"],
+                "Calibrated on": fitted_on.files,
+                "Pairs to choose from": f"{fitted_on.candidates:,}",
+                "Expected noise": f"{calibration.expected_noise:.0%}",
+                "Seed": fitted_on.seed,
+            }
+        return {**told, "relakit": summary["relakit"]}
 
     def _summary(
         self, measure: Measure, cut: Cut, counts: FilterCounts, names: tuple[str, str]

@@ -13,6 +13,7 @@ import numpy as np
 from relakit.clean.calibration import LOOKS, Calibration, Judgement
 from relakit.clean.columns import COLUMNS, Column
 from relakit.clean.score_table import Numbers, ScoreBlock
+from relakit.data.noise_draw import CLEAN
 
 PROBABILITY: Final = "probability"
 RANKED: Final[Mapping[str, Column]] = {c.name: c for c in COLUMNS if c.good is not None}
@@ -40,8 +41,11 @@ class Measure(Protocol):
     def from_threshold(self, threshold: float) -> float:
         """The badness up to which pairs are kept; ValueError if it can be none."""
 
+    def shown_numbers(self, badness: Numbers) -> Numbers:
+        """Badness as the numbers that people see; of a ratio, how many times it is the usual."""
+
     def shown(self, badness: float) -> float:
-        """A badness, as the number that people see."""
+        """The same of one."""
 
     def in_words(self, badness: float) -> str:
         """Which pairs are kept if this is the worst that is."""
@@ -62,6 +66,9 @@ class Look(Protocol):
 
     def reason(self, place: int, cut: float) -> str:
         """Why a pair is rejected, in words."""
+
+    def shares(self, place: int) -> dict[str, float]:
+        """How likely a pair is clean or each kind of noise; empty if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +101,13 @@ class ColumnMeasure:
             )
         return math.log(threshold)
 
-    def shown(self, badness: float) -> float:
+    def shown_numbers(self, badness: Numbers) -> Numbers:
         if self._is_ratio:
-            return math.exp(badness)
+            return np.asarray(np.exp(badness))
         return -badness if self.column.good == "high" else badness
+
+    def shown(self, badness: float) -> float:
+        return float(self.shown_numbers(np.array([badness]))[0])
 
     def in_words(self, badness: float) -> str:
         value = f"{self.shown(badness):.4g}"
@@ -134,6 +144,9 @@ class _ColumnLook:
     def reason(self, place: int, cut: float) -> str:
         return self.measure.reason_for(self.value(place), float(self.badness[place]), cut)
 
+    def shares(self, place: int) -> dict[str, float]:
+        return {}
+
 
 @dataclass(frozen=True)
 class ProbabilityMeasure:
@@ -152,8 +165,11 @@ class ProbabilityMeasure:
             )
         return math.log((1 - threshold) / threshold)
 
+    def shown_numbers(self, badness: Numbers) -> Numbers:
+        return np.asarray(0.5 * (1 - np.tanh(badness / 2)))
+
     def shown(self, badness: float) -> float:
-        return 0.5 * (1 - math.tanh(badness / 2))
+        return float(self.shown_numbers(np.array([badness]))[0])
 
     def in_words(self, badness: float) -> str:
         return f"{self.name} >= {self.shown(badness):.4g}"
@@ -176,3 +192,10 @@ class _ProbabilityLook:
     def reason(self, place: int, cut: float) -> str:
         looks = LOOKS[self.judgement.kind(place)]
         return ": ".join([looks, "; ".join(self.judgement.reasons(place))]).removesuffix(": ")
+
+    def shares(self, place: int) -> dict[str, float]:
+        clean = self.value(place)
+        log_odds = self.judgement.log_odds[place]
+        of_noise = np.exp(log_odds - np.logaddexp.reduce(log_odds))
+        kinds = zip(self.judgement.calibration.kinds, (1 - clean) * of_noise, strict=True)
+        return {CLEAN: clean, **{kind: float(share) for kind, share in kinds}}

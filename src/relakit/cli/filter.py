@@ -317,4 +317,4 @@ def _summary(result: "FilterResult") -> Iterator[str]:
         reasons = counts.reasons.most_common(_MOST_REASONS)
         listed = ", ".join(f"{reason} {count:,}" for reason, count in reasons)
         yield f"rejected {counts.rejected:,}: {listed}"
-    yield f"see {result.folder}"
+    yield f"the pairs are in {result.folder}, the report is {result.page}"

@@ -3,14 +3,25 @@
 import base64
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from typing import Any, Final
 
 from relakit.report.page_data import json_for_script
 
-STYLES: Final = ("theme.css", "layout.css", "controls.css", "pictures.css", "print.css")
-SCRIPTS: Final = (
+
+@dataclass(frozen=True)
+class PageParts:
+    """What a page is put together from: files of the folder ``page``."""
+
+    template: str
+    styles: tuple[str, ...]
+    scripts: tuple[str, ...]
+
+
+_STYLES: Final = ("theme.css", "layout.css", "controls.css", "pictures.css")
+_ATTENTION_SCRIPTS: Final = (
     "elements.js",
     "numbers.js",
     "data.js",
@@ -38,18 +49,41 @@ SCRIPTS: Final = (
     "keyboard.js",
     "main.js",
 )
+ATTENTION_PAGE: Final = PageParts("page.html", (*_STYLES, "print.css"), _ATTENTION_SCRIPTS)
+"""The report of `relakit analyze`."""
+FILTER_PAGE: Final = PageParts(
+    "filter.html",
+    (*_STYLES, "filter.css", "print.css"),
+    (
+        "elements.js",
+        "numbers.js",
+        "filter_terms.js",
+        "glossary.js",
+        "theme.js",
+        "sortable_table.js",
+        "filter_histograms.js",
+        "filter_curves.js",
+        "filter_tables.js",
+        "filter_samples.js",
+        "filter_main.js",
+    ),
+)
+"""The report of `relakit filter`."""
 
 
-def page_html(document: Mapping[str, Any], blocks: Mapping[str, str]) -> str:
+def page_html(
+    document: Mapping[str, Any], blocks: Mapping[str, str], parts: PageParts = ATTENTION_PAGE
+) -> str:
     """The whole page.
 
     Args:
         document: what the script reads as JSON, with the ``title``.
         blocks: by the element's id, what the script unpacks when it is asked for; plain ASCII.
+        parts: which page it is.
     """
-    style = "\n".join(_part(name) for name in STYLES)
+    style = "\n".join(_part(name) for name in parts.styles)
     # One module, so that the scripts share their names and none is global.
-    script = "\n".join(_part(name) for name in SCRIPTS)
+    script = "\n".join(_part(name) for name in parts.scripts)
     replacements = {
         "{{policy}}": _policy(style, script),
         "{{title}}": escape(document["title"]),
@@ -59,12 +93,12 @@ def page_html(document: Mapping[str, Any], blocks: Mapping[str, str]) -> str:
         "{{blocks}}": "\n".join(block_element(name, text) for name, text in blocks.items()),
     }
     # Split once at the placeholders: what is filled in is never searched for more.
-    page = _part("page.html")
+    page = _part(parts.template)
     pieces = []
     for place, content in replacements.items():
         before, found, page = page.partition(place)
         if not found:
-            raise AssertionError(f"page.html has no {place}, or not in its order")
+            raise AssertionError(f"{parts.template} has no {place}, or not in its order")
         pieces += [before, content]
     return "".join([*pieces, page])
 
