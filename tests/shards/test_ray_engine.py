@@ -1,5 +1,7 @@
 """Shards on a Ray cluster; what needs Ray itself is skipped where it is not installed."""
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
@@ -152,8 +154,9 @@ def cluster() -> Iterator[None]:
     """One for all tests: their drivers find it by its address."""
     import ray
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # where its actors find the works
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
         patch.setenv("RAY_ADDRESS", ray.get_runtime_context().gcs_address)
         yield
     ray.shutdown()

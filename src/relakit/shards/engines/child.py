@@ -109,4 +109,6 @@ class Master:
             try:
                 self._inbox.put(self._connection.recv_bytes())
             except (EOFError, OSError):
+                if os.getpgid(0) == os.getpid():
+                    os.killpg(0, SIGKILL)  # with all that it has started
                 os._exit(0)
