@@ -115,6 +115,7 @@ def test_the_best_share(run: Run, model: Path, files: list[object], tmp_path: Pa
     assert blank == ["5", "6"]
     assert other["reason"] == f"cross_entropy {float(other['cross_entropy']):.4g} > {limit:.4g}"
     assert f"kept {expected} of {COUNT} pairs" in result.err
+    assert f"the report is {out}/report.html" in result.err
     assert "2 pairs with a blank side" in result.err
     assert not list(tmp_path.glob(".*")), "no lock is left"
 
@@ -149,7 +150,7 @@ def test_scores_that_were_made_before(
     result = run("--scores", table, *files, "--threshold", 2, "--by", "word_ratio", "--output", out)
     assert result.status == 0, result.err
     assert {path.name for path in out.iterdir()} == {
-        "filter.json", "kept.source", "kept.target", "rejected.tsv.gz",
+        "filter.json", "kept.source", "kept.target", "rejected.tsv.gz", "report.html",
     }  # fmt: skip
     reasons = [row["reason"] for row in rejected(out) if row["word_ratio"]]
     assert reasons
@@ -203,6 +204,7 @@ def test_calibrated(run: Run, model: Path, files: list[object], tmp_path: Path) 
     used = ["--scores", out / "scores.tsv.gz", "--calibration", out / "calibration.json"]
     again = run(*used, *files, "--languages", "en,de", "--output", tmp_path / "again")
     assert again.status == 0, again.err
+    assert "script>alert" not in (tmp_path / "again" / "report.html").read_text()
     assert kept(tmp_path / "again") == kept(out)
     assert rejected(tmp_path / "again") == rejected(out)
 

@@ -28,6 +28,7 @@ from relakit.clean.filter_files import (
     SUMMARY,
     FilterCounts,
     check_filter_folder,
+    empty_folder_removed,
     kept_anyway,
     kept_names,
     pair_writer,
@@ -129,7 +130,7 @@ class FilterJob:
             OSError, ValueError: something is wrong with the input, the output or a model.
         """
         check_filter_folder(output, goes_on=self.settings.scores is None)
-        with locked(output, beside=True):
+        with locked(output, beside=True), empty_folder_removed(output):
             return _Run(self, output, engine, restart, hooks or FilterHooks()).run()
 
     def _check_models(self, calibration: Calibration) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -61,6 +61,19 @@ def check_filter_folder(folder: Path, *, goes_on: bool) -> None:
         parts |= {CALIBRATION, REJECTED, SUMMARY, PAGE, *filter(_KEPT.fullmatch, found)}
     check_output_folder(folder, FILTERED, parts=parts | {unfinished[1]}, replace=True)
     check_writable(folder, is_folder=True)
+
+
+@contextmanager
+def empty_folder_removed(folder: Path) -> Iterator[None]:
+    """If the block fails before anything was done that is worth keeping, no folder is left."""
+    was_there = folder.exists()
+    try:
+        yield
+    except BaseException:
+        if not was_there:
+            with suppress(OSError):  # something is in it, or it was never made
+                folder.rmdir()
+        raise
 
 
 def kept_names(languages: tuple[str, str] | None, *, compress: bool) -> tuple[str, str]:

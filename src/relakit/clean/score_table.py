@@ -195,18 +195,31 @@ class ScoreTable:
 
 
 def _numbers(cells: Sequence[Any], path: Path, start: int, name: str) -> Numbers:
-    found = np.empty(len(cells))
-    for place, cell in enumerate(cells):
-        try:
-            number = math.nan if cell == "" else float(cell)
-        except (TypeError, ValueError):
-            number = math.inf
-        if math.isinf(number) or (cell != "" and math.isnan(number)):
-            raise ValueError(
-                f"{path}, row {start + place + 1:,}: {name} must be a number, got {cell!r}"
-            )
-        found[place] = number
+    """The numbers of a column, NaN where a cell is empty."""
+    is_empty = [cell == "" for cell in cells]
+    try:
+        found = np.array(
+            [
+                math.nan if empty else float(cell)
+                for cell, empty in zip(cells, is_empty, strict=True)
+            ]
+        )
+        wrong = ~np.isfinite(found) & ~np.array(is_empty)
+    except (TypeError, ValueError):
+        wrong = np.array([not _is_number(cell) for cell in cells])
+    if wrong.any():
+        place = int(wrong.argmax())
+        raise ValueError(
+            f"{path}, row {start + place + 1:,}: {name} must be a number, got {cells[place]!r}"
+        )
     return found
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        return cell == "" or math.isfinite(float(cell))
+    except (TypeError, ValueError):
+        return False
 
 
 @contextmanager

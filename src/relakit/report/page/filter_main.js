@@ -10,7 +10,7 @@ function showOverview() {
   byId("summary").textContent = `${count(kept)} of ${count(total)} pairs kept (${percent(kept / total)}): ${cutInWords}`;
   const cards = [
     overviewCard("Kept", count(kept), `${percent(kept / total)} of ${count(total)} pairs`),
-    overviewCard("Rejected", count(rejected), `${percent(rejected / total)} of them`),
+    overviewCard("Rejected", count(rejected), `${percent(rejected / total)} of all`),
     overviewCard("Cut", number(report.cut), cutInWords),
   ];
   if (calibration) {
