@@ -16,6 +16,7 @@ import pytest
 from model_folders import write_model
 
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
+from relakit.clean.columns import COLUMNS
 from relakit.clean.scorer import PairScorer
 from relakit.data.generated import generate_pairs
 from relakit.data.languages import LanguagePair
@@ -91,7 +92,8 @@ class TestScores:
             assert not is_blank or score > max(others)
 
     def test_several_by_name(self, make: Make, back: Path) -> None:
-        columns = ["dual_cross_entropy", "unsupported_words", "word_ratio"]
+        columns = [column.name for column in COLUMNS if column.kind != "text"]
+        columns.remove("cross_entropy")
         scorer = make(columns=columns, by="cross_entropy", reverse=str(back))
         found = list(scorer.score(WITH_BLANKS))
         assert all(list(score) == [*columns, "cross_entropy"] for score in found)
@@ -192,6 +194,10 @@ class TestModels:
         ({"model": "/none"}, r"NullAttentionFilter: /none is no model directory: there is no such"),
         ({"reverse": 3}, r"reverse must be a model directory, got 3"),
         ({"by": "dual_cross_entropy"}, r"dual_cross_entropy needs a model of the other direction"),
+        (
+            {"columns": ["reverse_worst_span_loss"]},
+            r"reverse_worst_span_loss needs a model of the other direction; name it as reverse",
+        ),
     ],
 )
 def test_wrong_parameters(

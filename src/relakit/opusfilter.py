@@ -19,7 +19,8 @@ except ImportError as error:
         "pip install 'relakit[opusfilter]'"
     ) from error
 
-from relakit.clean.columns import COLUMNS, Cell
+from relakit.align.layer_files import has_layer
+from relakit.clean.columns import COLUMNS, Cell, Column
 from relakit.clean.score import ScoreModels, ScoreSettings
 from relakit.data.parallel_files import NumberedPair
 from relakit.shards.cutting import cut_into_shards
@@ -41,6 +42,8 @@ _PARAMETERS: Final = {
     "--reverse": "reverse",
 }
 """What the options of `relakit score` are called here."""
+_FILTERED: Final = ("low", "high")
+"""Ratios, of which typical ones are good, are for OpusFilter's own filters."""
 _UNLIKELY: Final = 100.0
 """Nats: stands for what cannot be computed, in files of scores that cannot hold infinity."""
 
@@ -59,26 +62,24 @@ class _Range:
         return score < threshold if self.direction == CLEAN_LOW else score >= threshold
 
 
-_RATE: Final = _Range(CLEAN_LOW, 1 + 1e-6, 0.0, 1.0)
-_COUNT: Final = _Range(CLEAN_LOW, math.inf, 0.0, _UNLIKELY)
-_LOSS: Final = _Range(CLEAN_LOW, math.inf, 0.0, _UNLIKELY)
-_ODDS: Final = _Range(CLEAN_HIGH, -math.inf, math.inf, -_UNLIKELY)
-_RANGES: Final[Mapping[str, _Range]] = {
-    "null_rate": _RATE,
-    "alignment_null_rate": _RATE,
-    "attention_mass": _Range(CLEAN_HIGH, 0.0, math.inf, 0.0),
-    "unsupported_words": _COUNT,
-    "uncovered_words": _COUNT,
-    "cross_entropy": _LOSS,
-    "worst_loss": _LOSS,
-    "reverse_cross_entropy": _LOSS,
-    "dual_cross_entropy": _LOSS,
-    "source_language": _ODDS,
-    "target_language": _ODDS,
-}
+def _range(column: Column) -> _Range:
+    if column.name.endswith("null_rate"):
+        return _Range(CLEAN_LOW, 1 + 1e-6, 0.0, 1.0)
+    if column.name == "attention_mass":
+        return _Range(CLEAN_HIGH, 0.0, math.inf, 0.0)
+    if column.good == "high":
+        return _Range(CLEAN_HIGH, -math.inf, math.inf, -_UNLIKELY)
+    return _Range(CLEAN_LOW, math.inf, 0.0, _UNLIKELY)
+
+
+_RANGES: Final = {column.name: _range(column) for column in COLUMNS if column.good in _FILTERED}
 """Columns that pairs can be filtered by."""
-_OF_NULLS: Final = tuple(_RANGES)[:5]
+_OF_ATTENTION: Final = ("null_rate", "attention_mass")
 """Columns that say nothing where attention is never null."""
+_OF_LINKS: Final = ("alignment_null_rate", "unsupported_words", "uncovered_words")
+"""Neither do these, unless an alignment layer gives the links."""
+_OF_REVERSE: Final = ("reverse_", "dual_")
+"""Columns that begin like this need a model of the other direction."""
 
 
 class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
@@ -221,9 +222,7 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
                     f"{name} needs a choice of heads or an alignment layer, which {folder} does "
                     f"not have; relakit align {folder} --select chooses heads"
                 )
-            if name in ("reverse_cross_entropy", "dual_cross_entropy") and (
-                self._settings.reverse is None
-            ):
+            if name.startswith(_OF_REVERSE) and self._settings.reverse is None:
                 raise ConfigurationError(
                     f"{name} needs a model of the other direction; name it as reverse"
                 )
@@ -232,7 +231,8 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
                     f"{name} needs languages.json, which {folder} does not have; a model that is "
                     "trained by this relakit has one"
                 )
-        if self.by in _OF_NULLS and not self._models.has_null_attention:
+        silent = _OF_ATTENTION if has_layer(folder) else (*_OF_ATTENTION, *_OF_LINKS)
+        if self.by in silent and not self._models.has_null_attention:
             raise ConfigurationError(
                 f"by: {self.by} is the same for all pairs, as the cross-attention of {folder} is "
                 "never null; choose cross_entropy or another column"

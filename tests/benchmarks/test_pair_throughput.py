@@ -18,7 +18,7 @@ from toolkits.pair_settings import PEERS, PairSettings
 from toolkits.pair_turns import read_bench_pairs
 from toolkits.peers import PeerPlace
 
-SMALL = PairSettings(size="tiny", vocabulary=400, pairs=24, rounds=2, attentions=("softmax",))
+SMALL = PairSettings(size="tiny", vocabulary=400, pairs=12, rounds=2, attentions=("softmax",))
 OURS = ["relakit score, softmax", "relakit align, softmax"]
 EFLOMAL = """#!{python}
 import sys
@@ -53,7 +53,7 @@ def test_all_take_turns_on_the_same_pairs(tmp_path: Path, eflomal: Path) -> None
     assert len(case.rounds) == 2
     for turns in case.rounds:
         assert sorted(turns) == sorted([*OURS, "eflomal"])
-        assert all(turn.work == {"pairs": 24} for turn in turns.values())
+        assert all(turn.work == {"pairs": 12} for turn in turns.values())
     rows = report.measured().rows
     assert [row["contender"] for row in rows] == [*OURS, *PEERS]
     assert rows[-1]["over eflomal"] == 1
@@ -65,7 +65,7 @@ def test_a_program_that_loses_lines(tmp_path: Path) -> None:
     program = write_eflomal(tmp_path / "eflomal-align", skipped=3)
     settings = PairSettings(**{**vars(SMALL), "peers": ("eflomal",), "rounds": 1})
     report = measured(settings, PeerPlace(), program)
-    assert report.notes == {"eflomal": "aligned 21 of 24 pairs"}
+    assert report.notes == {"eflomal": "aligned 9 of 12 pairs"}
 
 
 def test_given_files_and_models(tmp_path: Path) -> None:

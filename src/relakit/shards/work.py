@@ -2,8 +2,10 @@
 
 import importlib
 import json
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from typing import Any, Protocol, TypeAlias
 
 from relakit.data.parallel_files import NumberedPair
@@ -40,13 +42,20 @@ class WorkDescription:
     """The function that builds it from its settings, as ``package.module:function``."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Whatever JSON can say."""
+    relakit: str = field(default_factory=lambda: version("relakit"))
+    """The version that describes it; another one might give other results."""
 
     def build(self) -> Work:
         """Build it in this process.
 
         Raises:
-            OSError, ValueError: a model or a setting is broken.
+            OSError, ValueError: a model or a setting is broken, or this is another relakit.
         """
+        if self.relakit != version("relakit"):
+            raise ValueError(
+                f"{platform.node()} has relakit {version('relakit')}, where the command was given "
+                f"it is {self.relakit}: parts of both must not be mixed; install the same"
+            )
         module, _, function = self.builder.partition(":")
         work: Work = getattr(importlib.import_module(module), function)(self.settings)
         return work
