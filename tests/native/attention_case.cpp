@@ -129,20 +129,19 @@ AttentionInputs::AttentionInputs(const AttentionCase& wanted, std::uint64_t seed
   }
 }
 
-std::size_t AttentionInputs::mask_place(std::int64_t b, std::int64_t, std::int64_t i,
-                                        std::int64_t j) const {
+std::size_t AttentionInputs::mask_place(std::int64_t b, std::int64_t i, std::int64_t j) const {
   const std::int64_t row = call.has_mask_per_query ? b * call.queries + i : b;
   return static_cast<std::size_t>((row * call.keys + j) * mask_step_);
 }
 
-bool AttentionInputs::shows(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+bool AttentionInputs::shows(std::int64_t b, std::int64_t i, std::int64_t j) const {
   if (j < i + call.first_diagonal || j > i + call.last_diagonal) return false;
-  return call.mask == Mask::Kind::none || shown_[mask_place(b, h, i, j)] != 0;
+  return call.mask == Mask::Kind::none || shown_[mask_place(b, i, j)] != 0;
 }
 
-double AttentionInputs::bias(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+double AttentionInputs::bias(std::int64_t b, std::int64_t i, std::int64_t j) const {
   const bool is_added = call.mask == Mask::Kind::additive || call.mask == Mask::Kind::additive_bf16;
-  return is_added ? bias_[mask_place(b, h, i, j)] : 0.0;
+  return is_added ? bias_[mask_place(b, i, j)] : 0.0;
 }
 
 attention::Problem AttentionInputs::problem() const {

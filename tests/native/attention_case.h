@@ -66,8 +66,8 @@ class AttentionInputs {
 
   attention::Problem problem() const;
   // Whether the mask shows a key, and what it adds to the score.
-  bool shows(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
-  double bias(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
+  bool shows(std::int64_t b, std::int64_t i, std::int64_t j) const;
+  double bias(std::int64_t b, std::int64_t i, std::int64_t j) const;
 
   const AttentionCase call;
   Heads query, key, value, grad_output;
@@ -75,7 +75,7 @@ class AttentionInputs {
   static constexpr std::uint64_t kSeed = 12345;
 
  private:
-  std::size_t mask_place(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
+  std::size_t mask_place(std::int64_t b, std::int64_t i, std::int64_t j) const;
 
   std::int64_t mask_step_;  // from one key to the next
   std::vector<float> bias_;

@@ -16,17 +16,26 @@ double kept(const AttentionCase& c, std::int64_t row, std::int64_t key) {
   return drawn < below ? 1.0 / (1.0 - c.dropout) : 0.0;
 }
 
-double dot(const Heads& x, std::int64_t b, std::int64_t h, std::int64_t i, const Heads& y,
-           std::int64_t key_head, std::int64_t j) {
+// Rows of [batch, heads, rows, size], in float64.
+struct Rows {
+  explicit Rows(const Heads& x) : numbers(x.all()), size(x.size) {}
+  const double* operator[](std::int64_t row) const { return numbers.data() + row * size; }
+
+  std::vector<double> numbers;
+  std::int64_t size;
+};
+
+double dot(const double* x, const double* y, std::int64_t count) {
   double sum = 0.0;
-  for (std::int64_t p = 0; p < x.size; p++) sum += x.at(b, h, i, p) * y.at(b, key_head, j, p);
+  for (std::int64_t p = 0; p < count; p++) sum += x[p] * y[p];
   return sum;
 }
 
-// sums[p] += factor * the numbers of a row.
-void add(double* sums, double factor, const Heads& x, std::int64_t b, std::int64_t h,
-         std::int64_t i) {
-  for (std::int64_t p = 0; p < x.size; p++) sums[p] += factor * x.at(b, h, i, p);
+// sums += factor * x
+void add(std::vector<double>& sums, std::int64_t row, double factor, const double* x,
+         std::int64_t count) {
+  double* mine = sums.data() + row * count;
+  for (std::int64_t p = 0; p < count; p++) mine[p] += factor * x[p];
 }
 
 }  // namespace
@@ -42,14 +51,17 @@ AttentionReference::AttentionReference(const AttentionInputs& in) {
   row_sums.resize(size(rows));
   row_counts.resize(size(rows));
   grad_rows.resize(size(rows));
+  const Rows query(in.query), key(in.key), value(in.value), upstream(in.grad_output);
   for (std::int64_t row = 0; row < rows; row++) {
     const std::int64_t b = row / (c.heads * c.queries), h = row / c.queries % c.heads;
     const std::int64_t i = row % c.queries, key_head = h / (c.heads / c.key_heads);
     for (std::int64_t j = 0; j < c.keys; j++) {
-      const bool is_shown = in.shows(b, h, i, j);
-      const double product = dot(in.query, b, h, i, in.key, key_head, j);
-      const double score =
-          is_shown ? c.scale * product + in.bias(b, h, i, j) - in.thresholds[size(h)] : 0.0;
+      const std::int64_t key_row = (b * c.key_heads + key_head) * c.keys + j;
+      double score = 0.0;
+      if (in.shows(b, i, j)) {
+        score = c.scale * dot(query[row], key[key_row], c.dim) + in.bias(b, i, j) -
+                in.thresholds[size(h)];
+      }
       const bool is_above = !(score <= 0.0);  // NaN is
       const double rectified = is_above ? score : 0.0, factor = kept(c, row, j);
       const double weight = (c.power == 2 ? rectified * rectified : rectified) * factor;
@@ -57,16 +69,15 @@ AttentionReference::AttentionReference(const AttentionInputs& in) {
       weights.push_back(weight);
       row_sums[size(row)] += weight;
       row_counts[size(row)] += weight != 0.0;
-      add(&output[size(row * c.value_dim)], weight, in.value, b, key_head, j);
+      add(output, row, weight, value[key_row], c.value_dim);
 
-      const double upstream = dot(in.grad_output, b, h, i, in.value, key_head, j);
       const double slope = (c.power == 2 ? 2.0 * rectified : 1.0) * factor;
-      const double gradient = is_above ? upstream * slope : 0.0;
-      const std::int64_t key_row = (b * c.key_heads + key_head) * c.keys + j;
+      const double gradient =
+          is_above ? slope * dot(upstream[row], value[key_row], c.value_dim) : 0.0;
       grad_rows[size(row)] += gradient;
-      add(&grad_query[size(row * c.dim)], gradient * c.scale, in.key, b, key_head, j);
-      add(&grad_key[size(key_row * c.dim)], gradient * c.scale, in.query, b, h, i);
-      add(&grad_value[size(key_row * c.value_dim)], weight, in.grad_output, b, h, i);
+      add(grad_query, row, gradient * c.scale, key[key_row], c.dim);
+      add(grad_key, key_row, gradient * c.scale, query[row], c.dim);
+      add(grad_value, key_row, weight, upstream[row], c.value_dim);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 namespace relakit::check {
 
@@ -11,13 +12,13 @@ namespace {
 std::string current;
 std::int64_t made = 0, failed = 0;
 double tolerance_factor = 1.0;
-constexpr std::int64_t kMostShown = 20;
+constexpr std::int64_t kMostFailures = 20;
 
-// A difference in one place is shown, not in all.
 void report(const char* what, const std::string& how) {
-  failed++;
-  if (failed <= kMostShown) std::printf("%s: %s %s\n", current.c_str(), what, how.c_str());
-  if (failed == kMostShown) std::printf("further differences are not shown\n");
+  std::printf("%s: %s %s\n", current.c_str(), what, how.c_str());
+  if (++failed < kMostFailures) return;
+  std::printf("stopped after %lld differences\n", static_cast<long long>(failed));
+  std::exit(1);
 }
 
 }  // namespace
