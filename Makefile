@@ -12,7 +12,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.h native/*.py native/*
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint bench sanitize torture clean
+.PHONY: help setup demo test lint bench sanitize kernels torture clean
 
 help:
 	@echo 'make demo       relakit demo: generate a corpus, train, translate, align'
@@ -20,6 +20,7 @@ help:
 	@echo 'make lint       ruff, mypy and the import rules'
 	@echo 'make bench      quick benchmarks of attention, calls, training and decoding'
 	@echo 'make sanitize   run the tests of the C++ kernels with memory checks'
+	@echo 'make kernels    compare the C++ kernels with plain formulas, without Python'
 	@echo 'make torture    kill commands at random moments and run them again; fuzz what is read'
 	@echo 'make setup      only make .venv (the other targets do so when needed)'
 	@echo 'make clean      remove .venv and all caches'
@@ -87,6 +88,12 @@ sanitize: $(STAMP)
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 OMP_NUM_THREADS=1 PYTHONPATH=tests \
 	RELAKIT_SANITIZED=$$(echo $(SANITIZED)/_native*.so) \
 		$(BIN)/python -m pytest --capture=sys -p sanitized_extension $(SANITIZED_TESTS)
+
+# Those of all instruction sets here. tests/native/test_kernel_check.py does the same for ARM.
+kernels: $(STAMP)
+	@$(CMAKE) -S . -B build/check -DRELAKIT_KERNEL_CHECK=ON -DCMAKE_CXX_COMPILER=$(CXX)
+	@$(CMAKE) --build build/check
+	build/check/tests/native/kernel_check
 
 # Minutes: 50 kills of each command, and 500 damaged inputs of each kind instead of 40.
 torture: $(STAMP)

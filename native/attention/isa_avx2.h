@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "cpu/bits.h"
+#include "cpu/set_bits.h"
 #include "cpu/vector_avx2.h"
 
 namespace relakit::attention::avx2 {

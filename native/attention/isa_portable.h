@@ -6,7 +6,7 @@
 #include "cpu/vector_portable.h"
 
 // What attention needs from an instruction set besides the vector type: here in plain C++, under the same
-// names in isa_avx2.h and isa_avx512.h. The comments here are for all three.
+// names in isa_avx2.h, isa_avx512.h and isa_neon.h. The comments here are for all of them.
 
 namespace relakit::attention::portable {
 namespace {

@@ -13,7 +13,8 @@ struct Kernels {
   void (*backward)(BackwardJob* jobs, std::int64_t count, int threads);
 };
 
-extern const Kernels portable_kernels, avx2_kernels, avx512_kernels;  // those that the build has
+// Those that the build has.
+extern const Kernels portable_kernels, avx2_kernels, avx512_kernels, neon_kernels;
 
 // std::invalid_argument if the instruction set is not one of usable_isas().
 const Kernels& find_kernels(const std::string& isa);

@@ -6,6 +6,7 @@
 
 #include "attention/problem.h"
 #include "attention/random.h"
+#include "cpu/bits.h"
 
 namespace relakit::attention::RELAKIT_ISA {
 namespace {

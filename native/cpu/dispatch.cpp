@@ -9,25 +9,19 @@ namespace relakit {
 
 namespace {
 
-bool has(const std::vector<std::string>& wanted) {
-  const auto features = cpu_features();
-  return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
-    return std::any_of(features.begin(), features.end(), [&](const auto& feature) {
-      return feature.first == name && feature.second;
-    });
-  });
-}
-
 std::vector<std::string> find_usable() {
   std::vector<std::string> isas;
 #if defined(RELAKIT_WITH_AVX512)
-  if (has({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vbmi2", "avx512_vnni", "bmi2",
-           "fma"})) {
+  if (has_cpu_features({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vbmi2", "avx512_vnni",
+                        "bmi2", "fma"})) {
     isas.emplace_back("avx512");
   }
 #endif
 #if defined(RELAKIT_WITH_AVX2)
-  if (has({"avx2", "fma"})) isas.emplace_back("avx2");
+  if (has_cpu_features({"avx2", "fma"})) isas.emplace_back("avx2");
+#endif
+#if defined(RELAKIT_WITH_NEON)
+  if (has_cpu_features({"neon"})) isas.emplace_back("neon");
 #endif
   isas.emplace_back("portable");
   return isas;

@@ -48,4 +48,10 @@ const Kernels& find_table(const std::string& isa, std::initializer_list<const Ke
 #else
 #define RELAKIT_AVX2_TABLE
 #endif
-#define RELAKIT_KERNEL_TABLES RELAKIT_AVX512_TABLE RELAKIT_AVX2_TABLE &portable_kernels
+#if defined(RELAKIT_WITH_NEON)
+#define RELAKIT_NEON_TABLE &neon_kernels,
+#else
+#define RELAKIT_NEON_TABLE
+#endif
+#define RELAKIT_KERNEL_TABLES \
+  RELAKIT_AVX512_TABLE RELAKIT_AVX2_TABLE RELAKIT_NEON_TABLE &portable_kernels

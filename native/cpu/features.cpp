@@ -10,6 +10,12 @@
 #endif
 #endif
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+#include <algorithm>
 #include <cstdint>
 
 namespace relakit {
@@ -93,8 +99,17 @@ std::vector<std::pair<std::string, bool>> cpu_features() {
 
 #elif defined(__aarch64__) || defined(_M_ARM64)
 
-// Advanced SIMD is part of the 64-bit ARM base architecture.
-std::vector<std::pair<std::string, bool>> cpu_features() { return {{"neon", true}}; }
+// Advanced SIMD is part of the 64-bit ARM base architecture; "asimddp" are its dot products of bytes.
+std::vector<std::pair<std::string, bool>> cpu_features() {
+#if defined(__linux__)
+  const bool dot_products = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#elif defined(__ARM_FEATURE_DOTPROD)  // as on Macs, none of which lacks them
+  const bool dot_products = true;
+#else
+  const bool dot_products = false;
+#endif
+  return {{"neon", true}, {"asimddp", dot_products}};
+}
 
 #elif defined(__arm__)
 
@@ -112,5 +127,14 @@ std::vector<std::pair<std::string, bool>> cpu_features() {
 std::vector<std::pair<std::string, bool>> cpu_features() { return {}; }
 
 #endif
+
+bool has_cpu_features(const std::vector<std::string>& wanted) {
+  const auto features = cpu_features();
+  return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
+    return std::any_of(features.begin(), features.end(), [&](const auto& feature) {
+      return feature.first == name && feature.second;
+    });
+  });
+}
 
 }  // namespace relakit

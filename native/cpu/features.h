@@ -11,4 +11,7 @@ namespace relakit {
 // this was compiled for are listed.
 std::vector<std::pair<std::string, bool>> cpu_features();
 
+// Whether code may use all of these here.
+bool has_cpu_features(const std::vector<std::string>& wanted);
+
 }  // namespace relakit

@@ -4,28 +4,16 @@
 
 #include <cstdint>
 
+#include "cpu/set_bits.h"
 #include "cpu/transpose_avx.h"
 
 namespace relakit::avx2 {
 namespace {
 
-// For each byte, the positions of its set bits, one byte each.
-struct SetBits {
-  std::uint64_t of[256];
-  constexpr SetBits() : of() {
-    for (unsigned bits = 0; bits < 256; bits++) {
-      int count = 0;
-      for (unsigned i = 0; i < 8; i++) {
-        if ((bits >> i & 1) != 0) of[bits] |= static_cast<std::uint64_t>(i) << (8 * count++);
-      }
-    }
-  }
-};
-constexpr SetBits set_bits;
-
 // Eight floats. vector_portable.h explains the members.
 struct Vector {
   static constexpr int width = 8;
+  static constexpr int registers = 1;
   __m256 v;
 
   static Vector all(float x) { return {_mm256_set1_ps(x)}; }

@@ -13,6 +13,7 @@ namespace {
 // Sixteen floats. vector_portable.h explains the members.
 struct Vector {
   static constexpr int width = 16;
+  static constexpr int registers = 1;
   __m512 v;
 
   static Vector all(float x) { return {_mm512_set1_ps(x)}; }

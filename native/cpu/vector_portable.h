@@ -7,7 +7,7 @@
 #include "cpu/bits.h"
 
 // The vector type that all kernels are written in: here in plain C++, and with the same members in
-// vector_avx2.h and vector_avx512.h. The comments here are for all three.
+// vector_avx2.h, vector_avx512.h and vector_neon.h. The comments here are for all of them.
 //
 // Everything is local to the including file, which is compiled for one instruction set: the linker
 // must not share a copy with files that are compiled for another.
@@ -18,6 +18,7 @@ namespace {
 // Eight floats, which compilers turn into whatever vectors the target has.
 struct Vector {
   static constexpr int width = 8;
+  static constexpr int registers = 1;  // that it takes, where the compiler does not need more
   float v[width];
 
   static Vector all(float x) {

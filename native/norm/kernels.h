@@ -16,7 +16,8 @@ struct Kernels {
                    std::int64_t begin, std::int64_t end);
 };
 
-extern const Kernels portable_kernels, avx2_kernels, avx512_kernels;  // those that the build has
+// Those that the build has.
+extern const Kernels portable_kernels, avx2_kernels, avx512_kernels, neon_kernels;
 
 // std::invalid_argument if the instruction set is not one of usable_isas().
 const Kernels& find_kernels(const std::string& isa);

@@ -69,7 +69,10 @@ struct Kernels {
   float (*add_exponentials)(const float* logits, float* largest, float* sum);
 };
 
-extern const Kernels portable_kernels, avx2_kernels, avx512_kernels;  // those that the build has
+// Those that the build has.
+extern const Kernels portable_kernels, avx2_kernels, avx512_kernels, neon_kernels;
+// Called "neon" too, for processors with dot products of bytes: the same results, sooner.
+extern const Kernels neon_dotprod_kernels;
 
 // std::invalid_argument if the instruction set is not one of usable_isas().
 const Kernels& find_kernels(const std::string& isa);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "cpu/unroll.h"
 #include "translate/kernels.h"
 
 namespace relakit::translate::RELAKIT_ISA {
@@ -35,7 +36,9 @@ void float_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
       for (int v = 0; v < vectors; v++) sums[r][v] = sums[r][v].plus_product(factor, w[v]);
     }
   }
+  RELAKIT_UNROLL
   for (int r = 0; r < rows; r++) {
+    RELAKIT_UNROLL
     for (int v = 0; v < vectors; v++) finish(c, sums[r][v], row + r, column + v * kWidth);
   }
 }
@@ -82,19 +85,20 @@ void tile(const LinearCall& c, std::int64_t row, std::int64_t panel) {
   }
 }
 
-// As many sums at once as there are registers for, in the shapes that were fastest.
+// As many sums at once as there are registers for, in the shapes that were fastest; those for NEON, whose
+// vectors take two registers, were not timed.
 constexpr bool kHasManyRegisters = kWidth == 16;
+constexpr int kFloatRows = kHasManyRegisters ? 12 : Vector::registers == 1 ? 6 : 5;
+constexpr int kByteRows = kHasManyRegisters ? 8 : 4;
 constexpr int kFewRowVectors = kHasManyRegisters ? 4 : 2;
 
 void linear(const LinearCall& c, std::int64_t begin, std::int64_t end) {
   for (std::int64_t panel = begin; panel < end; panel++) {
     std::int64_t row = 0;
     if (c.byte_weights != nullptr) {
-      constexpr int rows = kHasManyRegisters ? 8 : 4;
-      for (; row + rows <= c.rows; row += rows) tile<rows, 2>(c, row, panel);
+      for (; row + kByteRows <= c.rows; row += kByteRows) tile<kByteRows, 2>(c, row, panel);
     } else {
-      constexpr int rows = kHasManyRegisters ? 12 : 6;
-      for (; row + rows <= c.rows; row += rows) tile<rows, 2>(c, row, panel);
+      for (; row + kFloatRows <= c.rows; row += kFloatRows) tile<kFloatRows, 2>(c, row, panel);
     }
     for (; row + 4 <= c.rows; row += 4) tile<4, kFewRowVectors>(c, row, panel);
     switch (c.rows - row) {

@@ -111,7 +111,7 @@ def test_json_has_the_documented_keys() -> None:
         "relakit", "python", "system", "machine", "cpu", "native", "torch", "environment",
         "backends", "choices", "translation", "problems", "works",
     }  # fmt: skip
-    assert set(found["native"]) == {"compiler", "cpu_features", "problems", "works"}
+    assert set(found["native"]) == {"compiler", "cpu_features", "kernels", "problems", "works"}
     assert set(found["backends"][0]) == {
         "name", "description", "activations", "problems", "works",
     }  # fmt: skip
@@ -169,7 +169,8 @@ class TestEnvironment:
     def test_what_translates(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("relakit._native")
         monkeypatch.delenv("RELAKIT_BACKEND", raising=False)
-        assert run_json()[1]["translation"].startswith("in C++ (")
+        found = run_json()[1]
+        assert found["translation"].startswith(f"in C++ ({found['native']['kernels'][0]})")
         monkeypatch.setenv("RELAKIT_BACKEND", "reference")
         assert "in PyTorch, not in C++" in run_json()[1]["translation"]
         monkeypatch.setenv("RELAKIT_BACKEND", "cuda")
@@ -233,6 +234,8 @@ class TestNativeExtension:
         assert found.problems == []
         assert found.compiler == native.compiler()
         assert found.cpu_features == native.cpu_features()
+        assert found.kernels == native.usable_isas()
+        assert found.kernels[-1] == "portable"
 
     def test_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # None in sys.modules is how Python marks a module that must not be found.
@@ -282,7 +285,7 @@ class TestRender:
     def test_without_extension_and_torch(self) -> None:
         found = doctor_checks.examine()
         native = doctor_checks.NativeExtension(
-            compiler=None, cpu_features={}, problems=["no such file"]
+            compiler=None, cpu_features={}, kernels=[], problems=["no such file"]
         )
         text = self.text(replace(found, native=native, torch=None, backends=[]))
         assert "not available: no such file" in text

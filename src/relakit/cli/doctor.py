@@ -147,6 +147,7 @@ def _facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
             ("C++ extension", f"built with {native.compiler}"),
             ("CPU has", " ".join(usable) or "no known instruction set"),
             ("CPU lacks", " ".join(missing) or "nothing we know of"),
+            ("kernels for", f"{' '.join(native.kernels)}, best first"),
         ]
     if torch is None:
         facts.append(("PyTorch", "cannot be imported"))

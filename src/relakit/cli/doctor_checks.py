@@ -29,6 +29,8 @@ class NativeExtension:
     """The compiler that built it."""
     cpu_features: dict[str, bool]
     """Instruction sets by name, and whether this machine can use them."""
+    kernels: list[str]
+    """Instruction sets that it has kernels for and this machine can run, best first."""
     problems: list[str]
     """Reasons why it cannot be imported (none: it can)."""
 
@@ -143,9 +145,12 @@ def examine_native() -> NativeExtension:
                 "C++17 compiler is missing or fails. To add it: install both, then reinstall "
                 "relakit from source (pip -v shows the compiler's messages)"
             )
-        return NativeExtension(compiler=None, cpu_features={}, problems=problems)
+        return NativeExtension(compiler=None, cpu_features={}, kernels=[], problems=problems)
     return NativeExtension(
-        compiler=native.compiler(), cpu_features=native.cpu_features(), problems=[]
+        compiler=native.compiler(),
+        cpu_features=native.cpu_features(),
+        kernels=native.usable_isas(),
+        problems=[],
     )
 
 

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "cpu/vector_neon.h"
+
+// Included twice, with RELAKIT_ISA defined: as "neon", and as "neon_dotprod" with RELAKIT_DOTPROD, for
+// processors that multiply and add bytes four at a time. Both find the same sums.
+
+namespace relakit::RELAKIT_ISA {
+namespace {
+
+using namespace relakit::neon;  // the vector type
+
+// byte_sums_portable.h explains the members. These instructions multiply signed bytes, so 128 is taken
+// from the unsigned ones first. That is what offsets undo, 128 times the sum of the weights each: here
+// nothing is left to subtract.
+struct ByteSums {
+  int32x4_t low, high;
+
+  struct Weights {
+    int8x16_t low, high;
+    static Weights load(const std::int8_t* p) { return {vld1q_s8(p), vld1q_s8(p + 16)}; }
+  };
+  static ByteSums zero() { return {vdupq_n_s32(0), vdupq_n_s32(0)}; }
+  void add(const std::uint8_t* four, const Weights& weights) {
+    std::uint32_t x;
+    std::memcpy(&x, four, sizeof x);
+    const int8x16_t bytes = vreinterpretq_s8_u32(vdupq_n_u32(x ^ 0x80808080u));
+    low = plus_products(low, bytes, weights.low);
+    high = plus_products(high, bytes, weights.high);
+  }
+  Vector minus(const std::int32_t*) const { return {vcvtq_f32_s32(low), vcvtq_f32_s32(high)}; }
+
+ private:
+  static int32x4_t plus_products(int32x4_t sums, int8x16_t bytes, int8x16_t weights) {
+#if defined(RELAKIT_DOTPROD)
+    return vdotq_s32(sums, bytes, weights);
+#else
+    // Two products of numbers from -127 to 127 fit into 16 bits.
+    const int16x8_t first = vmull_s8(vget_low_s8(bytes), vget_low_s8(weights));
+    const int16x8_t second = vmull_high_s8(bytes, weights);
+    return vpadalq_s16(sums, vpaddq_s16(first, second));
+#endif
+  }
+};
+
+}  // namespace
+}  // namespace relakit::RELAKIT_ISA
