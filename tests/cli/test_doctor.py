@@ -14,10 +14,9 @@ from rich.console import Console
 from torch import Tensor
 from typer.testing import CliRunner
 
-from relakit.bench import quick_speed
-from relakit.bench.quick_speed import SpeedCase, SpeedVerdict
 from relakit.bench.rounds import Spread
-from relakit.cli import doctor, doctor_checks
+from relakit.cli import doctor, doctor_checks, doctor_speed
+from relakit.cli.doctor_speed import SpeedCase, SpeedVerdict
 from relakit.cli.main import app
 from relakit.ops import attention as ops_attention
 from relakit.ops import backends as attention_backends
@@ -308,10 +307,10 @@ class TestSpeed:
             sentence="ReLA is faster.",
             reasons=["a reason"],
         )
-        monkeypatch.setattr(quick_speed, "measure_speed", lambda tell: verdict)
+        monkeypatch.setattr(doctor_speed, "measure_speed", lambda tell: verdict)
 
     def test_it_is_measured_only_if_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(quick_speed, "measure_speed", lambda tell: pytest.fail("measured"))
+        monkeypatch.setattr(doctor_speed, "measure_speed", lambda tell: pytest.fail("measured"))
         assert "ReLA by softmax" not in CliRunner().invoke(app, ["doctor"]).output
 
     def test_for_people(self, measured: None) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 from relakit.cli.doctor_checks import Diagnosis, examine
 
 if TYPE_CHECKING:
-    from relakit.bench.quick_speed import SpeedVerdict
+    from relakit.cli.doctor_speed import SpeedVerdict
 
 
 def doctor(
@@ -52,7 +52,7 @@ def doctor(
 
 
 def _measured() -> "SpeedVerdict":
-    from relakit.bench.quick_speed import measure_speed
+    from relakit.cli.doctor_speed import measure_speed
 
     messages = Console(stderr=True)
     with messages.status("measuring the speed") as status:

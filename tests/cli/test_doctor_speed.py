@@ -2,9 +2,9 @@
 
 import pytest
 
-from relakit.bench import quick_speed
-from relakit.bench.quick_speed import SpeedCase, judge, measure_speed
 from relakit.bench.rounds import Spread
+from relakit.cli import doctor_speed
+from relakit.cli.doctor_speed import SpeedCase, judge, measure_speed
 
 
 def case(ratio: float, zeros: float | None = 50.0, width: float = 0.01) -> SpeedCase:
@@ -47,7 +47,7 @@ def test_a_busy_machine() -> None:
 
 
 def test_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quick_speed, "why_kernels_cannot_run", lambda: ["not compiled"])
+    monkeypatch.setattr(doctor_speed, "why_kernels_cannot_run", lambda: ["not compiled"])
     verdict = measure_speed()
     assert verdict.cases == []
     assert verdict.sentence == "ReLA is slower than softmax on this machine."
@@ -55,13 +55,13 @@ def test_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_cases_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    if problems := quick_speed.why_kernels_cannot_run():
+    if problems := doctor_speed.why_kernels_cannot_run():
         pytest.skip(f"the kernels cannot run: {problems[0]}")
-    monkeypatch.setattr(quick_speed, "SECONDS", 1e-6)
-    monkeypatch.setattr(quick_speed, "TRANSLATION_SECONDS", 1e-6)
-    monkeypatch.setattr(quick_speed, "SIZE", "tiny")
-    monkeypatch.setattr(quick_speed, "VOCABULARY", 50)
-    monkeypatch.setattr(quick_speed, "CASES", (("both passes", "both", 16), ("one", "decode", 16)))
+    monkeypatch.setattr(doctor_speed, "SECONDS", 1e-6)
+    monkeypatch.setattr(doctor_speed, "TRANSLATION_SECONDS", 1e-6)
+    monkeypatch.setattr(doctor_speed, "SIZE", "tiny")
+    monkeypatch.setattr(doctor_speed, "VOCABULARY", 50)
+    monkeypatch.setattr(doctor_speed, "CASES", (("both passes", "both", 16), ("one", "decode", 16)))
     told: list[str] = []
     verdict = measure_speed(told.append)
     assert told == [
