@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
+from record_files import FORMAT, write_record_file
 from relakit.bench.machine import Machine
-from relakit.files.writing import write_whole
 
 Task = Literal["language-model", "classifier", "fine-tuning"]
 TASKS: Final[tuple[Task, ...]] = get_args(Task)
@@ -44,7 +44,6 @@ STEPS: Final[dict[Task, int]] = {"language-model": 400, "classifier": 1200, "fin
 BASE_STEPS: Final = 600
 BRIEF_STEPS: Final = 30
 SPEED_ROUNDS: Final = 20
-FORMAT: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,10 +161,7 @@ def is_done(folder: Path, run: TaskRun) -> bool:
 
 
 def write_result(folder: Path, result: TaskResult) -> None:
-    content = {"format": FORMAT, **asdict(result)}
-    write_whole(
-        result_path(folder, result.run), (json.dumps(content, indent=1) + "\n").encode("utf-8")
-    )
+    write_record_file(result_path(folder, result.run), result)
 
 
 def read_result(path: Path) -> TaskResult:

@@ -8,9 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.cli.link_file_options import first_of, format_of, link_file, reverse_of
+
 if TYPE_CHECKING:
     from relakit.analysis.estimate import Estimate
-    from relakit.analysis.gold import FirstWord, GoldFormatChoice
+    from relakit.analysis.gold import FirstWord
     from relakit.analysis.link_scores import LinkScores
 
 GOLD, LINKS, INTERVALS = "Gold links", "Links to judge", "Intervals"
@@ -27,25 +29,9 @@ def aer(
             rich_help_panel=LINKS,
         ),
     ],
-    gold_format: Annotated[
-        str,
-        typer.Option(metavar="auto|pharaoh|naacl|talp", help="Of --gold.", rich_help_panel=GOLD),
-    ] = "auto",
-    gold_first: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="The number of a sentence's first word in --gold. \\[default: the format's]",
-            rich_help_panel=GOLD,
-        ),
-    ] = None,
-    gold_reverse: Annotated[
-        bool,
-        typer.Option(
-            "--gold-reverse", help="--gold names the target word first.", rich_help_panel=GOLD
-        ),
-    ] = False,
+    gold_format: Annotated[str, format_of("--gold", GOLD)] = "auto",
+    gold_first: Annotated[int | None, first_of("--gold", GOLD)] = None,
+    gold_reverse: Annotated[bool, reverse_of("--gold", GOLD)] = False,
     hypothesis_first: Annotated[
         int,
         typer.Option(
@@ -55,14 +41,7 @@ def aer(
             rich_help_panel=LINKS,
         ),
     ] = 0,
-    hypothesis_reverse: Annotated[
-        bool,
-        typer.Option(
-            "--hypothesis-reverse",
-            help="--hypothesis names the target word first.",
-            rich_help_panel=LINKS,
-        ),
-    ] = False,
+    hypothesis_reverse: Annotated[bool, reverse_of("--hypothesis", LINKS)] = False,
     samples: Annotated[
         int,
         typer.Option(
@@ -82,12 +61,7 @@ def aer(
     from relakit.analysis.link_scores import LinkFile, score_link_files
 
     settings = BootstrapSettings(samples=samples, seed=seed)
-    right = LinkFile(
-        path=gold,
-        format=cast("GoldFormatChoice", gold_format),
-        first=cast("FirstWord | None", gold_first),
-        reverse=gold_reverse,
-    )
+    right = link_file("--gold", gold, gold_format, gold_first, gold_reverse)
     for path in hypothesis:
         judged = LinkFile(
             path=path,

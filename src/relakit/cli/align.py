@@ -16,6 +16,7 @@ from relakit.align.settings import (
     WORD_RULES,
 )
 from relakit.cli.completion import complete_model
+from relakit.cli.link_file_options import first_of, format_of, link_file, reverse_of
 from relakit.cli.pair_job import (
     COLUMNS,
     ENGINE,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from relakit.align.choice import AlignmentChoice
     from relakit.align.settings import WordRule
     from relakit.align.work import AlignSettings
-    from relakit.analysis.gold import FirstWord, GoldFormatChoice
     from relakit.analysis.link_scores import LinkFile
     from relakit.data.parallel_files import ParallelFiles
     from relakit.shards.engines import Engine
@@ -131,25 +131,9 @@ def align(
             rich_help_panel=HEADS,
         ),
     ] = None,
-    gold_format: Annotated[
-        str,
-        typer.Option(metavar="auto|pharaoh|naacl|talp", help="Of --gold.", rich_help_panel=HEADS),
-    ] = "auto",
-    gold_first: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="The number of a sentence's first word in --gold. \\[default: the format's]",
-            rich_help_panel=HEADS,
-        ),
-    ] = None,
-    gold_reverse: Annotated[
-        bool,
-        typer.Option(
-            "--gold-reverse", help="--gold names the target word first.", rich_help_panel=HEADS
-        ),
-    ] = False,
+    gold_format: Annotated[str, format_of("--gold", HEADS)] = "auto",
+    gold_first: Annotated[int | None, first_of("--gold", HEADS)] = None,
+    gold_reverse: Annotated[bool, reverse_of("--gold", HEADS)] = False,
     limit: Annotated[
         int,
         typer.Option(min=1, help="Most pairs to choose heads on.", rich_help_panel=HEADS),
@@ -212,7 +196,9 @@ def align(
     files = pair_files(source, target, input_format, columns, known)
     runner = chosen_engine(engine, workers, timeout)
     if select:
-        links = None if gold is None else _gold_file(gold, gold_format, gold_first, gold_reverse)
+        links = None
+        if gold is not None:
+            links = link_file("--gold", gold, gold_format, gold_first, gold_reverse)
         request.select(files, links, limit)
         return
     there, back = request.choices(files, limit)
@@ -230,17 +216,6 @@ def _check_names(words: str, format: str, level: str, symmetrize: str, reading: 
     ):
         if given not in known:
             raise ValueError(f"{option} must be one of {', '.join(known)}, got {given!r}")
-
-
-def _gold_file(path: Path, format: str, first: int | None, reverse: bool) -> "LinkFile":
-    from relakit.analysis.link_scores import LinkFile
-
-    return LinkFile(
-        path=path,
-        format=cast("GoldFormatChoice", format),
-        first=cast("FirstWord | None", first),
-        reverse=reverse,
-    )
 
 
 def _align(

@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from relakit.cli.left_out_pairs import described_left_out, report_left_out
+from relakit.cli.link_file_options import first_of, format_of, reverse_of
 from relakit.cli.translator_options import (
     Device,
     PrecisionName,
@@ -71,25 +72,9 @@ def analyze(
     gold: Annotated[
         Path | None, typer.Option(help="Gold word alignments.", rich_help_panel=DATA)
     ] = None,
-    gold_format: Annotated[
-        str,
-        typer.Option(metavar="auto|pharaoh|naacl|talp", help="Of --gold.", rich_help_panel=DATA),
-    ] = "auto",
-    gold_first: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="The number of a sentence's first word in --gold. \\[default: the format's]",
-            rich_help_panel=DATA,
-        ),
-    ] = None,
-    gold_reverse: Annotated[
-        bool,
-        typer.Option(
-            "--gold-reverse", help="--gold names the target word first.", rich_help_panel=DATA
-        ),
-    ] = False,
+    gold_format: Annotated[str, format_of("--gold", DATA)] = "auto",
+    gold_first: Annotated[int | None, first_of("--gold", DATA)] = None,
+    gold_reverse: Annotated[bool, reverse_of("--gold", DATA)] = False,
     tokenized: Annotated[
         bool,
         typer.Option(

@@ -1,7 +1,7 @@
 """`relakit train-aligner`: a small layer that finds a translation model's word links."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -10,6 +10,7 @@ from rich.text import Text
 
 from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS, WORD_RULES
 from relakit.cli.completion import complete_model
+from relakit.cli.link_file_options import first_of, format_of, link_file, reverse_of
 from relakit.cli.pair_job import (
     PAIRS,
     Columns,
@@ -28,12 +29,10 @@ from relakit.limits import checked_threads
 if TYPE_CHECKING:
     from relakit.align.settings import WordRule
     from relakit.align.teach import AlignerTraining, TeachingResult
-    from relakit.analysis.gold import FirstWord, GoldFormatChoice
     from relakit.analysis.link_scores import LinkFile
     from relakit.model import ModelAbout
 
 TEACHER, VALIDATION, TRAINING = "What links are learnt from", "Validation", "Training"
-FORMATS = "auto|pharaoh|naacl|talp"
 
 
 def train_aligner(
@@ -100,24 +99,9 @@ def train_aligner(
             rich_help_panel=TEACHER,
         ),
     ] = None,
-    links_format: Annotated[
-        str, typer.Option(metavar=FORMATS, help="Of --links.", rich_help_panel=TEACHER)
-    ] = "auto",
-    links_first: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="The number of a sentence's first word in --links. \\[default: the format's]",
-            rich_help_panel=TEACHER,
-        ),
-    ] = None,
-    links_reverse: Annotated[
-        bool,
-        typer.Option(
-            "--links-reverse", help="--links names the target word first.", rich_help_panel=TEACHER
-        ),
-    ] = False,
+    links_format: Annotated[str, format_of("--links", TEACHER)] = "auto",
+    links_first: Annotated[int | None, first_of("--links", TEACHER)] = None,
+    links_reverse: Annotated[bool, reverse_of("--links", TEACHER)] = False,
     valid_source: Annotated[
         Path | None,
         typer.Option(
@@ -141,24 +125,9 @@ def train_aligner(
             rich_help_panel=VALIDATION,
         ),
     ] = None,
-    gold_format: Annotated[
-        str, typer.Option(metavar=FORMATS, help="Of --gold.", rich_help_panel=VALIDATION)
-    ] = "auto",
-    gold_first: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="The number of a sentence's first word in --gold. \\[default: the format's]",
-            rich_help_panel=VALIDATION,
-        ),
-    ] = None,
-    gold_reverse: Annotated[
-        bool,
-        typer.Option(
-            "--gold-reverse", help="--gold names the target word first.", rich_help_panel=VALIDATION
-        ),
-    ] = False,
+    gold_format: Annotated[str, format_of("--gold", VALIDATION)] = "auto",
+    gold_first: Annotated[int | None, first_of("--gold", VALIDATION)] = None,
+    gold_reverse: Annotated[bool, reverse_of("--gold", VALIDATION)] = False,
     held_out: Annotated[
         int | None,
         typer.Option(
@@ -226,11 +195,14 @@ def train_aligner(
         rule: WordRule = "punctuation" if words == "spaces" and links is None else words
         return LinkedPairs(files, links, words=rule, limit=limit)
 
-    learnt = _link_file("--links", links, links_format, links_first, links_reverse)
+    learnt = gold_links = None
+    if links is not None:
+        learnt = link_file("--links", links, links_format, links_first, links_reverse)
+    if gold is not None:
+        gold_links = link_file("--gold", gold, gold_format, gold_first, gold_reverse)
     pairs = read(source, target, learnt, limit)
     valid = None
     if valid_source is not None:
-        gold_links = _link_file("--gold", gold, gold_format, gold_first, gold_reverse)
         valid = read(valid_source, valid_target, gold_links, None)
     paths = (source, target, links, valid_source, valid_target, gold)
     given = {"epochs": epochs, "minutes": minutes, "seed": seed}
@@ -285,22 +257,6 @@ def _check_models(model: Path, reverse: Path | None, both: bool) -> "ModelAbout"
     for one in described if both else described[:1]:
         check_writable(one.folder / LAYER_FILE)
     return described[0].about
-
-
-def _link_file(
-    option: str, path: Path | None, format: str, first: int | None, reverse: bool
-) -> "LinkFile | None":
-    if path is None:
-        return None
-    from relakit.analysis.link_scores import LinkFile
-
-    return LinkFile(
-        path=path,
-        format=cast("GoldFormatChoice", format),
-        first=cast("FirstWord | None", first),
-        reverse=reverse,
-        option=option,
-    )
 
 
 def _set_threads(threads: int | None) -> None:

@@ -1,0 +1,47 @@
+"""Files of word links on the command line: the options that say how one is read."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import typer
+
+if TYPE_CHECKING:
+    from relakit.analysis.gold import FirstWord, GoldFormatChoice
+    from relakit.analysis.link_scores import LinkFile
+
+FORMATS: Final = "auto|pharaoh|naacl|talp"
+
+
+def format_of(option: str, panel: str) -> Any:
+    """``OPTION-format``, for a file that an option names."""
+    return typer.Option(metavar=FORMATS, help=f"Of {option}.", rich_help_panel=panel)
+
+
+def first_of(option: str, panel: str) -> Any:
+    """``OPTION-first``."""
+    return typer.Option(
+        min=0,
+        max=1,
+        help=f"The number of a sentence's first word in {option}. \\[default: the format's]",
+        rich_help_panel=panel,
+    )
+
+
+def reverse_of(option: str, panel: str) -> Any:
+    """``OPTION-reverse``."""
+    return typer.Option(
+        f"{option}-reverse", help=f"{option} names the target word first.", rich_help_panel=panel
+    )
+
+
+def link_file(option: str, path: Path, format: str, first: int | None, reverse: bool) -> "LinkFile":
+    """The file that an option names, and how to read it."""
+    from relakit.analysis.link_scores import LinkFile
+
+    return LinkFile(
+        path=path,
+        format=cast("GoldFormatChoice", format),
+        first=cast("FirstWord | None", first),
+        reverse=reverse,
+        option=option,
+    )
