@@ -8,6 +8,7 @@ import pytest
 from relakit.align.choice import AlignmentChoice, ChosenOn
 from relakit.clean.columns import COLUMNS, header_line, row_line
 from relakit.clean.features import (
+    EXPECTED_LOSS,
     EncodedSide,
     PairFeatures,
     Word,
@@ -43,13 +44,20 @@ def blank_weights(sides: tuple[EncodedSide, EncodedSide], heads: int = 1) -> np.
     return np.zeros((heads, len(target.ids) + 1, len(source.ids) + 1), dtype=np.float32)
 
 
+def surprise(sides: tuple[EncodedSide, EncodedSide]) -> np.ndarray:
+    """Losses of a model that expected nothing of it."""
+    return np.full(len(sides[1].ids) + 1, 2 * EXPECTED_LOSS)
+
+
 def tokens_of(side: EncodedSide, word: int) -> list[int]:
     return [token for token, of in enumerate(side.words) if of == word]
 
 
 class TestWords:
     def test_nothing_is_reached_by_zeros(self, sides: tuple[EncodedSide, EncodedSide]) -> None:
-        unsupported, uncovered = unreached_words(blank_weights(sides), *sides, shift=0)
+        unsupported, uncovered = unreached_words(
+            blank_weights(sides), surprise(sides), *sides, shift=0
+        )
         assert list(map(str, unsupported)) == ["0:alte", "1:Hunde", "2:bellen", "3:!"]
         assert list(map(str, uncovered)) == ["0:old", "1:dogs", "2:bark"]
 
@@ -60,16 +68,26 @@ class TestWords:
         source, target = sides
         weights = blank_weights(sides, heads=2)
         weights[1, tokens_of(target, 1)[-1] + shift, tokens_of(source, 2)[0]] = 1e-30
-        unsupported, uncovered = unreached_words(weights, *sides, shift=shift)
+        unsupported, uncovered = unreached_words(weights, surprise(sides), *sides, shift=shift)
         assert [word.index for word in unsupported] == [0, 2, 3]
         assert [word.index for word in uncovered] == [0, 1]
+
+    def test_an_expected_word_needs_no_support(
+        self, sides: tuple[EncodedSide, EncodedSide]
+    ) -> None:
+        _, target = sides
+        losses = np.full(len(target.ids) + 1, EXPECTED_LOSS)
+        losses[-1] = losses[tokens_of(target, 1)[-1]] = 1.01 * EXPECTED_LOSS
+        unsupported, uncovered = unreached_words(blank_weights(sides), losses, *sides, shift=0)
+        assert [word.index for word in unsupported] == [1], "one token of a word is enough"
+        assert len(uncovered) == 3
 
     def test_the_end_of_the_source_supports_nothing(
         self, sides: tuple[EncodedSide, EncodedSide]
     ) -> None:
         weights = blank_weights(sides)
         weights[:, :, -1] = 1.0
-        unsupported, _ = unreached_words(weights, *sides, shift=0)
+        unsupported, _ = unreached_words(weights, surprise(sides), *sides, shift=0)
         assert len(unsupported) == 4
 
     def test_the_end_of_the_target_covers_nothing(
@@ -77,14 +95,15 @@ class TestWords:
     ) -> None:
         weights = blank_weights(sides)
         weights[:, -1] = 1.0
-        _, uncovered = unreached_words(weights, *sides, shift=0)
+        _, uncovered = unreached_words(weights, surprise(sides), *sides, shift=0)
         assert len(uncovered) == 3
 
     def test_words_after_a_crop_are_neither(self, tokenizer: Tokenizer) -> None:
         source, target = (EncodedSide.of(tokenizer, text, 4) for text in PAIR.texts)
         assert source.is_cropped
+        both = source, target
         unsupported, uncovered = unreached_words(
-            blank_weights((source, target)), source, target, shift=0
+            blank_weights(both), surprise(both), source, target, shift=0
         )
         assert [word.index for word in unsupported] == [0]
         assert [word.text for word in uncovered] in (["old"], ["old", "dogs"])
@@ -134,7 +153,7 @@ def features(
     """Two layers of two heads; only head 1 of layer 1 attends, to the first source token."""
     weights = np.stack([blank_weights(sides, heads=2)] * 2)
     weights[1, 1, 1:, 0] = weight
-    losses = np.full(weights.shape[2], 2.0)
+    losses = np.full(weights.shape[2], 4.0)
     languages = LanguagePair.learn(["old dogs"], ["alte Hunde"]).log_odds(*PAIR.texts)
     return pair_features(
         PAIR, *sides, weights, losses,
@@ -151,9 +170,9 @@ def test_all_of_a_pair(sides: tuple[EncodedSide, EncodedSide]) -> None:
     assert found.attention_mass == pytest.approx(0.25 * (queries - 1) / (4 * queries))
     assert found.unsupported == ()
     assert [word.text for word in found.uncovered] == ["dogs", "bark"]
-    assert (found.cross_entropy, found.reverse_cross_entropy) == (2.0, 3.0)
-    assert found.dual_cross_entropy == 1.0 + 2.5
-    assert (found.worst_span_loss, found.end_loss) == (2.0, 2.0)
+    assert (found.cross_entropy, found.reverse_cross_entropy) == (4.0, 3.0)
+    assert found.dual_cross_entropy == 1.0 + 3.5
+    assert (found.worst_span_loss, found.end_loss) == (4.0, 4.0)
     assert found.reverse_worst_span_loss == (9.0 + 3.0 + 1.0 + 2.0 + 2.5) / 5
     assert (found.source_words, found.target_words, found.same_words) == (3, 4, 0)
     assert found.word_ratio == pytest.approx(4 / 3)

@@ -1,5 +1,6 @@
 """What is computed for one sentence pair, from its attention and losses. No torch here."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ END_TOKEN: Final = SPECIAL_TOKENS[END]
 """How the end of a sentence is written where a token is named."""
 SPAN: Final = 5
 """Tokens in a row whose loss is averaged: about as many as a short phrase has."""
+EXPECTED_LOSS: Final = math.log(10)
+"""A token to which a model gives one chance in ten needs no source word: grammar asks for it."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class PairFeatures:
     attention_mass: float
     """Cross-attention weight of a query, the mean over layers, heads and queries"""
     unsupported: tuple[Word, ...]
-    """Target words that attend to no source word"""
+    """Target words that attend to no source word, and that the model did not expect either"""
     uncovered: tuple[Word, ...]
     """Source words that no target word attends to"""
     cross_entropy: float
@@ -157,15 +160,18 @@ def chosen_heads(weights: Weights, choice: AlignmentChoice | None) -> Weights:
 
 
 def unreached_words(
-    weights: Weights, source: EncodedSide, target: EncodedSide, *, shift: int
+    weights: Weights, losses: Losses, source: EncodedSide, target: EncodedSide, *, shift: int
 ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
-    """Target words that attend to no source word, and source words that none attends to.
+    """Target words without support, and source words that no target word attends to.
 
-    Weight on the end of the source is no support: it is no word. Words of which nothing was
-    computed, because their side is too long, are neither.
+    A target word has no support if it attends to no source word and the model did not expect it:
+    one that the words before it ask for, as an article, may well have no counterpart. Weight on the
+    end of the source is no support: it is no word. Words of which nothing was computed, because
+    their side is too long, are neither.
 
     Args:
         weights: of some heads, ``[heads, target tokens + 1, source tokens + 1]``.
+        losses: of each target token and the end of the sentence, in nats.
         source: its tokens and words.
         target: its tokens and words.
         shift: 1 if the weights of a target token are those of the step that has it as input, 0 if
@@ -173,14 +179,14 @@ def unreached_words(
     """
     rows = (weights[:, shift : shift + len(target.ids), : len(source.ids)] != 0).any(0)
     rows = rows & (target.words != NO_WORD)[:, None] & (source.words != NO_WORD)[None, :]
-    supported = set(target.words[rows.any(1)].tolist())
+    linked = set(target.words[rows.any(1)].tolist())
+    unexpected = set(target.words[losses[: len(target.ids)] > EXPECTED_LOSS].tolist())
     covered = set(source.words[rows.any(0)].tolist())
-    return _others(target, supported), _others(source, covered)
+    return _words(target, unexpected - linked), _words(source, set(source.words.tolist()) - covered)
 
 
-def _others(side: EncodedSide, reached: set[int]) -> tuple[Word, ...]:
-    known = set(side.words.tolist()) - {NO_WORD}
-    return tuple(side.word(index) for index in sorted(known - reached))
+def _words(side: EncodedSide, indices: set[int]) -> tuple[Word, ...]:
+    return tuple(side.word(index) for index in sorted(indices - {NO_WORD}))
 
 
 def worst_token(losses: Losses, target: EncodedSide) -> WorstToken:
@@ -252,7 +258,7 @@ def pair_features(
         read = chosen_heads(weights, choice)
         shift = 0 if choice is None else READINGS.index(choice.reading)
         alignment_null_rate = None if choice is None else null_rate(read)
-    unsupported, uncovered = unreached_words(read, source, target, shift=shift)
+    unsupported, uncovered = unreached_words(read, losses, source, target, shift=shift)
     source_words, target_words = pair.source.split(), pair.target.split()
     return PairFeatures(
         null_rate=null_rate(weights),
