@@ -7,16 +7,22 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import fake_opusfilter
+import numpy as np
 import pytest
+from calibration_samples import ORIGIN, sample
 from model_folders import write_model
 
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
+from relakit.clean.calibrating import fit_calibration
+from relakit.clean.calibration import Calibration, flat_facts
 from relakit.clean.columns import COLUMNS
+from relakit.clean.score import ScoreModels, ScoreSettings
 from relakit.clean.scorer import PairScorer
 from relakit.data.generated import generate_pairs
 from relakit.data.languages import LanguagePair
@@ -54,6 +60,16 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def back(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("backward") / "model"
     return write_model(folder, seed=1, source="de", target="en")
+
+
+@pytest.fixture(scope="session")
+def calibration(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of this model, fitted on scores that are made up."""
+    facts = ScoreModels(ScoreSettings(model=model)).facts
+    origin = replace(ORIGIN, scored_with=flat_facts(facts))
+    path = tmp_path_factory.mktemp("calibration") / "calibration.json"
+    fit_calibration(*sample(), origin, expected_noise=0.5).calibration.write(path)
+    return path
 
 
 Make = Callable[..., Any]
@@ -162,6 +178,44 @@ class TestDecisions:
         assert not judge.accept({"cross_entropy": 0.1, "null_rate": 0.5})
 
 
+class TestProbabilities:
+    def test_they_are_those_of_the_calibration(
+        self, make: Make, model: Path, calibration: Path
+    ) -> None:
+        numbered = [NumberedPair(n, *pair) for n, pair in enumerate(PAIRS, start=1)]
+        features = [one.features for one in PairScorer.load(model).score(numbered)]
+        columns = {
+            column.name: np.array([column.read(one) for one in features], dtype=float)  # type: ignore[arg-type]
+            for column in COLUMNS
+            if column.kind != "text"
+        }
+        expected = Calibration.read(calibration).judge(columns).probability
+        scorer = make(calibration=str(calibration))
+        scores = list(scorer.score(WITH_BLANKS))
+        assert scorer.by == "probability"
+        assert scorer.score_direction == "clean_high"
+        assert [s for s, is_blank in zip(scores, IS_BLANK, strict=True) if is_blank] == [0.0] * 3
+        found = [s for s, is_blank in zip(scores, IS_BLANK, strict=True) if not is_blank]
+        assert found == pytest.approx(list(expected), rel=1e-9, abs=1e-300)
+
+    def test_half_is_the_threshold_unless_given(self, make: Make, calibration: Path) -> None:
+        judge = make(calibration=str(calibration))
+        assert (judge.accept(0.5), judge.accept(0.49)) == (True, False)
+        strict = make(calibration=str(calibration), threshold=0.9)
+        assert not strict.accept(0.89)
+
+    def test_beside_columns(self, make: Make, calibration: Path) -> None:
+        scorer = make(
+            calibration=str(calibration), columns=["probability", "null_rate"], by="null_rate"
+        )
+        for score in scorer.score(PAIRS[:3]):
+            assert list(score) == ["probability", "null_rate"]
+
+    def test_of_other_models(self, module: ModuleType, back: Path, calibration: Path) -> None:
+        with pytest.raises(module.ConfigurationError, match=r"calibration .*other scores: MODEL/"):
+            module.NullAttentionFilter(model=str(back), calibration=str(calibration))
+
+
 class TestModels:
     def test_paths_start_at_the_output_directory(self, module: ModuleType, model: Path) -> None:
         inside = module.NullAttentionFilter(model=model.name, workdir=str(model.parent))
@@ -177,6 +231,9 @@ class TestModels:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"by": "probability"}, r"probability needs a calibration; .*--calibrate"),
+        ({"calibration": "nothing.json"}, r"nothing\.json"),
+        ({"calibration": 3}, r"calibration must be a file, got 3"),
         ({"treshold": 0.5}, r"NullAttentionFilter: there is no parameter 'treshold'; .*threshold"),
         ({"by": "nulls"}, r"by: there is no column 'nulls'; choose from null_rate, .*language"),
         ({"by": "unsupported"}, r"by: there is no column 'unsupported'"),

@@ -19,8 +19,13 @@ except ImportError as error:
         "pip install 'relakit[opusfilter]'"
     ) from error
 
+import numpy as np
+
 from relakit.align.layer_files import has_layer
+from relakit.clean.calibration import Calibration
 from relakit.clean.columns import COLUMNS, Cell, Column
+from relakit.clean.filter_settings import THRESHOLD
+from relakit.clean.measures import PROBABILITY
 from relakit.clean.score import ScoreModels, ScoreSettings
 from relakit.data.parallel_files import NumberedPair
 from relakit.shards.cutting import cut_into_shards
@@ -72,8 +77,11 @@ def _range(column: Column) -> _Range:
     return _Range(CLEAN_LOW, math.inf, 0.0, _UNLIKELY)
 
 
-_RANGES: Final = {column.name: _range(column) for column in COLUMNS if column.good in _FILTERED}
-"""Columns that pairs can be filtered by."""
+_RANGES: Final = {
+    **{column.name: _range(column) for column in COLUMNS if column.good in _FILTERED},
+    PROBABILITY: _Range(CLEAN_HIGH, 0.0, 1 + 1e-6, 0.0),
+}
+"""What pairs can be filtered by: columns, and the probability of a calibration."""
 _OF_ATTENTION: Final = ("null_rate", "attention_mass")
 """Columns that say nothing where attention is never null."""
 _OF_LINKS: Final = ("alignment_null_rate", "unsupported_words", "uncovered_words")
@@ -92,9 +100,10 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
     def __init__(
         self,
         model: str,
-        by: str = "null_rate",
+        by: str | None = None,
         threshold: float | None = None,
         reverse: str | None = None,
+        calibration: str | None = None,
         columns: Sequence[str] | None = None,
         max_tokens: int | None = None,
         batch_tokens: int = ScoreSettings.batch_tokens,
@@ -105,10 +114,12 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
         Args:
             model: a model directory, from the first file's language to the second's. Relative paths
                 start at OpusFilter's output directory.
-            by: the column to filter by; docs/cleaning.md explains them.
+            by: the column to filter by, or ``probability``; docs/cleaning.md explains them. None:
+                ``probability`` if there is a calibration, else ``null_rate``.
             threshold: pairs must be below it, or at least it where high scores are good. Needed to
-                filter, not to score.
+                filter, not to score; a probability has a default.
             reverse: a model directory of the other direction, for dual cross-entropy.
+            calibration: a file that ``relakit filter --calibrate`` wrote, with these models.
             columns: scores are these by their names; None: ``by`` alone, as a number.
             max_tokens: of a side; one with more is scored by its beginning. None: as many as fit
                 into 256 MiB of attention.
@@ -120,8 +131,11 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
         """
         _refuse_unknown(kwargs)
         super().__init__(**kwargs)
-        self.by = _known("by", by, _RANGES)
+        usual = "null_rate" if calibration is None else PROBABILITY
+        self.by = _known("by", usual if by is None else by, _RANGES)
         self.threshold = _number("threshold", threshold)
+        if self.threshold is None and self.by == PROBABILITY:
+            self.threshold = THRESHOLD
         self.columns = _chosen(columns, self.by)
         self._range = _RANGES[self.by]
         self._settings = ScoreSettings(
@@ -132,6 +146,9 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
         )
         try:
             self._models = ScoreModels(self._settings)
+            self._calibration = None
+            if calibration is not None:
+                self._calibration = self._fitting(self._path("calibration", calibration, "file"))
         except (OSError, ValueError) as problem:
             raise ConfigurationError(_in_parameters(str(problem))) from None
         self._check_columns()
@@ -187,14 +204,30 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
     def _scored(self, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, Score, bool]]:
         """Each pair, its score, and whether a side is blank."""
         for shard in cut_into_shards(_numbered(pairs)):
-            for pair, scored in zip(shard.pairs, self._scorer.score(shard.pairs), strict=True):
-                features = scored.features
-                yield pair.texts, self._value(features), features is None
+            features = [scored.features for scored in self._scorer.score(shard.pairs)]
+            probabilities = self._probabilities(features)
+            for pair, one, probability in zip(shard.pairs, features, probabilities, strict=True):
+                yield pair.texts, self._value(one, probability), one is None
 
-    def _value(self, features: "PairFeatures | None") -> Score:
-        if not self.columns:
-            return _cell(self.by, features)
-        return {name: _cell(name, features) for name in self.columns}
+    def _value(self, features: "PairFeatures | None", probability: float) -> Score:
+        cells = {
+            name: probability if name == PROBABILITY else _cell(name, features)
+            for name in self.columns or (self.by,)
+        }
+        return cells if self.columns else cells[self.by]
+
+    def _probabilities(self, features: Sequence["PairFeatures | None"]) -> list[float]:
+        """That pairs are clean; 0 where that is not known."""
+        known = [place for place, one in enumerate(features) if one is not None]
+        found = np.zeros(len(features))
+        if self._calibration is not None and known:
+            rows = [one for one in features if one is not None]
+            columns = {
+                name: np.array([read(row) for row in rows], dtype=float)
+                for name, read in _READERS.items()
+            }
+            found[known] = self._calibration.judge(columns).probability
+        return [float(one) for one in found]
 
     @cached_property
     def _scorer(self) -> "PairScorer":
@@ -208,15 +241,30 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
             batch_tokens=self._settings.batch_tokens,
         )
 
+    def _fitting(self, path: Path) -> Calibration:
+        """A calibration of these models; ValueError if it is of others."""
+        calibration = Calibration.read(path)
+        problem = calibration.why_not_for(self._models.facts)
+        if problem is not None:
+            raise ValueError(f"calibration {path} {problem}")
+        return calibration
+
     def _folder(self, name: str, given: object) -> Path:
+        return self._path(name, given, "model directory")
+
+    def _path(self, name: str, given: object, what: str) -> Path:
         if not isinstance(given, str | Path) or not str(given):
-            raise ConfigurationError(f"{name} must be a model directory, got {given!r}")
+            raise ConfigurationError(f"{name} must be a {what}, got {given!r}")
         return Path(getattr(self, "workdir", ""), given)
 
     def _check_columns(self) -> None:
         """Raise ConfigurationError for columns that would be empty, or the same for all pairs."""
         folder = self._settings.model
         for name in self.columns or (self.by,):
+            if name == PROBABILITY and self._calibration is None:
+                raise ConfigurationError(
+                    f"{name} needs a calibration; name a file that relakit filter --calibrate wrote"
+                )
             if name == "alignment_null_rate" and not self._models.has_links:
                 raise ConfigurationError(
                     f"{name} needs a choice of heads or an alignment layer, which {folder} does "
@@ -279,7 +327,7 @@ def _chosen(columns: object, by: str) -> tuple[str, ...]:
         return ()
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
         raise ConfigurationError(f"columns must be a list of names, got {columns!r}")
-    names = [_known("columns", name, _READERS) for name in columns]
+    names = [_known("columns", name, [*_READERS, PROBABILITY]) for name in columns]
     return tuple(dict.fromkeys([*names, by]))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
@@ -25,6 +25,7 @@ from relakit.data.json_file import read_json
 from relakit.data.noise_draw import NoiseKind
 from relakit.data.setting_errors import explain_setting
 from relakit.files.writing import write_whole
+from relakit.shards.ledger import differences
 
 CLIP: Final = 10.0
 """Standard deviations from the median beyond which a number says no more than there."""
@@ -153,6 +154,13 @@ class Calibration(_Part):
         needed = {name for feature in self.features for name in BY_NAME[feature].columns}
         return sorted(needed - set(columns))
 
+    def why_not_for(self, facts: Mapping[str, Any]) -> str | None:
+        """Why scores that depend on these facts are not those that it was fitted on."""
+        other = differences(self.fitted_on.scored_with, flat_facts(facts))
+        if other is None:
+            return None
+        return f"was fitted on other scores: {other}; calibrate again with --calibrate"
+
     def standardised(self, columns: Columns) -> Numbers:
         """``[pairs, features]``: in standard deviations from the median."""
         rows = feature_matrix(columns, self.features, self.typical_ratios)
@@ -216,3 +224,14 @@ class Judgement:
 def standardise(rows: Numbers, medians: Numbers, scales: Numbers) -> Numbers:
     """In standard deviations from the median, within `CLIP`."""
     return np.clip((rows - medians) / scales, -CLIP, CLIP)
+
+
+def flat_facts(facts: Mapping[str, Any]) -> dict[str, str | int | None]:
+    """What scores depend on, by one name each, such as ``MODEL/config.json``."""
+    flat: dict[str, str | int | None] = {}
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{name}/{key}": inner for key, inner in value.items()}
+        else:
+            flat[name] = value
+    return flat

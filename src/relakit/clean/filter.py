@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from relakit.clean.calibrating import fit_calibration, read_columns
-from relakit.clean.calibration import Calibration
+from relakit.clean.calibration import Calibration, flat_facts
 from relakit.clean.calibration_sample import (
     check_filled,
     check_same_model,
@@ -45,7 +45,7 @@ from relakit.files.locks import locked
 from relakit.files.writing import carry_over, whole_folder, write_whole
 from relakit.shards.cutting import SHARD_PAIRS
 from relakit.shards.engines import Engine
-from relakit.shards.ledger import OtherJobError, differences
+from relakit.shards.ledger import OtherJobError
 from relakit.shards.run import JobSummary, Progress, run_job
 
 FORMAT: Final = "relakit-filter"
@@ -136,12 +136,9 @@ class FilterJob:
     def _check_models(self, calibration: Calibration) -> None:
         if self.scoring is None:
             return
-        other = differences(calibration.fitted_on.scored_with, flat_facts(self.scoring.facts))
-        if other is not None:
-            raise ValueError(
-                f"--calibration {self.settings.calibration} was fitted on other scores: {other}; "
-                "calibrate again with --calibrate"
-            )
+        problem = calibration.why_not_for(self.scoring.facts)
+        if problem is not None:
+            raise ValueError(f"--calibration {self.settings.calibration} {problem}")
 
     def _check_columns(self, table: ScoreTable) -> None:
         by = self.settings.by
@@ -357,14 +354,3 @@ class _Run:
             "reasons": dict(counts.reasons.most_common()),
             "files": list(names),
         }
-
-
-def flat_facts(facts: Mapping[str, Any]) -> dict[str, str | int | None]:
-    """What scores depend on, by one name each, such as ``MODEL/config.json``."""
-    flat: dict[str, str | int | None] = {}
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            flat |= {f"{name}/{key}": inner for key, inner in value.items()}
-        else:
-            flat[name] = value
-    return flat

@@ -54,6 +54,7 @@ class ScoreModels:
     """
 
     def __init__(self, settings: ScoreSettings) -> None:
+        self._settings = settings
         self._forward = read_description(settings.model)
         self._forward.check_tokenizers()
         self._backward = None
@@ -72,6 +73,18 @@ class ScoreModels:
     def has_null_attention(self) -> bool:
         """Cross-attention may be zero, and need not sum to 1."""
         return self._forward.config.attention_spec("cross").activation not in SUM_TO_ONE
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What scores depend on, besides the pairs."""
+        model, reverse = self._settings.model, self._settings.reverse
+        content = None if self.languages is None else self.languages.content
+        return {
+            "MODEL": _digests(model),
+            "--reverse": {} if reverse is None else _digests(reverse),
+            "--max-tokens": self.max_tokens,
+            "the model of languages": None if content is None else _digest_of(content),
+        }
 
     def notes(self) -> Iterator[str]:
         """What users should know about columns that say nothing."""
@@ -131,20 +144,14 @@ class ScoreJob:
         self._models = ScoreModels(settings)
         self.max_tokens: Final = self._models.max_tokens
         languages = self._models.languages
-        content = None if languages is None else languages.content
         described = {
             "model": str(settings.model.absolute()),
             "reverse": None if settings.reverse is None else str(settings.reverse.absolute()),
-            "languages": content,
+            "languages": None if languages is None else languages.content,
             "max_tokens": self.max_tokens,
             "batch_tokens": settings.batch_tokens,
         }
-        self.facts: Final[Mapping[str, Any]] = {
-            "MODEL": _digests(settings.model),
-            "--reverse": {} if settings.reverse is None else _digests(settings.reverse),
-            "--max-tokens": self.max_tokens,
-            "the model of languages": None if content is None else _digest_of(content),
-        }
+        self.facts: Final = self._models.facts
         self.job: Final = Job(
             WorkDescription("score", BUILDER, described),
             files,
