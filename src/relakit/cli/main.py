@@ -27,6 +27,7 @@ from relakit.cli.train import train
 from relakit.cli.train_aligner import train_aligner
 from relakit.cli.translate import translate
 from relakit.cli.usage_errors import PlainUsage
+from relakit.cli.waiting_threads import let_threads_sleep
 from relakit.files.write_errors import NO_ROOM, WriteError, reason_and_advice
 from relakit.files.writing import flush_standard_output
 
@@ -88,6 +89,7 @@ def options(
 
 def main() -> None:
     """Run the command line. Users see their mistakes as one line, not as a traceback."""
+    let_threads_sleep()  # before any command loads torch
     try:
         try:
             app()
