@@ -6,8 +6,8 @@ from typing import Final
 
 WAITING: Final = {"GOMP_SPINCOUNT": "1500"}
 """OpenMP's threads spin so often, for some 20 microseconds, before they sleep. Left to itself it is
-300,000 times, and a machine that others use, too, spends most of its time spinning. Fewer turns cost
-more where nobody else is there: results/benchmarks/busy_neighbour.csv."""
+300,000 times, and a machine that others use, too, spends most of its time spinning. Fewer turns
+cost more where nobody else is there: results/benchmarks/busy_neighbour.csv."""
 CHOSEN: Final = ("OMP_WAIT_POLICY", *WAITING)
 """Whoever sets one of these has chosen."""
 
