@@ -77,14 +77,18 @@ class AlignmentLayer(nn.Module):
         the last row and the last column, of the ends of the sentences, are zero.
         """
         for states in state_batches(model, pairs, batch_tokens=batch_tokens, window=window):
-            with torch.no_grad():
-                rectified = torch.relu(self(states)).cpu().numpy()
-            for index, (sources, targets), matrix in zip(
-                states.indices, states.sizes, rectified, strict=True
-            ):
-                found = np.zeros((targets + 1, sources + 1), dtype=np.float32)
-                found[:targets, :sources] = matrix[:targets, :sources]
-                yield index, found
+            yield from self.weights_of(states)
+
+    def weights_of(self, states: StateBatch) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+        """The same of pairs whose states are known."""
+        with torch.no_grad():
+            rectified = torch.relu(self(states)).cpu().numpy()
+        for index, (sources, targets), matrix in zip(
+            states.indices, states.sizes, rectified, strict=True
+        ):
+            found = np.zeros((targets + 1, sources + 1), dtype=np.float32)
+            found[:targets, :sources] = matrix[:targets, :sources]
+            yield index, found
 
 
 def save_layer(folder: Path, layer: AlignmentLayer, trained: LayerTrained) -> Path:

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from relakit.analysis.attention_pass import recording
+from relakit.analysis.forced_states import ForcedStates
 from relakit.analysis.pair_batches import (
     BATCH_TOKENS,
     WINDOW,
@@ -43,6 +44,19 @@ class StateBatch:
     source: Tensor
     """``[pairs, source positions, KEY_PARTS * dim]``: the encoder's state of each source token, and
     its embedding"""
+
+    @classmethod
+    def of(
+        cls, states: ForcedStates, indices: Sequence[int], sizes: Sequence[tuple[int, int]]
+    ) -> "StateBatch":
+        """Take what an alignment layer reads from what went through a model."""
+        read = (_next(_normal(part)) for part in (states.below, states.target_embedded))
+        return cls(
+            indices=indices,
+            sizes=sizes,
+            target=torch.cat([_normal(states.last), *read], dim=-1),
+            source=torch.cat([_normal(states.memory), _normal(states.source_embedded)], dim=-1),
+        )
 
 
 def state_batches(
@@ -83,16 +97,12 @@ def _states(
     source = torch.from_numpy(pad_sentences([one for one, _ in chosen], end=END)).to(device)
     target = torch.from_numpy(pad_sentences([two for _, two in chosen], begin=BEGIN)).to(device)
     with recording(model, max(source.size(1), target.size(1))):
-        memory = model.encode(source)
-        *_, below, last = model.decoder_states(target, memory)
-        read = model.embedding.without_positions(target, side="target")
-        source_embedded = model.embedding.without_positions(source, side="source")
+        states = ForcedStates.of(model, source, target, model.encode(source))
     # Outside: what is made in inference mode cannot be trained on.
-    return StateBatch(
+    return StateBatch.of(
+        states,
         indices=[start + index for index in batch],
         sizes=[(len(one), len(two)) for one, two in chosen],
-        target=torch.cat([_normal(last), _next(_normal(below)), _next(_normal(read))], dim=-1),
-        source=torch.cat([_normal(memory.states), _normal(source_embedded)], dim=-1),
     )
 
 

@@ -6,7 +6,7 @@ cross-attention pair by pair.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from relakit.analysis.forced_states import ForcedStates
 from relakit.analysis.pair_batches import (
     BATCH_TOKENS,
     WINDOW,
@@ -63,6 +64,8 @@ class AttentionBatch:
     the sentence, float64; NaN of pairs that were not asked for, None if none was"""
     token_losses: Sequence[Tensor] | None = None
     """What is summed there, of each pair; None unless all pairs were asked for"""
+    states: ForcedStates | None = None
+    """On the model's device; None unless asked for"""
 
     def query_sizes(self, kind: AttentionKind) -> Tensor:
         return self.source_sizes if kind == "encoder" else self.target_sizes
@@ -90,6 +93,7 @@ def attention_batches(
     shuffle_seed: int | None = None,
     losses: bool | Collection[int] = False,
     cross_layer: int | None = None,
+    states: bool = False,
     batch_tokens: int = BATCH_TOKENS,
     window: int = WINDOW,
 ) -> Iterator[AttentionBatch]:
@@ -111,13 +115,14 @@ def attention_batches(
         cross_layer: of the cross-attention record that of this layer alone, which is then the only
             one in `AttentionBatch.layers`. If nothing else is recorded or asked for, the
             decoder's layers behind it do not run.
+        states: give what went through the model, too; not of shuffled targets.
         batch_tokens: padded tokens, of the longer side, that are computed at once.
         window: pairs that are read before they are computed.
     """
     for name, value in (("batch_tokens", batch_tokens), ("window", window)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
-    wanted = _Wanted(model.config, tuple(kinds), losses, cross_layer)
+    wanted = _Wanted(model.config, tuple(kinds), losses, cross_layer, states)
     return _windows(model, pairs, wanted, shuffle_seed, batch_tokens, window)
 
 
@@ -178,6 +183,7 @@ class _Wanted:
     kinds: tuple[AttentionKind, ...]
     losses: bool | Collection[int]
     cross_layer: int | None
+    states: bool
 
     def __post_init__(self) -> None:
         if self.cross_layer is not None and not (
@@ -267,11 +273,17 @@ class _Window:
             meter = OutputMeter(self.model, kinds)
             with meter.watch(source, target), capture(self.model, self.wanted.modules) as records:
                 memory = self.model.encode(source)
-                states = self.model.decode(target, memory, layers=self.wanted.decoder_layers)
+                forced = None
+                if self.wanted.states:
+                    forced = ForcedStates.of(self.model, source, target, memory)
+                    states = self.model.decoder.finish(forced.last)
+                else:
+                    states = self.model.decode(target, memory, layers=self.wanted.decoder_layers)
             if self.encoded is not None:
                 self.encoded.keep(batch, memory.states)
             losses = self._losses(batch, states)
-        return self._batch(batch, batch, records, losses, meter.sums)
+        found = self._batch(batch, batch, records, losses, meter.sums)
+        return replace(found, states=forced)
 
     def run_shuffled(self, batch: Sequence[int], sources: Sequence[int]) -> AttentionBatch:
         assert self.encoded is not None

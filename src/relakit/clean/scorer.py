@@ -12,6 +12,7 @@ import torch
 from relakit.align.choice import AlignmentChoice, read_choice
 from relakit.align.layer import AlignmentLayer, load_layer
 from relakit.align.layer_files import has_layer
+from relakit.align.states import StateBatch
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches, cross_attention_of
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
@@ -139,8 +140,9 @@ class PairScorer:
             backward = self._backward_losses(chosen)
             tokenizers = self._forward.tokenizers
             sides = [self._encode(tokenizers, *pair.texts) for pair in chosen]
-            links = self._layer_links(sides)
-            for batch in self._batches(self._forward.model, sides):
+            states = self._layer is not None
+            for batch in self._batches(self._forward.model, sides, states=states):
+                links = layer_links(self._layer, batch)
                 for index, weights, losses in _by_pair(batch):
                     source, target = sides[index]
                     features = pair_features(
@@ -170,7 +172,9 @@ class PairScorer:
         self,
         model: Transformer,
         sides: Sequence[_Sides],
+        *,
         cross_layer: int | None = None,
+        states: bool = False,
     ) -> Iterator[AttentionBatch]:
         return attention_batches(
             model,
@@ -178,16 +182,8 @@ class PairScorer:
             kinds=KINDS,
             losses=True,
             cross_layer=cross_layer,
+            states=states,
             batch_tokens=self._batch_tokens,
-        )
-
-    def _layer_links(self, sides: Sequence[_Sides]) -> dict[int, Weights]:
-        """By the number of a pair, if there is an alignment layer."""
-        if self._layer is None:
-            return {}
-        tokens = [(source.ids, target.ids) for source, target in sides]
-        return dict(
-            self._layer.weights(self._forward.model, tokens, batch_tokens=self._batch_tokens)
         )
 
     def _backward_losses(self, pairs: Sequence[NumberedPair]) -> list[Losses | None]:
@@ -206,6 +202,16 @@ class PairScorer:
 
     def _log_odds(self, pair: NumberedPair) -> tuple[float, float] | None:
         return None if self._languages is None else self._languages.log_odds(*pair.texts)
+
+
+def layer_links(layer: AlignmentLayer | None, batch: AttentionBatch) -> dict[int, Weights]:
+    """By the number of a pair, what the layer links in a batch that has states."""
+    if layer is None:
+        return {}
+    assert batch.states is not None
+    ends = zip(batch.source_sizes.tolist(), batch.target_sizes.tolist(), strict=True)
+    sizes = [(source - 1, target - 1) for source, target in ends]
+    return dict(layer.weights_of(StateBatch.of(batch.states, batch.indices, sizes)))
 
 
 def _by_pair(batch: AttentionBatch) -> "Iterator[tuple[int, np.ndarray, Losses]]":
@@ -240,16 +246,32 @@ def is_independent_of_batches(model: Transformer, layer: AlignmentLayer | None =
         )
         for sizes in _CHECKED
     ]
-    together = attention_batches(model, pairs, kinds=KINDS, losses=True)
-    found = {index: (weights, losses) for b in together for index, weights, losses in _by_pair(b)}
-    alone = attention_batches(model, pairs, kinds=KINDS, losses=True, batch_tokens=1)
-    same = all(
-        np.array_equal(weights, found[index][0]) and np.array_equal(losses, found[index][1])
-        for batch in alone
-        for index, weights, losses in _by_pair(batch)
+    together = _seen(model, layer, pairs, BATCH_TOKENS)
+    alone = _seen(model, layer, pairs, 1)
+    return all(
+        np.array_equal(one, other)
+        for index, found in alone.items()
+        for one, other in zip(found, together[index], strict=True)
     )
-    if layer is None or not same:
-        return same
-    links = dict(layer.weights(model, pairs))
-    one_by_one = layer.weights(model, pairs, batch_tokens=1)
-    return all(np.array_equal(weights, links[index]) for index, weights in one_by_one)
+
+
+def _seen(
+    model: Transformer,
+    layer: AlignmentLayer | None,
+    pairs: Sequence[TokenPair],
+    batch_tokens: int,
+) -> "dict[int, list[np.ndarray]]":
+    """By the number of a pair: attention, losses, and links if there is a layer."""
+    found: dict[int, list[np.ndarray]] = {}
+    for batch in attention_batches(
+        model,
+        pairs,
+        kinds=KINDS,
+        losses=True,
+        states=layer is not None,
+        batch_tokens=batch_tokens,
+    ):
+        links = layer_links(layer, batch)
+        for index, weights, losses in _by_pair(batch):
+            found[index] = [weights, losses, *([links[index]] if layer is not None else [])]
+    return found

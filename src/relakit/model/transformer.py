@@ -147,6 +147,10 @@ class Decoder(nn.Module):
         """``[batch, target, dim]`` to the same shape, by all layers or by the first of them."""
         for layer in self.layers[:layers]:
             x = layer(x, memory)
+        return self.finish(x)
+
+    def finish(self, x: Tensor) -> Tensor:
+        """The norm at the end of a pre-norm stack; others have none."""
         return x if self.norm is None else self.norm(x)
 
     def start(self, memory: Memory, beams: int) -> DecoderCache:
