@@ -7,6 +7,7 @@ import select
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from relakit.bench.rounds import ContenderError
@@ -21,8 +22,19 @@ _THREAD_SETTINGS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 class Worker:
     """A script that answers requests, in a process of its own and by a Python of its own."""
 
-    def __init__(self, python: Path, script: Path, *, threads: int, log: Path) -> None:
-        """Start it; ``log`` gets what it prints. Raises ContenderError if it cannot be started."""
+    def __init__(
+        self,
+        python: Path,
+        script: Path,
+        *,
+        threads: int,
+        log: Path,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Start it. Raises ContenderError if that is not possible.
+
+        ``log`` gets what it prints; ``settings`` are for its environment.
+        """
         self._log = log
         # Not resolved: a virtual environment is recognised by where the link to its Python is.
         command = [os.path.abspath(python), os.path.abspath(script)]
@@ -33,7 +45,7 @@ class Worker:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=errors,
-                    env=worker_environment(os.environ, threads),
+                    env={**worker_environment(os.environ, threads), **settings},
                     # Ctrl-C is for the benchmark, which ends its workers itself.
                     start_new_session=True,
                 )

@@ -12,7 +12,11 @@ from workers import Worker
 OWN_BATCHES: Final = "-own-batches"
 """Ends the name of a peer that trains on batches as it makes them itself, not on ours."""
 TRAINING_PEERS: Final = ("joeynmt", f"joeynmt{OWN_BATCHES}", "marian")
-DECODING_PEERS: Final = ("joeynmt", "marian", "ctranslate2")
+WITH_MKL: Final = "-mkl"
+"""Ends the name of a peer that computes with Intel's MKL, also on processors of others, for which it
+chooses something else by itself."""
+DECODING_PEERS: Final = ("joeynmt", "marian", "ctranslate2", f"ctranslate2{WITH_MKL}")
+_MKL_SETTINGS: Final = {"CT2_USE_MKL": "1"}
 INSTALL_HINT: Final = "make build/peers/.installed installs the peers"
 _CHECKOUT: Final = Path(__file__).parents[2]
 
@@ -34,7 +38,7 @@ class PeerPlace:
         return None
 
     def script(self, name: str) -> Path:
-        return self.scripts / f"{name}_worker.py"
+        return self.scripts / f"{name.removesuffix(WITH_MKL)}_worker.py"
 
 
 class Peers:
@@ -54,7 +58,13 @@ class Peers:
             raise ContenderError(missing)
         log = self._folder / f"{name}-{len(self._started)}.log"
         place = self._place
-        worker = Worker(place.python, place.script(name), threads=self._threads, log=log)
+        worker = Worker(
+            place.python,
+            place.script(name),
+            threads=self._threads,
+            log=log,
+            settings=_MKL_SETTINGS if name.endswith(WITH_MKL) else {},
+        )
         self._started.append(worker)
         return worker
 

@@ -100,7 +100,7 @@ class SpeedSettings:
 
     def precisions_of(self, peer: str) -> tuple[str, ...]:
         """The precisions that a peer is measured in."""
-        if peer == "ctranslate2":
+        if peer.startswith("ctranslate2"):
             return CTRANSLATE2_PRECISIONS
         return tuple(precision for precision in self.precisions if precision in PRECISIONS)
 
