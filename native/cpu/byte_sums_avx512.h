@@ -12,17 +12,31 @@ namespace {
 
 // byte_sums_portable.h explains the members.
 struct ByteSums {
+  static constexpr int inputs = 4;
+  static constexpr bool adds_in_16_bits = false;
+
   __m512i v;
 
+  struct Inputs {
+    __m512i v;
+    static Inputs load(const std::uint8_t* p) {
+      std::int32_t four;
+      std::memcpy(&four, p, sizeof four);
+      return {_mm512_set1_epi32(four)};
+    }
+  };
   struct Weights {
     __m512i v;
-    static Weights load(const std::int8_t* p) { return {_mm512_loadu_si512(p)}; }
+    static Weights load(const std::int8_t* p, std::int64_t) { return {_mm512_loadu_si512(p)}; }
   };
   static ByteSums zero() { return {_mm512_setzero_si512()}; }
-  void add(const std::uint8_t* four, const Weights& weights) {
-    std::int32_t x;
-    std::memcpy(&x, four, sizeof x);
-    v = _mm512_dpbusd_epi32(v, _mm512_set1_epi32(x), weights.v);
+  void add(const Inputs& x, const Weights& weights) {
+#if defined(__GNUC__) && !defined(__clang__)
+    // GCC 12 copies the sums before and after the intrinsic.
+    asm("vpdpbusd %2, %1, %0" : "+v"(v) : "v"(x.v), "v"(weights.v));
+#else
+    v = _mm512_dpbusd_epi32(v, x.v, weights.v);
+#endif
   }
   Vector minus(const std::int32_t* offsets) const {
     return {_mm512_cvtepi32_ps(_mm512_sub_epi32(v, _mm512_loadu_si512(offsets)))};

@@ -19,19 +19,29 @@ using namespace relakit::neon;  // the vector type
 // from the unsigned ones first. That is what offsets undo, 128 times the sum of the weights each: here
 // nothing is left to subtract.
 struct ByteSums {
+  static constexpr int inputs = 4;
+  static constexpr bool adds_in_16_bits = false;  // two are, which always fit
+
   int32x4_t low, high;
 
+  struct Inputs {
+    int8x16_t v;
+    static Inputs load(const std::uint8_t* p) {
+      std::uint32_t four;
+      std::memcpy(&four, p, sizeof four);
+      return {vreinterpretq_s8_u32(vdupq_n_u32(four ^ 0x80808080u))};
+    }
+  };
   struct Weights {
     int8x16_t low, high;
-    static Weights load(const std::int8_t* p) { return {vld1q_s8(p), vld1q_s8(p + 16)}; }
+    static Weights load(const std::int8_t* p, std::int64_t) {
+      return {vld1q_s8(p), vld1q_s8(p + 16)};
+    }
   };
   static ByteSums zero() { return {vdupq_n_s32(0), vdupq_n_s32(0)}; }
-  void add(const std::uint8_t* four, const Weights& weights) {
-    std::uint32_t x;
-    std::memcpy(&x, four, sizeof x);
-    const int8x16_t bytes = vreinterpretq_s8_u32(vdupq_n_u32(x ^ 0x80808080u));
-    low = plus_products(low, bytes, weights.low);
-    high = plus_products(high, bytes, weights.high);
+  void add(const Inputs& x, const Weights& weights) {
+    low = plus_products(low, x.v, weights.low);
+    high = plus_products(high, x.v, weights.high);
   }
   Vector minus(const std::int32_t*) const { return {vcvtq_f32_s32(low), vcvtq_f32_s32(high)}; }
 

@@ -10,18 +10,26 @@ namespace {
 // Sums of products of bytes, as many as Vector has floats. They are exact, and so the same for
 // all instruction sets.
 struct ByteSums {
+  static constexpr int inputs = 4;  // that are read at once: 4 or 8
+  // Whether four products are added in 16 bits, so that weights must not be too large.
+  static constexpr bool adds_in_16_bits = false;
+
   std::int32_t v[Vector::width];
 
-  // Four signed bytes for each sum.
+  // Unsigned bytes, the same ones for all sums.
+  struct Inputs {
+    const std::uint8_t* p;
+    static Inputs load(const std::uint8_t* p) { return {p}; }
+  };
+  // Four signed bytes for each sum; if there are eight inputs, the other four are `stride` bytes further on.
   struct Weights {
     const std::int8_t* p;
-    static Weights load(const std::int8_t* p) { return {p}; }
+    static Weights load(const std::int8_t* p, std::int64_t) { return {p}; }
   };
   static ByteSums zero() { return {}; }
-  // Add to each sum the products of its weights with the same four unsigned bytes.
-  void add(const std::uint8_t* four, const Weights& weights) {
+  void add(const Inputs& x, const Weights& weights) {
     for (int i = 0; i < Vector::width; i++) {
-      for (int j = 0; j < 4; j++) v[i] += four[j] * weights.p[4 * i + j];
+      for (int j = 0; j < 4; j++) v[i] += x.p[j] * weights.p[4 * i + j];
     }
   }
   // The sums minus an offset each, as floats.

@@ -91,6 +91,7 @@ std::vector<std::pair<std::string, bool>> cpu_features() {
       {"avx512vl", avx512f && bit(leaf7.ebx, 31)},
       {"avx512_vbmi2", avx512f && bit(leaf7.ecx, 6)},
       {"avx512_vnni", avx512f && bit(leaf7.ecx, 11)},
+      {"avx_vnni", avx && bit(leaf7_1.eax, 4)},
       {"avx512_bf16", avx512f && bit(leaf7_1.eax, 5)},
       // On Linux a process must still ask for the tiles (arch_prctl) before it uses them.
       {"amx_bf16", tile && bit(leaf7.edx, 24) && bit(leaf7.edx, 22)},

@@ -12,20 +12,32 @@
 namespace relakit::translate::RELAKIT_ISA {
 namespace {
 
-float dot(const float* a, const float* b, std::int64_t size) {
-  Vector even = Vector::all(0.0f), odd = even;
-  std::int64_t i = 0;
-  for (; i + 2 * kWidth <= size; i += 2 * kWidth) {
-    const Vector x = Vector::load(a + i);
-    even = even.plus_product(x, Vector::load(b + i));
-    const Vector y = Vector::load(a + i + kWidth);
-    odd = odd.plus_product(y, Vector::load(b + i + kWidth));
+// scores[i] = query * the key at places[i], four at a time: up to three entries after `count` are
+// overwritten.
+void multiply_keys(const float* query, const float* keys, std::int64_t row_stride,
+                   const std::int32_t* places, std::int64_t count, std::int64_t size,
+                   float* scores) {
+  for (std::int64_t first = 0; first < count; first += 4) {
+    const float* key[4];
+    for (std::int64_t i = 0; i < 4; i++) {
+      key[i] = keys + places[first + i < count ? first + i : first] * row_stride;
+    }
+    Vector sums[4] = {Vector::all(0.0f), Vector::all(0.0f), Vector::all(0.0f), Vector::all(0.0f)};
+    std::int64_t feature = 0;
+    for (; feature + kWidth <= size; feature += kWidth) {
+      const Vector x = Vector::load(query + feature);
+      for (int i = 0; i < 4; i++) {
+        sums[i] = sums[i].plus_product(x, Vector::load(key[i] + feature));
+      }
+    }
+    if (feature < size) {
+      const Vector x = load_up_to(query + feature, size - feature);
+      for (int i = 0; i < 4; i++) {
+        sums[i] = sums[i].plus_product(x, load_up_to(key[i] + feature, size - feature));
+      }
+    }
+    store_sums(sums, scores + first);
   }
-  for (; i < size; i += kWidth) {
-    const Vector x = load_up_to(a + i, size - i);
-    even = even.plus_product(x, load_up_to(b + i, size - i));
-  }
-  return (even + odd).sum();
 }
 
 // From scores to the weights of softmax. Entries after `count`, up to a whole vector, are overwritten.
@@ -85,33 +97,40 @@ void raise_and_divide(const AttendCall& c, float* scores, std::int64_t count) {
   }
 }
 
+// Of the scores above the threshold, that difference, and their places: moved to the front, without the
+// others. Returns how many.
+std::int64_t rectify(float* scores, std::int64_t count, float scale, float threshold,
+                     const std::int32_t* places, std::int32_t* kept) {
+  std::int64_t found = 0;
+  for (std::int64_t i = 0; i < count; i++) {
+    const float score = scale * scores[i] - threshold;
+    // Always written, but kept only if above zero or NaN: that needs no branch, which would be hard to
+    // predict.
+    scores[found] = score;
+    kept[found] = places[i];
+    found += !(score <= 0.0f);
+  }
+  return found;
+}
+
 void attend(const AttendCall& c) {
   const std::int64_t features = c.heads * c.head;
   // Places of the weights that are not zero. There is a gap, as scores take up whole vectors.
   auto* kept = reinterpret_cast<std::int32_t*>(c.scratch + c.count + kPanel);
   for (std::int64_t head = 0; head < c.heads; head++) {
-    const float* query = c.query + head * c.head;
     const float* keys = c.rows + head * c.head;
     const float* values = keys + features;
     float* output = c.output + head * c.head;
+    multiply_keys(c.query + head * c.head, keys, c.row_stride, c.places, c.count, c.head,
+                  c.scratch);
     if (c.is_softmax) {
-      for (std::int64_t i = 0; i < c.count; i++) {
-        c.scratch[i] = c.scale * dot(query, keys + c.places[i] * c.row_stride, c.head);
-      }
+      for (std::int64_t i = 0; i < c.count; i++) c.scratch[i] *= c.scale;
       softmax(c.scratch, c.count);
       mix(c.scratch, values, c.row_stride, c.places, c.count, c.head, output);
     } else {
       const float threshold = c.thresholds == nullptr ? 0.0f : c.thresholds[head];
-      std::int64_t found = 0;
-      for (std::int64_t i = 0; i < c.count; i++) {
-        const float score =
-            c.scale * dot(query, keys + c.places[i] * c.row_stride, c.head) - threshold;
-        // Always written, but kept only if above zero or NaN: that needs no branch, which would be
-        // hard to predict.
-        c.scratch[found] = score;
-        kept[found] = c.places[i];
-        found += !(score <= 0.0f);
-      }
+      const std::int64_t found =
+          rectify(c.scratch, c.count, c.scale, threshold, c.places, kept);
       raise_and_divide(c, c.scratch, found);
       mix(c.scratch, values, c.row_stride, kept, found, c.head, output);
     }

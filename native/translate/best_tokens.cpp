@@ -36,7 +36,7 @@ BestTokens::BestTokens(const Choice& choice, std::int64_t rows, std::int64_t pan
 
 void BestTokens::look(const Machine& machine, const LinearCall& call) {
   parallel_for(parts_, machine.threads, 1, [&](std::int64_t part) {
-    std::vector<float> logits(as_index(rows_ * kPanel));
+    Buffer<float> logits(as_index(rows_ * kPanel));
     for (std::int64_t group = groups_ * part / parts_; group < groups_ * (part + 1) / parts_;
          group++) {
       look_at_group(machine, call, part, group, logits);
@@ -45,7 +45,7 @@ void BestTokens::look(const Machine& machine, const LinearCall& call) {
 }
 
 void BestTokens::look_at_group(const Machine& machine, const LinearCall& whole, std::int64_t part,
-                               std::int64_t group, std::vector<float>& logits) {
+                               std::int64_t group, Buffer<float>& logits) {
   for (std::int64_t panel = group * kGroup; panel < std::min((group + 1) * kGroup, panels_);
        panel++) {
     LinearCall call = whole;

@@ -31,7 +31,7 @@ class BestTokens {
   };
 
   void look_at_group(const Machine& machine, const LinearCall& call, std::int64_t part,
-                     std::int64_t group, std::vector<float>& logits);
+                     std::int64_t group, Buffer<float>& logits);
   void look_at_row(float* logits, std::int64_t panel, float largest, Found* found) const;
   Found* found_in(std::int64_t part, std::int64_t row) {
     return found_.data() + (part * rows_ + row) * choice_.count;

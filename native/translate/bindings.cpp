@@ -33,10 +33,10 @@ std::vector<float> copied(Address address, Size size) {
   return data == nullptr ? std::vector<float>() : std::vector<float>(data, data + size);
 }
 
-void make_linear(PackedLinear* self, Address weight, Address bias, Size outputs, Size inputs,
-                 bool in_bytes, double filling) {
-  new (self) PackedLinear(at<const float>(weight), at<const float>(bias), outputs, inputs, in_bytes,
-                          static_cast<float>(filling));
+void make_linear(PackedLinear* self, const std::string& isa, Address weight, Address bias,
+                 Size outputs, Size inputs, bool in_bytes, double filling) {
+  new (self) PackedLinear(find_kernels(isa).layout, at<const float>(weight), at<const float>(bias),
+                          outputs, inputs, in_bytes, static_cast<float>(filling));
 }
 
 void make_layer_norm(LayerNorm* self, Address gain, Address bias, Size dim, double eps) {
@@ -129,6 +129,19 @@ void bind(nb::module_& m) {
       });
   nb::class_<Search>(m, "Search")
       .def("__init__", &make_search)
+      .def("allow",
+           [](Search& self, const std::string& isa, int threads, Address tokens,
+              const std::vector<Size>& lengths) {
+             std::vector<std::vector<Size>> lists;
+             const Size* next = at<const Size>(tokens);
+             for (const Size length : lengths) {
+               lists.emplace_back(next, next + length);
+               next += length;
+             }
+             const Machine machine = find_machine(isa, threads);
+             nb::gil_scoped_release unlocked;
+             self.allow(machine, lists);
+           })
       .def("step", &step)
       .def("choose", &choose)
       .def("reorder", [](Search& self, Address parents) { self.reorder(at<const Size>(parents)); })

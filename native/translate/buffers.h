@@ -2,15 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace relakit::translate {
 
 inline std::size_t as_index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Make room for at least `size` entries; those that were there stay.
-template <class T>
-void make_room(std::vector<T>& buffer, std::int64_t size) {
+template <class Vector>
+void make_room(Vector& buffer, std::int64_t size) {
   if (buffer.size() < as_index(size)) buffer.resize(as_index(size));
 }
 

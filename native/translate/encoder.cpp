@@ -21,7 +21,7 @@ void attend_to_itself(const Model& model, const Machine& machine, const Attentio
     const std::int64_t start = memory.starts[as_index(sentence)];
     AttendCall call = attend_call(model, layer);
     call.count = memory.starts[as_index(sentence) + 1] - start;
-    std::vector<float> scratch(as_index(2 * (call.count + kPanel)));
+    Buffer<float> scratch(as_index(2 * (call.count + kPanel)));
     std::vector<std::int32_t> places(as_index(call.count));
     std::iota(places.begin(), places.end(), 0);
     call.scratch = scratch.data();
@@ -41,6 +41,10 @@ void attend_to_itself(const Model& model, const Machine& machine, const Attentio
 
 Memory encode(const Model& model, const Machine& machine, const std::int64_t* tokens,
               const std::int64_t* lengths, std::int64_t batch, const float* positions) {
+  if (!(model.output->layout() == machine.kernels->layout)) {
+    throw std::invalid_argument(std::string("the weights were not packed for ") +
+                                machine.kernels->isa);
+  }
   Memory memory;
   std::vector<const float*> position_of_row;
   memory.starts.push_back(0);
@@ -63,7 +67,7 @@ Memory encode(const Model& model, const Machine& machine, const std::int64_t* to
   sublayers.normalise_last(machine, model.encoder_norm);
   memory.stride = whole_panels(2 * model.dim);
   for (const DecoderLayer& layer : model.decoder) {
-    std::vector<float> rows(as_index(memory.starts.back() * memory.stride));
+    Buffer<float> rows(as_index(memory.starts.back() * memory.stride));
     sublayers.run(machine, *layer.source.memory, sublayers.x(), sublayers.stride(), rows.data(),
                   memory.stride, false, nullptr);
     memory.rows.push_back(std::move(rows));

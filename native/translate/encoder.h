@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "translate/kept_memory.h"
 #include "translate/sublayers.h"
 
 namespace relakit::translate {
@@ -10,7 +11,7 @@ namespace relakit::translate {
 // Encoded sentences, one after the other without padding.
 struct Memory {
   std::vector<std::int64_t> starts;      // [batch + 1]: where a sentence's rows begin
-  std::vector<std::vector<float>> rows;  // by decoder layer: [all, 2 * dim] keys, then values
+  std::vector<Buffer<float>> rows;  // by decoder layer: [all, 2 * dim] keys, then values
   std::int64_t stride = 0;               // from row to row
 };
 

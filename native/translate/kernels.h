@@ -7,15 +7,29 @@
 
 namespace relakit::translate {
 
-// Weights lie in panels of this many outputs, which are computed together; the last one is padded.
+// Outputs are computed in panels of this many; the last one is padded.
 constexpr std::int64_t kPanel = 64;
 // Inputs are quantised to 1 ... 255, and 128 stands for 0.
-constexpr std::int32_t kByteZero = 128;
+constexpr std::int32_t kByteZero = 128, kLargestByte = 255;
+// Rows of bytes are padded to a multiple of this.
+constexpr std::int64_t kByteStep = 8;
 
-// y = x * weights + bias, then optionally relu, then optionally something added. In float32, with
-// weights [panels][inputs][kPanel], or in bytes, with weights [panels][inputs / 4][kPanel][4].
+// How a set of kernels wants weights: in strips of a few vectors of outputs, which are read from end to
+// end. In float32 they are [strips][inputs][strip], in bytes [strips][inputs / 4][strip][4].
+struct Layout {
+  std::int64_t strip = kPanel;  // outputs; kPanel is a multiple of it
+  // Whether products of bytes are added in 16 bits, four of eight inputs in a row: 0, 1, 4 and 5, or
+  // 2, 3, 6 and 7. Weights must be so small then that no sum is too large.
+  bool adds_in_16_bits = false;
+
+  bool operator==(const Layout& other) const {
+    return strip == other.strip && adds_in_16_bits == other.adds_in_16_bits;
+  }
+};
+
+// y = x * weights + bias, then optionally relu, then optionally something added. In float32 or in bytes.
 struct LinearCall {
-  std::int64_t inputs = 0;  // in bytes: padded to a multiple of 4
+  std::int64_t inputs = 0;  // in bytes: padded to a multiple of kByteStep
   std::int64_t rows = 0;
   const float* weights = nullptr;
   const float* bias = nullptr;  // [panels * kPanel]
@@ -57,6 +71,7 @@ struct AttendCall {
 // The kernels for one instruction set.
 struct Kernels {
   const char* isa;
+  Layout layout;
   // The panels from `begin` up to `end`.
   void (*linear)(const LinearCall&, std::int64_t begin, std::int64_t end);
   // A row in bytes, padded to `bytes` of them; returns the value of a byte of 1.
@@ -71,8 +86,8 @@ struct Kernels {
 
 // Those that the build has.
 extern const Kernels portable_kernels, avx2_kernels, avx512_kernels, neon_kernels;
-// Called "neon" too, for processors with dot products of bytes: the same results, sooner.
-extern const Kernels neon_dotprod_kernels;
+// Called "neon" and "avx2" too, for processors with dot products of bytes.
+extern const Kernels neon_dotprod_kernels, avx2_vnni_kernels;
 
 // std::invalid_argument if the instruction set is not one of usable_isas().
 const Kernels& find_kernels(const std::string& isa);

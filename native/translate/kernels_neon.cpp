@@ -4,6 +4,6 @@
 #include "translate/kernels.inc.h"
 
 namespace relakit::translate {
-const Kernels neon_kernels{"neon", neon::linear, neon::quantise, neon::layer_norm,
+const Kernels neon_kernels{"neon", neon::layout, neon::linear, neon::quantise, neon::layer_norm,
                            neon::attend, neon::add_exponentials};
 }

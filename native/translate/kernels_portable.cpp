@@ -5,6 +5,6 @@
 #include "translate/kernels.inc.h"
 
 namespace relakit::translate {
-const Kernels portable_kernels{"portable", portable::linear, portable::quantise, portable::layer_norm,
+const Kernels portable_kernels{"portable", portable::layout, portable::linear, portable::quantise, portable::layer_norm,
                              portable::attend, portable::add_exponentials};
 }

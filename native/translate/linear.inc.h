@@ -11,55 +11,60 @@
 namespace relakit::translate::RELAKIT_ISA {
 namespace {
 
+// Every tile has this many vectors of outputs.
+constexpr int kStripVectors = 2;
+constexpr std::int64_t kStrip = kStripVectors * kWidth;
+constexpr Layout layout{kStrip, ByteSums::adds_in_16_bits};
+
 void finish(const LinearCall& c, Vector sum, std::int64_t row, std::int64_t column) {
   if (c.is_rectified) sum = sum.clamped(0.0f, HUGE_VALF);
   if (c.added != nullptr) sum = sum + Vector::load(c.added + row * c.added_stride + column);
   sum.store(c.y + row * c.y_stride + column - c.first_output);
 }
 
-// The sums of `rows` rows and `vectors` vectors of outputs, from output `column` on.
-template <int rows, int vectors>
+// The sums of `rows` rows and of the strip of outputs from `column` on.
+template <int rows>
 void float_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
-  const std::int64_t first = column % kPanel;
-  const float* weights = c.weights + (column - first) * c.inputs + first;
+  const float* weights = c.weights + column * c.inputs;
   const float* x = c.x + row * c.x_stride;
-  Vector sums[rows][vectors];
-  for (int v = 0; v < vectors; v++) {
+  Vector sums[rows][kStripVectors];
+  for (int v = 0; v < kStripVectors; v++) {
     const Vector bias = Vector::load(c.bias + column + v * kWidth);
     for (int r = 0; r < rows; r++) sums[r][v] = bias;
   }
   for (std::int64_t k = 0; k < c.inputs; k++) {
-    Vector w[vectors];
-    for (int v = 0; v < vectors; v++) w[v] = Vector::load(weights + k * kPanel + v * kWidth);
+    Vector w[kStripVectors];
+    for (int v = 0; v < kStripVectors; v++) w[v] = Vector::load(weights + k * kStrip + v * kWidth);
     for (int r = 0; r < rows; r++) {
       const Vector factor = Vector::all(x[r * c.x_stride + k]);
-      for (int v = 0; v < vectors; v++) sums[r][v] = sums[r][v].plus_product(factor, w[v]);
+      for (int v = 0; v < kStripVectors; v++) sums[r][v] = sums[r][v].plus_product(factor, w[v]);
     }
   }
   RELAKIT_UNROLL
   for (int r = 0; r < rows; r++) {
     RELAKIT_UNROLL
-    for (int v = 0; v < vectors; v++) finish(c, sums[r][v], row + r, column + v * kWidth);
+    for (int v = 0; v < kStripVectors; v++) finish(c, sums[r][v], row + r, column + v * kWidth);
   }
 }
 
+// As above, but `vectors` vectors of outputs, not always all of a strip.
 template <int rows, int vectors>
 void byte_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
-  const std::int64_t first = column % kPanel;
+  const std::int64_t first = column % kStrip;
   const std::int8_t* weights = c.byte_weights + (column - first) * c.inputs + first * 4;
   const std::uint8_t* x = c.byte_x + row * c.x_stride;
   ByteSums sums[rows][vectors];
   for (int r = 0; r < rows; r++) {
     for (int v = 0; v < vectors; v++) sums[r][v] = ByteSums::zero();
   }
-  for (std::int64_t k = 0; k < c.inputs; k += 4) {
+  for (std::int64_t k = 0; k < c.inputs; k += ByteSums::inputs) {
     ByteSums::Weights w[vectors];
     for (int v = 0; v < vectors; v++) {
-      w[v] = ByteSums::Weights::load(weights + k * kPanel + v * kWidth * 4);
+      w[v] = ByteSums::Weights::load(weights + k * kStrip + v * kWidth * 4, kStrip * 4);
     }
     for (int r = 0; r < rows; r++) {
-      const std::uint8_t* four = x + r * c.x_stride + k;
-      for (int v = 0; v < vectors; v++) sums[r][v].add(four, w[v]);
+      const ByteSums::Inputs inputs = ByteSums::Inputs::load(x + r * c.x_stride + k);
+      for (int v = 0; v < vectors; v++) sums[r][v].add(inputs, w[v]);
     }
   }
   for (int v = 0; v < vectors; v++) {
@@ -73,38 +78,40 @@ void byte_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
   }
 }
 
-template <int rows, int vectors>
-void tile(const LinearCall& c, std::int64_t row, std::int64_t panel) {
-  for (std::int64_t column = panel * kPanel; column < (panel + 1) * kPanel;
-       column += vectors * kWidth) {
-    if (c.byte_weights != nullptr) {
-      byte_tile<rows, vectors>(c, row, column);
-    } else {
-      float_tile<rows, vectors>(c, row, column);
-    }
-  }
-}
-
 // As many sums at once as there are registers for, in the shapes that were fastest; those for NEON, whose
 // vectors take two registers, were not timed.
 constexpr bool kHasManyRegisters = kWidth == 16;
 constexpr int kFloatRows = kHasManyRegisters ? 12 : Vector::registers == 1 ? 6 : 5;
-constexpr int kByteRows = kHasManyRegisters ? 8 : 4;
-constexpr int kFewRowVectors = kHasManyRegisters ? 4 : 2;
+constexpr int kByteRows = kHasManyRegisters ? 12 : 8;
+constexpr int kByteVectors = kHasManyRegisters ? kStripVectors : 1;
+
+template <int rows>
+void tile(const LinearCall& c, std::int64_t row, std::int64_t panel) {
+  const std::int64_t end = (panel + 1) * kPanel;
+  if (c.byte_weights != nullptr) {
+    for (std::int64_t column = panel * kPanel; column < end; column += kByteVectors * kWidth) {
+      byte_tile<rows, kByteVectors>(c, row, column);
+    }
+  } else {
+    for (std::int64_t column = panel * kPanel; column < end; column += kStrip) {
+      float_tile<rows>(c, row, column);
+    }
+  }
+}
 
 void linear(const LinearCall& c, std::int64_t begin, std::int64_t end) {
   for (std::int64_t panel = begin; panel < end; panel++) {
     std::int64_t row = 0;
     if (c.byte_weights != nullptr) {
-      for (; row + kByteRows <= c.rows; row += kByteRows) tile<kByteRows, 2>(c, row, panel);
+      for (; row + kByteRows <= c.rows; row += kByteRows) tile<kByteRows>(c, row, panel);
     } else {
-      for (; row + kFloatRows <= c.rows; row += kFloatRows) tile<kFloatRows, 2>(c, row, panel);
+      for (; row + kFloatRows <= c.rows; row += kFloatRows) tile<kFloatRows>(c, row, panel);
     }
-    for (; row + 4 <= c.rows; row += 4) tile<4, kFewRowVectors>(c, row, panel);
+    for (; row + 4 <= c.rows; row += 4) tile<4>(c, row, panel);
     switch (c.rows - row) {
-      case 3: tile<3, kFewRowVectors>(c, row, panel); break;
-      case 2: tile<2, kFewRowVectors>(c, row, panel); break;
-      case 1: tile<1, kFewRowVectors>(c, row, panel); break;
+      case 3: tile<3>(c, row, panel); break;
+      case 2: tile<2>(c, row, panel); break;
+      case 1: tile<1>(c, row, panel); break;
       default: break;
     }
   }

@@ -1,8 +1,10 @@
 #include "translate/search.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 #include "translate/best_tokens.h"
 #include "translate/buffers.h"
@@ -13,6 +15,10 @@ namespace relakit::translate {
 namespace {
 
 constexpr std::int64_t kFirstCapacity = 32;  // steps; doubled whenever they are used up
+
+bool are_finite(const std::vector<float>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
+}
 
 }  // namespace
 
@@ -38,7 +44,7 @@ void Search::grow() {
   const std::int64_t larger = capacity_ == 0 ? kFirstCapacity : 2 * capacity_;
   const std::int64_t width = 2 * model_->dim;
   for (auto& rows : rows_) {
-    std::vector<float> moved(as_index(batch() * larger * beams_ * width));
+    Buffer<float> moved(as_index(batch() * larger * beams_ * width));
     for (std::int64_t sentence = 0; sentence < batch(); sentence++) {
       const auto from = rows.begin() + row_slots_[as_index(sentence)] * capacity_ * beams_ * width;
       std::copy(from, from + steps_ * beams_ * width,
@@ -142,14 +148,68 @@ bool Search::choose(const Machine& machine, const Choice& choice, const float* s
   const PackedLinear& output = *model_->output;
   const LinearCall call =
       sublayers_.prepare(machine, output, sublayers_.x(), sublayers_.stride());
+  if (!shortlists_.empty()) {
+    std::atomic<bool> is_finite{true};
+    parallel_for(batch(), machine.threads, 1, [&](std::int64_t sentence) {
+      if (!choose_from_list(machine, call, sentence, choice, scores, best)) is_finite = false;
+    });
+    return is_finite;
+  }
   BestTokens found(choice, call.rows, output.panels(), machine.threads);
   found.look(machine, call);
   const std::vector<float> normalisers = found.log_normalisers();
   for (std::int64_t sentence = 0; sentence < batch(); sentence++) {
     found.merge(sentence, beams_, scores, normalisers, best);
   }
-  return std::all_of(normalisers.begin(), normalisers.end(),
-                     [](float x) { return std::isfinite(x); });
+  return are_finite(normalisers);
+}
+
+void Search::allow(const Machine& machine, const std::vector<std::vector<std::int64_t>>& lists) {
+  const std::int64_t vocabulary = model_->output->outputs();
+  if (lists.size() != sources_.size()) throw std::invalid_argument("each sentence needs a list");
+  for (const auto& list : lists) {
+    if (list.empty()) throw std::invalid_argument("a list must have the end token");
+    for (const std::int64_t token : list) check_token(token, vocabulary);
+  }
+  shortlists_.resize(lists.size());
+  parallel_for(batch(), machine.threads, 1, [&](std::int64_t sentence) {
+    const auto& tokens = lists[as_index(sentence)];
+    shortlists_[as_index(sentence)] = std::make_shared<const Shortlist>(
+        Shortlist{tokens, PackedLinear(*model_->output, tokens, -INFINITY)});
+  });
+}
+
+// What depends on one sentence alone: its beams, and the outputs of its own list.
+bool Search::choose_from_list(const Machine& machine, const LinearCall& all,
+                              std::int64_t sentence, const Choice& choice, const float* scores,
+                              const Candidates& best) const {
+  const Shortlist& list = *shortlists_[as_index(sources_[as_index(sentence)])];
+  const LinearCall rows = some_rows(all, sentence * beams_, beams_);
+  LinearCall call = list.output.call();
+  call.rows = rows.rows;
+  call.x = rows.x;
+  call.x_stride = rows.x_stride;
+  call.byte_x = rows.byte_x;
+  call.x_scales = rows.x_scales;
+  Choice place;  // the same choice, of places in the list
+  place.count = choice.count;
+  place.must_end = choice.must_end == nullptr ? nullptr : choice.must_end + sentence;
+  for (std::size_t i = 0; i < list.tokens.size(); i++) {
+    if (std::count(choice.forbidden.begin(), choice.forbidden.end(), list.tokens[i]) != 0) {
+      place.forbidden.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  const Machine alone{machine.kernels, machine.norm_kernels, 1};
+  BestTokens found(place, beams_, list.output.panels(), 1);
+  found.look(alone, call);
+  const std::vector<float> normalisers = found.log_normalisers();
+  const std::int64_t first = sentence * choice.count;
+  found.merge(0, beams_, scores + sentence * beams_, normalisers,
+              {best.scores + first, best.beams + first, best.tokens + first});
+  for (std::int64_t i = first; i < first + choice.count; i++) {
+    best.tokens[i] = list.tokens[as_index(best.tokens[i])];
+  }
+  return are_finite(normalisers);
 }
 
 void Search::reorder(const std::int64_t* parents) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "translate/encoder.h"
+#include "translate/kept_memory.h"
 #include "translate/sublayers.h"
 
 namespace relakit::translate {
@@ -24,10 +25,20 @@ struct Candidates {
   std::int64_t* tokens = nullptr;
 };
 
+// The tokens that may follow in one sentence, and the output layer for these alone.
+struct Shortlist {
+  std::vector<std::int64_t> tokens;  // the end token first
+  PackedLinear output;
+};
+
 // The running hypotheses of some sentences: `beams` of each, and the keys and values of their tokens.
 class Search {
  public:
   Search(std::shared_ptr<const Model> model, Memory memory, std::int64_t beams);
+
+  // Let `choose` choose among these tokens of each sentence, whose probabilities then add up to 1. The
+  // end token is the first of each list.
+  void allow(const Machine& machine, const std::vector<std::vector<std::int64_t>>& lists);
 
   // Read another token of every beam, [batch, beams], at the position whose vector is given.
   void step(const Machine& machine, const std::int64_t* tokens, const float* position);
@@ -46,19 +57,22 @@ class Search {
  private:
   std::int64_t batch() const { return static_cast<std::int64_t>(sources_.size()); }
   void grow();
+  bool choose_from_list(const Machine& machine, const LinearCall& all, std::int64_t sentence,
+                        const Choice& choice, const float* scores, const Candidates& best) const;
   void attend_to_target(const Machine& machine, std::size_t layer);
   void attend_to_source(const Machine& machine, std::size_t layer);
 
   std::shared_ptr<const Model> model_;
   Memory memory_;
+  std::vector<std::shared_ptr<const Shortlist>> shortlists_;  // of all in the memory; or none
   Sublayers sublayers_;
   std::int64_t beams_, longest_source_ = 0, capacity_ = 0, steps_ = 0;
   std::vector<std::int64_t> sources_;    // which sentence of the memory each one is
   std::vector<std::int64_t> row_slots_;  // where its part of rows_ is
   std::vector<std::int32_t> all_places_;          // 0, 1, 2 ...: all rows of a source
-  std::vector<std::vector<float>> rows_;          // by layer: [slots, capacity * beams, 2 * dim]
+  std::vector<Buffer<float>> rows_;               // by layer: [slots, capacity * beams, 2 * dim]
   std::vector<std::int32_t> ancestors_, chosen_;  // [batch, beams, capacity]: the row of each step
-  std::vector<float> scratch_;
+  Buffer<float> scratch_;
 };
 
 }  // namespace relakit::translate

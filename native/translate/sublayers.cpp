@@ -23,17 +23,18 @@ Machine find_machine(const std::string& isa, int threads) {
 
 std::int64_t whole_panels(std::int64_t outputs) { return (outputs + kPanel - 1) / kPanel * kPanel; }
 
+void check_token(std::int64_t token, std::int64_t vocabulary) {
+  if (token >= 0 && token < vocabulary) return;
+  throw std::invalid_argument("token " + std::to_string(token) + " is not among the model's " +
+                              std::to_string(vocabulary));
+}
+
 Sublayers::Sublayers(const Model& model) : model_(model), stride_(whole_panels(model.dim)) {}
 
 void Sublayers::embed(const Machine& machine, const float* embeddings, const std::int64_t* tokens,
                       const float* const* positions, std::int64_t rows) {
   const std::int64_t dim = model_.dim, vocabulary = model_.output->outputs();
-  for (std::int64_t row = 0; row < rows; row++) {
-    if (tokens[row] < 0 || tokens[row] >= vocabulary) {
-      throw std::invalid_argument("token " + std::to_string(tokens[row]) +
-                                  " is not among the model's " + std::to_string(vocabulary));
-    }
-  }
+  for (std::int64_t row = 0; row < rows; row++) check_token(tokens[row], vocabulary);
   rows_ = rows;
   for (auto* memory : {&x_, &y_, &mixed_}) make_room(*memory, rows * stride_);
   make_room(x_scales_, rows);
@@ -71,14 +72,7 @@ void Sublayers::run(const Machine& machine, const PackedLinear& linear, const fl
   const std::int64_t work = std::min(rows_, kRowBlock) * linear.inputs() * kPanel;
   parallel_for(blocks * panels, machine.threads, kWorkPerThread / work, [&](std::int64_t task) {
     const std::int64_t first = task / panels * kRowBlock, panel = task % panels;
-    LinearCall call = whole;
-    call.rows = std::min(kRowBlock, rows_ - first);
-    if (call.byte_x != nullptr) {
-      call.byte_x += first * call.x_stride;
-      call.x_scales += first;
-    } else {
-      call.x += first * call.x_stride;
-    }
+    LinearCall call = some_rows(whole, first, std::min(kRowBlock, rows_ - first));
     call.y = y + first * y_stride;
     call.y_stride = y_stride;
     call.is_rectified = is_rectified;
@@ -157,6 +151,18 @@ void Sublayers::feed_forward(const Machine& machine, const FeedForward& layer) {
       true, nullptr);
   run(machine, *layer.outer, wide_.data(), width, y_.data(), stride_, false, x_.data());
   after(machine, layer.residual_norm);
+}
+
+LinearCall some_rows(const LinearCall& all, std::int64_t first, std::int64_t count) {
+  LinearCall call = all;
+  call.rows = count;
+  if (call.byte_x != nullptr) {
+    call.byte_x += first * call.x_stride;
+    call.x_scales += first;
+  } else {
+    call.x += first * call.x_stride;
+  }
+  return call;
 }
 
 AttendCall attend_call(const Model& model, const AttentionLayer& layer) {

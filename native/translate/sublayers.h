@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "norm/kernels.h"
+#include "translate/kept_memory.h"
 #include "translate/kernels.h"
 #include "translate/model.h"
 
@@ -22,6 +23,9 @@ Machine find_machine(const std::string& isa, int threads);
 
 // The width of a row of outputs, padded to whole panels.
 std::int64_t whole_panels(std::int64_t outputs);
+
+// std::invalid_argument if there is no such token.
+void check_token(std::int64_t token, std::int64_t vocabulary);
 
 // Takes rows of features, x, through the sublayers of a model.
 class Sublayers {
@@ -59,9 +63,12 @@ class Sublayers {
   const Model& model_;
   std::int64_t stride_, rows_ = 0;
   // Rows are `stride_` apart, except in `wide_`.
-  std::vector<float> x_, y_, mixed_, wide_, x_scales_;
-  std::vector<std::uint8_t> bytes_;
+  Buffer<float> x_, y_, mixed_, wide_, x_scales_;
+  Buffer<std::uint8_t> bytes_;
 };
+
+// The call for `count` rows from `first` on alone.
+LinearCall some_rows(const LinearCall& all, std::int64_t first, std::int64_t count);
 
 // A row's attention as the kernels see it; what it attends to is left to fill in.
 AttendCall attend_call(const Model& model, const AttentionLayer& layer);

@@ -10,6 +10,7 @@ namespace {
 
 using relakit::RELAKIT_ISA::ByteSums;
 using relakit::RELAKIT_ISA::exponential;
+using relakit::RELAKIT_ISA::store_sums;
 using relakit::RELAKIT_ISA::Vector;
 
 constexpr std::int64_t kWidth = Vector::width;
@@ -17,9 +18,12 @@ constexpr std::int64_t kWidth = Vector::width;
 float largest_of(const Vector& x) {
   float entries[kWidth];
   x.store(entries);
-  float largest = entries[0];
-  for (std::int64_t i = 1; i < kWidth; i++) largest = entries[i] > largest ? entries[i] : largest;
-  return largest;
+  for (std::int64_t half = kWidth / 2; half > 0; half /= 2) {
+    for (std::int64_t i = 0; i < half; i++) {
+      entries[i] = entries[i + half] > entries[i] ? entries[i + half] : entries[i];
+    }
+  }
+  return entries[0];
 }
 
 // The vector at p, of which only `left` entries exist; the others are 0.

@@ -129,12 +129,14 @@ def norm_backward(
 class PackedLinear:
     """A copy of a linear layer's weights ``[outputs, inputs]`` and bias, laid out for translation.
 
+    ``isa`` is the instruction set whose kernels will read them, of all layers of a model.
     In float32, or in bytes with a scale for each output. The bias may have the address 0: none.
     ``filling`` is what outputs are that fill up the last vector.
     """
 
     def __init__(
         self,
+        isa: str,
         weight: int,
         bias: int,
         outputs: int,
@@ -224,6 +226,12 @@ class Search:
         beams: int,
         /,
     ) -> None: ...
+    def allow(self, isa: str, threads: int, tokens: int, lengths: Sequence[int], /) -> None:
+        """Let each sentence have a list of the tokens that may be chosen, its end the first one.
+
+        ``tokens`` are those of all lists, ``lengths`` how many each has.
+        """
+
     def step(self, isa: str, threads: int, tokens: int, position: int, states: int, /) -> None:
         """Read a token of each beam; write the states ``[rows, dim]`` unless that address is 0."""
 

@@ -7,6 +7,7 @@ from random_models import padded, random_model, random_sources
 
 from relakit.data.tokenizer import BEGIN, END, PAD, UNKNOWN
 from relakit.decode.beam import (
+    Continuations,
     Ended,
     EndedHypotheses,
     beam_search,
@@ -276,12 +277,12 @@ def test_a_beam_wider_than_all_there_is() -> None:
 
 
 def test_running_candidates_leave_out_those_that_end() -> None:
-    candidates = Candidates(
+    found = Candidates(
         torch.tensor([[-1.0, -2.0, -3.0, -4.0]]),
         torch.tensor([[0, 1, 0, 1]]),
         torch.tensor([[7, END, END, 9]]),
     )
-    running = go_on(candidates, 2)
+    running = go_on(Continuations.of(found), 2)
     assert running.scores.tolist() == [[-1.0, -4.0]]
     assert running.beams.tolist() == [[0, 1]]
     assert running.tokens.tolist() == [[7, 9]]

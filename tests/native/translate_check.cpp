@@ -13,6 +13,7 @@ namespace relakit::check {
 
 namespace {
 
+using translate::kByteStep;
 using translate::kByteZero;
 using translate::Kernels;
 using translate::kPanel;
@@ -39,12 +40,24 @@ struct Bytes {
                                            bytes.data() + row * stride(inputs), stride(inputs));
     }
   }
-  static std::int64_t stride(std::int64_t inputs) { return (inputs + 3) / 4 * 4; }
+  static std::int64_t stride(std::int64_t inputs) {
+    return (inputs + kByteStep - 1) / kByteStep * kByteStep;
+  }
 };
+
+// `count` numbers of one size, whose sign changes after every `period`.
+std::vector<float> signs(std::int64_t count, std::int64_t period, float number) {
+  std::vector<float> numbers(size(count), number);
+  for (std::int64_t i = 0; i < count; i++) {
+    if (i / period % 2 == 1) numbers[size(i)] = -number;
+  }
+  return numbers;
+}
 
 struct Layer {
   std::int64_t rows, inputs, outputs;
   bool in_bytes, is_rectified, is_added;
+  bool is_extreme = false;  // all weights and inputs are as large as they can be
 
   std::string name() const {
     return std::string("linear in ") + (in_bytes ? "bytes" : "float32") + ", " +
@@ -59,14 +72,17 @@ struct Linear {
   std::vector<float> weight, bias, x, added;
   PackedLinear packed;
 
-  Linear(const Layer& wanted, Random& random)
+  Linear(const Layer& wanted, const Kernels& kernels, Random& random)
       : layer(wanted),
         stride((wanted.outputs + kPanel - 1) / kPanel * kPanel),
-        weight(random_numbers(random, wanted.outputs * wanted.inputs, 0.5f)),
+        weight(wanted.is_extreme ? signs(wanted.outputs * wanted.inputs, wanted.inputs, 0.5f)
+                                 : random_numbers(random, wanted.outputs * wanted.inputs, 0.5f)),
         bias(random_numbers(random, wanted.outputs, 1.0f)),
-        x(random_numbers(random, wanted.rows * wanted.inputs, 3.0f)),
+        x(wanted.is_extreme ? signs(wanted.rows * wanted.inputs, 2 * wanted.inputs, 3.0f)
+                            : random_numbers(random, wanted.rows * wanted.inputs, 3.0f)),
         added(random_numbers(random, wanted.rows * stride, 1.0f)),
-        packed(weight.data(), bias.data(), wanted.outputs, wanted.inputs, wanted.in_bytes, 0.0f) {}
+        packed(kernels.layout, weight.data(), bias.data(), wanted.outputs, wanted.inputs,
+               wanted.in_bytes, 0.0f) {}
 
   std::vector<float> run(const Kernels& kernels) const {
     std::vector<float> y(size(layer.rows * stride));
@@ -104,36 +120,57 @@ struct Linear {
  private:
   double product(const Bytes& rounded, std::int64_t row, std::int64_t output) const {
     const float* w = weight.data() + output * layer.inputs;
-    float largest = 0.0f;
-    for (std::int64_t k = 0; k < layer.inputs; k++) largest = std::max(largest, std::fabs(w[k]));
+    const float scale = layer.in_bytes ? packed.call().scales[output] : 1.0f;
     double sum = 0.0;
     for (std::int64_t k = 0; k < layer.inputs; k++) {
       if (layer.in_bytes) {
         const int byte = rounded.bytes[size(row * Bytes::stride(layer.inputs) + k)];
-        sum += (byte - kByteZero) * std::lrintf(w[k] * (127.0f / largest));
+        sum += (byte - kByteZero) * std::lrintf(w[k] / scale);
       } else {
         sum += static_cast<double>(x[size(row * layer.inputs + k)]) * w[k];
       }
     }
-    return layer.in_bytes ? sum * (largest / 127.0f) * rounded.scales[size(row)] : sum;
+    return layer.in_bytes ? sum * scale * rounded.scales[size(row)] : sum;
   }
 };
 
+// Steps of weights are as small as they can be.
+void check_scales(const Linear& linear) {
+  const Layer& layer = linear.layer;
+  for (std::int64_t output = 0; output < layer.outputs; output++) {
+    const float* w = linear.weight.data() + output * layer.inputs;
+    float largest = 0.0f;
+    for (std::int64_t k = 0; k < layer.inputs; k++) largest = std::max(largest, std::fabs(w[k]));
+    const float most = largest / linear.packed.call().scales[output];
+    // Four of them are added up, to 128.
+    const float least = linear.packed.layout().adds_in_16_bits ? 31.5f : 126.9f;
+    expect(least <= most && most <= 127.1f, "the largest weight in bytes");
+  }
+}
+
 void check_layer(const std::string& isa, const Layer& layer, Random& random) {
   begin(isa, layer.name());
-  const Linear linear(layer, random);
   const Kernels& kernels = translate::find_kernels(isa);
+  const Linear linear(layer, kernels, random);
+  if (layer.in_bytes) check_scales(linear);
   const std::vector<float> found = linear.run(kernels);
   const Bytes rounded(kernels, linear.x, layer.rows, layer.inputs);
   const double tolerance = layer.in_bytes ? 1e-6 : 4e-6;  // up to 2048 floats in one sum
   expect_near("output", as_doubles(found), linear.expected(rounded), tolerance);
-  const std::vector<float> portable = linear.run(translate::find_kernels("portable"));
-  expect_near("output of the portable kernels", as_doubles(found), as_doubles(portable),
-              tolerance);
 #if defined(RELAKIT_WITH_NEON)
   if (isa == "neon" && has_cpu_features({"asimddp"})) {
     expect(&kernels == &translate::neon_dotprod_kernels, "dot products of bytes are used");
     expect(linear.run(translate::neon_kernels) == found, "they find what others find");
+  }
+#endif
+#if defined(RELAKIT_EVEX)
+  // AVX-VNNI has the same arithmetic, which these checks are built with in the form that AVX-512 has.
+  if (isa == "avx2" && has_cpu_features({"avx512vl", "avx512_vnni"})) {
+    const Linear other(layer, translate::avx2_vnni_kernels, random);
+    if (layer.in_bytes) check_scales(other);
+    const Bytes bytes(translate::avx2_vnni_kernels, other.x, layer.rows, layer.inputs);
+    expect_near("output of AVX-VNNI", as_doubles(other.run(translate::avx2_vnni_kernels)),
+                other.expected(bytes), tolerance);
   }
 #endif
 }
@@ -209,6 +246,7 @@ void check_translate(const std::string& isa) {
     }
     check_layer(isa, {25, 512, 100, in_bytes, false, false}, random);
     check_layer(isa, {4, 2048, 64, in_bytes, true, true}, random);
+    check_layer(isa, {9, 64, 70, in_bytes, false, false, true}, random);
   }
   check_rounding(isa, random);
   check_layer_norm(isa, random);

@@ -19,6 +19,7 @@ from relakit.cli.translator_options import (
     PrecisionName,
     Threads,
     TooLongName,
+    WithShortlist,
     describe_models,
     fitting_lines,
     load_translator,
@@ -137,6 +138,7 @@ def evaluate(
     too_long: TooLongName = TOO_LONG,
     threads: Threads = None,
     precision: PrecisionName = PRECISION,
+    shortlist: WithShortlist = False,
     device: Device = DEVICE,
     *,
     search: SearchSettings,
@@ -158,7 +160,10 @@ def evaluate(
         return given_tokenizer or tokenizer_for(target_lang or language)
 
     def described(folders: Sequence[Path]) -> "ModelDescription":
-        return describe_models(folders, threads=threads, precision=precision, device=device)[0]
+        [first, *_] = describe_models(
+            folders, threads=threads, precision=precision, device=device, shortlist=shortlist
+        )
+        return first
 
     def translated(folders: Sequence[Path], texts: Sequence[str]) -> Lines:
         first = described(folders)
@@ -176,7 +181,9 @@ def evaluate(
                 name=source or "the source",
             )
         )
-        translator = load_translator(folders, threads=threads, precision=precision, device=device)
+        translator = load_translator(
+            folders, threads=threads, precision=precision, device=device, shortlist=shortlist
+        )
         name = " + ".join(map(str, folders))
         options = asdict(replace(search, nbest=1))
         with Console(stderr=True).status(Text(f"{name} translates {len(texts):,} lines ...")):

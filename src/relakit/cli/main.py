@@ -23,6 +23,7 @@ from relakit.cli.generate import generate
 from relakit.cli.prepare import prepare
 from relakit.cli.reproduce import reproduce
 from relakit.cli.score import score
+from relakit.cli.shortlist import shortlist
 from relakit.cli.train import train
 from relakit.cli.train_aligner import train_aligner
 from relakit.cli.translate import translate
@@ -54,6 +55,7 @@ COMMANDS = (
     train,
     average,
     translate,
+    shortlist,
     evaluate,
     analyze,
     analyze_text,

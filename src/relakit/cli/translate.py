@@ -33,6 +33,7 @@ from relakit.cli.translator_options import (
     PrecisionName,
     Threads,
     TooLongName,
+    WithShortlist,
     describe_models,
     fitting_lines,
     load_translator,
@@ -124,6 +125,7 @@ def translate(
     too_long: TooLongName = TOO_LONG,
     threads: Threads = None,
     precision: PrecisionName = PRECISION,
+    shortlist: WithShortlist = False,
     device: Device = DEVICE,
     *,
     search: SearchSettings,
@@ -151,7 +153,9 @@ def translate(
         if input_file is None:
             inputs["standard input"] = _standard_input()
         refuse_inputs("--output", output_file, inputs)
-    described = describe_models(models, threads=threads, precision=precision, device=device)
+    described = describe_models(
+        models, threads=threads, precision=precision, device=device, shortlist=shortlist
+    )
     linking.check(described[0])
     answers_at_once = interactive or (input_file is None and sys.stdin.isatty())
     name = input_file or STANDARD_INPUT
@@ -168,7 +172,9 @@ def translate(
         read = source_lines(texts, keep_markup=keep_markup, fit=fit)
         if not interactive and not _may_wait(input_file):
             read = _with_first_read(read)  # before torch is loaded, which takes seconds
-        translator = load_translator(models, threads=threads, precision=precision, device=device)
+        translator = load_translator(
+            models, threads=threads, precision=precision, device=device, shortlist=shortlist
+        )
         linked = linking.translator(translator, models[0])
         found = linked.stream(
             read,

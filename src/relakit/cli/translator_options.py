@@ -165,6 +165,15 @@ PrecisionName = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(help="Such as cpu or cuda:0.", rich_help_panel=COMPUTATION)]
+WithShortlist = Annotated[
+    bool,
+    typer.Option(
+        "--shortlist",
+        help="Choose among the tokens that relakit shortlist found for those of the sentence: "
+        "faster, and nearly the same translations.",
+        rich_help_panel=COMPUTATION,
+    ),
+]
 
 
 SEARCH_OPTIONS: Final[dict[str, Any]] = {
@@ -209,7 +218,12 @@ def with_search_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def describe_models(
-    models: Sequence[Path], *, threads: int | None, precision: str, device: str
+    models: Sequence[Path],
+    *,
+    threads: int | None,
+    precision: str,
+    device: str,
+    shortlist: bool = False,
 ) -> "list[ModelDescription]":
     """Read all but the weights of models that translate together, and check what was asked for.
 
@@ -226,21 +240,34 @@ def describe_models(
     for each in described:
         each.check_tokenizers()
     check_same_kind(described)
+    if shortlist:
+        from relakit.decode.shortlist import read_shortlist
+
+        read_shortlist(models[0]).check_tokenizers(described[0].tokenizers, str(models[0]))
     return described
 
 
 def load_translator(
-    models: Sequence[Path], *, threads: int | None, precision: str, device: str
+    models: Sequence[Path],
+    *,
+    threads: int | None,
+    precision: str,
+    device: str,
+    shortlist: bool = False,
 ) -> "Translator":
     """Read model directories, set PyTorch's threads; ValueError if the device cannot be used."""
-    describe_models(models, threads=threads, precision=precision, device=device)
+    describe_models(
+        models, threads=threads, precision=precision, device=device, shortlist=shortlist
+    )
     import torch
 
     from relakit.decode.translator import Translator
 
     if threads is not None:
         torch.set_num_threads(threads)
-    return Translator.load(*models, device=device, precision=known_precision(precision))
+    return Translator.load(
+        *models, device=device, precision=known_precision(precision), shortlist=shortlist
+    )
 
 
 def fitting_lines(

@@ -61,6 +61,12 @@ def tokenizers_digest(folder: Path) -> str:
     )
 
 
+def tokenizers_fingerprint(tokenizers: Tokenizers) -> str:
+    """The same for tokenizers that give the same ids for the same text, wherever they lie."""
+    sides = dict.fromkeys((tokenizers.source.to_json(), tokenizers.target.to_json()))
+    return hashlib.sha256("\n".join(sides).encode()).hexdigest()
+
+
 def are_same(one: Tokenizers, other: Tokenizers) -> bool:
     """Whether they give the same ids for the same text."""
     return (

@@ -16,22 +16,35 @@ Samples run side by side as beams do, but each goes on with the token that is dr
 takes another's place. A sentence is done when all of its samples have ended.
 
 Where a translation must begin with a prefix, all tokens are ruled out that do not follow it.
+
+An engine's tensors are where it computes. What a search decides is decided on the CPU, with NumPy: for
+the few numbers of a step most of the time would go into the calls, and PyTorch's take several times as
+long.
 """
 
 import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from relakit.data.tokenizer import BEGIN, END, PAD
-from relakit.decode.best_tokens import Candidates, allow_only, apply_rules, best_candidates
+from relakit.decode.best_tokens import (
+    Candidates,
+    allow_only,
+    apply_rules,
+    best_candidates,
+    keep_to_lists,
+)
 from relakit.decode.engine import Engine, RunningHypotheses
 from relakit.decode.prefixes import Prefix
 from relakit.decode.sampling import draw, random_numbers
 from relakit.decode.settings import SearchSettings
+from relakit.decode.shortlist import TokenIds
 
 
 @dataclass(frozen=True)
@@ -83,19 +96,31 @@ class EndedHypotheses:
         return list(self._best)
 
 
-def without_ended(candidates: Candidates) -> Candidates:
-    """The candidates, with no chance for those that end their sentence."""
-    scores = candidates.scores.masked_fill(candidates.tokens == END, -math.inf)
+class Continuations(NamedTuple):
+    """`Candidates` on the CPU."""
+
+    scores: np.ndarray[Any, np.dtype[np.float32]]
+    beams: np.ndarray[Any, np.dtype[np.int64]]
+    tokens: np.ndarray[Any, np.dtype[np.int64]]
+
+    @classmethod
+    def of(cls, candidates: Candidates) -> "Continuations":
+        return cls(*(x.cpu().numpy() for x in candidates))
+
+
+def without_ended(found: Continuations) -> Continuations:
+    """The same, with no chance for those that end their sentence."""
+    scores = np.where(found.tokens == END, np.float32(-math.inf), found.scores)
     # What has no chance may be no token at all (see `OutputLayer`), but will be embedded.
-    tokens = candidates.tokens.masked_fill(scores == -math.inf, PAD)
-    return Candidates(scores, candidates.beams, tokens)
+    return Continuations(scores, found.beams, np.where(scores == -math.inf, PAD, found.tokens))
 
 
-def go_on(candidates: Candidates, beam: int) -> Candidates:
-    """The best ``beam`` of the candidates that do not end their sentence."""
-    running = without_ended(candidates)
-    scores, places = running.scores.topk(beam)
-    return Candidates(scores, running.beams.gather(1, places), running.tokens.gather(1, places))
+def go_on(found: Continuations, beam: int) -> Continuations:
+    """The best ``beam`` of those that do not end their sentence; among equals, the first ones."""
+    running = without_ended(found)
+    best = np.argsort(-running.scores, axis=1, kind="stable")[:, :beam]
+    sentence = np.arange(len(best))[:, None]
+    return Continuations(*(x[sentence, best] for x in running))
 
 
 @dataclass
@@ -104,6 +129,8 @@ class _Sentence:
 
     ended: EndedHypotheses
     prefix: Prefix | None = None
+    allowed: TokenIds | None = None
+    """The tokens to choose among, but for a prefix; None: all."""
     numbers: list[random.Random] = field(default_factory=list)
     """For each sample; none in a beam search."""
     is_done: bool = False
@@ -124,10 +151,10 @@ class _Batch:
         self.beam = settings.followed
         self.may_end = self.beam * (2 if settings.wide_ends else 1)
         self.sentences = list(sentences)
+        self.device = device
         rows = len(sentences) * self.beam
-        self.tokens = torch.full((rows, 1), BEGIN, device=device)  # all so far, [rows, steps + 1]
-        shape = (len(sentences), self.beam)
-        self.scores = torch.zeros(shape, dtype=torch.float32, device=device)
+        self.tokens = np.full((rows, 1), BEGIN)  # all so far, [rows, steps + 1]
+        self.scores = np.zeros((len(sentences), self.beam), dtype=np.float32)
         if not settings.sample:
             # At the start all beams of a sentence are alike; only the first may go on.
             self.scores[:, 1:] = -math.inf
@@ -146,12 +173,17 @@ class _Batch:
         at_limit = [sentence.ended.limit == self.length for sentence in self.sentences]
         return at_limit if any(at_limit) else None
 
+    def for_engine(self, numbers: np.ndarray[Any, Any]) -> Tensor:
+        """A tensor where the engine computes."""
+        tensor = torch.from_numpy(np.ascontiguousarray(numbers))
+        return tensor if self.device.type == "cpu" else tensor.to(self.device)
+
     def step(self) -> Candidates:
         """Read the last token of every hypothesis; return continuations."""
         is_too_short = self.length < self.settings.min_length
         forbidden = (PAD, BEGIN, END) if is_too_short else (PAD, BEGIN)
-        last, must_end = self.tokens[:, -1], self.must_end()
-        count = 2 * self.beam
+        last, scores = self.for_engine(self.tokens[:, -1]), self.for_engine(self.scores)
+        must_end, count = self.must_end(), 2 * self.beam
         in_prefix = [
             i
             for i, sentence in enumerate(self.sentences)
@@ -159,16 +191,19 @@ class _Batch:
         ]
         if not self.settings.sample and not in_prefix:
             return self.running.candidates(
-                last, self.scores, count, forbidden=forbidden, must_end=must_end
+                last, scores, count, forbidden=forbidden, must_end=must_end
             )
         log_probabilities = self.running.log_probabilities(last)
+        # A prefix may have any token.
+        lists = [None if i in in_prefix else s.allowed for i, s in enumerate(self.sentences)]
+        keep_to_lists(log_probabilities, self.beam, lists)
         apply_rules(log_probabilities, self.beam, forbidden=forbidden, must_end=must_end)
         for sentence in in_prefix:
             self._keep_to_prefix(sentence, log_probabilities)
         if self.settings.sample:
             numbers = [row for sentence in self.sentences for row in sentence.numbers]
-            return draw(log_probabilities, self.scores, self.settings, numbers)
-        return best_candidates(log_probabilities, self.scores, count)
+            return draw(log_probabilities, scores, self.settings, numbers)
+        return best_candidates(log_probabilities, scores, count)
 
     def _keep_to_prefix(self, sentence: int, log_probabilities: Tensor) -> None:
         """Rule out what does not begin with the prefix of a sentence, in place."""
@@ -180,30 +215,28 @@ class _Batch:
                 only = torch.tensor([row], device=log_probabilities.device)
                 allow_only(log_probabilities, only, allowed)
 
-    def collect_ended(self, candidates: Candidates) -> None:
-        """Put aside the candidates that end a sentence, if they are among the best."""
-        is_end = candidates.tokens[:, : self.may_end] == END
-        if not bool(is_end.any()):
+    def collect_ended(self, found: Continuations) -> None:
+        """Put aside those that end a sentence, if they are among the best."""
+        is_end = found.tokens[:, : self.may_end] == END
+        if not is_end.any():
             return
-        is_end &= candidates.scores[:, : self.may_end] > -math.inf
-        for index, place in is_end.nonzero().tolist():
+        is_end &= found.scores[:, : self.may_end] > -math.inf
+        for index, place in np.argwhere(is_end).tolist():
             sentence = self.sentences[index]
             if not sentence.is_done:
-                row = index * self.beam + int(candidates.beams[index, place])
+                row = index * self.beam + int(found.beams[index, place])
                 sentence.ended.add(
-                    self.tokens[row, 1:].tolist(), float(candidates.scores[index, place])
+                    self.tokens[row, 1:].tolist(), float(found.scores[index, place])
                 )
 
-    def advance(self, running: Candidates) -> None:
+    def advance(self, running: Continuations) -> None:
         """Add a token to every beam."""
-        first = torch.arange(0, self.tokens.size(0), self.beam, device=self.tokens.device)
-        rows = (running.beams + first[:, None]).view(-1)
-        self.tokens = torch.cat(
-            [self.tokens.index_select(0, rows), running.tokens.view(-1, 1)], dim=1
-        )
+        first = np.arange(0, len(self.tokens), self.beam)
+        rows = (running.beams + first[:, None]).ravel()
+        self.tokens = np.concatenate([self.tokens[rows], running.tokens.reshape(-1, 1)], axis=1)
         self.scores = running.scores
-        self.running.reorder(running.beams)
-        for sentence, best in zip(self.sentences, running.scores.amax(1).tolist(), strict=True):
+        self.running.reorder(self.for_engine(running.beams))
+        for sentence, best in zip(self.sentences, running.scores.max(1).tolist(), strict=True):
             sentence.is_done = sentence.is_done or sentence.ended.are_final(best)
 
     def leave(self) -> None:
@@ -213,11 +246,10 @@ class _Batch:
         done = count - len(kept)
         if done in (0, count) or done < count * self.running.least_share_to_drop:
             return
-        index = torch.tensor(kept, device=self.scores.device)
         self.running.keep(kept)
-        self.scores = self.scores.index_select(0, index)
-        self.tokens = self.tokens.view(-1, self.beam, self.tokens.size(1)).index_select(0, index)
-        self.tokens = self.tokens.flatten(0, 1)
+        self.scores = self.scores[kept]
+        length = self.tokens.shape[1]
+        self.tokens = self.tokens.reshape(count, self.beam, length)[kept].reshape(-1, length)
         self.sentences = [self.sentences[i] for i in kept]
 
 
@@ -229,6 +261,7 @@ def beam_search(
     settings: SearchSettings,
     *,
     prefixes: Sequence[Prefix | None] | None = None,
+    allowed: Sequence[TokenIds] | None = None,
     numbers: Sequence[int] | None = None,
 ) -> list[list[Ended]]:
     """The best hypotheses of each sentence, or samples, best first.
@@ -239,21 +272,22 @@ def beam_search(
         limits: most tokens of each translation, not fewer than its prefix may have.
         settings: how to search.
         prefixes: what each translation begins with.
+        allowed: the tokens that each translation has, END first, but for its prefix; None: any.
         numbers: of the sentences, on which their samples depend; by default 0, 1, 2 and so on.
     """
     sentences = [_Sentence(EndedHypotheses(settings, limit)) for limit in limits]
     for sentence, prefix in zip(sentences, prefixes or (), strict=prefixes is not None):
         sentence.prefix = prefix
+    for sentence, tokens in zip(sentences, allowed or (), strict=allowed is not None):
+        sentence.allowed = tokens
     if settings.sample:
         for sentence, number in zip(sentences, numbers or range(len(sentences)), strict=True):
             sentence.numbers = random_numbers(settings.seed, number, settings.followed)
-    running = model.start(sources, settings.followed)
+    running = model.start(sources, settings.followed, allowed)
     batch = _Batch(running, sentences, settings, model.device)
     while not batch.is_done:
-        candidates = batch.step()
-        batch.collect_ended(candidates)
-        batch.advance(
-            without_ended(candidates) if settings.sample else go_on(candidates, batch.beam)
-        )
+        found = Continuations.of(batch.step())
+        batch.collect_ended(found)
+        batch.advance(without_ended(found) if settings.sample else go_on(found, batch.beam))
         batch.leave()
     return [sentence.ended.best() for sentence in sentences]

@@ -13,7 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from relakit.broken_model import BrokenModelError
-from relakit.data.tokenizer import END
+from relakit.data.tokenizer import END, PAD
+from relakit.decode.shortlist import TokenIds
 
 CHUNK: Final = 64
 """Columns that are searched only if their maximum is high enough."""
@@ -92,13 +93,87 @@ def allow_only(logits: Tensor, rows: Tensor, tokens: Sequence[int]) -> None:
 
 
 def apply_rules(
-    logits: Tensor, beams: int, *, forbidden: Sequence[int], must_end: Sequence[bool] | None
+    logits: Tensor,
+    beams: int,
+    *,
+    forbidden: Sequence[int],
+    must_end: Sequence[bool] | None,
+    end: int = END,
 ) -> None:
-    """Rule out what may not follow, in place; the arguments are those of `RunningHypotheses`."""
+    """Rule out what may not follow, in place; the arguments are those of `RunningHypotheses`.
+
+    ``end`` is the column of the end-of-sentence token.
+    """
     forbid(logits, forbidden)
     if must_end is not None:
         rows = torch.tensor(must_end, device=logits.device).repeat_interleave(beams)
-        allow_only(logits, rows.nonzero().view(-1), [END])
+        allow_only(logits, rows.nonzero().view(-1), [end])
+
+
+def keep_to_lists(
+    log_probabilities: Tensor, beams: int, allowed: Sequence[TokenIds | None]
+) -> None:
+    """Rule out what a sentence's list has not, in place; the others' probabilities add up to 1.
+
+    ``log_probabilities`` is ``[rows, columns]``; a sentence whose list is None keeps all.
+    """
+    for sentence, tokens in enumerate(allowed):
+        if tokens is None:
+            continue
+        rows = slice(sentence * beams, (sentence + 1) * beams)
+        columns = torch.from_numpy(tokens).to(log_probabilities.device)
+        kept = log_probabilities[rows].index_select(1, columns).log_softmax(1)
+        log_probabilities[rows] = -math.inf
+        log_probabilities[rows].index_copy_(1, columns, kept)
+
+
+class ListedOutput:
+    """`OutputLayer` for the tokens of each sentence's list alone: a column for each."""
+
+    def __init__(self, output: OutputLayer, allowed: Sequence[TokenIds], *, beams: int) -> None:
+        device = output.weight.device
+        longest = max((len(tokens) for tokens in allowed), default=0)
+        columns = longest + -longest % CHUNK
+        self.beams = beams
+        self.tokens = torch.full((len(allowed), columns), PAD, device=device)  # [batch, columns]
+        self.is_empty = torch.ones(len(allowed), 1, columns, dtype=torch.bool, device=device)
+        for sentence, tokens in enumerate(allowed):
+            self.tokens[sentence, : len(tokens)] = torch.from_numpy(tokens).to(device)
+            self.is_empty[sentence, :, : len(tokens)] = False
+        chosen = output.weight.index_select(1, self.tokens.view(-1))
+        # [batch, dim, columns]
+        self.weight = chosen.view(-1, len(allowed), columns).transpose(0, 1).contiguous()
+
+    def candidates(
+        self,
+        states: Tensor,
+        scores: Tensor,
+        count: int,
+        *,
+        forbidden: Sequence[int],
+        must_end: Sequence[bool] | None,
+    ) -> Candidates:
+        """As `RunningHypotheses.candidates`, from the states ``[rows, dim]`` after a step."""
+        logits = states.view(-1, self.beams, states.size(1)) @ self.weight
+        if logits.dtype in (torch.bfloat16, torch.float16):
+            logits = logits.float()
+        logits = logits.masked_fill_(self.is_empty, -math.inf).flatten(0, 1)  # [rows, columns]
+        normalisers = finite_normalisers(logits)
+        apply_rules(
+            logits,
+            self.beams,
+            forbidden=[0] if END in forbidden else [],  # lists have no others of these
+            must_end=must_end,
+            end=0,
+        )
+        best = best_candidates(logits, scores - normalisers.view(scores.shape), count)
+        return best._replace(tokens=self.tokens.gather(1, best.tokens))
+
+    def keep(self, sentences: Tensor) -> None:
+        """Drop all sentences but those at these indices."""
+        self.tokens = self.tokens.index_select(0, sentences)
+        self.is_empty = self.is_empty.index_select(0, sentences)
+        self.weight = self.weight.index_select(0, sentences)
 
 
 def best_candidates(logits: Tensor, offsets: Tensor, count: int) -> Candidates:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from relakit.decode.best_tokens import Candidates
+from relakit.decode.shortlist import TokenIds
 
 
 class RunningHypotheses(Protocol):
@@ -50,7 +51,7 @@ class RunningHypotheses(Protocol):
         """Read another token ``[rows]`` of each beam; return the log-probability of every next one.
 
         For whatever `candidates` cannot do. ``[rows, columns]``, -inf where no token is, for the
-        caller to change. May raise as `candidates`.
+        caller to change; of all tokens, whichever are allowed. May raise as `candidates`.
         """
 
     def reorder(self, parents: Tensor) -> None:
@@ -67,8 +68,17 @@ class Engine(Protocol):
     def device(self) -> torch.device:
         """Where scores and tokens are."""
 
-    def start(self, sources: Sequence[Sequence[int]], beams: int) -> RunningHypotheses:
+    def start(
+        self,
+        sources: Sequence[Sequence[int]],
+        beams: int,
+        allowed: Sequence[TokenIds] | None = None,
+    ) -> RunningHypotheses:
         """Encode sentences, and begin with ``beams`` hypotheses of each.
 
-        ``sources`` are token ids, with the end-of-sentence token.
+        Args:
+            sources: token ids, with the end-of-sentence token.
+            beams: how many.
+            allowed: for each sentence, the tokens that `RunningHypotheses.candidates` chooses
+                among, END first: their probabilities add up to 1. None: all.
         """

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from relakit.decode.best_tokens import Candidates, apply_rules, best_candidates
+from relakit.decode.best_tokens import (
+    Candidates,
+    apply_rules,
+    best_candidates,
+    keep_to_lists,
+)
 from relakit.decode.engine import Engine, RunningHypotheses
+from relakit.decode.shortlist import TokenIds
 
 
 class EnsembleEngine:
@@ -21,15 +27,25 @@ class EnsembleEngine:
         """See `Engine`, as for the others."""
         return self._members[0].device
 
-    def start(self, sources: Sequence[Sequence[int]], beams: int) -> "EnsembleHypotheses":
-        return EnsembleHypotheses([member.start(sources, beams) for member in self._members])
+    def start(
+        self,
+        sources: Sequence[Sequence[int]],
+        beams: int,
+        allowed: Sequence[TokenIds] | None = None,
+    ) -> "EnsembleHypotheses":
+        # Lists are for what the members say together.
+        started = [member.start(sources, beams) for member in self._members]
+        return EnsembleHypotheses(started, allowed)
 
 
 class EnsembleHypotheses:
     """See `RunningHypotheses`."""
 
-    def __init__(self, members: Sequence[RunningHypotheses]) -> None:
+    def __init__(
+        self, members: Sequence[RunningHypotheses], allowed: Sequence[TokenIds] | None
+    ) -> None:
         self._members = members
+        self._allowed = allowed
         self.least_share_to_drop = max(member.least_share_to_drop for member in members)
 
     @property
@@ -47,6 +63,8 @@ class EnsembleHypotheses:
         must_end: Sequence[bool] | None,
     ) -> Candidates:
         log_probabilities = self.log_probabilities(tokens)
+        if self._allowed is not None:
+            keep_to_lists(log_probabilities, scores.size(1), self._allowed)
         apply_rules(log_probabilities, scores.size(1), forbidden=forbidden, must_end=must_end)
         return best_candidates(log_probabilities, scores, count)
 
@@ -61,3 +79,5 @@ class EnsembleHypotheses:
     def keep(self, sentences: Sequence[int]) -> None:
         for member in self._members:
             member.keep(sentences)
+        if self._allowed is not None:
+            self._allowed = [self._allowed[sentence] for sentence in sentences]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -13,6 +14,7 @@ from relakit.broken_model import BrokenModelError
 from relakit.data.prepared_format import Side
 from relakit.data.tokenizer import END
 from relakit.decode.best_tokens import Candidates, OutputLayer
+from relakit.decode.shortlist import TokenIds
 from relakit.model import Transformer
 from relakit.model.config import ATTENTION_KINDS
 from relakit.model.embedding import sinusoids
@@ -55,7 +57,7 @@ def _listed(values: Iterable[object]) -> str:
 
 
 class NativeEngine:
-    """See `Engine`. It copies the model's weights when it is made.
+    """See `Engine`. It copies the model's weights when it is made, laid out for this processor.
 
     Args:
         model: on the CPU, in float32; see `why_not_native`.
@@ -69,6 +71,7 @@ class NativeEngine:
         self._extension = load_extension()
         self._model = model
         self._in_bytes = in_bytes
+        self._isa = choose_isa()
         # C++ reads them where they are, so they are kept here: copies, like all other weights.
         self._target_embeddings = _embedded_vocabulary(model, "target")
         self._source_embeddings = self._target_embeddings
@@ -140,6 +143,7 @@ class NativeEngine:
 
     def _pack(self, weight: Tensor, bias: Tensor | None, filling: float = 0.0) -> Any:
         return self._extension.PackedLinear(
+            self._isa,
             weight.data_ptr(),
             0 if bias is None else bias.data_ptr(),
             *weight.shape,
@@ -152,12 +156,17 @@ class NativeEngine:
         """See `Engine`, as for the others."""
         return self._target_embeddings.device
 
-    def start(self, sources: Sequence[Sequence[int]], beams: int) -> "NativeHypotheses":
-        isa, threads = choose_isa(), torch.get_num_threads()
+    def start(
+        self,
+        sources: Sequence[Sequence[int]],
+        beams: int,
+        allowed: Sequence[TokenIds] | None = None,
+    ) -> "NativeHypotheses":
+        threads = torch.get_num_threads()
         lengths = [len(source) for source in sources]
         positions = self.positions(max(lengths, default=0))
         search = self._extension.Search(
-            isa,
+            self._isa,
             threads,
             self._packed,
             [token for source in sources for token in source],
@@ -165,7 +174,11 @@ class NativeEngine:
             positions.data_ptr(),
             beams,
         )
-        return NativeHypotheses(search, self, isa, threads)
+        if allowed is not None:
+            tokens = np.concatenate([np.empty(0, np.int64), *allowed])
+            lengths = [len(one) for one in allowed]
+            search.allow(self._isa, threads, tokens.ctypes.data, lengths)
+        return NativeHypotheses(search, self, self._isa, threads)
 
     @cached_property
     def output(self) -> OutputLayer:
@@ -259,13 +272,14 @@ class NativeHypotheses:
 
     def step(self, tokens: Tensor, states: Tensor | None = None) -> None:
         """Read another token ``[rows]`` of each beam; ``states`` takes ``[rows, dim]``."""
-        position = self._engine.positions(self.steps + 1)[self.steps]
+        table = self._engine.positions(self.steps + 1)
+        position = table.data_ptr() + self.steps * table.stride(0) * table.element_size()
         tokens = tokens.contiguous()
         self._search.step(
             self._isa,
             self._threads,
             tokens.data_ptr(),
-            position.data_ptr(),
+            position,
             0 if states is None else states.data_ptr(),
         )
         self.steps += 1

@@ -8,11 +8,13 @@ from torch import Tensor
 from relakit.data.batches import pad_batch
 from relakit.decode.best_tokens import (
     Candidates,
+    ListedOutput,
     OutputLayer,
     apply_rules,
     best_candidates,
     finite_normalisers,
 )
+from relakit.decode.shortlist import TokenIds
 from relakit.model import Transformer
 from relakit.model.decoder_cache import DecoderCache
 from relakit.model.embedding import Embedding
@@ -32,10 +34,16 @@ class TorchEngine:
         """See `Engine`, as for the others."""
         return self._model.embedding.weight.device
 
-    def start(self, sources: Sequence[Sequence[int]], beams: int) -> "TorchHypotheses":
+    def start(
+        self,
+        sources: Sequence[Sequence[int]],
+        beams: int,
+        allowed: Sequence[TokenIds] | None = None,
+    ) -> "TorchHypotheses":
         memory = self._model.encode(torch.from_numpy(pad_batch(sources)).to(self.device))
         cache = self._decoder.start(memory, beams)
-        return TorchHypotheses(self._model.embedding, self._decoder, self._output, cache)
+        listed = None if allowed is None else ListedOutput(self._output, allowed, beams=beams)
+        return TorchHypotheses(self._model.embedding, self._decoder, self._output, cache, listed)
 
 
 class TorchHypotheses:
@@ -44,12 +52,18 @@ class TorchHypotheses:
     least_share_to_drop = 0.25  # all keys and values of the others are copied
 
     def __init__(
-        self, embedding: Embedding, decoder: Decoder, output: OutputLayer, cache: DecoderCache
+        self,
+        embedding: Embedding,
+        decoder: Decoder,
+        output: OutputLayer,
+        cache: DecoderCache,
+        listed: ListedOutput | None,
     ) -> None:
         self._embedding = embedding
         self._decoder = decoder
         self._output = output
         self._cache = cache
+        self._listed = listed
 
     @property
     def steps(self) -> int:
@@ -65,6 +79,10 @@ class TorchHypotheses:
         forbidden: Sequence[int],
         must_end: Sequence[bool] | None,
     ) -> Candidates:
+        if self._listed is not None:
+            return self._listed.candidates(
+                self._step(tokens), scores, count, forbidden=forbidden, must_end=must_end
+            )
         logits = self._output(self._step(tokens))
         # Added to the scores, not to all logits, which would take another pass over them.
         normalisers = finite_normalisers(logits)
@@ -83,7 +101,10 @@ class TorchHypotheses:
         self._cache.reorder(parents)
 
     def keep(self, sentences: Sequence[int]) -> None:
-        self._cache.keep(torch.tensor(sentences, device=self._embedding.weight.device))
+        places = torch.tensor(sentences, device=self._embedding.weight.device)
+        self._cache.keep(places)
+        if self._listed is not None:
+            self._listed.keep(places)
 
 
 def copy_for_few_rows(model: Transformer) -> Decoder:

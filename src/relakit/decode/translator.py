@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -28,6 +29,7 @@ from relakit.decode.settings import (
     known_device,
     known_precision,
 )
+from relakit.decode.shortlist import Shortlist, TokenIds, read_shortlist
 from relakit.model import ModelAbout, ModelConfig, Transformer
 from relakit.model.description import read_description
 from relakit.model.directory import build_model
@@ -66,6 +68,7 @@ class Translator:
         others: Sequence[Transformer] = (),
         about: ModelAbout | None = None,
         in_bytes: bool = False,
+        shortlist: Shortlist | None = None,
         name: str = "the model",
     ) -> None:
         """Make one of models that are in memory; `Translator.load` reads them.
@@ -76,6 +79,7 @@ class Translator:
             others: of the same vocabulary; each token's probability is the mean over all models.
             about: what its directory tells of the model.
             in_bytes: weights of one byte each.
+            shortlist: which tokens may be in the translation of a sentence; None: all.
             name: of the model, or of all of them, in errors.
         """
         self.name = name
@@ -85,6 +89,9 @@ class Translator:
         self.model = model
         self.tokenizers = tokenizer
         self.about = about or ModelAbout()
+        if shortlist is not None:
+            shortlist.check_tokenizers(tokenizer, name)
+        self.shortlist = shortlist
         engines = [choose_engine(each, in_bytes=in_bytes) for each in self.models]
         self._engine = engines[0] if len(engines) == 1 else EnsembleEngine(engines)
 
@@ -109,6 +116,7 @@ class Translator:
         *folders: str | os.PathLike[str],
         device: torch.device | str = DEVICE,
         precision: Precision = PRECISION,
+        shortlist: bool = False,
     ) -> "Translator":
         """Read a model directory, or several for an ensemble.
 
@@ -119,6 +127,8 @@ class Translator:
             precision: of weights and computation: ``"fp32"``, ``"bf16"``, ``"int8"`` for linear
                 layers with weights of one byte, on the CPU, or ``"auto"`` for bf16 where the
                 device computes with it and fp32 elsewhere.
+            shortlist: choose among the tokens of the first model's shortlist alone, which
+                ``relakit shortlist`` makes: sooner, and nearly the same translations.
         """
         if not folders:
             raise ValueError("name a model directory to load")
@@ -129,6 +139,7 @@ class Translator:
         for each in described:
             each.check_tokenizers()
         check_same_kind(described)
+        tokens = read_shortlist(Path(folders[0])) if shortlist else None
         models = [build_model(each, device=device)[0].to(dtype) for each in described]
         return cls(
             models[0],
@@ -136,6 +147,7 @@ class Translator:
             others=models[1:],
             about=described[0].about,
             in_bytes=precision == "int8",
+            shortlist=tokens,
             name=" + ".join(os.fspath(folder) for folder in folders),
         )
 
@@ -280,6 +292,7 @@ class Translator:
                         [limits[i] for i in indices],
                         settings,
                         prefixes=[begin_with[i] for i in indices],
+                        allowed=self._allowed([sources[i] for i in indices]),
                         numbers=[first + i for i in indices],
                     )
                 for index, result in zip(indices, results, strict=True):
@@ -288,6 +301,11 @@ class Translator:
             for model, was_training in zip(self.models, were_training, strict=True):
                 model.train(was_training)
         return found
+
+    def _allowed(self, sources: Sequence[Sequence[int]]) -> list[TokenIds] | None:
+        if self.shortlist is None:
+            return None
+        return [self.shortlist.tokens_for(source) for source in sources]
 
     def _grow_positions(self, count: int) -> None:
         """Grow the models' tables of positions, outside of inference mode.

@@ -1,0 +1,94 @@
+#include "translate/kept_memory.h"
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <new>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace relakit::translate {
+
+namespace {
+
+constexpr std::size_t kPage = std::size_t{2} << 20;
+#if defined(RELAKIT_SEPARATE_SCRATCH)
+constexpr std::size_t kSmallest = ~std::size_t{0};  // every buffer on its own, for memory checks
+#else
+constexpr std::size_t kSmallest = std::size_t{1} << 18;  // malloc keeps smaller ones itself
+#endif
+constexpr std::size_t kMostKept = std::size_t{1} << 28;
+
+// A line of the cache; or a large page of memory where the system has them: weights, which are read from
+// end to end for every token, then arrive about a fifth faster.
+std::align_val_t alignment(std::size_t size) { return std::align_val_t(size < kPage ? 64 : kPage); }
+
+void* allocate(std::size_t size) {
+  void* memory = ::operator new(size, alignment(size));
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  // Whole pages only. If the system has no large ones, nothing is lost.
+  if (size >= kPage) madvise(memory, size / kPage * kPage, MADV_HUGEPAGE);
+#endif
+  return memory;
+}
+
+void release(void* memory, std::size_t size) { ::operator delete(memory, alignment(size)); }
+
+// At most a quarter more than asked for: with few different sizes, what one search gives back fits the
+// next, though it has other lengths.
+std::size_t rounded(std::size_t size) {
+  std::size_t step = kSmallest / 4;
+  while (size > 8 * step) step *= 2;
+  return (size + step - 1) / step * step;
+}
+
+class Kept {
+ public:
+  void* take(std::size_t size) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = blocks_.find(size);
+    if (found == blocks_.end()) return nullptr;
+    void* memory = found->second;
+    blocks_.erase(found);
+    bytes_ -= size;
+    return memory;
+  }
+  bool keep(void* memory, std::size_t size) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (bytes_ + size > kMostKept) return false;
+    blocks_.emplace(size, memory);
+    bytes_ += size;
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::multimap<std::size_t, void*> blocks_;
+  std::size_t bytes_ = 0;
+};
+
+// Never destroyed: searches may end after it would be.
+Kept& kept() {
+  static auto* blocks = new Kept;
+  return *blocks;
+}
+
+}  // namespace
+
+void* take_memory(std::size_t size) {
+  if (size < kSmallest) return allocate(size);
+  void* memory = kept().take(rounded(size));
+  return memory != nullptr ? memory : allocate(rounded(size));
+}
+
+void give_back(void* memory, std::size_t size) {
+  if (size < kSmallest) {
+    release(memory, size);
+  } else if (!kept().keep(memory, rounded(size))) {
+    release(memory, rounded(size));
+  }
+}
+
+}  // namespace relakit::translate

@@ -1,0 +1,128 @@
+"""Make a lexical shortlist of a model's own alignments: which target tokens follow which source tokens."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
+from typing import NamedTuple
+
+import numpy as np
+
+from relakit.align.aligner import Aligner
+from relakit.analysis.pairs import AnalysisPair
+from relakit.data.tokenizer import BEGIN, END, PAD
+from relakit.data.tokenizer_pair import Tokenizers
+from relakit.decode.settings import SHORTLIST_BEST, SHORTLIST_FREQUENT
+from relakit.decode.shortlist import (
+    Shortlist,
+    ShortlistAbout,
+    TokenIds,
+    about_tokenizers,
+)
+
+_NEVER_LISTED = frozenset((PAD, BEGIN, END))
+
+
+class LinkCounts:
+    """How often tokens of both sides were linked, and how often target tokens occurred."""
+
+    def __init__(self, tokenizers: Tokenizers) -> None:
+        self._tokenizers = tokenizers
+        self._links: Counter[tuple[int, int]] = Counter()
+        self._targets: Counter[int] = Counter()
+        self.pairs = 0
+
+    def add(
+        self, source: Sequence[int], target: Sequence[int], links: Iterable[tuple[int, int]]
+    ) -> None:
+        """Count a pair: its token ids, and the places in them that are linked."""
+        self.pairs += 1
+        self._targets.update(token for token in target if token not in _NEVER_LISTED)
+        self._links.update(
+            (source[s], target[t]) for s, t in links if target[t] not in _NEVER_LISTED
+        )
+
+    def shortlist(
+        self, *, best: int = SHORTLIST_BEST, frequent: int = SHORTLIST_FREQUENT, files: Sequence[str] = ()
+    ) -> Shortlist:
+        """The ``best`` target tokens of each source token; of equals, those with smaller ids."""
+        by_source: dict[int, list[tuple[int, int]]] = {}
+        for (source, target), count in self._links.items():
+            by_source.setdefault(source, []).append((-count, target))
+        parts: list[list[int]] = []
+        for source in range(self._tokenizers.source.size):
+            chosen = sorted(by_source.get(source, ()))[:best]
+            parts.append(sorted(target for _, target in chosen))
+        most = sorted(self._targets.items(), key=lambda item: (-item[1], item[0]))[:frequent]
+        return Shortlist(
+            starts=np.cumsum([0, *map(len, parts)], dtype=np.int64),
+            tokens=np.array([token for part in parts for token in part], dtype=np.int64),
+            frequent=np.array(sorted(token for token, _ in most), dtype=np.int64),
+            about=ShortlistAbout(
+                **about_tokenizers(self._tokenizers),
+                best=best,
+                files=tuple(files),
+                pairs=self.pairs,
+                relakit=version("relakit"),
+            ),
+        )
+
+
+def count_links(aligner: Aligner, pairs: Iterable[AnalysisPair]) -> LinkCounts:
+    """Align pairs, and count the links of their tokens.
+
+    Args:
+        aligner: its level is "token".
+        pairs: those without words on a side, and those that are too long, have no links.
+
+    Raises:
+        ValueError: no pair has a link.
+    """
+    if aligner.level != "token":
+        raise ValueError(f"a shortlist is of tokens, but the aligner links {aligner.level}s")
+    counts = LinkCounts(aligner.tokenizers)
+    has_links = False
+    for pair, alignment in _side_by_side(aligner, pairs):
+        source = aligner.tokenizers.source.encode(pair.source).ids
+        target = aligner.tokenizers.target.encode(pair.target).ids
+        counts.add(source, target, alignment)
+        has_links = has_links or bool(alignment)
+    if not has_links:
+        raise ValueError(f"none of {counts.pairs:,} pairs has a link, so no shortlist can be made")
+    return counts
+
+
+def _side_by_side(
+    aligner: Aligner, pairs: Iterable[AnalysisPair]
+) -> Iterator[tuple[AnalysisPair, frozenset[tuple[int, int]]]]:
+    """Each pair with its links; an aligner reads ahead."""
+    waiting: list[AnalysisPair] = []
+
+    def remembered() -> Iterator[AnalysisPair]:
+        for pair in pairs:
+            waiting.append(pair)
+            yield pair
+
+    for alignment in aligner.align(remembered()):
+        yield waiting.pop(0), frozenset(alignment.scores)
+
+
+class Coverage(NamedTuple):
+    """What a shortlist has of some pairs."""
+
+    share: float
+    """Of the target tokens, those that the sentence's own list has"""
+    size: float
+    """Tokens of a sentence's list, on average"""
+
+
+def coverage(
+    shortlist: Shortlist, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> Coverage:
+    """How much of the targets the lists of their sources have."""
+    found = total = size = 0
+    for source, target in zip(sources, targets, strict=True):
+        tokens: TokenIds = shortlist.tokens_for(source)
+        size += len(tokens)
+        total += len(target)
+        found += int(np.isin(np.array(target, dtype=np.int64), tokens).sum())
+    return Coverage(found / max(1, total), size / max(1, len(sources)))
