@@ -13,8 +13,8 @@ OWN_BATCHES: Final = "-own-batches"
 """Ends the name of a peer that trains on batches as it makes them itself, not on ours."""
 TRAINING_PEERS: Final = ("joeynmt", f"joeynmt{OWN_BATCHES}", "marian")
 WITH_MKL: Final = "-mkl"
-"""Ends the name of a peer that computes with Intel's MKL, also on processors of others, for which it
-chooses something else by itself."""
+"""Ends the name of a peer that computes with Intel's MKL, also on processors of others, for which
+it chooses something else by itself."""
 DECODING_PEERS: Final = ("joeynmt", "marian", "ctranslate2", f"ctranslate2{WITH_MKL}")
 _MKL_SETTINGS: Final = {"CT2_USE_MKL": "1"}
 INSTALL_HINT: Final = "make build/peers/.installed installs the peers"

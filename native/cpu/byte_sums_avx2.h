@@ -10,6 +10,12 @@
 // Included twice, with RELAKIT_ISA defined: as "avx2", and as "avx2_vnni" with RELAKIT_VNNI, for processors
 // that multiply and add bytes four at a time (AVX-VNNI) but have no AVX-512.
 
+#if defined(RELAKIT_EVEX)
+#define RELAKIT_ENCODING "%{evex%}"
+#else
+#define RELAKIT_ENCODING "%{vex%}"
+#endif
+
 namespace relakit::RELAKIT_ISA {
 namespace {
 
@@ -40,19 +46,19 @@ struct ByteSums {
     }
   };
   static ByteSums zero() { return {_mm256_setzero_si256()}; }
-  void add(const Inputs& x, const Weights& weights) {
+  ByteSums plus_products(const Inputs& x, const Weights& weights) const {
 #if !defined(RELAKIT_VNNI)
     // Both instructions saturate, but weights are so small that they never do.
     const __m256i sums = _mm256_add_epi16(_mm256_maddubs_epi16(x.first, weights.first),
                                           _mm256_maddubs_epi16(x.second, weights.second));
-    v = _mm256_add_epi32(v, _mm256_madd_epi16(sums, _mm256_set1_epi16(1)));
-#elif defined(RELAKIT_EVEX)
-    asm("%{evex%} vpdpbusd %2, %1, %0" : "+x"(v) : "x"(x.first), "x"(weights.first));
+    return {_mm256_add_epi32(v, _mm256_madd_epi16(sums, _mm256_set1_epi16(1)))};
 #elif defined(__GNUC__) && !defined(__clang__)
     // GCC 12 copies the sums before and after the intrinsic.
-    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(v) : "x"(x.first), "x"(weights.first));
+    __m256i sums = v;
+    asm(RELAKIT_ENCODING " vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(x.first), "x"(weights.first));
+    return {sums};
 #else
-    v = _mm256_dpbusd_avx_epi32(v, x.first, weights.first);
+    return {_mm256_dpbusd_avx_epi32(v, x.first, weights.first)};
 #endif
   }
   Vector minus(const std::int32_t* offsets) const {

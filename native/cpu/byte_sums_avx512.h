@@ -30,12 +30,14 @@ struct ByteSums {
     static Weights load(const std::int8_t* p, std::int64_t) { return {_mm512_loadu_si512(p)}; }
   };
   static ByteSums zero() { return {_mm512_setzero_si512()}; }
-  void add(const Inputs& x, const Weights& weights) {
+  ByteSums plus_products(const Inputs& x, const Weights& weights) const {
 #if defined(__GNUC__) && !defined(__clang__)
     // GCC 12 copies the sums before and after the intrinsic.
-    asm("vpdpbusd %2, %1, %0" : "+v"(v) : "v"(x.v), "v"(weights.v));
+    __m512i sums = v;
+    asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(x.v), "v"(weights.v));
+    return {sums};
 #else
-    v = _mm512_dpbusd_epi32(v, x.v, weights.v);
+    return {_mm512_dpbusd_epi32(v, x.v, weights.v)};
 #endif
   }
   Vector minus(const std::int32_t* offsets) const {

@@ -39,9 +39,8 @@ struct ByteSums {
     }
   };
   static ByteSums zero() { return {vdupq_n_s32(0), vdupq_n_s32(0)}; }
-  void add(const Inputs& x, const Weights& weights) {
-    low = plus_products(low, x.v, weights.low);
-    high = plus_products(high, x.v, weights.high);
+  ByteSums plus_products(const Inputs& x, const Weights& weights) const {
+    return {plus_products(low, x.v, weights.low), plus_products(high, x.v, weights.high)};
   }
   Vector minus(const std::int32_t*) const { return {vcvtq_f32_s32(low), vcvtq_f32_s32(high)}; }
 

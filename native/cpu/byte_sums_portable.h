@@ -27,10 +27,12 @@ struct ByteSums {
     static Weights load(const std::int8_t* p, std::int64_t) { return {p}; }
   };
   static ByteSums zero() { return {}; }
-  void add(const Inputs& x, const Weights& weights) {
+  ByteSums plus_products(const Inputs& x, const Weights& weights) const {
+    ByteSums r = *this;
     for (int i = 0; i < Vector::width; i++) {
-      for (int j = 0; j < 4; j++) v[i] += x.p[j] * weights.p[4 * i + j];
+      for (int j = 0; j < 4; j++) r.v[i] += x.p[j] * weights.p[4 * i + j];
     }
+    return r;
   }
   // The sums minus an offset each, as floats.
   Vector minus(const std::int32_t* offsets) const {

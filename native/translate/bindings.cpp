@@ -39,6 +39,16 @@ void make_linear(PackedLinear* self, const std::string& isa, Address weight, Add
                           outputs, inputs, in_bytes, static_cast<float>(filling));
 }
 
+// y = linear(x), for benchmarks: x is [rows, inputs], y is [rows, outputs padded to whole panels].
+void multiply(const PackedLinear& self, const std::string& isa, int threads, Address x, Size rows,
+              Address y) {
+  const Machine machine = find_machine(isa, threads);
+  nb::gil_scoped_release unlocked;
+  Model model;
+  model.dim = self.inputs();
+  Sublayers(model).multiply(machine, self, at<const float>(x), rows, at<float>(y));
+}
+
 void make_layer_norm(LayerNorm* self, Address gain, Address bias, Size dim, double eps) {
   new (self) LayerNorm{copied(gain, dim), copied(bias, dim), static_cast<float>(eps)};
 }
@@ -102,7 +112,9 @@ bool choose(Search& search, const std::string& isa, int threads, Address scores,
 
 // Signatures for type checkers, and the documentation, are in src/relakit/_native.pyi.
 void bind(nb::module_& m) {
-  nb::class_<PackedLinear>(m, "PackedLinear").def("__init__", &make_linear);
+  nb::class_<PackedLinear>(m, "PackedLinear")
+      .def("__init__", &make_linear)
+      .def("multiply", &multiply);
   nb::class_<LayerNorm>(m, "PackedLayerNorm").def("__init__", &make_layer_norm);
   nb::class_<AttentionLayer>(m, "PackedAttention")
       .def("__init__", &make_attention, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(),

@@ -54,7 +54,9 @@ void byte_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
   const std::int8_t* weights = c.byte_weights + (column - first) * c.inputs + first * 4;
   const std::uint8_t* x = c.byte_x + row * c.x_stride;
   ByteSums sums[rows][vectors];
+  RELAKIT_UNROLL
   for (int r = 0; r < rows; r++) {
+    RELAKIT_UNROLL
     for (int v = 0; v < vectors; v++) sums[r][v] = ByteSums::zero();
   }
   for (std::int64_t k = 0; k < c.inputs; k += ByteSums::inputs) {
@@ -62,14 +64,18 @@ void byte_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
     for (int v = 0; v < vectors; v++) {
       w[v] = ByteSums::Weights::load(weights + k * kStrip + v * kWidth * 4, kStrip * 4);
     }
+    RELAKIT_UNROLL
     for (int r = 0; r < rows; r++) {
       const ByteSums::Inputs inputs = ByteSums::Inputs::load(x + r * c.x_stride + k);
-      for (int v = 0; v < vectors; v++) sums[r][v].add(inputs, w[v]);
+      RELAKIT_UNROLL
+      for (int v = 0; v < vectors; v++) sums[r][v] = sums[r][v].plus_products(inputs, w[v]);
     }
   }
+  RELAKIT_UNROLL
   for (int v = 0; v < vectors; v++) {
     const std::int64_t place = column + v * kWidth;
     const Vector scale = Vector::load(c.scales + place), bias = Vector::load(c.bias + place);
+    RELAKIT_UNROLL
     for (int r = 0; r < rows; r++) {
       const Vector factor = scale * Vector::all(c.x_scales[row + r]);
       const Vector sum = sums[r][v].minus(c.offsets + place);

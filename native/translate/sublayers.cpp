@@ -82,6 +82,17 @@ void Sublayers::run(const Machine& machine, const PackedLinear& linear, const fl
   });
 }
 
+void Sublayers::multiply(const Machine& machine, const PackedLinear& linear, const float* x,
+                         std::int64_t rows, float* y) {
+  if (!(linear.layout() == machine.kernels->layout)) {
+    throw std::invalid_argument(std::string("the weights were not packed for ") +
+                                machine.kernels->isa);
+  }
+  rows_ = rows;
+  make_room(x_scales_, rows);
+  run(machine, linear, x, linear.inputs(), y, whole_panels(linear.outputs()), false, nullptr);
+}
+
 void Sublayers::normalise(const Machine& machine, const LayerNorm& norm, const float* x, float* y) {
   parallel_for(rows_, machine.threads, kWorkPerThread / (8 * model_.dim), [&](std::int64_t row) {
     machine.kernels->layer_norm(x + row * stride_, model_.dim, norm.gain.data(), norm.bias.data(),

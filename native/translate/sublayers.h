@@ -51,6 +51,9 @@ class Sublayers {
   // y = linear(x) for any x; y is [rows, y_stride], where y_stride is whole panels.
   void run(const Machine& machine, const PackedLinear& linear, const float* x, std::int64_t x_stride,
            float* y, std::int64_t y_stride, bool is_rectified, const float* added);
+  // The same for other rows: x is [rows, inputs].
+  void multiply(const Machine& machine, const PackedLinear& linear, const float* x,
+                std::int64_t rows, float* y);
   // The call that computes linear(x), for callers that run it panel by panel.
   LinearCall prepare(const Machine& machine, const PackedLinear& linear, const float* x,
                      std::int64_t x_stride);

@@ -145,6 +145,8 @@ class PackedLinear:
         filling: float,
         /,
     ) -> None: ...
+    def multiply(self, isa: str, threads: int, x: int, rows: int, y: int, /) -> None:
+        """Rows ``[rows, inputs]`` to ``[rows, outputs]``, these padded to a multiple of 64."""
 
 class PackedLayerNorm:
     """A copy of gain and bias, from their addresses."""

@@ -1,4 +1,4 @@
-"""Make a lexical shortlist of a model's own alignments: which target tokens follow which source tokens."""
+"""Make a lexical shortlist of a model's own alignments: which tokens were linked with which."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,11 +23,12 @@ _NEVER_LISTED = frozenset((PAD, BEGIN, END))
 
 
 class LinkCounts:
-    """How often tokens of both sides were linked, and how often target tokens occurred."""
+    """How often tokens of both sides were linked, and how often each occurred."""
 
     def __init__(self, tokenizers: Tokenizers) -> None:
         self._tokenizers = tokenizers
         self._links: Counter[tuple[int, int]] = Counter()
+        self._sources: Counter[int] = Counter()
         self._targets: Counter[int] = Counter()
         self.pairs = 0
 
@@ -36,27 +37,43 @@ class LinkCounts:
     ) -> None:
         """Count a pair: its token ids, and the places in them that are linked."""
         self.pairs += 1
+        self._sources.update(source)
         self._targets.update(token for token in target if token not in _NEVER_LISTED)
         self._links.update(
             (source[s], target[t]) for s, t in links if target[t] not in _NEVER_LISTED
         )
 
     def shortlist(
-        self, *, best: int = SHORTLIST_BEST, frequent: int = SHORTLIST_FREQUENT, files: Sequence[str] = ()
+        self,
+        *,
+        best: int = SHORTLIST_BEST,
+        frequent: int = SHORTLIST_FREQUENT,
+        files: Sequence[str] = (),
     ) -> Shortlist:
-        """The ``best`` target tokens of each source token; of equals, those with smaller ids."""
-        by_source: dict[int, list[tuple[int, int]]] = {}
+        """The target tokens of each source token, and those of every sentence.
+
+        Args:
+            best: target tokens of a source token, at most, besides the frequent ones: those that go
+                with it rather than with others, by twice the number of links, divided by how often
+                both occur (Dice's coefficient); of equals, those with smaller ids.
+            frequent: most frequent target tokens.
+            files: where the pairs are from, for the record.
+        """
+        most = sorted(self._targets.items(), key=lambda item: (-item[1], item[0]))[:frequent]
+        everywhere = {token for token, _ in most}
+        by_source: dict[int, list[tuple[float, int]]] = {}
         for (source, target), count in self._links.items():
-            by_source.setdefault(source, []).append((-count, target))
+            if target not in everywhere:
+                together = count / (self._sources[source] + self._targets[target])
+                by_source.setdefault(source, []).append((-together, target))
         parts: list[list[int]] = []
         for source in range(self._tokenizers.source.size):
             chosen = sorted(by_source.get(source, ()))[:best]
             parts.append(sorted(target for _, target in chosen))
-        most = sorted(self._targets.items(), key=lambda item: (-item[1], item[0]))[:frequent]
         return Shortlist(
             starts=np.cumsum([0, *map(len, parts)], dtype=np.int64),
             tokens=np.array([token for part in parts for token in part], dtype=np.int64),
-            frequent=np.array(sorted(token for token, _ in most), dtype=np.int64),
+            frequent=np.array(sorted(everywhere), dtype=np.int64),
             about=ShortlistAbout(
                 **about_tokenizers(self._tokenizers),
                 best=best,

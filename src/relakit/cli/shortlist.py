@@ -46,9 +46,7 @@ def shortlist(
     languages: Languages = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Only the first pairs. \\[default: all]", rich_help_panel=PAIRS
-        ),
+        typer.Option(min=1, help="Only the first pairs. \\[default: all]", rich_help_panel=PAIRS),
     ] = None,
     best: Annotated[
         int, typer.Option(min=1, help="Target tokens of each source token, at most.")
@@ -87,9 +85,7 @@ def shortlist(
     aligner = Aligner.load(model, level="token", device=device)
     pairs = islice(read_pairs_with_gold(files, None, words=WORD_RULES[0]), limit)
     counts = count_links(aligner, pairs)
-    made = counts.shortlist(
-        best=best, frequent=frequent, files=[str(path) for path in files.paths]
-    )
+    made = counts.shortlist(best=best, frequent=frequent, files=[str(path) for path in files.paths])
     path = write_shortlist(model, made)
     first = islice(read_pairs_with_gold(files, None, words=WORD_RULES[0]), PAIRS_TO_COVER)
     found = _coverage(made, list(first), aligner.tokenizers)

@@ -17,9 +17,9 @@ takes another's place. A sentence is done when all of its samples have ended.
 
 Where a translation must begin with a prefix, all tokens are ruled out that do not follow it.
 
-An engine's tensors are where it computes. What a search decides is decided on the CPU, with NumPy: for
-the few numbers of a step most of the time would go into the calls, and PyTorch's take several times as
-long.
+An engine's tensors are where it computes. What a search decides is decided on the CPU, with NumPy:
+for the few numbers of a step most of the time would go into the calls, and PyTorch's take several
+times as long.
 """
 
 import math
@@ -225,9 +225,7 @@ class _Batch:
             sentence = self.sentences[index]
             if not sentence.is_done:
                 row = index * self.beam + int(found.beams[index, place])
-                sentence.ended.add(
-                    self.tokens[row, 1:].tolist(), float(found.scores[index, place])
-                )
+                sentence.ended.add(self.tokens[row, 1:].tolist(), float(found.scores[index, place]))
 
     def advance(self, running: Continuations) -> None:
         """Add a token to every beam."""

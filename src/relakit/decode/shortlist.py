@@ -1,8 +1,8 @@
 """A lexical shortlist: which target tokens may be in the translation of a sentence.
 
-Those that stood beside one of its tokens in the text that the list was made from, and the most frequent
-ones of all. Which they are depends on the sentence alone, so its translation does too, whatever else
-is in its batch. No torch here.
+Those that were linked with one of its tokens in the text that the list was made from, and the most
+frequent ones of all. Which they are depends on the sentence alone, so its translation does too,
+whatever else is in its batch. No torch here.
 """
 
 import json
@@ -91,18 +91,17 @@ class Shortlist:
         found = tokenizers_fingerprint(tokenizers)
         if found != self.about.tokenizers:
             raise ValueError(
-                f"{self.name} was made for another tokenizer, {self.about.tokenizers[:12]}..., than "
-                f"{model} has, {found[:12]}...; {AGAIN}"
+                f"{self.name} was made for another tokenizer, {self.about.tokenizers[:12]}..., "
+                f"than {model} has, {found[:12]}...; {AGAIN}"
             )
-        sizes = len(self.starts) - 1, max((int(t.max()) for t in self._lists() if len(t)), default=0)
-        if sizes[0] != tokenizers.source.size or sizes[1] >= tokenizers.target.size:
+        sources = len(self.starts) - 1
+        largest = int(np.concatenate([self.tokens, self.frequent, [0]]).max())
+        if sources != tokenizers.source.size or largest >= tokenizers.target.size:
             raise ValueError(
-                f"{self.name} has {sizes[0]:,} source tokens and target tokens up to {sizes[1]:,}, "
-                f"but {model} has {tokenizers.source.size:,} and {tokenizers.target.size:,}; {AGAIN}"
+                f"{self.name} has {sources:,} source tokens and target tokens up to {largest:,}, "
+                f"but {model} has {tokenizers.source.size:,} and "
+                f"{tokenizers.target.size:,}; {AGAIN}"
             )
-
-    def _lists(self) -> tuple[TokenIds, TokenIds]:
-        return self.tokens, self.frequent
 
 
 def about_tokenizers(tokenizers: Tokenizers) -> dict[str, Any]:
@@ -145,9 +144,7 @@ def read_shortlist(folder: Path) -> Shortlist:
                 name: file.get_tensor(name).astype(np.int64)
                 for name in ("starts", "tokens", "frequent")
             }
-            return Shortlist(
-                **tensors, about=ShortlistAbout.model_validate(about), name=str(path)
-            )
+            return Shortlist(**tensors, about=ShortlistAbout.model_validate(about), name=str(path))
     except ValidationError as error:
         raise ValueError(f"{path}: {explain_setting(error.errors()[0])}; {AGAIN}") from None
     except (SafetensorError, KeyError, json.JSONDecodeError):
