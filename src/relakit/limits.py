@@ -5,6 +5,7 @@ has the same limit everywhere. It imports the standard library alone.
 """
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -54,12 +55,16 @@ def number_with_noun(number: int, noun: str) -> str:
 def machine_memory() -> int:
     """Bytes of memory that this process may use at most: the machine's, or its container's."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for path in _CGROUP_LIMITS:
-        try:
-            limits.append(int(path.read_text()))
-        except (OSError, ValueError):  # no such group, or "max"
-            continue
-    return min(limits)
+    return min(limits + [limit for path in _CGROUP_LIMITS for limit in _limits_in(path)])
+
+
+@cache
+def _limits_in(path: Path) -> list[int]:
+    """The number in a file, read once: whoever translates line by line asks for every line."""
+    try:
+        return [int(path.read_text())]
+    except (OSError, ValueError):  # no such group, or "max"
+        return []
 
 
 def check_memory(what: str, needed: int, *, available: int | None = None, advice: str) -> None:

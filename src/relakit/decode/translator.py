@@ -273,8 +273,9 @@ class Translator:
         lengths = [len(source) for source in sources]
         begin_with = list(prefixes) if prefixes is not None else [None] * len(sources)
         limits = _limits(lengths, settings, begin_with, first)
-        were_training = [model.training for model in self.models]
-        for model in self.models:
+        # Only if needed: it visits every module, which takes as long as several steps of a search.
+        in_training = [model for model in self.models if model.training]
+        for model in in_training:
             model.eval()
         try:
             batches = plan_batches(lengths, settings.batch_tokens)
@@ -298,8 +299,8 @@ class Translator:
                 for index, result in zip(indices, results, strict=True):
                     found[index] = result
         finally:
-            for model, was_training in zip(self.models, were_training, strict=True):
-                model.train(was_training)
+            for model in in_training:
+                model.train()
         return found
 
     def _allowed(self, sources: Sequence[Sequence[int]]) -> list[TokenIds] | None:
