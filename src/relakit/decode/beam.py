@@ -120,7 +120,11 @@ def go_on(found: Continuations, beam: int) -> Continuations:
     running = without_ended(found)
     best = np.argsort(-running.scores, axis=1, kind="stable")[:, :beam]
     sentence = np.arange(len(best))[:, None]
-    return Continuations(*(x[sentence, best] for x in running))
+    return Continuations(
+        running.scores[sentence, best],
+        running.beams[sentence, best],
+        running.tokens[sentence, best],
+    )
 
 
 @dataclass

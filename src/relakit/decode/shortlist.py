@@ -115,7 +115,7 @@ def about_tokenizers(tokenizers: Tokenizers) -> dict[str, Any]:
 def write_shortlist(folder: Path, shortlist: Shortlist) -> Path:
     """Put a shortlist into the directory of its model; returns the file."""
     path = folder / SHORTLIST_FILE
-    tensors = {
+    tensors: dict[str, np.ndarray[Any, Any]] = {
         "starts": shortlist.starts,
         "tokens": shortlist.tokens.astype(np.int32),
         "frequent": shortlist.frequent.astype(np.int32),
