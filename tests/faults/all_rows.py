@@ -12,6 +12,7 @@ import table_prepared
 import table_recipes
 import table_runs
 import table_score
+import table_shortlist
 import table_texts
 import table_train_aligner
 import table_translate_links
@@ -31,6 +32,7 @@ TABLES: dict[str, tuple[Row, ...]] = {
     "score": table_score.ROWS,
     "align, aer": table_align.ROWS,
     "filter": table_filter.ROWS,
+    "shortlist": table_shortlist.ROWS,
     "train-aligner": table_train_aligner.ROWS,
     "outputs": table_outputs.ROWS,
 }

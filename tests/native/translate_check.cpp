@@ -102,6 +102,12 @@ struct Linear {
     return y;
   }
 
+  int byte_weight(std::int64_t output, std::int64_t input) const {
+    const std::int64_t strip = packed.layout().strip, first = output / strip * strip;
+    return packed.call().byte_weights[first * packed.row_bytes() + input / 4 * 4 * strip +
+                                      output % strip * 4 + input % 4];
+  }
+
   // In float64; with bytes, from whole numbers that the sums of bytes must equal.
   std::vector<double> expected(const Bytes& rounded) const {
     std::vector<double> y(size(layer.rows * stride));
@@ -120,28 +126,31 @@ struct Linear {
  private:
   double product(const Bytes& rounded, std::int64_t row, std::int64_t output) const {
     const float* w = weight.data() + output * layer.inputs;
-    const float scale = layer.in_bytes ? packed.call().scales[output] : 1.0f;
     double sum = 0.0;
     for (std::int64_t k = 0; k < layer.inputs; k++) {
       if (layer.in_bytes) {
         const int byte = rounded.bytes[size(row * Bytes::stride(layer.inputs) + k)];
-        sum += (byte - kByteZero) * std::lrintf(w[k] / scale);
+        sum += (byte - kByteZero) * byte_weight(output, k);
       } else {
         sum += static_cast<double>(x[size(row * layer.inputs + k)]) * w[k];
       }
     }
-    return layer.in_bytes ? sum * scale * rounded.scales[size(row)] : sum;
+    return layer.in_bytes ? sum * packed.call().scales[output] * rounded.scales[size(row)] : sum;
   }
 };
 
-// Steps of weights are as small as they can be.
-void check_scales(const Linear& linear) {
+// Weights are rounded to the nearest byte, with steps as small as they can be.
+void check_rounding_of_weights(const Linear& linear) {
   const Layer& layer = linear.layer;
   for (std::int64_t output = 0; output < layer.outputs; output++) {
     const float* w = linear.weight.data() + output * layer.inputs;
     float largest = 0.0f;
     for (std::int64_t k = 0; k < layer.inputs; k++) largest = std::max(largest, std::fabs(w[k]));
-    const float most = largest / linear.packed.call().scales[output];
+    const float scale = linear.packed.call().scales[output], most = largest / scale;
+    for (std::int64_t k = 0; k < layer.inputs; k++) {
+      const float byte = static_cast<float>(linear.byte_weight(output, k));
+      expect(std::fabs(w[k] / scale - byte) <= 0.501f, "the nearest byte of a weight");
+    }
     // Four of them are added up, to 128.
     const float least = linear.packed.layout().adds_in_16_bits ? 31.5f : 126.9f;
     expect(least <= most && most <= 127.1f, "the largest weight in bytes");
@@ -152,7 +161,7 @@ void check_layer(const std::string& isa, const Layer& layer, Random& random) {
   begin(isa, layer.name());
   const Kernels& kernels = translate::find_kernels(isa);
   const Linear linear(layer, kernels, random);
-  if (layer.in_bytes) check_scales(linear);
+  if (layer.in_bytes) check_rounding_of_weights(linear);
   const std::vector<float> found = linear.run(kernels);
   const Bytes rounded(kernels, linear.x, layer.rows, layer.inputs);
   const double tolerance = layer.in_bytes ? 1e-6 : 4e-6;  // up to 2048 floats in one sum
@@ -167,7 +176,7 @@ void check_layer(const std::string& isa, const Layer& layer, Random& random) {
   // AVX-VNNI has the same arithmetic, which these checks are built with in the form that AVX-512 has.
   if (isa == "avx2" && has_cpu_features({"avx512vl", "avx512_vnni"})) {
     const Linear other(layer, translate::avx2_vnni_kernels, random);
-    if (layer.in_bytes) check_scales(other);
+    if (layer.in_bytes) check_rounding_of_weights(other);
     const Bytes bytes(translate::avx2_vnni_kernels, other.x, layer.rows, layer.inputs);
     expect_near("output of AVX-VNNI", as_doubles(other.run(translate::avx2_vnni_kernels)),
                 other.expected(bytes), tolerance);
