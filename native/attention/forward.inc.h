@@ -172,7 +172,7 @@ class ForwardTask {
     }
     if (dense) {
       const std::int64_t stride = in_place_ ? result_.output.row : value_dim_;
-      add_products(output(q), stride, tile_.rows, tile_.scores, kKeyTile, 1, values_, value_dim_,
+      add_products(output(q), stride, tile_.rows, Weights<false>{tile_.scores}, values_, value_dim_,
                    tile_.columns, ahead_);
       return;
     }

@@ -16,8 +16,8 @@ using namespace relakit::avx2;  // the vector type, and functions of several vec
 
 // isa_portable.h explains the names.
 struct TileShape {
-  static constexpr int rows = 4, columns = 3;  // 12 sums in 16 registers
-  static constexpr int sum_rows = 2;
+  static constexpr int rows = 6, columns = 2;  // 12 sums in 16 registers
+  static constexpr int sum_rows = 6, sum_columns = 2;
 };
 
 inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {

@@ -15,7 +15,7 @@ using namespace relakit::avx512;  // the vector type, and functions of several v
 // isa_portable.h explains the names.
 struct TileShape {
   static constexpr int rows = 6, columns = 4;  // 24 sums in 32 registers
-  static constexpr int sum_rows = 6;
+  static constexpr int sum_rows = 6, sum_columns = 4;
 };
 
 inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {

@@ -17,7 +17,7 @@ using namespace relakit::neon;  // the vector type, and functions of several vec
 struct TileShape {
   // 10 sums of two registers each in 32 registers; with 12, GCC keeps some in memory.
   static constexpr int rows = 5, columns = 2;
-  static constexpr int sum_rows = 2;
+  static constexpr int sum_rows = 2, sum_columns = 4;
 };
 
 inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {

@@ -16,7 +16,7 @@ using namespace relakit::portable;  // the vector type, and functions of several
 // How many sums are kept in registers at once.
 struct TileShape {
   static constexpr int rows = 4, columns = 1;  // scores: queries, and vectors of keys
-  static constexpr int sum_rows = 1;           // dense sums: rows of 4 vectors
+  static constexpr int sum_rows = 1, sum_columns = 4;  // dense sums: rows, and vectors of a row
 };
 
 // One bit for each of 64 bytes: is it not 0?

@@ -102,32 +102,30 @@ class Scorer {
   void fill_scores(std::int64_t i, Sight sight, Tile& tile) {
     if (!has_keys_t_) transpose(keys_, dim_, columns_, keys_t_);
     has_keys_t_ = true;
+    const std::int64_t query = begin_ + i;
+    const auto known = [&](int r) {
+      return static_cast<int>(between(0, head.key_end(query + r) - key_, columns_));
+    };
     for (int r = 0; r < tile.rows; r++) tile.bits[r] = KeyBits{};
-    for (int r = 0, block = 0; r < tile.rows; r += block) {
-      block = next_block<kRows>(tile.rows - r);
-      const std::int64_t key_end = head.key_end(begin_ + i + r + block - 1);
-      const int known = static_cast<int>(between(0, key_end - key_, columns_));
-      const auto score = [&](const auto& take) {
-        product_rows<kRows>(queries(i + r), keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
-                            take);
-      };
-      const std::int64_t query = begin_ + i + r;
-      if (!head.has_bias()) {
-        score(tile.rectify(r));
-      } else if (!head.is_bias_contiguous() || known % kWidth != 0) {
-        score(Store{tile.score_row(r)});
-        for (int u = 0; u < block; u++) {
-          head.add_bias(query + u, key_, known, tile.score_row(r + u));
-          tile.rectify_row(r + u, known);
-        }
-      } else if (head.is_bias_bfloat16()) {
-        score(tile.rectify_biased(r, head.template bias<std::uint16_t>(query, key_),
-                                  head.bias_row_stride()));
-      } else {
-        score(tile.rectify_biased(r, head.template bias<float>(query, key_), head.bias_row_stride()));
+    const auto score = [&](const auto& take) {
+      products(queries(i), tile.rows, keys_t_, p_.dim, dim_, -head.threshold(), known, ahead_, take);
+    };
+    const int most = known(tile.rows - 1);
+    if (!head.has_bias()) {
+      score(tile.rectify(0));
+    } else if (!head.is_bias_contiguous() || most % kWidth != 0) {
+      score(Store{tile.scores});
+      for (int r = 0; r < tile.rows; r++) {
+        head.add_bias(query + r, key_, known(r), tile.score_row(r));
+        tile.rectify_row(r, known(r));
       }
-      for (int u = r; u < r + block; u++) tile.finish_row(u, known, sight == Sight::all);
+    } else if (head.is_bias_bfloat16()) {
+      score(tile.rectify_biased(0, head.template bias<std::uint16_t>(query, key_),
+                                head.bias_row_stride()));
+    } else {
+      score(tile.rectify_biased(0, head.template bias<float>(query, key_), head.bias_row_stride()));
     }
+    for (int r = 0; r < tile.rows; r++) tile.finish_row(r, known(r), sight == Sight::all);
   }
 
   // The share of scores that screening lets through.
