@@ -6,9 +6,7 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// The share of non-zeros in a tile above which dense work is faster.
-constexpr float kDenseBackward = 0.37f;
-// With this few queries it never is, as it needs the values transposed.
+// With this few queries dense work is never faster, as it needs the values transposed.
 constexpr int kFewQueries = 4;
 // More than in forward, as there are gradients to fetch too.
 constexpr int kLinesPerRowBackward = 2 * kLinesPerRow;
@@ -148,7 +146,7 @@ class BackwardTask {
                           grad_queries.rows() + q * dim_};
         const bool has_scores = find_bits(scorer, q, rows, key, columns);
         if (is_finite_ && tile_.total == 0) continue;
-        if (!is_finite_ || (rows > kFewQueries && tile_.has_more_than(kDenseBackward))) {
+        if (!is_finite_ || (rows > kFewQueries && tile_.has_more_than(thresholds.dense_backward))) {
           if (!has_scores) scorer.fill_all(q, rows, tile_);
           add_dense(scorer, place);
         } else {
@@ -208,7 +206,7 @@ class BackwardTask {
   void add_dense(Scorer<T>& scorer, const Place& place) {
     if (!has_values_t_) transpose(values_, value_dim_, tile_.columns, values_t_);
     has_values_t_ = true;
-    products(place.grad_output, tile_.rows, values_t_, p_.value_dim, value_dim_, 0.0f,
+    products(place.grad_output, tile_.rows, values_t_, value_dim_, 0.0f,
              [&](int) { return tile_.columns; }, ahead_, tile_.choose(matrix_));
     if (weighs_) {
       tile_.list_scores();

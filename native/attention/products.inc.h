@@ -15,11 +15,16 @@ int next_block(int left) {
   return left < R + R / 2 ? (left + 1) / 2 : R;
 }
 
-// R x (C vectors) of a * bt + start; bt: columns of a panel. take(r, x) gets the vectors of row r.
+// Steps of a product for each line of memory that is fetched meanwhile.
+constexpr int kStepsPerLine = TileShape::steps_per_line;
+
+// R x (C vectors) of a * bt + start; bt: columns of a panel, `size` entries each, which are whole vectors.
+// take(r, x) gets the vectors of row r.
 template <int R, int C, class Take>
 inline void product_tile(Rows a, const float* bt, std::int64_t size, float start, PrefetchQueue& ahead,
                          const Take& take) {
-  const PrefetchQueue::Lines lines = ahead.next(size);
+  static_assert(kWidth % kStepsPerLine == 0, "steps must not have a rest");
+  const PrefetchQueue::Lines lines = ahead.next(size / kStepsPerLine);
   Vector sum[R][C];
   RELAKIT_UNROLL
   for (int r = 0; r < R; r++) {
@@ -29,17 +34,24 @@ inline void product_tile(Rows a, const float* bt, std::int64_t size, float start
   // Two pointers and multiples of one stride: an address for each row would not fit into registers.
   constexpr int half = (R + 1) / 2;
   const float *upper = a[0], *lower = a[half];
-  for (std::int64_t p = 0; p < size; p++, upper++, lower++, bt += kPanel) {
-    lines.fetch(p);
-    Vector b[C];
+  for (std::int64_t line = 0; line < size / kStepsPerLine; line++) {
+    lines.fetch(line);
     RELAKIT_UNROLL
-    for (int c = 0; c < C; c++) b[c] = Vector::load(bt + c * kWidth);
-    RELAKIT_UNROLL
-    for (int r = 0; r < R; r++) {
-      const Vector x = Vector::all(r < half ? upper[r * a.stride] : lower[(r - half) * a.stride]);
+    for (int s = 0; s < kStepsPerLine; s++) {
+      Vector b[C];
       RELAKIT_UNROLL
-      for (int c = 0; c < C; c++) sum[r][c] = sum[r][c].plus_product(x, b[c]);
+      for (int c = 0; c < C; c++) b[c] = Vector::load(bt + s * kPanel + c * kWidth);
+      RELAKIT_UNROLL
+      for (int r = 0; r < R; r++) {
+        const float* row = r < half ? upper + r * a.stride : lower + (r - half) * a.stride;
+        const Vector x = Vector::all(row[s]);
+        RELAKIT_UNROLL
+        for (int c = 0; c < C; c++) sum[r][c] = sum[r][c].plus_product(x, b[c]);
+      }
     }
+    upper += kStepsPerLine;
+    lower += kStepsPerLine;
+    bt += kStepsPerLine * kPanel;
   }
   RELAKIT_UNROLL
   for (int r = 0; r < R; r++) take(r, sum[r]);
@@ -67,14 +79,14 @@ void product_rows(Rows a, const float* panel, std::int64_t size, float start, in
 // All rows of a * panels + start, with panels of `padded` entries to a column. columns(r) says how many are
 // wanted for the rows up to r; it grows with r. A panel and all rows stay in the first-level cache.
 template <class Columns, class Take>
-void products(Rows a, int rows, const float* panels, std::int64_t size, std::int64_t padded,
-              float start, const Columns& columns, PrefetchQueue& ahead, const Take& take) {
+void products(Rows a, int rows, const float* panels, std::int64_t padded, float start,
+              const Columns& columns, PrefetchQueue& ahead, const Take& take) {
   const int most = columns(rows - 1);
   for (int j = 0; j < most; j += kPanel) {
     for (int r = 0, block = 0; r < rows; r += block) {
       block = next_block<kRows>(rows - r);
       const int known = static_cast<int>(least(columns(r + block - 1) - j, kPanel));
-      product_rows<kRows>(a.from(r), panels + j * padded, size, start, block, known, ahead,
+      product_rows<kRows>(a.from(r), panels + j * padded, padded, start, block, known, ahead,
                           take.at(r, j));
     }
   }
@@ -107,7 +119,7 @@ struct Weights {
 template <int R, int N, class W>
 void add_products_part(float* out, std::int64_t out_stride, W weights, Rows rows, int count,
                        PrefetchQueue& ahead) {
-  const PrefetchQueue::Lines lines = ahead.next(count);
+  const PrefetchQueue::Lines lines = ahead.next(count / kStepsPerLine);
   Vector sum[R][N];
   RELAKIT_UNROLL
   for (int r = 0; r < R; r++) {
@@ -115,7 +127,7 @@ void add_products_part(float* out, std::int64_t out_stride, W weights, Rows rows
     for (int v = 0; v < N; v++) sum[r][v] = Vector::load(out + r * out_stride + v * kWidth);
   }
   for (int t = 0; t < count; t++) {
-    lines.fetch(t);
+    if (t % kStepsPerLine == 0) lines.fetch(t / kStepsPerLine);
     Vector x[N];
     RELAKIT_UNROLL
     for (int v = 0; v < N; v++) x[v] = Vector::load(rows[t] + v * kWidth);

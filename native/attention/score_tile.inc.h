@@ -160,10 +160,13 @@ struct Tile {
   }
 
   void list_scores() {
-    list_positions();
     for (int i = 0; i < rows; i++) {
-      list_numbers(i, score_row(i), weight_row(i));
-      pad_numbers(weight_row(i), lengths[i]);
+      int length = 0;
+      for (int w = 0; 64 * w < columns; w++) {
+        length = append_entries(bits[i].words[w], 64 * w, score_row(i) + 64 * w, list(i),
+                                weight_row(i), length);
+      }
+      finish_list(i, length);
     }
     has_lists = true;
   }
