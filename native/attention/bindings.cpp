@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 
 #include "attention/entry.h"
@@ -114,6 +115,11 @@ nb::dict thresholds(const std::string& isa) {
 
 void set_thresholds(const std::string& isa, float dense_forward, float dense_backward,
                     float most_candidates, std::int64_t least_to_screen) {
+  for (const float share : {dense_forward, dense_backward, most_candidates}) {
+    if (!(share >= 0.0f && share <= 1.0f)) {
+      throw std::invalid_argument("thresholds are shares from 0 to 1, got " + std::to_string(share));
+    }
+  }
   *find_kernels(isa).thresholds = {dense_forward, dense_backward, most_candidates, least_to_screen};
 }
 
