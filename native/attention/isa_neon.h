@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cpu/bits.h"
 #include "cpu/set_bits.h"
 #include "cpu/vector_neon.h"
 
