@@ -6,9 +6,7 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// The share of non-zeros in a tile above which dense work is faster.
-constexpr float kDenseBackward = 0.37f;
-// With this few queries it never is, as it needs the values transposed.
+// With this few queries dense work is never faster, as it needs the values transposed.
 constexpr int kFewQueries = 4;
 // More than in forward, as there are gradients to fetch too.
 constexpr int kLinesPerRowBackward = 2 * kLinesPerRow;
@@ -148,7 +146,7 @@ class BackwardTask {
                           grad_queries.rows() + q * dim_};
         const bool has_scores = find_bits(scorer, q, rows, key, columns);
         if (is_finite_ && tile_.total == 0) continue;
-        if (!is_finite_ || (rows > kFewQueries && tile_.has_more_than(kDenseBackward))) {
+        if (!is_finite_ || (rows > kFewQueries && tile_.has_more_than(thresholds.dense_backward))) {
           if (!has_scores) scorer.fill_all(q, rows, tile_);
           add_dense(scorer, place);
         } else {
@@ -208,16 +206,13 @@ class BackwardTask {
   void add_dense(Scorer<T>& scorer, const Place& place) {
     if (!has_values_t_) transpose(values_, value_dim_, tile_.columns, values_t_);
     has_values_t_ = true;
-    for (int r = 0, block = 0; r < tile_.rows; r += block) {
-      block = next_block<kRows>(tile_.rows - r);
-      product_rows<kRows>(place.grad_output.from(r), values_t_, p_.value_dim, 0.0f, block,
-                          tile_.columns, ahead_, tile_.choose(r, matrix_));
-    }
+    products(place.grad_output, tile_.rows, values_t_, value_dim_, 0.0f,
+             [&](int) { return tile_.columns; }, ahead_, tile_.choose(matrix_));
     if (weighs_) {
       tile_.list_scores();
       for (int i = 0; i < tile_.rows; i++) {
         float* gradients = gradient_row(i);
-        tile_.list_numbers(i, matrix_ + i * kKeyTile, gradients);
+        tile_.list_numbers(i, matrix_ + i * kScoreRow, gradients);
         weigh(scorer.head, place.query + i, place.key, tile_.list(i), tile_.lengths[i],
               tile_.weight_row(i), gradients);
       }
@@ -225,18 +220,18 @@ class BackwardTask {
       tile_.unlist(numbers_, matrix_);
     }
     if (want_queries_) {
-      add_products(place.grad_queries, dim_, tile_.rows, matrix_, kKeyTile, 1, scorer.keys(), dim_,
+      add_products(place.grad_queries, dim_, tile_.rows, Weights<false>{matrix_}, scorer.keys(), dim_,
                    tile_.columns, ahead_);
       for (int i = 0; result_.grad_rows != nullptr && i < tile_.rows; i++) {
         float sum = 0.0f;
-        for (int j = 0; j < tile_.columns; j++) sum += matrix_[i * kKeyTile + j];
+        for (int j = 0; j < tile_.columns; j++) sum += matrix_[i * kScoreRow + j];
         result_.grad_rows[scorer.head.row(place.query + i)] += sum;
       }
     }
     if (want_keys_) {
-      add_products(value_sums(place.key), value_dim_, tile_.columns, tile_.scores, 1, kKeyTile,
+      add_products(value_sums(place.key), value_dim_, tile_.columns, Weights<true>{tile_.scores},
                    place.grad_output, value_dim_, tile_.rows, ahead_);
-      add_products(key_sums(place.key), dim_, tile_.columns, matrix_, 1, kKeyTile, place.queries,
+      add_products(key_sums(place.key), dim_, tile_.columns, Weights<true>{matrix_}, place.queries,
                    dim_, tile_.rows, ahead_);
     }
   }
@@ -308,8 +303,7 @@ class BackwardTask {
         std::memcpy(column + list[t] * (2 * kQueryTile), pairs + 2 * t, 2 * sizeof(float));
       }
     }
-    // The usual head of 64 features has code of its own.
-    const bool usual = dim_ == 4 * kWidth && value_dim_ == 4 * kWidth &&
+    const bool usual = dim_ == kHead * kWidth && value_dim_ == kHead * kWidth &&
                        place.grad_output.stride == value_dim_;
     for (int first = 0; first < tile_.columns; first += 64) {
       std::uint64_t words[64];
@@ -322,7 +316,7 @@ class BackwardTask {
         float* value_sum = value_sums(place.key + first + j);
         float* key_sum = key_sums(place.key + first + j);
         if (usual) {
-          add_chosen_pairs<4>(value_sum, place.grad_output.data, key_sum, place.queries.data,
+          add_chosen_pairs<kHead>(value_sum, place.grad_output.data, key_sum, place.queries.data,
                               words[j], pairs);
         } else {
           add_chosen_rows(value_sum, place.grad_output, value_dim_, words[j], pairs);
@@ -346,7 +340,7 @@ class BackwardTask {
   float *grad_keys_ = nullptr, *grad_values_ = nullptr;
   Buffer values_buffer_{kKeyTile * value_dim_}, values_t_{value_dim_ * kKeyTile};
   Buffer numbers_{kQueryTile * Tile::kNumbersRoom};  // gradients of the listed scores
-  Buffer matrix_{kQueryTile * kKeyTile};             // of all scores, if the work is dense
+  Buffer matrix_{kQueryTile * kScoreRow};            // of all scores, if the work is dense
   Buffer pairs_{2 * kKeyTile * kQueryTile};          // a weight and a gradient, by key and query
   Rows values_{nullptr, 0};
   PrefetchQueue ahead_;

@@ -1,8 +1,13 @@
 #include "attention/bindings.h"
 
+#include <nanobind/stl/string.h>
+
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 
 #include "attention/entry.h"
+#include "attention/kernels.h"
 
 namespace nb = nanobind;
 
@@ -98,6 +103,26 @@ nb::object attention_backward(Any grad_output, Any mixed, Any inverse_rms, Any b
                   {mixed, inverse_rms, bits}, grad_output, wants_threshold);
 }
 
+nb::dict thresholds(const std::string& isa) {
+  const Thresholds& now = *find_kernels(isa).thresholds;
+  nb::dict named;
+  named["dense_forward"] = now.dense_forward;
+  named["dense_backward"] = now.dense_backward;
+  named["most_candidates"] = now.most_candidates;
+  named["least_to_screen"] = now.least_to_screen;
+  return named;
+}
+
+void set_thresholds(const std::string& isa, float dense_forward, float dense_backward,
+                    float most_candidates, std::int64_t least_to_screen) {
+  for (const float share : {dense_forward, dense_backward, most_candidates}) {
+    if (!(share >= 0.0f && share <= 1.0f)) {
+      throw std::invalid_argument("thresholds are shares from 0 to 1, got " + std::to_string(share));
+    }
+  }
+  *find_kernels(isa).thresholds = {dense_forward, dense_backward, most_candidates, least_to_screen};
+}
+
 // A function of Python's whose arguments may all be None.
 template <class... Arguments>
 void define(nb::module_& m, const char* name, nb::object (*function)(Arguments...)) {
@@ -114,6 +139,21 @@ void bind(nb::module_& m) {
   define(m, "attention", &attention);
   define(m, "multihead_attention", &multihead_attention);
   define(m, "attention_backward", &attention_backward);
+  m.def("attention_thresholds", &thresholds, nb::arg("isa"));
+  m.def("set_attention_thresholds", &set_thresholds, nb::arg("isa"), nb::kw_only(),
+        nb::arg("dense_forward"), nb::arg("dense_backward"), nb::arg("most_candidates"),
+        nb::arg("least_to_screen"));
+  m.def("multiply_and_add",
+        [](const std::string& isa, std::int64_t times) {
+          return find_kernels(isa).multiply_and_add(times);
+        },
+        nb::arg("isa"), nb::arg("times"));
+  m.def("score_products",
+        [](const std::string& isa, std::int64_t queries, std::int64_t keys, std::int64_t dim,
+           std::int64_t times) {
+          return find_kernels(isa).score_products(queries, keys, dim, times);
+        },
+        nb::arg("isa"), nb::arg("queries"), nb::arg("keys"), nb::arg("dim"), nb::arg("times"));
 }
 
 }  // namespace relakit::attention

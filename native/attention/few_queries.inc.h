@@ -41,8 +41,8 @@ void dot_all_rows_of(const float* x, const T* rows, std::int64_t stride, int cou
 template <class T>
 void dot_all_rows(const float* x, const T* rows, std::int64_t stride, std::int64_t size, int count,
                   float start, float* out) {
-  if (size == 4 * kWidth) {
-    dot_all_rows_of<4>(x, rows, stride, count, start, out);
+  if (size == kHead * kWidth) {
+    dot_all_rows_of<kHead>(x, rows, stride, count, start, out);
     return;
   }
   for (int j = 0; j < count; j += kStep) {

@@ -73,9 +73,6 @@ const Job<Result>& job_of(const Job<Result>* jobs, std::int64_t count, std::int6
   return jobs[low];
 }
 
-// The share of non-zeros in a tile above which dense work is faster.
-constexpr float kDenseForward = 0.3f;
-
 // The output for a block of queries of one head.
 template <class T>
 class ForwardTask {
@@ -159,7 +156,7 @@ class ForwardTask {
     for (int i = 0; i < tile_.rows; i++) {
       write_bits(p_, result_, head.row(begin_ + q + i), key, tile_.columns, tile_.bits[i]);
     }
-    const bool dense = !is_finite || (!tile_.has_lists && tile_.has_more_than(kDenseForward));
+    const bool dense = !is_finite || (!tile_.has_lists && tile_.has_more_than(thresholds.dense_forward));
     if (!dense || !are_weights_scores_) {
       if (!tile_.has_lists) tile_.list_scores();
       for (int i = 0; !are_weights_scores_ && i < tile_.rows; i++) {
@@ -172,7 +169,7 @@ class ForwardTask {
     }
     if (dense) {
       const std::int64_t stride = in_place_ ? result_.output.row : value_dim_;
-      add_products(output(q), stride, tile_.rows, tile_.scores, kKeyTile, 1, values_, value_dim_,
+      add_products(output(q), stride, tile_.rows, Weights<false>{tile_.scores}, values_, value_dim_,
                    tile_.columns, ahead_);
       return;
     }

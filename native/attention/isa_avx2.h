@@ -16,8 +16,9 @@ using namespace relakit::avx2;  // the vector type, and functions of several vec
 
 // isa_portable.h explains the names.
 struct TileShape {
-  static constexpr int rows = 4, columns = 3;  // 12 sums in 16 registers
-  static constexpr int sum_rows = 2;
+  static constexpr int rows = 6, columns = 2;  // 12 sums in 16 registers
+  static constexpr int sum_rows = 6, sum_columns = 2;
+  static constexpr int steps_per_line = 4;
 };
 
 inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
@@ -39,6 +40,21 @@ inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, in
     const std::uint64_t found =
         set_bits.of[part] + bases + 0x0808080808080808ull * static_cast<std::uint64_t>(i);
     std::memcpy(list + length, &found, sizeof found);
+    length += count_bits(part);
+  }
+  return length;
+}
+
+inline int append_entries(std::uint64_t bits, int base, const float* numbers, std::uint8_t* list,
+                          float* listed, int length) {
+  const std::uint64_t bases = 0x0101010101010101ull * static_cast<std::uint64_t>(base);
+  for (int i = 0; i < 8; i++) {
+    const std::uint64_t part = bits >> (8 * i) & 255, order = set_bits.of[part];
+    const std::uint64_t found = order + bases + 0x0808080808080808ull * static_cast<std::uint64_t>(i);
+    std::memcpy(list + length, &found, sizeof found);
+    const __m256i places = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(order)));
+    const __m256 eight = _mm256_loadu_ps(numbers + 8 * i);
+    _mm256_storeu_ps(listed + length, _mm256_permutevar8x32_ps(eight, places));
     length += count_bits(part);
   }
   return length;

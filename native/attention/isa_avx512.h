@@ -15,7 +15,8 @@ using namespace relakit::avx512;  // the vector type, and functions of several v
 // isa_portable.h explains the names.
 struct TileShape {
   static constexpr int rows = 6, columns = 4;  // 24 sums in 32 registers
-  static constexpr int sum_rows = 6;
+  static constexpr int sum_rows = 6, sum_columns = 4;
+  static constexpr int steps_per_line = 1;
 };
 
 inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
@@ -33,6 +34,17 @@ inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, in
                                             _mm512_set1_epi8(static_cast<char>(base)));
   _mm512_storeu_si512(list + length, _mm512_maskz_compress_epi8(bits, positions));
   return length + count_bits(bits);
+}
+
+inline int append_entries(std::uint64_t bits, int base, const float* numbers, std::uint8_t* list,
+                          float* listed, int length) {
+  int place = length;
+  for (int j = 0; j < 64; j += Vector::width) {
+    const auto part = static_cast<std::uint32_t>(bits >> j & 0xFFFF);
+    Vector::load(numbers + j).store_chosen(part, listed + place);
+    place += count_bits(part);
+  }
+  return append_positions(bits, base, list, length);
 }
 
 // The same as transpose_bits of cpu/bits.h, which the other instruction sets use.

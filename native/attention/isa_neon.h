@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cpu/bits.h"
 #include "cpu/set_bits.h"
 #include "cpu/vector_neon.h"
 
@@ -17,7 +18,8 @@ using namespace relakit::neon;  // the vector type, and functions of several vec
 struct TileShape {
   // 10 sums of two registers each in 32 registers; with 12, GCC keeps some in memory.
   static constexpr int rows = 5, columns = 2;
-  static constexpr int sum_rows = 2;
+  static constexpr int sum_rows = 2, sum_columns = 4;
+  static constexpr int steps_per_line = 4;
 };
 
 inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
@@ -48,6 +50,18 @@ inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, in
     end = list + length + (ends >> (8 * i) & 255);
   }
   return length + static_cast<int>(ends >> 56);
+}
+
+inline int append_entries(std::uint64_t bits, int base, const float* numbers, std::uint8_t* list,
+                          float* listed, int length) {
+  const int end = append_positions(bits, base, list, length);
+  listed += length;
+  for (int j = 0; j < 64; j += Vector::width) {
+    const auto part = static_cast<std::uint32_t>(bits >> j & 255);
+    Vector::load(numbers + j).store_chosen(part, listed);
+    listed += count_bits(part);
+  }
+  return end;
 }
 
 }  // namespace

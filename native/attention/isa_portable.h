@@ -16,7 +16,9 @@ using namespace relakit::portable;  // the vector type, and functions of several
 // How many sums are kept in registers at once.
 struct TileShape {
   static constexpr int rows = 4, columns = 1;  // scores: queries, and vectors of keys
-  static constexpr int sum_rows = 1;           // dense sums: rows of 4 vectors
+  static constexpr int sum_rows = 1, sum_columns = 4;  // dense sums: rows, and vectors of a row
+  // Steps of a product, each with the sums above, that take as long as reading a line of memory.
+  static constexpr int steps_per_line = 4;
 };
 
 // One bit for each of 64 bytes: is it not 0?
@@ -33,6 +35,15 @@ inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, in
     list[length++] = static_cast<std::uint8_t>(base + lowest_bit(bits));
   }
   return length;
+}
+
+// The same, and beside the list those of 64 numbers that belong to the set bits. May overwrite a vector
+// that follows.
+inline int append_entries(std::uint64_t bits, int base, const float* numbers, std::uint8_t* list,
+                          float* listed, int length) {
+  const int end = append_positions(bits, base, list, length);
+  for (int t = length; t < end; t++) listed[t] = numbers[list[t] - base];
+  return end;
 }
 
 }  // namespace

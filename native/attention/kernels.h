@@ -3,6 +3,7 @@
 #include <string>
 
 #include "attention/problem.h"
+#include "attention/thresholds.h"
 
 namespace relakit::attention {
 
@@ -11,6 +12,11 @@ struct Kernels {
   const char* isa;
   void (*forward)(ForwardJob* jobs, std::int64_t count, int threads);
   void (*backward)(BackwardJob* jobs, std::int64_t count, int threads);
+  Thresholds* thresholds;  // not to be changed while kernels run
+  // Parts by themselves (speed.inc.h); both return how many floating-point operations they did.
+  double (*multiply_and_add)(std::int64_t times);
+  double (*score_products)(std::int64_t queries, std::int64_t keys, std::int64_t dim,
+                           std::int64_t times);
 };
 
 // Those that the build has.

@@ -8,13 +8,22 @@
 // first packed into scratch memory, which takes one pass over a tile; the work on it takes one pass per
 // row. docs/kernels.md explains the whole.
 
+#include "attention/thresholds.h"
+
+namespace relakit::attention::RELAKIT_ISA {
+namespace {
+Thresholds thresholds = RELAKIT_THRESHOLDS;
+}
+}  // namespace relakit::attention::RELAKIT_ISA
+
 #include "attention/packing.inc.h"
 #include "attention/prefetch_queue.inc.h"
 #include "attention/mask_and_dropout.inc.h"
 #include "attention/products.inc.h"
 #include "attention/lists.inc.h"
-#if defined(RELAKIT_SCREENS)
-#include "attention/screen_avx512.inc.h"
+#if defined(RELAKIT_SCREEN_SUMS)
+#include RELAKIT_SCREEN_SUMS
+#include "attention/screen.inc.h"
 #else
 #include "attention/screen_none.inc.h"
 #endif
@@ -23,6 +32,7 @@
 #include "attention/forward.inc.h"
 #include "attention/few_queries.inc.h"
 #include "attention/backward.inc.h"
+#include "attention/speed.inc.h"
 
 namespace relakit::attention::RELAKIT_ISA {
 namespace {

@@ -2,8 +2,15 @@
 #include "attention/isa_avx2.h"
 
 #define RELAKIT_ISA avx2
+#define RELAKIT_THRESHOLDS kAvx2Thresholds
+#define RELAKIT_SCREEN_SUMS "attention/screen_sums_avx2.inc.h"
 #include "attention/kernels.inc.h"
 
 namespace relakit::attention {
-const Kernels avx2_kernels{"avx2", avx2::forward, avx2::backward};
+const Kernels avx2_kernels{"avx2",
+                              avx2::forward,
+                              avx2::backward,
+                              &avx2::thresholds,
+                              avx2::multiply_and_add,
+                              avx2::score_products};
 }

@@ -2,9 +2,15 @@
 #include "attention/isa_avx512.h"
 
 #define RELAKIT_ISA avx512
-#define RELAKIT_SCREENS
+#define RELAKIT_THRESHOLDS kAvx512Thresholds
+#define RELAKIT_SCREEN_SUMS "attention/screen_sums_avx512.inc.h"
 #include "attention/kernels.inc.h"
 
 namespace relakit::attention {
-const Kernels avx512_kernels{"avx512", avx512::forward, avx512::backward};
+const Kernels avx512_kernels{"avx512",
+                              avx512::forward,
+                              avx512::backward,
+                              &avx512::thresholds,
+                              avx512::multiply_and_add,
+                              avx512::score_products};
 }

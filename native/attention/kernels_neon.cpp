@@ -2,8 +2,14 @@
 #include "attention/isa_neon.h"
 
 #define RELAKIT_ISA neon
+#define RELAKIT_THRESHOLDS kOtherThresholds
 #include "attention/kernels.inc.h"
 
 namespace relakit::attention {
-const Kernels neon_kernels{"neon", neon::forward, neon::backward};
+const Kernels neon_kernels{"neon",
+                              neon::forward,
+                              neon::backward,
+                              &neon::thresholds,
+                              neon::multiply_and_add,
+                              neon::score_products};
 }

@@ -2,8 +2,14 @@
 #include "attention/isa_portable.h"
 
 #define RELAKIT_ISA portable
+#define RELAKIT_THRESHOLDS kOtherThresholds
 #include "attention/kernels.inc.h"
 
 namespace relakit::attention {
-const Kernels portable_kernels{"portable", portable::forward, portable::backward};
+const Kernels portable_kernels{"portable",
+                              portable::forward,
+                              portable::backward,
+                              &portable::thresholds,
+                              portable::multiply_and_add,
+                              portable::score_products};
 }

@@ -25,11 +25,13 @@ void pad_numbers(float* numbers, int length) {
 template <int N, class T>
 void add_rows_part(float* out, const T* rows, std::int64_t stride, const std::uint8_t* list,
                    const float* numbers, int length) {
-  Vector sum[2][N];
+  // Each addition waits for the one before it; eight that do not keep a processor busy.
+  constexpr int sets = N < 8 ? 2 : 1;
+  Vector sum[sets][N];
   RELAKIT_UNROLL
   for (int v = 0; v < N; v++) {
+    sum[sets - 1][v] = Vector::all(0.0f);
     sum[0][v] = Vector::load(out + v * kWidth);
-    sum[1][v] = Vector::all(0.0f);
   }
   for (int t = 0; t < length; t += kStep) {
     Vector w[kStep];
@@ -39,23 +41,28 @@ void add_rows_part(float* out, const T* rows, std::int64_t stride, const std::ui
       const T* x = rows + list[t + u] * stride;
       RELAKIT_UNROLL
       for (int v = 0; v < N; v++) {
-        sum[u % 2][v] = sum[u % 2][v].plus_product(w[u], Vector::load(x + v * kWidth));
+        sum[u % sets][v] = sum[u % sets][v].plus_product(w[u], Vector::load(x + v * kWidth));
       }
     }
   }
   RELAKIT_UNROLL
-  for (int v = 0; v < N; v++) (sum[0][v] + sum[1][v]).store(out + v * kWidth);
+  for (int v = 0; v < N; v++) {
+    (sets == 1 ? sum[0][v] : sum[0][v] + sum[sets - 1][v]).store(out + v * kWidth);
+  }
 }
 
 template <class T>
 inline void add_rows(float* out, const T* rows, std::int64_t stride, std::int64_t padded,
               const std::uint8_t* list, const float* numbers, int length) {
   if (length == 0) return;
-  if (padded == 4 * kWidth && stride == padded) {  // the usual head of 64 features
-    add_rows_part<4>(out, rows, 4 * kWidth, list, numbers, length);
+  if (padded == kHead * kWidth && stride == padded) {
+    add_rows_part<kHead>(out, rows, kHead * kWidth, list, numbers, length);
     return;
   }
   std::int64_t p = 0;
+  for (; p + kHead * kWidth <= padded; p += kHead * kWidth) {
+    add_rows_part<kHead>(out + p, rows + p, stride, list, numbers, length);
+  }
   for (; p + 4 * kWidth <= padded; p += 4 * kWidth) {
     add_rows_part<4>(out + p, rows + p, stride, list, numbers, length);
   }
@@ -84,6 +91,9 @@ void add_chosen_part(float* out, Rows rows, std::uint64_t bits, const float* num
 void add_chosen_rows(float* out, Rows rows, std::int64_t padded, std::uint64_t bits,
                      const float* numbers) {
   std::int64_t p = 0;
+  for (; p + kHead * kWidth <= padded; p += kHead * kWidth) {
+    add_chosen_part<kHead>(out + p, {rows.data + p, rows.stride}, bits, numbers);
+  }
   for (; p + 4 * kWidth <= padded; p += 4 * kWidth) {
     add_chosen_part<4>(out + p, {rows.data + p, rows.stride}, bits, numbers);
   }
@@ -92,10 +102,16 @@ void add_chosen_rows(float* out, Rows rows, std::int64_t padded, std::uint64_t b
   }
 }
 
-// add_chosen_part for both numbers of the pairs in one go; rows are N vectors long.
+// add_chosen_part for both numbers of the pairs, in one go if there are registers for it; rows are N vectors
+// long.
 template <int N>
 void add_chosen_pairs(float* out_a, const float* rows_a, float* out_b, const float* rows_b,
                       std::uint64_t bits, const float* pairs) {
+  if constexpr (N > 4) {
+    add_chosen_part<N>(out_a, {rows_a, N * kWidth}, bits, pairs);
+    add_chosen_part<N>(out_b, {rows_b, N * kWidth}, bits, pairs + 1);
+    return;
+  }
   Vector a[N], b[N];
   RELAKIT_UNROLL
   for (int v = 0; v < N; v++) {
@@ -144,9 +160,8 @@ void dot_rows_of(const float* x, const float* rows, const std::uint8_t* list, in
 
 void dot_rows(const float* x, Rows rows, std::int64_t padded, const std::uint8_t* list, int length,
               float* out) {
-  if (padded == 4 * kWidth && rows.stride == padded) {  // the usual head of 64 features
-    dot_rows_of<4>(x, rows.data, list, length, out);
-    return;
+  if (padded == kHead * kWidth && rows.stride == padded) {
+    return dot_rows_of<kHead>(x, rows.data, list, length, out);
   }
   for (int t = 0; t < length; t += kStep) {
     Vector sums[kStep];
@@ -195,8 +210,8 @@ void rectify_list(float* scores, int length, float minus_threshold) {
 // The rectified scores of one query with the listed keys, padded like the list.
 void score_rows(const float* query, Rows keys, std::int64_t padded, const std::uint8_t* list,
                 int length, float minus_threshold, float* weights) {
-  if (padded == 4 * kWidth && keys.stride == padded) {
-    score_rows_of<4>(query, keys.data, list, length, minus_threshold, weights);
+  if (padded == kHead * kWidth && keys.stride == padded) {
+    score_rows_of<kHead>(query, keys.data, list, length, minus_threshold, weights);
   } else {
     dot_rows(query, keys, padded, list, length, weights);
     rectify_list(weights, length, minus_threshold);

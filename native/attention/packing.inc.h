@@ -15,7 +15,13 @@ constexpr int kRows = TileShape::rows, kColumns = TileShape::columns;
 constexpr int kKeyTile = 128;    // keys in a tile; a position fits into a byte
 constexpr int kQueryTile = 64;   // queries in a tile; one bit for each in a key's word
 constexpr int kWords = kKeyTile / 64;
+// Columns of transposed rows that lie together: those that a product keeps in registers.
+constexpr int kPanel = kColumns * kWidth;
+// Floats from one row of a tile's scores to the next. With a power of two, what lies in one column would
+// share a few places in the cache.
+constexpr int kScoreRow = kKeyTile + 16;
 constexpr int kStep = 4;         // lists are padded to a multiple of it
+constexpr int kHead = 64 / kWidth;  // vectors of the usual head of 64 features, which has code of its own
 
 std::int64_t round_up(std::int64_t n, std::int64_t step) { return (n + step - 1) / step * step; }
 
@@ -104,23 +110,27 @@ Rows packed_rows(const T* in, std::int64_t stride, int rows, std::int64_t size, 
   return {buffer, padded};
 }
 
-// out[p][j] = in[j][p], with kKeyTile floats from one row of out to the next. Columns from `rows` up to
-// the next whole vector become 0.
-void transpose(Rows in, std::int64_t padded, int rows, float* out) {
+// Column j of transposed rows, in panels [kKeyTile / kPanel][padded][kPanel]: entry p is p * kPanel floats
+// further on.
+float* column_of(float* panels, std::int64_t padded, int j) {
+  return panels + j / kPanel * (kPanel * padded) + j % kPanel;
+}
+
+// Row j of `in` becomes column j of the panels. Columns from `rows` up to the next whole vector become 0.
+void transpose(Rows in, std::int64_t padded, int rows, float* panels) {
   constexpr int block = 8;
-  static_assert(kWidth % block == 0 && kKeyTile % block == 0, "blocks must not cross a border");
+  static_assert(kWidth % block == 0 && kKeyTile % kPanel == 0, "blocks must not cross a border");
   int j = 0;
   for (; j + block <= rows; j += block) {
+    float* out = column_of(panels, padded, j);
     for (std::int64_t p = 0; p < padded; p += block) {
-      transpose_8x8(in[j] + p, in.stride, out + p * kKeyTile + j, kKeyTile);
+      transpose_8x8(in[j] + p, in.stride, out + p * kPanel, kPanel);
     }
   }
-  for (; j < rows; j++) {
-    for (std::int64_t p = 0; p < padded; p++) out[p * kKeyTile + j] = in[j][p];
-  }
   const int end = static_cast<int>(round_up(rows, kWidth));
-  for (std::int64_t p = 0; rows < end && p < padded; p++) {
-    for (j = rows; j < end; j++) out[p * kKeyTile + j] = 0.0f;
+  for (; j < end; j++) {
+    float* out = column_of(panels, padded, j);
+    for (std::int64_t p = 0; p < padded; p++) out[p * kPanel] = j < rows ? in[j][p] : 0.0f;
   }
 }
 

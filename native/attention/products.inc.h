@@ -15,70 +15,111 @@ int next_block(int left) {
   return left < R + R / 2 ? (left + 1) / 2 : R;
 }
 
-// R x (C vectors) of a * bt + start; bt: [size][kKeyTile]. take(r, x) gets the vectors of row r.
+// Steps of a product for each line of memory that is fetched meanwhile.
+constexpr int kStepsPerLine = TileShape::steps_per_line;
+
+// R x (C vectors) of a * bt + start; bt: columns of a panel, `size` entries each, which are whole vectors.
+// take(r, x) gets the vectors of row r.
 template <int R, int C, class Take>
 inline void product_tile(Rows a, const float* bt, std::int64_t size, float start, PrefetchQueue& ahead,
                          const Take& take) {
-  const PrefetchQueue::Lines lines = ahead.next(size);
+  static_assert(kWidth % kStepsPerLine == 0, "steps must not have a rest");
+  const PrefetchQueue::Lines lines = ahead.next(size / kStepsPerLine);
   Vector sum[R][C];
   RELAKIT_UNROLL
   for (int r = 0; r < R; r++) {
     RELAKIT_UNROLL
     for (int c = 0; c < C; c++) sum[r][c] = Vector::all(start);
   }
-  for (std::int64_t p = 0; p < size; p++) {
-    lines.fetch(p);
-    Vector b[C];
+  // Two pointers and multiples of one stride: an address for each row would not fit into registers.
+  constexpr int half = (R + 1) / 2;
+  const float *upper = a[0], *lower = a[half];
+  for (std::int64_t line = 0; line < size / kStepsPerLine; line++) {
+    lines.fetch(line);
     RELAKIT_UNROLL
-    for (int c = 0; c < C; c++) b[c] = Vector::load(bt + p * kKeyTile + c * kWidth);
-    RELAKIT_UNROLL
-    for (int r = 0; r < R; r++) {
-      const Vector x = Vector::all(a[r][p]);
+    for (int s = 0; s < kStepsPerLine; s++) {
+      Vector b[C];
       RELAKIT_UNROLL
-      for (int c = 0; c < C; c++) sum[r][c] = sum[r][c].plus_product(x, b[c]);
+      for (int c = 0; c < C; c++) b[c] = Vector::load(bt + s * kPanel + c * kWidth);
+      RELAKIT_UNROLL
+      for (int r = 0; r < R; r++) {
+        const float* row = r < half ? upper + r * a.stride : lower + (r - half) * a.stride;
+        const Vector x = Vector::all(row[s]);
+        RELAKIT_UNROLL
+        for (int c = 0; c < C; c++) sum[r][c] = sum[r][c].plus_product(x, b[c]);
+      }
     }
+    upper += kStepsPerLine;
+    lower += kStepsPerLine;
+    bt += kStepsPerLine * kPanel;
   }
   RELAKIT_UNROLL
   for (int r = 0; r < R; r++) take(r, sum[r]);
 }
 
-// At most R rows of a * bt + start, with all columns up to whole vectors. take.from(j)(i, x) gets the
-// vectors of row i from column j on.
+// At most R rows of a * panel + start, with all of the panel's columns up to whole vectors.
+// take.at(r, j) takes the vectors from row r and column j on.
 template <int R, class Take>
-void product_rows(Rows a, const float* bt, std::int64_t size, float start, int rows, int columns,
+void product_rows(Rows a, const float* panel, std::int64_t size, float start, int rows, int columns,
                   PrefetchQueue& ahead, const Take& take) {
   if constexpr (R > 1) {
-    if (rows < R) return product_rows<R - 1>(a, bt, size, start, rows, columns, ahead, take);
+    if (rows < R) return product_rows<R - 1>(a, panel, size, start, rows, columns, ahead, take);
   }
-  int j = 0;
   const int end = static_cast<int>(round_up(columns, kWidth));
-  for (; j + kColumns * kWidth <= end; j += kColumns * kWidth) {
-    product_tile<R, kColumns>(a, bt + j, size, start, ahead, take.from(j));
+  if (end == kPanel) return product_tile<R, kColumns>(a, panel, size, start, ahead, take);
+  int j = 0;
+  if constexpr (kColumns > 2) {
+    for (; j + 2 * kWidth <= end; j += 2 * kWidth) {
+      product_tile<R, 2>(a, panel + j, size, start, ahead, take.at(0, j));
+    }
   }
-  for (; j + 2 * kWidth <= end; j += 2 * kWidth) {
-    product_tile<R, 2>(a, bt + j, size, start, ahead, take.from(j));
-  }
-  for (; j < end; j += kWidth) product_tile<R, 1>(a, bt + j, size, start, ahead, take.from(j));
+  for (; j < end; j += kWidth) product_tile<R, 1>(a, panel + j, size, start, ahead, take.at(0, j));
 }
 
-// Takes products as they are; rows are kKeyTile floats apart.
+// All rows of a * panels + start, with panels of `padded` entries to a column. columns(r) says how many are
+// wanted for the rows up to r; it grows with r. A panel and all rows stay in the first-level cache.
+template <class Columns, class Take>
+void products(Rows a, int rows, const float* panels, std::int64_t padded, float start,
+              const Columns& columns, PrefetchQueue& ahead, const Take& take) {
+  const int most = columns(rows - 1);
+  for (int j = 0; j < most; j += kPanel) {
+    for (int r = 0, block = 0; r < rows; r += block) {
+      block = next_block<kRows>(rows - r);
+      const int known = static_cast<int>(least(columns(r + block - 1) - j, kPanel));
+      product_rows<kRows>(a.from(r), panels + j * padded, padded, start, block, known, ahead,
+                          take.at(r, j));
+    }
+  }
+}
+
+// Takes products as they are; rows are kScoreRow floats apart.
 struct Store {
   float* out;
 
-  Store from(int column) const { return {out + column}; }
+  Store at(int row, int column) const { return {out + row * kScoreRow + column}; }
 
   template <int C>
   void operator()(int r, const Vector (&x)[C]) const {
     RELAKIT_UNROLL
-    for (int c = 0; c < C; c++) x[c].store(out + r * kKeyTile + c * kWidth);
+    for (int c = 0; c < C; c++) x[c].store(out + r * kScoreRow + c * kWidth);
   }
 };
 
-// out[r] += sum over t of weights[r * across + t * along] * row[t], for R rows of N vectors.
-template <int R, int N>
-void add_products_part(float* out, std::int64_t out_stride, const float* weights, int across,
-                       int along, Rows rows, int count, PrefetchQueue& ahead) {
-  const PrefetchQueue::Lines lines = ahead.next(count);
+// A matrix of weights, kScoreRow floats to a row, or its transpose.
+template <bool kIsTransposed>
+struct Weights {
+  static constexpr int across = kIsTransposed ? 1 : kScoreRow, along = kIsTransposed ? kScoreRow : 1;
+  const float* data;
+
+  Weights from(int row, int column) const { return {data + row * across + column * along}; }
+  float at(int row, int column) const { return data[row * across + column * along]; }
+};
+
+// out[r] += sum over t of weights[r][t] * row[t], for R rows of N vectors.
+template <int R, int N, class W>
+void add_products_part(float* out, std::int64_t out_stride, W weights, Rows rows, int count,
+                       PrefetchQueue& ahead) {
+  const PrefetchQueue::Lines lines = ahead.next(count / kStepsPerLine);
   Vector sum[R][N];
   RELAKIT_UNROLL
   for (int r = 0; r < R; r++) {
@@ -86,13 +127,13 @@ void add_products_part(float* out, std::int64_t out_stride, const float* weights
     for (int v = 0; v < N; v++) sum[r][v] = Vector::load(out + r * out_stride + v * kWidth);
   }
   for (int t = 0; t < count; t++) {
-    lines.fetch(t);
+    if (t % kStepsPerLine == 0) lines.fetch(t / kStepsPerLine);
     Vector x[N];
     RELAKIT_UNROLL
     for (int v = 0; v < N; v++) x[v] = Vector::load(rows[t] + v * kWidth);
     RELAKIT_UNROLL
     for (int r = 0; r < R; r++) {
-      const Vector w = Vector::all(weights[r * across + t * along]);
+      const Vector w = Vector::all(weights.at(r, t));
       RELAKIT_UNROLL
       for (int v = 0; v < N; v++) sum[r][v] = sum[r][v].plus_product(w, x[v]);
     }
@@ -104,33 +145,41 @@ void add_products_part(float* out, std::int64_t out_stride, const float* weights
   }
 }
 
-template <int R, int N>
-void add_products_rows(float* out, std::int64_t out_stride, int out_rows, const float* weights,
-                       int across, int along, Rows rows, int count, PrefetchQueue& ahead) {
+template <int R, int N, class W>
+void add_products_rows(float* out, std::int64_t out_stride, int out_rows, W weights, Rows rows,
+                       int count, PrefetchQueue& ahead) {
   if constexpr (R > 1) {
     if (out_rows < R) {
-      return add_products_rows<R - 1, N>(out, out_stride, out_rows, weights, across, along, rows,
-                                         count, ahead);
+      return add_products_rows<R - 1, N>(out, out_stride, out_rows, weights, rows, count, ahead);
     }
   }
-  add_products_part<R, N>(out, out_stride, weights, across, along, rows, count, ahead);
+  add_products_part<R, N>(out, out_stride, weights, rows, count, ahead);
 }
 
+// How many rows to add up at once: as many as stay in the first-level cache meanwhile.
+constexpr int kSumStep = 64;
+
 // The same for any number of rows of any size.
-void add_products(float* out, std::int64_t out_stride, int out_rows, const float* weights,
-                  int across, int along, Rows rows, std::int64_t padded, int count, PrefetchQueue& ahead) {
-  constexpr int R = TileShape::sum_rows;
-  for (int r = 0, block = 0; r < out_rows; r += block, out += block * out_stride) {
-    block = next_block<R>(out_rows - r);
-    const float* mine = weights + r * across;
-    std::int64_t p = 0;
-    for (; p + 4 * kWidth <= padded; p += 4 * kWidth) {
-      add_products_rows<R, 4>(out + p, out_stride, block, mine, across, along,
-                              {rows.data + p, rows.stride}, count, ahead);
-    }
-    for (; p < padded; p += kWidth) {
-      add_products_rows<R, 1>(out + p, out_stride, block, mine, across, along,
-                              {rows.data + p, rows.stride}, count, ahead);
+template <class W>
+void add_products(float* out, std::int64_t out_stride, int out_rows, W weights, Rows rows,
+                  std::int64_t padded, int count, PrefetchQueue& ahead) {
+  constexpr int R = TileShape::sum_rows, N = TileShape::sum_columns;
+  for (int t = 0; t < count; t += kSumStep) {
+    const int step = static_cast<int>(least(kSumStep, count - t));
+    for (int r = 0, block = 0; r < out_rows; r += block) {
+      block = next_block<R>(out_rows - r);
+      float* sums = out + r * out_stride;
+      const W mine = weights.from(r, t);
+      const Rows added = rows.from(t);
+      std::int64_t p = 0;
+      for (; p + N * kWidth <= padded; p += N * kWidth) {
+        add_products_rows<R, N>(sums + p, out_stride, block, mine, {added.data + p, added.stride},
+                                step, ahead);
+      }
+      for (; p < padded; p += kWidth) {
+        add_products_rows<R, 1>(sums + p, out_stride, block, mine, {added.data + p, added.stride},
+                                step, ahead);
+      }
     }
   }
 }

@@ -24,7 +24,7 @@ struct Tile {
   static constexpr int kNumbersRoom = kKeyTile + 32;    // store_chosen may write a vector; padding
   static constexpr std::uint32_t kVectorBits = (1u << kWidth) - 1;
 
-  Buffer scores{kQueryTile * kKeyTile};
+  Buffer scores{kQueryTile * kScoreRow};
   Buffer weights{kQueryTile * kNumbersRoom};
   Buffer positions{kQueryTile * kPositionsRoom / static_cast<int>(sizeof(float))};
   KeyBits seen[kQueryTile], bits[kQueryTile];
@@ -32,7 +32,7 @@ struct Tile {
   int rows = 0, columns = 0, total = 0;
   bool has_lists = false;
 
-  float* score_row(int i) { return scores + i * kKeyTile; }
+  float* score_row(int i) { return scores + i * kScoreRow; }
   float* weight_row(int i) { return weights + i * kNumbersRoom; }
   std::uint8_t* list(int i) {
     return reinterpret_cast<std::uint8_t*>(positions.data()) + i * kPositionsRoom;
@@ -59,7 +59,7 @@ struct Tile {
     bits[i] = KeyBits{};
     for (int j = 0; j < known; j += kWidth) {
       const Vector x[1] = {Vector::load(score_row(i) + j)};
-      rectify(i).from(j)(0, x);
+      rectify(i).at(0, j)(0, x);
     }
   }
 
@@ -86,23 +86,25 @@ struct Tile {
     KeyBits* bits;
     int first;
 
-    Rectify from(int column) const { return {scores + column, bits, column}; }
+    Rectify at(int row, int column) const {
+      return {scores + row * kScoreRow + column, bits + row, first + column};
+    }
 
+    // C vectors never cross a word.
     template <int C>
     void operator()(int r, const Vector (&x)[C]) const {
-      std::uint64_t word = 0;
+      static_assert(64 % kPanel == 0 && kPanel % (C * kWidth) == 0, "vectors must be in one word");
+      std::uint64_t found = 0;
       RELAKIT_UNROLL
       for (int c = 0; c < C; c++) {
-        x[c].rectified().store(scores + r * kKeyTile + c * kWidth);
-        const std::uint64_t part = x[c].not_below_or_zero();
-        if constexpr (C * kWidth == 64) {
-          word |= part << (c * kWidth);
-        } else {
-          const int j = first + c * kWidth;
-          bits[r].words[j / 64] |= part << (j % 64);
-        }
+        x[c].rectified().store(scores + r * kScoreRow + c * kWidth);
+        found |= static_cast<std::uint64_t>(x[c].not_below_or_zero()) << (c * kWidth);
       }
-      if constexpr (C * kWidth == 64) bits[r].words[first / 64] = word;
+      if constexpr (C * kWidth == 64) {
+        bits[r].words[first / 64] = found;
+      } else {
+        bits[r].words[first / 64] |= found << (first % 64);
+      }
     }
   };
   Rectify rectify(int i) { return {score_row(i), bits + i, 0}; }
@@ -114,7 +116,9 @@ struct Tile {
     const B* bias;
     std::int64_t stride;
 
-    RectifyBiased from(int column) const { return {rectify.from(column), bias + column, stride}; }
+    RectifyBiased at(int row, int column) const {
+      return {rectify.at(row, column), bias + row * stride + column, stride};
+    }
 
     template <int C>
     void operator()(int r, const Vector (&x)[C]) const {
@@ -135,7 +139,9 @@ struct Tile {
     const KeyBits* bits;
     int first;
 
-    Choose from(int column) const { return {out + column, bits, column}; }
+    Choose at(int row, int column) const {
+      return {out + row * kScoreRow + column, bits + row, first + column};
+    }
 
     template <int C>
     void operator()(int r, const Vector (&x)[C]) const {
@@ -143,21 +149,24 @@ struct Tile {
       for (int c = 0; c < C; c++) {
         const int j = first + c * kWidth;
         const auto part = static_cast<std::uint32_t>(bits[r].words[j / 64] >> (j % 64));
-        x[c].where(part).store(out + r * kKeyTile + c * kWidth);
+        x[c].where(part).store(out + r * kScoreRow + c * kWidth);
       }
     }
   };
-  Choose choose(int i, float* matrix) const { return {matrix + i * kKeyTile, bits + i, 0}; }
+  Choose choose(float* matrix) const { return {matrix, bits, 0}; }
 
   void list_positions() {
     for (int i = 0; i < rows; i++) lengths[i] = list_bits(bits[i], list(i));
   }
 
   void list_scores() {
-    list_positions();
     for (int i = 0; i < rows; i++) {
-      list_numbers(i, score_row(i), weight_row(i));
-      pad_numbers(weight_row(i), lengths[i]);
+      int length = 0;
+      for (int w = 0; 64 * w < columns; w++) {
+        length = append_entries(bits[i].words[w], 64 * w, score_row(i) + 64 * w, list(i),
+                                weight_row(i), length);
+      }
+      finish_list(i, length);
     }
     has_lists = true;
   }
@@ -179,11 +188,11 @@ struct Tile {
 
   // A matrix of the listed numbers, 0 elsewhere.
   void unlist(const float* numbers, float* matrix) {
-    set_to_zero(matrix, sizeof(float) * static_cast<std::size_t>(rows) * kKeyTile);
+    set_to_zero(matrix, sizeof(float) * static_cast<std::size_t>(rows) * kScoreRow);
     for (int i = 0; i < rows; i++) {
       const std::uint8_t* row_list = list(i);
       const float* row_numbers = numbers + i * kNumbersRoom;
-      for (int t = 0; t < lengths[i]; t++) matrix[i * kKeyTile + row_list[t]] = row_numbers[t];
+      for (int t = 0; t < lengths[i]; t++) matrix[i * kScoreRow + row_list[t]] = row_numbers[t];
     }
   }
 };

@@ -8,12 +8,7 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// Screening finds in low precision which scores can be above the threshold, and only those are computed.
-// It pays while they are few, and where many queries and keys share the cost of rounding.
-constexpr float kMostCandidates = 0.2f;
-// The share of scores that screening lets through at least, besides those above the threshold.
-constexpr float kFalseCandidates = 0.02f;
-constexpr std::int64_t kLeastToScreen = 256;
+// The share of scores that screening lets through, before it was tried.
 constexpr float kUnknown = -1.0f;
 
 // The scores of a block of queries with one tile of keys after the other.
@@ -37,7 +32,7 @@ class Scorer {
         packed_(count_ * dim_),
         wishes_(wishes),
         may_screen_(Screen::kIsAvailable && wishes.screening && !head.has_bias() &&
-                    least(p.queries, p.keys) >= kLeastToScreen),
+                    least(p.queries, p.keys) >= thresholds.least_to_screen),
         screen_(may_screen_ ? count_ : 0, may_screen_ ? dim_ : 0) {
     pack_rows(row_of<T>(p.query, batch, head_index, begin), p.query.row, static_cast<int>(count_),
               p.dim, dim_, p.scale, packed_);
@@ -79,17 +74,19 @@ class Scorer {
       tile.has_lists = true;
       return;
     }
-    if (can_screen_ && candidates < kMostCandidates && take_keys_to_screen()) {
+    // Only those that screening lets through are computed. That pays while they are few.
+    const float most = thresholds.most_candidates;
+    if (can_screen_ && candidates < most && take_keys_to_screen()) {
       if (candidates == kUnknown) candidates = take_queries_to_screen(i, tile);
-      if (candidates < kMostCandidates) candidates = find_candidates(i, rows, tile);
-      if (candidates < kMostCandidates) {
+      if (candidates < most) candidates = find_candidates(i, rows, tile);
+      if (candidates < most) {
         check_candidates(i, tile);
         return;
       }
     }
     fill_scores(i, sight, tile);
     const float share = static_cast<float>(tile.total) / static_cast<float>(rows * columns_);
-    candidates = share + kFalseCandidates < kMostCandidates ? kUnknown : 1.0f;
+    candidates = share + Screen::kFalseCandidates < most ? kUnknown : 1.0f;
   }
 
   // All scores, even of keys that no query sees.
@@ -102,32 +99,30 @@ class Scorer {
   void fill_scores(std::int64_t i, Sight sight, Tile& tile) {
     if (!has_keys_t_) transpose(keys_, dim_, columns_, keys_t_);
     has_keys_t_ = true;
+    const std::int64_t query = begin_ + i;
+    const auto known = [&](int r) {
+      return static_cast<int>(between(0, head.key_end(query + r) - key_, columns_));
+    };
     for (int r = 0; r < tile.rows; r++) tile.bits[r] = KeyBits{};
-    for (int r = 0, block = 0; r < tile.rows; r += block) {
-      block = next_block<kRows>(tile.rows - r);
-      const std::int64_t key_end = head.key_end(begin_ + i + r + block - 1);
-      const int known = static_cast<int>(between(0, key_end - key_, columns_));
-      const auto score = [&](const auto& take) {
-        product_rows<kRows>(queries(i + r), keys_t_, p_.dim, -head.threshold(), block, known, ahead_,
-                            take);
-      };
-      const std::int64_t query = begin_ + i + r;
-      if (!head.has_bias()) {
-        score(tile.rectify(r));
-      } else if (!head.is_bias_contiguous() || known % kWidth != 0) {
-        score(Store{tile.score_row(r)});
-        for (int u = 0; u < block; u++) {
-          head.add_bias(query + u, key_, known, tile.score_row(r + u));
-          tile.rectify_row(r + u, known);
-        }
-      } else if (head.is_bias_bfloat16()) {
-        score(tile.rectify_biased(r, head.template bias<std::uint16_t>(query, key_),
-                                  head.bias_row_stride()));
-      } else {
-        score(tile.rectify_biased(r, head.template bias<float>(query, key_), head.bias_row_stride()));
+    const auto score = [&](const auto& take) {
+      products(queries(i), tile.rows, keys_t_, dim_, -head.threshold(), known, ahead_, take);
+    };
+    const int most = known(tile.rows - 1);
+    if (!head.has_bias()) {
+      score(tile.rectify(0));
+    } else if (!head.is_bias_contiguous() || most % kWidth != 0) {
+      score(Store{tile.scores});
+      for (int r = 0; r < tile.rows; r++) {
+        head.add_bias(query + r, key_, known(r), tile.score_row(r));
+        tile.rectify_row(r, known(r));
       }
-      for (int u = r; u < r + block; u++) tile.finish_row(u, known, sight == Sight::all);
+    } else if (head.is_bias_bfloat16()) {
+      score(tile.rectify_biased(0, head.template bias<std::uint16_t>(query, key_),
+                                head.bias_row_stride()));
+    } else {
+      score(tile.rectify_biased(0, head.template bias<float>(query, key_), head.bias_row_stride()));
     }
+    for (int r = 0; r < tile.rows; r++) tile.finish_row(r, known(r), sight == Sight::all);
   }
 
   // The share of scores that screening lets through.
@@ -143,7 +138,7 @@ class Scorer {
     const float threshold = head.threshold();
     if (!screen_.take_queries(queries(i), i, few, threshold)) return 1.0f;
     const float share = find_candidates(i, few, tile);
-    if (share >= kMostCandidates) return share;
+    if (share >= thresholds.most_candidates) return share;
     const bool is_finite =
         screen_.take_queries(queries(i + few), i + few, tile.rows - few, threshold);
     return is_finite ? share : 1.0f;
@@ -169,7 +164,7 @@ class Scorer {
                    -head.threshold(), tile.weight_row(r));
       }
       for (int r = 0; wishes_.bits && r < tile.rows; r++) {
-        Screen::keep_bits(tile.weight_row(r), tile.lengths[r], tile.bits[r]);
+        Screen::keep_bits(tile.weight_row(r), tile.list(r), tile.lengths[r], tile.bits[r]);
       }
       return;
     }

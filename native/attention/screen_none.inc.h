@@ -1,11 +1,12 @@
 // Screening where products of small integers are not fast: there is none. The members are those of
-// screen_avx512.inc.h. Part of kernels.inc.h.
+// screen.inc.h. Part of kernels.inc.h.
 
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
 class Screen {
  public:
+  static constexpr float kFalseCandidates = 0.0f;
   static constexpr bool kIsAvailable = false;
   static constexpr int kBlock = 1;
   Screen(std::int64_t, std::int64_t) {}
@@ -16,7 +17,7 @@ class Screen {
                            KeyBits&) {
     return 0;
   }
-  static void keep_bits(const float*, int, KeyBits&) {}
+  static void keep_bits(const float*, const std::uint8_t*, int, KeyBits&) {}
 };
 
 }  // namespace

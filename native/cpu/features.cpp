@@ -129,6 +129,15 @@ std::vector<std::pair<std::string, bool>> cpu_features() { return {}; }
 
 #endif
 
+bool is_amd() {
+#if defined(RELAKIT_X86)
+  const Registers leaf0 = cpuid(0, 0);  // the name is in EBX, EDX and ECX
+  return leaf0.ebx == 0x68747541 && leaf0.edx == 0x69746e65 && leaf0.ecx == 0x444d4163;
+#else
+  return false;
+#endif
+}
+
 bool has_cpu_features(const std::vector<std::string>& wanted) {
   const auto features = cpu_features();
   return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {

@@ -11,6 +11,9 @@ namespace relakit {
 // this was compiled for are listed.
 std::vector<std::pair<std::string, bool>> cpu_features();
 
+// Whether the processor is one of AMD's.
+bool is_amd();
+
 // Whether code may use all of these here.
 bool has_cpu_features(const std::vector<std::string>& wanted);
 

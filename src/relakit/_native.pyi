@@ -109,6 +109,25 @@ def attention_backward(
     ``is_trusted`` is for torch's operators: whatever torch is doing.
     """
 
+def attention_thresholds(isa: str) -> dict[str, Any]:
+    """By name, the thresholds of native/attention/thresholds.h that the kernels use."""
+
+def set_attention_thresholds(
+    isa: str,
+    *,
+    dense_forward: float,
+    dense_backward: float,
+    most_candidates: float,
+    least_to_screen: int,
+) -> None:
+    """Use other ones. Not while another thread runs kernels; results change by rounding."""
+
+def multiply_and_add(isa: str, times: int) -> float:
+    """The most that the processor can multiply and add; returns the number of operations."""
+
+def score_products(isa: str, queries: int, keys: int, dim: int, times: int) -> float:
+    """A head's scores, computed densely and dropped; returns the number of operations."""
+
 def norm(
     x: Tensor, gain: Tensor, gate: Tensor | None, eps: float, feature_dims: int, /
 ) -> Tensor | None:

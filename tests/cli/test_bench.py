@@ -199,3 +199,41 @@ class TestPlot:
         assert result.exit_code == 0, result.output
         assert "No plot: plots need matplotlib" in " ".join(result.stderr.split())
         assert {path.name for path in tmp_path.iterdir()} == {"results.csv", "results.json"}
+
+
+class TestTuning:
+    ARGUMENTS = ("--tune", "--length", "64", "--heads", "1", "--batch", "1", "--rounds", "1")
+
+    @pytest.fixture(autouse=True)
+    def _small(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("relakit._native")
+        monkeypatch.setattr("relakit.bench.tune.PRODUCT_SIZES", (130,))
+        monkeypatch.setattr("relakit.bench.tune.NONZEROS", (10, 90))
+
+    def test_prints_thresholds_and_the_speed_of_products(self) -> None:
+        from relakit import _native
+
+        before = {isa: _native.attention_thresholds(isa) for isa in _native.usable_isas()}
+        result = bench(*self.ARGUMENTS)
+        assert result.exit_code == 0, result.output
+        assert "130 x 64 x 130" in result.stdout
+        assert "Peak of multiplying and adding in registers: " in result.stdout
+        lines = {words[0]: words for line in result.stdout.splitlines() if (words := line.split())}
+        for name, built_in in before[_native.chosen_isa()].items():
+            assert float(lines[name][1]) == pytest.approx(built_in, abs=0.005)
+            assert float(lines[name][2]) >= 0
+        assert {isa: _native.attention_thresholds(isa) for isa in before} == before
+
+    @pytest.mark.parametrize(
+        ("more", "message"),
+        [
+            (("--quick",), "exclude each other"),
+            (("--zeros", "50"), "leave out --zeros"),
+            (("--out", "x"), "leave out --out"),
+            (("--length", "32"), "--tune takes one --length, got 64, 32"),
+        ],
+    )
+    def test_wrong_options_are_named(self, more: tuple[str, ...], message: str) -> None:
+        result = bench(*self.ARGUMENTS, *more)
+        assert isinstance(result.exception, ValueError)
+        assert message in str(result.exception)

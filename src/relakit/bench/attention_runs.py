@@ -34,7 +34,7 @@ CHECKED_QUERIES = 8
 
 def run_jobs(jobs: Iterable[Job], settings: AttentionSettings) -> Iterator[CaseResult]:
     """Run one case after the other, and yield each result as soon as it is known."""
-    with _threads(settings.threads):
+    with limited_threads(settings.threads):
         for job in jobs:
             yield run_case(job, settings)
 
@@ -137,7 +137,8 @@ def _peak(name: str, case: Case, settings: AttentionSettings) -> tuple[float | N
 
 
 @contextmanager
-def _threads(number: int) -> Iterator[None]:
+def limited_threads(number: int) -> Iterator[None]:
+    """A block in which torch uses this many threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(checked_threads("threads", number))
     try:

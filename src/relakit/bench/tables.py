@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -14,9 +14,13 @@ from relakit.bench.presets import RELA, SOFTMAXES
 from relakit.bench.rounds import Spread
 from relakit.limits import number_with_noun
 
+if TYPE_CHECKING:
+    from relakit.bench.tune import Tuning
+
 MEMORY_OF: Final = (RELA, "sdpa")
 WIDTH: Final = 160
 """Width of the widest table; in a narrower terminal, numbers would be cut off."""
+TIMES: Final = "time below it / time above it"
 
 
 def print_by_mode(
@@ -69,6 +73,46 @@ def print_smallest(
         f"ReLA was slower than SDPA in {slower} of {len(compared)} cases."
     )
     print_notes(results, console)
+
+
+def print_tuning(tuning: "Tuning", cpu: str, console: Console) -> None:
+    """The speed of products, and the best thresholds beside those that are built in."""
+    title = f"products alone, {tuning.isa}, {cpu}"
+    headings: tuple[str, ...] = ("size", "GFLOP/s", "of the peak", "torch.mm", "ratio")
+    rows = [
+        [
+            f"{p.size} x {p.dim} x {p.size}",
+            number_text(p.kernel),
+            f"{p.kernel / tuning.peak:.0%}",
+            number_text(p.torch),
+            number_text(p.kernel / p.torch),
+        ]
+        for p in tuning.products
+    ]
+    console.print(make_table(title, headings, rows))
+    console.print(f"Peak of multiplying and adding in registers: {tuning.peak:.1f} GFLOP/s.")
+    rows = []
+    for comparison in tuning.comparisons:
+        built_in = getattr(tuning.built_in, comparison.threshold)
+        best = getattr(tuning.best, comparison.threshold)
+        points = zip(comparison.places, comparison.ratios, strict=True)
+        rows.append(
+            [
+                comparison.threshold,
+                f"{built_in:g}" if isinstance(built_in, int) else f"{built_in:.2f}",
+                f"{best:g}" if isinstance(best, int) else f"{best:.2f}",
+                ", ".join(f"{place:g}: {ratio:.2f}" for place, ratio in points),
+            ]
+        )
+    headings = ("threshold", "built in", "best here", TIMES)
+    console.print(make_table("thresholds", headings, rows, left=("threshold", TIMES)))
+    console.print(
+        "dense_forward, dense_backward: the share of non-zeros up to which sums run along lists.\n"
+        "most_candidates: the share up to which scores are screened. least_to_screen: the length\n"
+        "from which on they are. The last column has the time of the way that is used below a\n"
+        "threshold (from it on, for the length) divided by the other's, by share or length.\n"
+        "Thresholds are built in (native/attention/thresholds.h); nothing was changed."
+    )
 
 
 def print_notes(results: Sequence[CaseResult], console: Console) -> None:

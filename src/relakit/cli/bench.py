@@ -1,6 +1,6 @@
 """`relakit bench`: measure attention, and draw what was measured."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -47,6 +47,7 @@ SECONDS: Final = {
     "full": 2.0,
     "targets": 3.0,
     "never-slower": 0.3,
+    "tune": 0.4,
 }
 """Budget per case where neither --seconds nor --rounds is given."""
 
@@ -75,6 +76,16 @@ def attention(
             rich_help_panel=WHAT,
         ),
     ] = None,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="Instead of other attention, compare the kernels' own ways of computing, and print"
+            " the thresholds between them that are best on this processor, and the speed of its "
+            "products, in about a minute. Takes --length (one), --heads, --dim and --batch.",
+            rich_help_panel=WHAT,
+        ),
+    ] = False,
     mode: Annotated[
         list[str] | None,
         typer.Option(help=f"{', '.join(MODES)}. Repeatable.", rich_help_panel=WHAT),
@@ -183,11 +194,22 @@ def attention(
     --preset a medium grid is measured, in some minutes. --mode, --length and --zeros replace
     that part of a grid. docs/benchmark.md says how to read the numbers.
     """
-    if quick + full + (preset is not None) > 1:
-        raise ValueError("--quick, --full and --preset exclude each other; give one of them")
-    chosen = "quick" if quick else "full" if full else preset or "default"
+    if quick + full + tune + (preset is not None) > 1:
+        raise ValueError(
+            "--quick, --full, --preset and --tune exclude each other; give one of them"
+        )
+    chosen = "quick" if quick else "full" if full else "tune" if tune else preset or "default"
     shape = {"--dtype": dtype, "--heads": heads, "--dim": dim, "--batch": batch}
     cases = {"--mode": mode, "--length": length, "--zeros": zeros, "--contender": contender}
+    if tune:
+        given = {**cases, "--length": None, "--dtype": dtype, "--backend": backend, "--out": out}
+        settings = AttentionSettings(
+            threads=threads,
+            rounds=rounds,
+            seconds=SECONDS[chosen] if seconds is None else seconds,
+            seed=seed,
+        )
+        return print_tuning(settings, length or [], heads=heads, dim=dim, batch=batch, given=given)
     if preset is not None:
         jobs = _preset_jobs(preset, {**cases, **shape})
     else:
@@ -219,6 +241,49 @@ def attention(
         seed=seed,
     )
     run(jobs, settings, chosen=chosen, out=out, resume=resume)
+
+
+def print_tuning(
+    settings: AttentionSettings,
+    lengths: Sequence[int],
+    *,
+    heads: int | None,
+    dim: int | None,
+    batch: int | None,
+    given: Mapping[str, object],
+) -> None:
+    """Compare the kernels' ways of computing, and print what is best here."""
+    for option, value in given.items():
+        if value not in (None, []):
+            raise ValueError(f"--tune compares the kernels' own ways; leave out {option}")
+    if len(lengths) > 1:
+        raise ValueError(f"--tune takes one --length, got {', '.join(map(str, lengths))}")
+    from relakit.bench import tables
+    from relakit.bench.contenders import why_kernels_cannot_run
+    from relakit.bench.machine import describe_machine
+    from relakit.bench.tune import LENGTHS, tune
+
+    reasons = why_kernels_cannot_run()
+    if reasons:
+        raise ValueError(f"the native kernels cannot run here: {'; '.join(reasons)}")
+    with Progress(
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        task = progress.add_task("")
+        tuning = tune(
+            settings,
+            length=lengths[0] if lengths else LENGTHS[-2],
+            heads=Case.heads if heads is None else heads,
+            dim=Case.dim if dim is None else dim,
+            batch=batch,
+            tell=lambda text: progress.update(task, description=text),
+        )
+    console = Console(highlight=False)
+    console.width = max(console.width, tables.WIDTH)
+    tables.print_tuning(tuning, describe_machine().cpu, console)
 
 
 @app.command()

@@ -1,0 +1,251 @@
+"""`relakit bench attention --tune`: which way of computing is the fastest where, on this processor.
+
+The kernels have several ways to the same result, and choose between them by thresholds that belong
+to the instruction set. Here each way is forced in turn, and the place where two of them are equally
+fast is what the threshold should be. Beside it: how fast are the dense products alone, next to the
+most that the processor can do and to `torch.mm`?
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import torch
+
+from relakit.bench.attention_results import AttentionSettings
+from relakit.bench.attention_runs import limited_threads
+from relakit.bench.cases import Case, make_case
+from relakit.bench.contenders import make_step
+from relakit.bench.inputs import make_inputs
+from relakit.bench.presets import RELA
+from relakit.bench.rounds import (
+    Budget,
+    CaseRounds,
+    Field,
+    RepeatedCall,
+    seconds_per_call,
+    take_turns,
+)
+from relakit.ops.native.extension import load_extension
+
+NONZEROS: Final = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90)
+"""Shares of weights that are not zero, in percent, at which two ways are compared."""
+LENGTHS: Final = (64, 128, 256, 512, 1024)
+"""At which screening is compared with its absence, up to the length that was asked for."""
+FEW_NONZEROS: Final = 10
+"""Percent; for the lengths above."""
+PRODUCT_SIZES: Final = (512, 2048)
+"""Rows of both factors, by as many features as a head has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """Those of `native/attention/thresholds.h`, which says what they mean."""
+
+    dense_forward: float
+    dense_backward: float
+    most_candidates: float
+    least_to_screen: int
+
+
+Ways = dict[str, Any]
+"""Thresholds by name, which force a way of computing."""
+DENSE: Final[Ways] = {"dense_forward": 0.0, "dense_backward": 0.0}
+LISTS: Final[Ways] = {"dense_forward": 1.0, "dense_backward": 1.0}
+NO_SCREENING: Final[Ways] = {"most_candidates": 0.0}
+SCREENING: Final[Ways] = {"most_candidates": 1.0, "least_to_screen": 1}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much time one way takes, as a multiple of another's, at some places."""
+
+    threshold: str
+    """The name of the threshold that chooses between them."""
+    places: tuple[float, ...]
+    """Shares of non-zeros, or lengths."""
+    ratios: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ProductSpeed:
+    """Dense products of ``[size, dim] x [dim, size]``, in GFLOP/s."""
+
+    size: int
+    dim: int
+    kernel: float
+    torch: float
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was found on this processor."""
+
+    isa: str
+    peak: float
+    """GFLOP/s of multiplications and additions in registers."""
+    products: tuple[ProductSpeed, ...]
+    comparisons: tuple[Comparison, ...]
+    built_in: Thresholds
+    best: Thresholds = field(repr=False)
+
+
+def tune(
+    settings: AttentionSettings,
+    *,
+    length: int,
+    heads: int = Case.heads,
+    dim: int = Case.dim,
+    batch: int | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Tuning:
+    """Compare the kernels' ways at one length, and find the best thresholds.
+
+    Args:
+        settings: threads, rounds or seconds per comparison, and the seed.
+        length: queries and keys; the longest at which screening is tried.
+        heads: heads.
+        dim: features per head.
+        batch: sequences; None for the usual number.
+        tell: called with what is being done.
+    """
+    native = load_extension()
+    isa = native.chosen_isa()
+    built_in = Thresholds(**native.attention_thresholds(isa))
+
+    def ratio(mode: str, size: int, nonzeros: int, one: Ways, other: Ways) -> float:
+        tell(f"{mode}, length {size}, {nonzeros}% non-zeros")
+        case = make_case(mode, size, 100.0 - nonzeros, heads=heads, dim=dim, batch=batch)
+        values = [replace(built_in, **way) for way in (one, other)]
+        return _time_ratio(isa, case, settings, *values)
+
+    def by_nonzeros(threshold: str, mode: str, one: Ways, other: Ways) -> Comparison:
+        ratios = [ratio(mode, length, percent, one, other) for percent in NONZEROS]
+        return Comparison(threshold, tuple(p / 100 for p in NONZEROS), tuple(ratios))
+
+    with limited_threads(settings.threads):
+        peak, products = _measure_products(isa, dim, settings, tell)
+        forward = by_nonzeros(
+            "dense_forward", "forward", LISTS | NO_SCREENING, DENSE | NO_SCREENING
+        )
+        dense_forward = {"dense_forward": crossing(forward.places, forward.ratios)}
+        backward = by_nonzeros(
+            "dense_backward",
+            "both",
+            {"dense_backward": 1.0} | dense_forward,
+            {"dense_backward": 0.0} | dense_forward,
+        )
+        screen = by_nonzeros(
+            "most_candidates", "forward", SCREENING | dense_forward, NO_SCREENING | dense_forward
+        )
+        lengths = tuple(size for size in LENGTHS if size <= length) or (length,)
+        short = Comparison(
+            "least_to_screen",
+            lengths,
+            tuple(
+                ratio("forward", size, FEW_NONZEROS, SCREENING, NO_SCREENING) for size in lengths
+            ),
+        )
+    best = Thresholds(
+        dense_forward=crossing(forward.places, forward.ratios),
+        dense_backward=crossing(backward.places, backward.ratios),
+        most_candidates=crossing(screen.places, screen.ratios),
+        least_to_screen=first_to_pay(lengths, short.ratios),
+    )
+    return Tuning(isa, peak, products, (forward, backward, screen, short), built_in, best)
+
+
+def crossing(places: Sequence[float], ratios: Sequence[float]) -> float:
+    """Where the ratio reaches 1 for good: below it the first way is faster, above it the second.
+
+    Between two places it is interpolated; 0 if the first is nowhere faster, 1 if everywhere.
+    """
+    for i in range(len(ratios) - 1, -1, -1):
+        if ratios[i] < 1:
+            if i == len(ratios) - 1:
+                return 1.0
+            part = (1 - ratios[i]) / (ratios[i + 1] - ratios[i])
+            return places[i] + part * (places[i + 1] - places[i])
+    return 0.0
+
+
+def first_to_pay(lengths: Sequence[int], ratios: Sequence[float]) -> int:
+    """The first length from which on the ratio is below 1; twice the last if there is none."""
+    first = 2 * lengths[-1]
+    for size, ratio in zip(reversed(lengths), reversed(ratios), strict=True):
+        if ratio >= 1:
+            break
+        first = size
+    return first
+
+
+@contextmanager
+def thresholds_set(isa: str, values: Thresholds) -> Iterator[None]:
+    """A block in which the kernels use these thresholds. No other thread may run kernels in it."""
+    native = load_extension()
+    before = native.attention_thresholds(isa)
+    native.set_attention_thresholds(isa, **vars(values))
+    try:
+        yield
+    finally:
+        native.set_attention_thresholds(isa, **before)
+
+
+def _time_ratio(
+    isa: str, case: Case, settings: AttentionSettings, one: Thresholds, other: Thresholds
+) -> float:
+    """The median over interleaved rounds of the time with some thresholds divided by others'."""
+    inputs = make_inputs(case, settings.seed)
+    step = make_step(RELA, case, inputs, "native")
+
+    def with_thresholds(values: Thresholds) -> RepeatedCall:
+        def call() -> None:
+            with thresholds_set(isa, values):
+                step()
+
+        return RepeatedCall(call)
+
+    contestants = Field()
+    contestants.contenders.update(one=with_thresholds(one), other=with_thresholds(other))
+    rounds = CaseRounds(str(case))
+    take_turns(contestants, rounds, Budget(settings.rounds, settings.seconds))
+    ratio = rounds.ratio("one", "other", seconds_per_call)
+    assert ratio is not None
+    return ratio.median
+
+
+def _measure_products(
+    isa: str, dim: int, settings: AttentionSettings, tell: Callable[[str], None]
+) -> tuple[float, tuple[ProductSpeed, ...]]:
+    """The processor's peak, and products alone, each the best of several interleaved turns."""
+    native = load_extension()
+    tell("products alone")
+    turns = settings.rounds or 5
+
+    def rate(work: Callable[[], float]) -> float:
+        start = time.perf_counter()
+        operations = work()
+        return operations / (time.perf_counter() - start) / 1e9
+
+    peak = 0.0
+    found = {size: [0.0, 0.0] for size in PRODUCT_SIZES}
+    factors = {size: (torch.randn(size, dim), torch.randn(dim, size)) for size in PRODUCT_SIZES}
+    outputs = {size: torch.empty(size, size) for size in PRODUCT_SIZES}
+    for _ in range(turns):
+        peak = max(peak, rate(lambda: native.multiply_and_add(isa, 200_000)))
+        for size in PRODUCT_SIZES:
+            times = max(1, 4 * (2048 // size) ** 2)
+
+            def multiply(size: int = size, times: int = times) -> float:
+                for _ in range(times):
+                    torch.mm(*factors[size], out=outputs[size])
+                return 2.0 * size * size * dim * times
+
+            def score(size: int = size, times: int = times) -> float:
+                return float(native.score_products(isa, size, size, dim, times))
+
+            for i, work in enumerate((score, multiply)):
+                found[size][i] = max(found[size][i], rate(work))
+    return peak, tuple(ProductSpeed(size, dim, *found[size]) for size in PRODUCT_SIZES)

@@ -1,0 +1,80 @@
+"""Thresholds from comparisons, and setting them for a while."""
+
+import pytest
+import torch
+
+import relakit
+from relakit.bench.tune import Thresholds, crossing, first_to_pay, thresholds_set
+from relakit.ops.native import extension
+
+try:
+    NATIVE = extension.load_extension()
+except ImportError as error:
+    pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "expected"),
+    [
+        ((0.5, 0.5, 0.5), 1.0),
+        ((1.5, 1.5, 1.5), 0.0),
+        ((0.5, 0.8, 1.2), 0.6),
+        ((0.5, 1.1, 1.2), 0.2 + 0.3 * 5 / 6),
+        ((1.1, 0.9, 1.1), 0.6),  # above it the second way is always faster
+    ],
+)
+def test_crossing(ratios: tuple[float, ...], expected: float) -> None:
+    assert crossing((0.2, 0.5, 0.7), ratios) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "expected"),
+    [((0.9, 0.8), 64), ((1.1, 0.8), 128), ((0.9, 1.1), 256), ((1.0, 1.0), 256)],
+)
+def test_first_to_pay(ratios: tuple[float, ...], expected: int) -> None:
+    assert first_to_pay((64, 128), ratios) == expected
+
+
+def test_shares_are_checked() -> None:
+    isa = NATIVE.chosen_isa()
+    values = {**NATIVE.attention_thresholds(isa), "most_candidates": 1.5}
+    with pytest.raises(ValueError, match=r"shares from 0 to 1, got 1\.5"):
+        NATIVE.set_attention_thresholds(isa, **values)
+
+
+WAYS = {
+    "dense": Thresholds(
+        dense_forward=0.0, dense_backward=0.0, most_candidates=0.0, least_to_screen=1
+    ),
+    "lists": Thresholds(
+        dense_forward=1.0, dense_backward=1.0, most_candidates=0.0, least_to_screen=1
+    ),
+    "screening": Thresholds(
+        dense_forward=1.0, dense_backward=1.0, most_candidates=1.0, least_to_screen=1
+    ),
+}
+
+
+@pytest.mark.parametrize("isa", NATIVE.usable_isas())
+@pytest.mark.parametrize("shift", [-0.5, 0.0, 1.3])
+def test_every_way_has_the_same_result(
+    isa: str, shift: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELAKIT_CPU_ISA", isa)
+    before = NATIVE.attention_thresholds(isa)
+    torch.manual_seed(0)
+    leaves = [torch.randn(1, 2, 150, 64, requires_grad=True) for _ in range(3)]
+    upstream = torch.randn(1, 2, 150, 64)
+
+    def gradients(backend: str) -> list[torch.Tensor]:
+        output = relakit.attention(*leaves, threshold=shift, backend=backend)
+        return [output, *torch.autograd.grad(output, leaves, upstream)]
+
+    expected = gradients("reference")
+    for values in WAYS.values():
+        with thresholds_set(isa, values):
+            assert NATIVE.attention_thresholds(isa) == pytest.approx(vars(values))
+            found = gradients("native")
+        for x, y in zip(found, expected, strict=True):
+            torch.testing.assert_close(x, y, atol=2e-4, rtol=1e-4)
+    assert NATIVE.attention_thresholds(isa) == before
