@@ -9,7 +9,6 @@ is read. There the weights of many layers take turns, more of them than caches h
 """
 
 import argparse
-import csv
 import math
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ import torch
 from rich.console import Console
 
 from relakit.bench.machine import describe_machine
+from relakit.bench.results import write_csv
 from relakit.bench.tables import make_table
 from relakit.limits import number_with_noun
 from relakit.ops.native.extension import choose_isa, load_extension
@@ -170,10 +170,7 @@ def main() -> None:
     print(f"{machine.cpu}, {machine.rela_instructions}, torch {machine.torch}, {threads}")
     show(found)
     if options.csv is not None:
-        with options.csv.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(asdict(found[0])))
-            writer.writeheader()
-            writer.writerows(asdict(product) for product in found)
+        write_csv(options.csv, [asdict(product) for product in found])
 
 
 if __name__ == "__main__":

@@ -94,6 +94,17 @@ def test_translations_begin_with_their_prefixes(
     ]
 
 
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_prefixes_change_no_other_line(folder: Path, precision: str) -> None:
+    """To the bit, though with a prefix the last layer is in float32."""
+    translator = relakit.load(folder, precision=precision)
+    lines = ["A small dog runs.", "the old bridge", "A dog runs."]
+    found = translator.translate_nbest(lines, prefixes=["", "die alte ", ""], max_length=8)
+    free = translator.translate_nbest(lines, max_length=8)
+    assert (found[0], found[2]) == (free[0], free[2])
+    assert found[1] != free[1]
+
+
 @torch.no_grad()
 def test_scores_with_a_prefix_are_those_of_all_tokens(translator: Translator) -> None:
     sources = translator.tokenizer.encode_batch(LINES)

@@ -283,7 +283,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "bench: two grids",
         "bench attention --quick --full",
-        "--quick, --full and --preset exclude each other; give one of them",
+        "--quick, --full, --preset and --tune exclude each other; give one of them",
     ),
     usage("bench: an unknown benchmark", "bench norms", "No such command 'norms'."),
     usage("doctor: an unknown option", "doctor --yaml", "No such option: --yaml"),

@@ -1,6 +1,6 @@
 """`relakit bench`: measure attention, and draw what was measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -30,6 +30,7 @@ from relakit.bench.presets import (
     Job,
     check_contenders,
 )
+from relakit.cli.bench_tuning import print_tuning
 
 if TYPE_CHECKING:
     from relakit.bench.attention_results import CaseResult
@@ -241,49 +242,6 @@ def attention(
         seed=seed,
     )
     run(jobs, settings, chosen=chosen, out=out, resume=resume)
-
-
-def print_tuning(
-    settings: AttentionSettings,
-    lengths: Sequence[int],
-    *,
-    heads: int | None,
-    dim: int | None,
-    batch: int | None,
-    given: Mapping[str, object],
-) -> None:
-    """Compare the kernels' ways of computing, and print what is best here."""
-    for option, value in given.items():
-        if value not in (None, []):
-            raise ValueError(f"--tune compares the kernels' own ways; leave out {option}")
-    if len(lengths) > 1:
-        raise ValueError(f"--tune takes one --length, got {', '.join(map(str, lengths))}")
-    from relakit.bench import tables
-    from relakit.bench.contenders import why_kernels_cannot_run
-    from relakit.bench.machine import describe_machine
-    from relakit.bench.tune import LENGTHS, tune
-
-    reasons = why_kernels_cannot_run()
-    if reasons:
-        raise ValueError(f"the native kernels cannot run here: {'; '.join(reasons)}")
-    with Progress(
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as progress:
-        task = progress.add_task("")
-        tuning = tune(
-            settings,
-            length=lengths[0] if lengths else LENGTHS[-2],
-            heads=Case.heads if heads is None else heads,
-            dim=Case.dim if dim is None else dim,
-            batch=batch,
-            tell=lambda text: progress.update(task, description=text),
-        )
-    console = Console(highlight=False)
-    console.width = max(console.width, tables.WIDTH)
-    tables.print_tuning(tuning, describe_machine().cpu, console)
 
 
 @app.command()

@@ -188,15 +188,17 @@ class _Batch:
         forbidden = (PAD, BEGIN, END) if is_too_short else (PAD, BEGIN)
         last, scores = self.for_engine(self.tokens[:, -1]), self.for_engine(self.scores)
         must_end, count = self.must_end(), 2 * self.beam
-        in_prefix = [
-            i
-            for i, sentence in enumerate(self.sentences)
-            if sentence.prefix is not None and self.length < sentence.prefix.longest
-        ]
-        if not self.settings.sample and not in_prefix:
+        prefixes = [sentence.prefix for sentence in self.sentences]
+        # With a prefix all steps are alike, whether or not other sentences are behind theirs.
+        if not self.settings.sample and not any(prefixes):
             return self.running.candidates(
                 last, scores, count, forbidden=forbidden, must_end=must_end
             )
+        in_prefix = [
+            i
+            for i, prefix in enumerate(prefixes)
+            if prefix is not None and self.length < prefix.longest
+        ]
         log_probabilities = self.running.log_probabilities(last)
         # A prefix may have any token.
         lists = [None if i in in_prefix else s.allowed for i, s in enumerate(self.sentences)]

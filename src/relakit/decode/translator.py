@@ -278,7 +278,7 @@ class Translator:
         for model in in_training:
             model.eval()
         try:
-            batches = plan_batches(lengths, settings.batch_tokens)
+            batches = _plan_apart(lengths, begin_with, settings.batch_tokens)
             for indices in within_memory(
                 batches,
                 [model.config for model in self.models],
@@ -342,6 +342,21 @@ def _limits(
             )
         limits.append(limit)
     return limits
+
+
+def _plan_apart(
+    lengths: Sequence[int], prefixes: Sequence[Prefix | None], batch_tokens: int
+) -> list[list[int]]:
+    """`plan_batches`, with sentences that have a prefix in batches of their own.
+
+    Their next tokens are chosen in another way, and no sentence may depend on who shares its batch.
+    """
+    batches: list[list[int]] = []
+    for has_prefix in (False, True):
+        group = [i for i, prefix in enumerate(prefixes) if (prefix is not None) == has_prefix]
+        planned = plan_batches([lengths[i] for i in group], batch_tokens)
+        batches += [[group[place] for place in batch] for batch in planned]
+    return batches
 
 
 def plan_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:

@@ -1,0 +1,52 @@
+"""`relakit bench attention --tune`: what is best on this processor."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+from relakit.bench.attention_results import AttentionSettings
+from relakit.bench.cases import Case
+
+
+def print_tuning(
+    settings: AttentionSettings,
+    lengths: Sequence[int],
+    *,
+    heads: int | None,
+    dim: int | None,
+    batch: int | None,
+    given: Mapping[str, object],
+) -> None:
+    """Compare the kernels' ways of computing, and print what is best here."""
+    for option, value in given.items():
+        if value not in (None, []):
+            raise ValueError(f"--tune compares the kernels' own ways; leave out {option}")
+    if len(lengths) > 1:
+        raise ValueError(f"--tune takes one --length, got {', '.join(map(str, lengths))}")
+    from relakit.bench import tables
+    from relakit.bench.contenders import why_kernels_cannot_run
+    from relakit.bench.machine import describe_machine
+    from relakit.bench.tune import LENGTHS, tune
+
+    reasons = why_kernels_cannot_run()
+    if reasons:
+        raise ValueError(f"the native kernels cannot run here: {'; '.join(reasons)}")
+    with Progress(
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        task = progress.add_task("")
+        tuning = tune(
+            settings,
+            length=lengths[0] if lengths else LENGTHS[-2],
+            heads=Case.heads if heads is None else heads,
+            dim=Case.dim if dim is None else dim,
+            batch=batch,
+            tell=lambda text: progress.update(task, description=text),
+        )
+    console = Console(highlight=False)
+    console.width = max(console.width, tables.WIDTH)
+    tables.print_tuning(tuning, describe_machine().cpu, console)
