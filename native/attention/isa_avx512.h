@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cpu/bits.h"
+#include "cpu/byte_sums_avx512.h"
 #include "cpu/vector_avx512.h"
 
 namespace relakit::attention::avx512 {

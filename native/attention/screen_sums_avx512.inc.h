@@ -8,17 +8,6 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// Products of four bytes each, unsigned and signed, added to 16 sums.
-inline __m512i plus_products(__m512i sums, __m512i bytes, __m512i signed_bytes) {
-#if defined(__GNUC__) && !defined(__clang__)
-  // GCC 12 copies the sums before and after the intrinsic.
-  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(bytes), "v"(signed_bytes));
-  return sums;
-#else
-  return _mm512_dpbusd_epi32(sums, bytes, signed_bytes);
-#endif
-}
-
 struct ScreenSums {
   using Number = std::int8_t;
   static constexpr int kTogether = 4;
@@ -65,7 +54,7 @@ struct ScreenSums {
       for (int r = 0; r < kBlock; r++) {
         const __m512i q = _mm512_set1_epi32(queries[r * size + p]);
         RELAKIT_UNROLL
-        for (int c = 0; c < C; c++) sums[r][c] = plus_products(sums[r][c], k[c], q);
+        for (int c = 0; c < C; c++) sums[r][c] = plus_byte_products(sums[r][c], k[c], q);
       }
     }
     RELAKIT_UNROLL

@@ -10,6 +10,17 @@
 namespace relakit::avx512 {
 namespace {
 
+// Products of four bytes each, unsigned and signed, added to 16 sums.
+inline __m512i plus_byte_products(__m512i sums, __m512i bytes, __m512i signed_bytes) {
+#if defined(__GNUC__) && !defined(__clang__)
+  // GCC 12 copies the sums before and after the intrinsic.
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(bytes), "v"(signed_bytes));
+  return sums;
+#else
+  return _mm512_dpbusd_epi32(sums, bytes, signed_bytes);
+#endif
+}
+
 // byte_sums_portable.h explains the members.
 struct ByteSums {
   static constexpr int inputs = 4;
@@ -31,14 +42,7 @@ struct ByteSums {
   };
   static ByteSums zero() { return {_mm512_setzero_si512()}; }
   ByteSums plus_products(const Inputs& x, const Weights& weights) const {
-#if defined(__GNUC__) && !defined(__clang__)
-    // GCC 12 copies the sums before and after the intrinsic.
-    __m512i sums = v;
-    asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(x.v), "v"(weights.v));
-    return {sums};
-#else
-    return {_mm512_dpbusd_epi32(v, x.v, weights.v)};
-#endif
+    return {plus_byte_products(v, x.v, weights.v)};
   }
   Vector minus(const std::int32_t* offsets) const {
     return {_mm512_cvtepi32_ps(_mm512_sub_epi32(v, _mm512_loadu_si512(offsets)))};

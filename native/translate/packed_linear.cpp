@@ -37,8 +37,7 @@ float round_to_bytes(const float* row, std::int64_t inputs, const Layout& layout
     std::fill(bytes.begin(), bytes.end(), std::int8_t{0});
     return 0.0f;
   }
-  // Smaller steps of a weight are more exact, so they are as small as the sums allow. Those sums are
-  // mostly of weights that differ in sign, so it costs less than a bit.
+  // Smaller steps of a weight are more exact, so they are as small as the sums allow.
   constexpr std::int32_t kLargestSum = 32767 / kLargestByte;
   for (float scale = 127.0f / largest;;) {
     for (std::int64_t k = 0; k < inputs; k++) {

@@ -9,17 +9,15 @@ import numpy as np
 
 from relakit.align.aligner import Aligner
 from relakit.analysis.pairs import AnalysisPair
-from relakit.data.tokenizer import BEGIN, END, PAD
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.settings import SHORTLIST_BEST, SHORTLIST_FREQUENT
 from relakit.decode.shortlist import (
+    NEVER_LISTED,
     Shortlist,
     ShortlistAbout,
     TokenIds,
     about_tokenizers,
 )
-
-_NEVER_LISTED = frozenset((PAD, BEGIN, END))
 
 
 class LinkCounts:
@@ -38,9 +36,9 @@ class LinkCounts:
         """Count a pair: its token ids, and the places in them that are linked."""
         self.pairs += 1
         self._sources.update(source)
-        self._targets.update(token for token in target if token not in _NEVER_LISTED)
+        self._targets.update(token for token in target if token not in NEVER_LISTED)
         self._links.update(
-            (source[s], target[t]) for s, t in links if target[t] not in _NEVER_LISTED
+            (source[s], target[t]) for s, t in links if target[t] not in NEVER_LISTED
         )
 
     def shortlist(

@@ -6,7 +6,7 @@ cross-attention pair by pair.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -282,8 +282,7 @@ class _Window:
             if self.encoded is not None:
                 self.encoded.keep(batch, memory.states)
             losses = self._losses(batch, states)
-        found = self._batch(batch, batch, records, losses, meter.sums)
-        return replace(found, states=forced)
+        return self._batch(batch, batch, records, losses, meter.sums, states=forced)
 
     def run_shuffled(self, batch: Sequence[int], sources: Sequence[int]) -> AttentionBatch:
         assert self.encoded is not None
@@ -302,6 +301,8 @@ class _Window:
         records: Records,
         losses: _Losses,
         outputs: Mapping[AttentionKind, Sequence[OutputSums]],
+        *,
+        states: ForcedStates | None = None,
         is_shuffled: bool = False,
     ) -> AttentionBatch:
         source_sizes = [self.sources[index] for index in sources]
@@ -317,6 +318,7 @@ class _Window:
             is_shuffled=is_shuffled,
             losses=losses[0],
             token_losses=losses[1],
+            states=states,
         )
 
     def _losses(self, batch: Sequence[int], states: Tensor) -> _Losses:

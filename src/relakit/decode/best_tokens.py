@@ -15,6 +15,7 @@ from torch import Tensor
 from relakit.broken_model import BrokenModelError
 from relakit.data.tokenizer import END, PAD
 from relakit.decode.shortlist import TokenIds
+from relakit.ops.precision import wide
 
 CHUNK: Final = 64
 """Columns that are searched only if their maximum is high enough."""
@@ -48,9 +49,7 @@ class OutputLayer:
 
     def __call__(self, states: Tensor) -> Tensor:
         """``[rows, dim]`` to ``[rows, columns]``, not in half precision; -inf where no token is."""
-        logits = states @ self.weight
-        if logits.dtype in (torch.bfloat16, torch.float16):
-            logits = logits.float()
+        logits = wide(states @ self.weight)
         logits[:, self.vocabulary :] = -math.inf
         return logits
 
@@ -154,9 +153,7 @@ class ListedOutput:
         must_end: Sequence[bool] | None,
     ) -> Candidates:
         """As `RunningHypotheses.candidates`, from the states ``[rows, dim]`` after a step."""
-        logits = states.view(-1, self.beams, states.size(1)) @ self.weight
-        if logits.dtype in (torch.bfloat16, torch.float16):
-            logits = logits.float()
+        logits = wide(states.view(-1, self.beams, states.size(1)) @ self.weight)
         logits = logits.masked_fill_(self.is_empty, -math.inf).flatten(0, 1)  # [rows, columns]
         normalisers = finite_normalisers(logits)
         apply_rules(

@@ -24,7 +24,8 @@ from relakit.files.writing import write_whole
 
 AGAIN: Final = "make it again with relakit shortlist, or delete it"
 _ABOUT: Final = "about"
-_NEVER_LISTED: Final = (PAD, BEGIN, END)
+NEVER_LISTED: Final = (PAD, BEGIN, END)
+"""No translation has them; END is in every list, apart from its tokens."""
 
 TokenIds: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -73,7 +74,7 @@ class Shortlist:
         if (np.diff(starts) < 0).any():
             return "its places are not in ascending order"
         for tokens in (self.tokens, self.frequent):
-            if len(tokens) and (tokens.min() < 0 or np.isin(tokens, _NEVER_LISTED).any()):
+            if len(tokens) and (tokens.min() < 0 or np.isin(tokens, NEVER_LISTED).any()):
                 return "it has tokens that no translation has"
         return None
 
@@ -83,7 +84,7 @@ class Shortlist:
         for token in set(source):
             parts.append(self.tokens[self.starts[token] : self.starts[token + 1]])
         if self.about.is_joint:
-            parts.append(np.array([t for t in source if t not in _NEVER_LISTED], dtype=np.int64))
+            parts.append(np.array([t for t in source if t not in NEVER_LISTED], dtype=np.int64))
         return np.concatenate([np.array([END]), np.unique(np.concatenate(parts))])
 
     def check_tokenizers(self, tokenizers: Tokenizers, model: str) -> None:
