@@ -26,6 +26,7 @@ from relakit.cli.pair_job import (
     EngineName,
     InputFormat,
     Languages,
+    Model,
     Restart,
     ShardPairs,
     Source,
@@ -52,12 +53,7 @@ HEADS, DIRECTIONS = "Where links are read", "Both directions"
 
 
 def align(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            help="A model directory.", show_default=False, autocompletion=complete_model
-        ),
-    ],
+    model: Model,
     source: Source,
     target: Target = None,
     input_format: InputFormat = None,

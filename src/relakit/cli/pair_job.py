@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from relakit.cli.completion import complete_model
 from relakit.data.compression import open_file
 from relakit.data.parallel_files import PAIR_FORMATS, ParallelFiles, guess_format
 from relakit.shards.cutting import check_read_twice
@@ -27,6 +28,10 @@ COLUMNS: Final = ",".join(ParallelFiles.columns)
 STOPPED: Final = 130
 """Exit code after Ctrl-C."""
 
+Model = Annotated[
+    Path,
+    typer.Argument(help="A model directory.", show_default=False, autocompletion=complete_model),
+]
 Source = Annotated[
     Path,
     typer.Option(

@@ -1,19 +1,18 @@
 """`relakit shortlist`: which target tokens may be in the translation of a sentence."""
 
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from relakit.align.settings import WORD_RULES
-from relakit.cli.completion import complete_model
 from relakit.cli.pair_job import (
     COLUMNS,
     PAIRS,
     Columns,
     InputFormat,
     Languages,
+    Model,
     Source,
     Target,
     pair_files,
@@ -33,12 +32,7 @@ PAIRS_TO_COVER: Final = 1000
 
 
 def shortlist(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            help="A model directory.", show_default=False, autocompletion=complete_model
-        ),
-    ],
+    model: Model,
     source: Source,
     target: Target = None,
     input_format: InputFormat = None,
