@@ -121,7 +121,7 @@ void BestTokens::merge(std::int64_t sentence, std::int64_t beams, const float* s
   };
   for (std::int64_t beam = 0; beam < beams; beam++) {
     const std::int64_t row = sentence * beams + beam;
-    const float offset = scores[row] - normalisers[as_index(row)];
+    const float offset = scores[beam] - normalisers[as_index(row)];
     if (choice_.must_end != nullptr && choice_.must_end[sentence]) {
       offer(offset + end_logits_[as_index(row)], beam, choice_.end);
       continue;

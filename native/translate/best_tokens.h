@@ -17,7 +17,7 @@ class BestTokens {
   void look(const Machine& machine, const LinearCall& call);
   // log(sum(exp(logits))) of each row.
   std::vector<float> log_normalisers() const;
-  // The best of all beams of a sentence.
+  // The best of all beams of a sentence, whose scores are given.
   void merge(std::int64_t sentence, std::int64_t beams, const float* scores,
              const std::vector<float>& normalisers, const Candidates& best) const;
 

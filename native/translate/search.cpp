@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 
 #include "translate/best_tokens.h"
 #include "translate/buffers.h"
@@ -78,14 +79,15 @@ void Search::attend_to_target(const Machine& machine, std::size_t number) {
     call.row_stride = width;
     call.count = steps_;
     call.scratch = scratch_.data() + sentence * room;
-    for (std::int64_t beam = 0; beam < beams_; beam++) {
-      const float* joined = projected + (sentence * beams_ + beam) * stride;
+    const std::int64_t first = sentence * distinct_beams();
+    for (std::int64_t beam = 0; beam < distinct_beams(); beam++) {
+      const float* joined = projected + (first + beam) * stride;
       std::copy(joined + dim, joined + 3 * dim, rows + ((steps_ - 1) * beams_ + beam) * width);
     }
-    for (std::int64_t row = sentence * beams_; row < (sentence + 1) * beams_; row++) {
-      call.query = projected + row * stride;
-      call.places = ancestors_.data() + row * capacity_;
-      call.output = sublayers_.mixed(row);
+    for (std::int64_t beam = 0; beam < distinct_beams(); beam++) {
+      call.query = projected + (first + beam) * stride;
+      call.places = ancestors_.data() + (sentence * beams_ + beam) * capacity_;
+      call.output = sublayers_.mixed(first + beam);
       machine.kernels->attend(call);
     }
   });
@@ -107,7 +109,8 @@ void Search::attend_to_source(const Machine& machine, std::size_t number) {
     call.places = all_places_.data();
     call.count = start[1] - start[0];
     call.scratch = scratch_.data() + sentence * room;
-    for (std::int64_t row = sentence * beams_; row < (sentence + 1) * beams_; row++) {
+    const std::int64_t first = sentence * distinct_beams();
+    for (std::int64_t row = first; row < first + distinct_beams(); row++) {
       call.query = projected + row * sublayers_.stride();
       call.output = sublayers_.mixed(row);
       machine.kernels->attend(call);
@@ -117,16 +120,27 @@ void Search::attend_to_source(const Machine& machine, std::size_t number) {
 }
 
 void Search::step(const Machine& machine, const std::int64_t* tokens, const float* position) {
-  const std::int64_t rows = batch() * beams_;
-  if (rows == 0) return;
+  if (batch() == 0) return;
   if (steps_ == capacity_) grow();
-  for (std::int64_t row = 0; row < rows; row++) {
-    ancestors_[as_index(row * capacity_ + steps_)] =
-        static_cast<std::int32_t>(steps_ * beams_ + row % beams_);
-  }
   steps_++;
+  const std::int64_t distinct = distinct_beams(), rows = batch() * distinct;
+  std::vector<std::int64_t> read(as_index(rows));
+  for (std::int64_t sentence = 0; sentence < batch(); sentence++) {
+    for (std::int64_t beam = 0; beam < beams_; beam++) {
+      const std::int64_t row = sentence * beams_ + beam, alike = beam % distinct;
+      ancestors_[as_index(row * capacity_ + steps_ - 1)] =
+          static_cast<std::int32_t>((steps_ - 1) * beams_ + alike);
+      const std::int64_t token = tokens[sentence * beams_ + alike];
+      if (token != tokens[row]) {
+        throw std::invalid_argument("the beams of sentence " + std::to_string(sentence + 1) +
+                                    " begin with tokens " + std::to_string(token) + " and " +
+                                    std::to_string(tokens[row]));
+      }
+      read[as_index(sentence * distinct + alike)] = token;
+    }
+  }
   const std::vector<const float*> positions(as_index(rows), position);
-  sublayers_.embed(machine, model_->target_embeddings, tokens, positions.data(), rows);
+  sublayers_.embed(machine, model_->target_embeddings, read.data(), positions.data(), rows);
   for (std::size_t number = 0; number < model_->decoder.size(); number++) {
     attend_to_target(machine, number);
     attend_to_source(machine, number);
@@ -136,8 +150,10 @@ void Search::step(const Machine& machine, const std::int64_t* tokens, const floa
 }
 
 void Search::copy_states(float* states) const {
-  for (std::int64_t row = 0; row < sublayers_.rows(); row++) {
-    const float* x = sublayers_.x() + row * sublayers_.stride();
+  const std::int64_t distinct = distinct_beams();
+  for (std::int64_t row = 0; row < batch() * beams_; row++) {
+    const std::int64_t alike = row / beams_ * distinct + row % beams_ % distinct;
+    const float* x = sublayers_.x() + alike * sublayers_.stride();
     std::copy(x, x + model_->dim, states + row * model_->dim);
   }
 }
@@ -159,7 +175,7 @@ bool Search::choose(const Machine& machine, const Choice& choice, const float* s
   found.look(machine, call);
   const std::vector<float> normalisers = found.log_normalisers();
   for (std::int64_t sentence = 0; sentence < batch(); sentence++) {
-    found.merge(sentence, beams_, scores, normalisers, best);
+    found.merge(sentence, distinct_beams(), scores + sentence * beams_, normalisers, best);
   }
   return are_finite(normalisers);
 }
@@ -184,7 +200,8 @@ bool Search::choose_from_list(const Machine& machine, const LinearCall& all,
                               std::int64_t sentence, const Choice& choice, const float* scores,
                               const Candidates& best) const {
   const Shortlist& list = *shortlists_[as_index(sources_[as_index(sentence)])];
-  const LinearCall rows = some_rows(all, sentence * beams_, beams_);
+  const std::int64_t distinct = distinct_beams();
+  const LinearCall rows = some_rows(all, sentence * distinct, distinct);
   LinearCall call = list.output.call();
   call.rows = rows.rows;
   call.x = rows.x;
@@ -200,11 +217,11 @@ bool Search::choose_from_list(const Machine& machine, const LinearCall& all,
     }
   }
   const Machine alone{machine.kernels, machine.norm_kernels, 1};
-  BestTokens found(place, beams_, list.output.panels(), 1);
+  BestTokens found(place, distinct, list.output.panels(), 1);
   found.look(alone, call);
   const std::vector<float> normalisers = found.log_normalisers();
   const std::int64_t first = sentence * choice.count;
-  found.merge(0, beams_, scores + sentence * beams_, normalisers,
+  found.merge(0, distinct, scores + sentence * beams_, normalisers,
               {best.scores + first, best.beams + first, best.tokens + first});
   for (std::int64_t i = first; i < first + choice.count; i++) {
     best.tokens[i] = list.tokens[as_index(best.tokens[i])];

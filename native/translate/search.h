@@ -40,12 +40,14 @@ class Search {
   // end token is the first of each list.
   void allow(const Machine& machine, const std::vector<std::vector<std::int64_t>>& lists);
 
-  // Read another token of every beam, [batch, beams], at the position whose vector is given.
+  // Read another token of every beam, [batch, beams], at the position whose vector is given. All beams
+  // of a sentence have the same first token.
   void step(const Machine& machine, const std::int64_t* tokens, const float* position);
   // After a step: [batch * beams, dim].
   void copy_states(float* states) const;
   // After a step: the best continuations of each sentence by scores[batch, beams] plus
-  // log-probability. Returns false if the model's scores are not finite.
+  // log-probability; after the first step, of its first beam alone, which the others are like. Returns
+  // false if the model's scores are not finite.
   bool choose(const Machine& machine, const Choice& choice, const float* scores,
               const Candidates& best);
 
@@ -56,6 +58,8 @@ class Search {
 
  private:
   std::int64_t batch() const { return static_cast<std::int64_t>(sources_.size()); }
+  // Before the second token all beams of a sentence are alike: the first is computed for all of them.
+  std::int64_t distinct_beams() const { return steps_ <= 1 ? 1 : beams_; }
   void grow();
   bool choose_from_list(const Machine& machine, const LinearCall& all, std::int64_t sentence,
                         const Choice& choice, const float* scores, const Candidates& best) const;

@@ -16,6 +16,7 @@ from relakit.data.tokenizer import BEGIN, END, PAD
 from relakit.decode.beam import Ended, beam_search
 from relakit.decode.best_tokens import Candidates
 from relakit.decode.choose_engine import choose_engine
+from relakit.decode.engine import Engine, RunningHypotheses
 from relakit.decode.native_engine import NativeEngine, NativeHypotheses, why_not_native
 from relakit.decode.settings import SearchSettings
 from relakit.decode.torch_engine import TorchEngine
@@ -139,6 +140,14 @@ def candidates(
     return found
 
 
+def after_one_token(engine: Engine, sources: list[list[int]], beams: int) -> RunningHypotheses:
+    """The beams of a sentence are alike until they have read it; afterwards they may differ."""
+    running = engine.start(sources, beams)
+    running.log_probabilities(torch.full((len(sources) * beams,), BEGIN))
+    running.reorder(torch.zeros(len(sources), beams, dtype=torch.int64))
+    return running
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"forbidden": (PAD, BEGIN, END)}, {"must_end": [True, False, True]}],
@@ -153,12 +162,40 @@ def test_candidates_equal_those_of_pytorch(
     tokens, scores = torch.randint(4, 150, (9,)), -torch.rand(3, beams)
     with torch.inference_mode():
         with threads(count):
-            found = candidates(NativeEngine(model).start(sources, beams), tokens, scores, **options)
-        expected = candidates(TorchEngine(model).start(sources, beams), tokens, scores, **options)
+            running = after_one_token(NativeEngine(model), sources, beams)
+            found = candidates(running, tokens, scores, **options)
+        running = after_one_token(TorchEngine(model), sources, beams)
+        expected = candidates(running, tokens, scores, **options)
     torch.testing.assert_close(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
     has_chance = expected.scores > -math.inf
     assert torch.equal(found.tokens[has_chance], expected.tokens[has_chance])
     assert torch.equal(found.beams[has_chance], expected.beams[has_chance])
+
+
+@pytest.mark.parametrize("options", [{}, {"must_end": [True, False, True]}], ids=["free", "must end"])
+def test_the_first_step(isa: str, options: dict[str, object]) -> None:
+    """All beams are alike then: one is computed for all of them."""
+    model, sources, beams = odd_model(), ended(random_sources([4, 9, 2], 150)), 3
+    tokens, scores = torch.full((9,), BEGIN), torch.zeros(3, beams)
+    scores[:, 1:] = -math.inf
+    with torch.inference_mode():
+        native, reference = NativeEngine(model), TorchEngine(model)
+        found = candidates(native.start(sources, beams), tokens, scores, **options)
+        expected = candidates(reference.start(sources, beams), tokens, scores, **options)
+        every = native.start(sources, beams).log_probabilities(tokens)
+        expected_every = reference.start(sources, beams).log_probabilities(tokens)
+    torch.testing.assert_close(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
+    has_chance = expected.scores > -math.inf
+    assert torch.equal(found.tokens[has_chance], expected.tokens[has_chance])
+    assert not found.beams.any()
+    torch.testing.assert_close(every[:, :150], expected_every[:, :150], rtol=1e-4, atol=1e-4)
+
+
+def test_beams_that_differ_in_the_first_step() -> None:
+    with torch.inference_mode():
+        running = NativeEngine(odd_model()).start([[5, END], [7, END]], 2)
+        with pytest.raises(ValueError, match=f"sentence 2 begin with tokens {BEGIN} and 6"):
+            candidates(running, torch.tensor([BEGIN, BEGIN, BEGIN, 6]), torch.zeros(2, 2))
 
 
 @pytest.mark.parametrize("in_bytes", [False, True])
@@ -169,7 +206,7 @@ def test_threads_change_nothing(isa: str, in_bytes: bool) -> None:
     found = []
     for count in (1, 2, 3):
         with threads(count), torch.inference_mode():
-            running = NativeEngine(model, in_bytes=in_bytes).start(sources, 4)
+            running = after_one_token(NativeEngine(model, in_bytes=in_bytes), sources, 4)
             candidates(running, tokens, scores)
             found.append(candidates(running, tokens, scores))
     for other in found[1:]:
@@ -284,9 +321,14 @@ def test_more_rows_than_one_block(isa: str) -> None:
     sources = ended(random_sources([2 + i % 7 for i in range(130)], 150))
     tokens, scores = torch.randint(4, 150, (390,)), -torch.rand(130, beams)
     with torch.inference_mode():
-        found = candidates(NativeEngine(model).start(sources, beams), tokens, scores)
-        expected = candidates(TorchEngine(model).start(sources, beams), tokens, scores)
-        rough = candidates(NativeEngine(model, in_bytes=True).start(sources, beams), tokens, scores)
+        found, expected, rough = (
+            candidates(after_one_token(engine, sources, beams), tokens, scores)
+            for engine in (
+                NativeEngine(model),
+                TorchEngine(model),
+                NativeEngine(model, in_bytes=True),
+            )
+        )
     torch.testing.assert_close(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
     assert torch.equal(found.tokens, expected.tokens)
     assert float((rough.scores - expected.scores).abs().max()) < 0.5
@@ -322,7 +364,7 @@ def test_tokens_that_the_model_has_not(bad: int) -> None:
             engine.start([[5, END], [bad, END]], 2)
         running = engine.start([[5, END]], 2)
         with pytest.raises(ValueError, match=f"token {bad} is not among"):
-            candidates(running, torch.tensor([5, bad]), torch.zeros(1, 2))
+            candidates(running, torch.tensor([bad, bad]), torch.zeros(1, 2))
 
 
 def test_a_sentence_without_tokens() -> None:
@@ -333,7 +375,7 @@ def test_a_sentence_without_tokens() -> None:
 def test_nothing_left(isa: str) -> None:
     with torch.inference_mode():
         running = NativeEngine(odd_model()).start([[5, END]], 2)
-        candidates(running, torch.tensor([5, 6]), torch.zeros(1, 2))
+        candidates(running, torch.tensor([5, 5]), torch.zeros(1, 2))
         running.keep([])
         found = candidates(running, torch.empty(0, dtype=torch.int64), torch.zeros(0, 2))
     assert found.scores.shape == (0, 6)
@@ -344,8 +386,9 @@ def test_scores_need_not_be_contiguous() -> None:
     sources = ended(random_sources([4, 9], 150))
     with torch.inference_mode():
         engine = NativeEngine(odd_model())
-        found = candidates(engine.start(sources, 3), tokens, scores.t())
-        expected = candidates(engine.start(sources, 3), tokens, scores.t().contiguous())
+        found = candidates(after_one_token(engine, sources, 3), tokens, scores.t())
+        running = after_one_token(engine, sources, 3)
+        expected = candidates(running, tokens, scores.t().contiguous())
     assert all(map(torch.equal, found, expected))
 
 
@@ -371,6 +414,8 @@ def test_beams_and_sentences_that_come_and_go(isa: str) -> None:
         running = NativeEngine(model).start(ended(sources), beams)
         for step in range(36):  # so that memory has to grow
             tokens = torch.randint(4, 40, (len(kept), beams, 1), generator=generator)
+            if step == 0:
+                tokens[:] = tokens[:, :1]
             prefixes = torch.cat([prefixes, tokens], dim=2)
             states = torch.empty(len(kept) * beams, 32)
             running.step(tokens.view(-1), states)

@@ -35,6 +35,8 @@ class RunningHypotheses(Protocol):
     ) -> Candidates:
         """Read another token of each beam; return the best continuations.
 
+        In the first step the beams of a sentence are alike, and only the first may have a chance.
+
         Args:
             tokens: ``[rows]``.
             scores: log-probabilities so far, ``[batch, beams]``.
