@@ -172,7 +172,9 @@ def test_candidates_equal_those_of_pytorch(
     assert torch.equal(found.beams[has_chance], expected.beams[has_chance])
 
 
-@pytest.mark.parametrize("options", [{}, {"must_end": [True, False, True]}], ids=["free", "must end"])
+@pytest.mark.parametrize(
+    "options", [{}, {"must_end": [True, False, True]}], ids=["free", "must end"]
+)
 def test_the_first_step(isa: str, options: dict[str, object]) -> None:
     """All beams are alike then: one is computed for all of them."""
     model, sources, beams = odd_model(), ended(random_sources([4, 9, 2], 150)), 3
