@@ -1,7 +1,7 @@
 """How near a translator's matrix products come to what the processor can do.
 
 With 256 rows (64 sentences, beam 4) arithmetic counts: multiply-adds per second, beside torch.mm
-on the same shape, as a share of the fastest product of large matrices in float32. With 4 rows (one
+on the same shape, as a share of what a loop in registers does in float32. With 4 rows (one
 sentence) memory counts: bytes of weights per second, as a share of the speed at which a large array
 is read. There the weights of many layers take turns, more of them than caches hold.
 
@@ -30,8 +30,8 @@ SIZES: Final = {"small": (256, 1024), "base": (512, 2048)}
 VOCABULARY: Final = 8000
 MANY_ROWS, FEW_ROWS = 256, 4
 PANEL: Final = 64
-LARGE: Final = 2048
-"""Rows and columns of the matrices whose product is the measure."""
+LOOPS: Final = 200_000
+"""Of multiply-adds in registers, which are the measure."""
 COLD_BYTES: Final = 1 << 28
 """Of weights that take turns: more than a cache holds."""
 
@@ -112,12 +112,19 @@ def best_seconds(
 
 def limits(rounds: int) -> tuple[float, float]:
     """10^9 multiply-adds per second in float32, and 10^9 bytes read per second."""
-    a, b = torch.randn(2, LARGE, LARGE)
     array = torch.ones(COLD_BYTES // 4)
+    native, isa = load_extension(), choose_isa()
+    operations = native.multiply_and_add(isa, LOOPS)  # two for each multiply-add
     found = best_seconds(
-        {"product": [lambda: torch.mm(a, b)], "read": [lambda: array.sum()]}, rounds
+        {
+            "registers": [lambda: native.multiply_and_add(isa, LOOPS)],
+            "memory": [lambda: array.sum()],
+        },
+        rounds,
     )
-    return LARGE**3 / found["product"] / 1e9, COLD_BYTES / found["read"] / 1e9
+    threads = torch.get_num_threads()  # the loop runs in one
+    arithmetic = threads * operations / 2 / found["registers"] / 1e9
+    return arithmetic, COLD_BYTES / found["memory"] / 1e9
 
 
 def measure(size: str, rounds: int) -> list[Product]:
@@ -149,7 +156,7 @@ def show(found: list[Product]) -> None:
             if product.rows == rows:
                 line = lines.setdefault((product.size, product.layer), [])
                 line += [f"{product.speed:.1f}", f"{product.share:.0%}"]
-        title = f"{rows} rows: 10^9 {unit} per second, and share of what is possible in float32"
+        title = f"{rows} rows: 10^9 {unit} per second, and share of the limit in float32"
         table = make_table(
             title, headings, [[*key, *line] for key, line in lines.items()], left=("size", "layer")
         )

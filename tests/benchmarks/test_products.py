@@ -37,7 +37,7 @@ def test_a_line_for_each_layer_and_contender(
 ) -> None:
     monkeypatch.setattr(products, "SIZES", {"small": (16, 32)})
     monkeypatch.setattr(products, "VOCABULARY", 70)
-    monkeypatch.setattr(products, "LARGE", 32)
+    monkeypatch.setattr(products, "LOOPS", 10)
     monkeypatch.setattr(products, "COLD_BYTES", 1 << 12)
     found = products.measure("small", rounds=1)
     assert len(found) == 2 * 5 * 3
