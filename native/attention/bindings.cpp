@@ -143,6 +143,8 @@ void bind(nb::module_& m) {
   m.def("set_attention_thresholds", &set_thresholds, nb::arg("isa"), nb::kw_only(),
         nb::arg("dense_forward"), nb::arg("dense_backward"), nb::arg("most_candidates"),
         nb::arg("least_to_screen"));
+  m.def("has_screening", [](const std::string& isa) { return find_kernels(isa).has_screening; },
+        nb::arg("isa"));
   m.def("multiply_and_add",
         [](const std::string& isa, std::int64_t times) {
           return find_kernels(isa).multiply_and_add(times);

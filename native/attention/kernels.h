@@ -13,6 +13,7 @@ struct Kernels {
   void (*forward)(ForwardJob* jobs, std::int64_t count, int threads);
   void (*backward)(BackwardJob* jobs, std::int64_t count, int threads);
   Thresholds* thresholds;  // not to be changed while kernels run
+  bool has_screening;
   // Parts by themselves (speed.inc.h); both return how many floating-point operations they did.
   double (*multiply_and_add)(std::int64_t times);
   double (*score_products)(std::int64_t queries, std::int64_t keys, std::int64_t dim,

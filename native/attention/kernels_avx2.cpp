@@ -11,6 +11,7 @@ const Kernels avx2_kernels{"avx2",
                               avx2::forward,
                               avx2::backward,
                               &avx2::thresholds,
+                              avx2::Screen::kIsAvailable,
                               avx2::multiply_and_add,
                               avx2::score_products};
 }

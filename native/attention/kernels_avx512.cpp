@@ -11,6 +11,7 @@ const Kernels avx512_kernels{"avx512",
                               avx512::forward,
                               avx512::backward,
                               &avx512::thresholds,
+                              avx512::Screen::kIsAvailable,
                               avx512::multiply_and_add,
                               avx512::score_products};
 }

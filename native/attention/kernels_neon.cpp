@@ -10,6 +10,7 @@ const Kernels neon_kernels{"neon",
                               neon::forward,
                               neon::backward,
                               &neon::thresholds,
+                              neon::Screen::kIsAvailable,
                               neon::multiply_and_add,
                               neon::score_products};
 }

@@ -10,6 +10,7 @@ const Kernels portable_kernels{"portable",
                               portable::forward,
                               portable::backward,
                               &portable::thresholds,
+                              portable::Screen::kIsAvailable,
                               portable::multiply_and_add,
                               portable::score_products};
 }

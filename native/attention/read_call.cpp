@@ -73,7 +73,7 @@ bool read_projections(const Torch& torch, const CallArguments& arguments, Proble
   const auto dtype = dtype_of(first);
   const std::int64_t features = first.shape[2] / (count == 1 ? 3 : 1);
   const std::int64_t key_features = last.shape[2] / (4 - count);
-  if (!dtype || features % layout.heads != 0) return false;
+  if (!dtype || features == 0 || features % layout.heads != 0) return false;
   const int positions = layout.positions;
   p.dtype = *dtype;
   p.batch = first.shape[1 - positions];

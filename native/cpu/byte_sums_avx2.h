@@ -48,7 +48,7 @@ struct ByteSums {
   static ByteSums zero() { return {_mm256_setzero_si256()}; }
   ByteSums plus_products(const Inputs& x, const Weights& weights) const {
 #if !defined(RELAKIT_VNNI)
-    // Both instructions saturate, but weights are so small that they never do.
+    // Products saturate and sums wrap, but weights are so small that neither happens.
     const __m256i sums = _mm256_add_epi16(_mm256_maddubs_epi16(x.first, weights.first),
                                           _mm256_maddubs_epi16(x.second, weights.second));
     return {_mm256_add_epi32(v, _mm256_madd_epi16(sums, _mm256_set1_epi16(1)))};

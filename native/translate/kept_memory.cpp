@@ -1,7 +1,9 @@
 #include "translate/kept_memory.h"
 
+#include <algorithm>
 #include <cstddef>
-#include <map>
+#include <cstring>
+#include <deque>
 #include <mutex>
 #include <new>
 
@@ -31,6 +33,9 @@ void* allocate(std::size_t size) {
   // Whole pages only. If the system has no large ones, nothing is lost.
   if (size >= kPage) madvise(memory, size / kPage * kPage, MADV_HUGEPAGE);
 #endif
+#if defined(RELAKIT_SEPARATE_SCRATCH)
+  std::memset(memory, 0xFF, size);  // NaN, so that what is read before it is written shows
+#endif
   return memory;
 }
 
@@ -46,26 +51,37 @@ std::size_t rounded(std::size_t size) {
 
 class Kept {
  public:
+  // A block of this size, or null.
   void* take(std::size_t size) {
     const std::lock_guard<std::mutex> guard(mutex_);
-    const auto found = blocks_.find(size);
+    const auto found = std::find_if(blocks_.begin(), blocks_.end(),
+                                    [size](const Block& block) { return block.size == size; });
     if (found == blocks_.end()) return nullptr;
-    void* memory = found->second;
+    void* memory = found->memory;
     blocks_.erase(found);
     bytes_ -= size;
     return memory;
   }
-  bool keep(void* memory, std::size_t size) {
+  // In place of the oldest ones, if there are too many.
+  void keep(void* memory, std::size_t size) {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (bytes_ + size > kMostKept) return false;
-    blocks_.emplace(size, memory);
+    blocks_.push_back({memory, size});
     bytes_ += size;
-    return true;
+    while (bytes_ > kMostKept) {
+      release(blocks_.front().memory, blocks_.front().size);
+      bytes_ -= blocks_.front().size;
+      blocks_.pop_front();
+    }
   }
 
  private:
+  struct Block {
+    void* memory;
+    std::size_t size;
+  };
+
   std::mutex mutex_;
-  std::multimap<std::size_t, void*> blocks_;
+  std::deque<Block> blocks_;  // the oldest first
   std::size_t bytes_ = 0;
 };
 
@@ -77,17 +93,17 @@ Kept& kept() {
 
 }  // namespace
 
-void* take_memory(std::size_t size) {
-  if (size < kSmallest) return allocate(size);
+void* take_memory(std::size_t size, Use use) {
+  if (use == Use::weights || size < kSmallest) return allocate(size);
   void* memory = kept().take(rounded(size));
   return memory != nullptr ? memory : allocate(rounded(size));
 }
 
-void give_back(void* memory, std::size_t size) {
-  if (size < kSmallest) {
+void give_back(void* memory, std::size_t size, Use use) {
+  if (use == Use::weights || size < kSmallest) {
     release(memory, size);
-  } else if (!kept().keep(memory, rounded(size))) {
-    release(memory, rounded(size));
+  } else {
+    kept().keep(memory, rounded(size));
   }
 }
 

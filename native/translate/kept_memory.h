@@ -6,23 +6,28 @@
 
 namespace relakit::translate {
 
-// Memory for weights and searches, where lines of the cache begin. Large blocks are kept for the next
-// search, up to a limit: pages that come from the system anew must be cleared first, which takes longer
-// than many a kernel.
-void* take_memory(std::size_t size);
-void give_back(void* memory, std::size_t size);
+// Memory where lines of the cache begin. Large blocks of a search are kept for the next one, up to a limit:
+// pages that come from the system anew must be cleared first, which takes longer than many a kernel. Those of
+// weights are not: a model that is gone leaves nothing behind.
+enum class Use { search, weights };
+void* take_memory(std::size_t size, Use use);
+void give_back(void* memory, std::size_t size, Use use);
 
 // For vectors whose entries are written before they are read.
-template <class T>
+template <class T, Use use>
 struct KeptMemory {
   using value_type = T;
+  template <class Other>
+  struct rebind {
+    using other = KeptMemory<Other, use>;
+  };
 
   KeptMemory() = default;
   template <class Other>
-  explicit KeptMemory(const KeptMemory<Other>&) {}
+  explicit KeptMemory(const KeptMemory<Other, use>&) {}
 
-  T* allocate(std::size_t count) { return static_cast<T*>(take_memory(count * sizeof(T))); }
-  void deallocate(T* memory, std::size_t count) { give_back(memory, count * sizeof(T)); }
+  T* allocate(std::size_t count) { return static_cast<T*>(take_memory(count * sizeof(T), use)); }
+  void deallocate(T* memory, std::size_t count) { give_back(memory, count * sizeof(T), use); }
 
   // Without a value, an entry is left as it is.
   template <class U>
@@ -35,16 +40,18 @@ struct KeptMemory {
   }
 };
 
-template <class T, class Other>
-bool operator==(const KeptMemory<T>&, const KeptMemory<Other>&) {
+template <class T, class Other, Use use>
+bool operator==(const KeptMemory<T, use>&, const KeptMemory<Other, use>&) {
   return true;
 }
-template <class T, class Other>
-bool operator!=(const KeptMemory<T>&, const KeptMemory<Other>&) {
+template <class T, class Other, Use use>
+bool operator!=(const KeptMemory<T, use>&, const KeptMemory<Other, use>&) {
   return false;
 }
 
 template <class T>
-using Buffer = std::vector<T, KeptMemory<T>>;
+using Buffer = std::vector<T, KeptMemory<T, Use::search>>;
+template <class T>
+using Weights = std::vector<T, KeptMemory<T, Use::weights>>;
 
 }  // namespace relakit::translate

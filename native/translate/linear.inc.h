@@ -11,7 +11,7 @@
 namespace relakit::translate::RELAKIT_ISA {
 namespace {
 
-// Every tile has this many vectors of outputs.
+// Weights lie in strips of this many vectors of outputs, which tiles in float32 have as well.
 constexpr int kStripVectors = 2;
 constexpr std::int64_t kStrip = kStripVectors * kWidth;
 constexpr Layout layout{kStrip, ByteSums::adds_in_16_bits};
@@ -137,9 +137,9 @@ float quantise(const float* x, std::int64_t size, std::uint8_t* quantised, std::
     largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
     rest += x[i] * 0.0f;
   }
-  if (rest != rest || largest == 0.0f) {
+  if (rest != rest || !(127.0f / largest < HUGE_VALF)) {
     for (std::int64_t j = 0; j < bytes; j++) quantised[j] = kByteZero;
-    return rest;  // NaN, so that outputs are NaN; or 0, so that they are the bias
+    return rest;  // NaN, so that outputs are NaN; or 0, also for the tiniest numbers: they are the bias
   }
   const float inverse = 127.0f / largest;
   for (std::int64_t j = 0; j < size; j++) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
+#include <string>
 
 #include "translate/buffers.h"
 
@@ -116,6 +118,11 @@ void PackedLinear::pack_floats(const float* weight) {
 }
 
 void PackedLinear::pack_bytes(const float* weight) {
+  constexpr std::int64_t kMostInputs = 65536;  // 255 * 127 times this many fit into 32 bits
+  if (inputs_ > kMostInputs) {
+    throw std::invalid_argument("a layer has " + std::to_string(inputs_) + " inputs: in int8 " +
+                                std::to_string(kMostInputs) + " is the most; use fp32");
+  }
   const std::int64_t strip = layout_.strip;
   const auto columns = as_index(panels() * kPanel);
   scales_.assign(columns, 0.0f);

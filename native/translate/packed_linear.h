@@ -35,8 +35,8 @@ class PackedLinear {
 
   Layout layout_;
   std::int64_t inputs_, outputs_;
-  Buffer<float> weights_;
-  Buffer<std::int8_t> byte_weights_;
+  Weights<float> weights_;
+  Weights<std::int8_t> byte_weights_;
   std::vector<float> bias_, scales_;
   std::vector<std::int32_t> offsets_;
 };

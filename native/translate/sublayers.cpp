@@ -67,6 +67,7 @@ LinearCall Sublayers::prepare(const Machine& machine, const PackedLinear& linear
 void Sublayers::run(const Machine& machine, const PackedLinear& linear, const float* x,
                     std::int64_t x_stride, float* y, std::int64_t y_stride, bool is_rectified,
                     const float* added) {
+  if (rows_ == 0) return;
   const LinearCall whole = prepare(machine, linear, x, x_stride);
   const std::int64_t panels = linear.panels(), blocks = (rows_ + kRowBlock - 1) / kRowBlock;
   const std::int64_t work = std::min(rows_, kRowBlock) * linear.inputs() * kPanel;

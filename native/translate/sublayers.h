@@ -36,7 +36,6 @@ class Sublayers {
   void embed(const Machine& machine, const float* embeddings, const std::int64_t* tokens,
              const float* const* positions, std::int64_t rows);
 
-  std::int64_t rows() const { return rows_; }
   std::int64_t stride() const { return stride_; }
   const float* x() const { return x_.data(); }
 

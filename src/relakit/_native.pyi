@@ -122,6 +122,9 @@ def set_attention_thresholds(
 ) -> None:
     """Use other ones. Not while another thread runs kernels; results change by rounding."""
 
+def has_screening(isa: str) -> bool:
+    """Whether scores are screened in integers; without, two of the thresholds mean nothing."""
+
 def multiply_and_add(isa: str, times: int) -> float:
     """The most that the processor can multiply and add; returns the number of operations."""
 
@@ -254,7 +257,10 @@ class Search:
         """
 
     def step(self, isa: str, threads: int, tokens: int, position: int, states: int, /) -> None:
-        """Read a token of each beam; write the states ``[rows, dim]`` unless that address is 0."""
+        """Read a token of each beam; write the states ``[rows, dim]`` unless that address is 0.
+
+        The first token must be the same for all beams of a sentence.
+        """
 
     def choose(
         self,
@@ -270,7 +276,10 @@ class Search:
         best_tokens: int,
         /,
     ) -> bool:
-        """Write the best candidates, ``[batch, count]`` each; False if a score is not finite."""
+        """Write the best candidates, ``[batch, count]`` each; False if a score is not finite.
+
+        After the first step those of the first beams, which the others are like.
+        """
 
     def reorder(self, parents: int, /) -> None:
         """``[batch, beams]``: continue each beam from this one of its sentence."""

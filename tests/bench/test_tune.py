@@ -4,7 +4,8 @@ import pytest
 import torch
 
 import relakit
-from relakit.bench.tune import Thresholds, crossing, first_to_pay, thresholds_set
+from relakit.bench.attention_results import AttentionSettings
+from relakit.bench.tune import Thresholds, crossing, first_to_pay, thresholds_set, tune
 from relakit.ops.native import extension
 
 try:
@@ -78,3 +79,12 @@ def test_every_way_has_the_same_result(
         for x, y in zip(found, expected, strict=True):
             torch.testing.assert_close(x, y, atol=2e-4, rtol=1e-4)
     assert NATIVE.attention_thresholds(isa) == before
+
+
+def test_screening_is_not_compared_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELAKIT_CPU_ISA", "portable")
+    assert not NATIVE.has_screening("portable")
+    settings = AttentionSettings(rounds=1, threads=1)
+    tuning = tune(settings, length=32, heads=1, dim=16, batch=1, tell=lambda _: None)
+    assert [x.threshold for x in tuning.comparisons] == ["dense_forward", "dense_backward"]
+    assert tuning.best.least_to_screen == tuning.built_in.least_to_screen

@@ -374,6 +374,17 @@ def test_a_sentence_without_tokens() -> None:
         NativeEngine(odd_model()).start([[5, END], []], 2)
 
 
+@pytest.mark.parametrize("in_bytes", [False, True])
+def test_no_sentences(isa: str, in_bytes: bool) -> None:
+    assert beam_search(NativeEngine(odd_model(), in_bytes=in_bytes), [], [], SearchSettings()) == []
+
+
+def test_more_inputs_than_bytes_can_add(isa: str) -> None:
+    weight = torch.zeros(1, 65_537)
+    with pytest.raises(ValueError, match="a layer has 65537 inputs: in int8 65536 is the most"):
+        extension.load_extension().PackedLinear(isa, weight.data_ptr(), 0, 1, 65_537, True, 0.0)
+
+
 def test_nothing_left(isa: str) -> None:
     with torch.inference_mode():
         running = NativeEngine(odd_model()).start([[5, END]], 2)

@@ -54,6 +54,7 @@ void print_machine() {
 }
 
 void check_all(const std::vector<std::string>& isas) {
+  check_kept_memory();
   for (const std::string& isa : isas) {
     check_isa(isa);
     const std::int64_t before = comparisons(), failed = failures();

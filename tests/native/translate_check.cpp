@@ -199,6 +199,8 @@ void check_rounding(const std::string& isa, Random& random) {
     }
     std::vector<float> zeros(size(inputs)), broken(x);
     expect(Bytes(kernels, zeros, 1, inputs).scales[0] == 0.0f, "zeros stay zeros");
+    std::vector<float> tiny(size(inputs), 1e-38f);  // 127 / 1e-38 is too large for a float
+    expect(Bytes(kernels, tiny, 1, inputs).scales[0] == 0.0f, "the tiniest numbers are zeros");
     for (float bad : {NAN, HUGE_VALF, -HUGE_VALF}) {
       broken[size(random.between(0, inputs - 1))] = bad;
       expect(std::isnan(Bytes(kernels, broken, 1, inputs).scales[0]), "what is not finite is NaN");

@@ -403,3 +403,9 @@ class TestVersionsOfTheInterface:
         assert not self.connect(1)
         with pytest.raises(KeyError):
             native.connect({})
+
+
+def test_projections_without_features_are_not_read() -> None:
+    query, key = torch.zeros(1, 3, 0), torch.zeros(1, 3, 4)
+    options = (None, 0.0, False, 0.0, 1, False, None, None, None, 0.0, None)
+    assert native.multihead_attention((query, key, key), 1, 1, *options) is None

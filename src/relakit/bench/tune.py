@@ -125,8 +125,9 @@ def tune(
         ratios = [ratio(mode, length, percent, one, other) for percent in NONZEROS]
         return Comparison(threshold, tuple(p / 100 for p in NONZEROS), tuple(ratios))
 
-    with limited_threads(settings.threads):
+    with limited_threads(1):  # as the kernels' products alone have
         peak, products = _measure_products(isa, dim, settings, tell)
+    with limited_threads(settings.threads):
         forward = by_nonzeros(
             "dense_forward", "forward", LISTS | NO_SCREENING, DENSE | NO_SCREENING
         )
@@ -137,6 +138,13 @@ def tune(
             {"dense_backward": 1.0} | dense_forward,
             {"dense_backward": 0.0} | dense_forward,
         )
+        best = replace(
+            built_in,
+            dense_forward=crossing(forward.places, forward.ratios),
+            dense_backward=crossing(backward.places, backward.ratios),
+        )
+        if not native.has_screening(isa):
+            return Tuning(isa, peak, products, (forward, backward), built_in, best)
         screen = by_nonzeros(
             "most_candidates", "forward", SCREENING | dense_forward, NO_SCREENING | dense_forward
         )
@@ -148,9 +156,8 @@ def tune(
                 ratio("forward", size, FEW_NONZEROS, SCREENING, NO_SCREENING) for size in lengths
             ),
         )
-    best = Thresholds(
-        dense_forward=crossing(forward.places, forward.ratios),
-        dense_backward=crossing(backward.places, backward.ratios),
+    best = replace(
+        best,
         most_candidates=crossing(screen.places, screen.ratios),
         least_to_screen=first_to_pay(lengths, short.ratios),
     )

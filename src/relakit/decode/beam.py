@@ -149,8 +149,12 @@ class _Batch:
         sentences: Sequence[_Sentence],
         settings: SearchSettings,
         device: torch.device,
+        *,
+        engine_chooses: bool,
     ) -> None:
         self.running = running
+        self.engine_chooses = engine_chooses
+        """Or else it computes the probabilities of all tokens, and lists are kept to here."""
         self.settings = settings
         self.beam = settings.followed
         self.may_end = self.beam * (2 if settings.wide_ends else 1)
@@ -188,16 +192,14 @@ class _Batch:
         forbidden = (PAD, BEGIN, END) if is_too_short else (PAD, BEGIN)
         last, scores = self.for_engine(self.tokens[:, -1]), self.for_engine(self.scores)
         must_end, count = self.must_end(), 2 * self.beam
-        prefixes = [sentence.prefix for sentence in self.sentences]
-        # With a prefix all steps are alike, whether or not other sentences are behind theirs.
-        if not self.settings.sample and not any(prefixes):
+        if self.engine_chooses:
             return self.running.candidates(
                 last, scores, count, forbidden=forbidden, must_end=must_end
             )
         in_prefix = [
             i
-            for i, prefix in enumerate(prefixes)
-            if prefix is not None and self.length < prefix.longest
+            for i, sentence in enumerate(self.sentences)
+            if sentence.prefix is not None and self.length < sentence.prefix.longest
         ]
         log_probabilities = self.running.log_probabilities(last)
         # A prefix may have any token.
@@ -287,8 +289,10 @@ def beam_search(
     if settings.sample:
         for sentence, number in zip(sentences, numbers or range(len(sentences)), strict=True):
             sentence.numbers = random_numbers(settings.seed, number, settings.followed)
-    running = model.start(sources, settings.followed, allowed)
-    batch = _Batch(running, sentences, settings, model.device)
+    # With a prefix all steps are alike, whether or not other sentences are behind theirs.
+    engine_chooses = not settings.sample and not any(sentence.prefix for sentence in sentences)
+    running = model.start(sources, settings.followed, allowed if engine_chooses else None)
+    batch = _Batch(running, sentences, settings, model.device, engine_chooses=engine_chooses)
     while not batch.is_done:
         found = Continuations.of(batch.step())
         batch.collect_ended(found)
