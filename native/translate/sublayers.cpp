@@ -15,6 +15,12 @@ namespace {
 // So many rows of inputs stay in the cache while all weights pass by.
 constexpr std::int64_t kRowBlock = 256;
 
+// Between the wide rows inside feed-forward layers: whole panels, and a line more. A power of two apart they would have
+// their lines in the same few sets of the cache, and drive each other out.
+std::int64_t row_stride(std::int64_t outputs) {
+  return whole_panels(outputs) + 64 / static_cast<std::int64_t>(sizeof(float));
+}
+
 }  // namespace
 
 Machine find_machine(const std::string& isa, int threads) {
@@ -157,7 +163,7 @@ void Sublayers::finish_attention(const Machine& machine, const AttentionLayer& l
 }
 
 void Sublayers::feed_forward(const Machine& machine, const FeedForward& layer) {
-  const std::int64_t width = whole_panels(layer.inner->outputs());
+  const std::int64_t width = row_stride(layer.inner->outputs());
   make_room(wide_, rows_ * width);
   run(machine, *layer.inner, before(machine, layer.residual_norm), stride_, wide_.data(), width,
       true, nullptr);
