@@ -131,12 +131,14 @@ class BackwardTask {
         is_packed<T>(result_.grad_output.row, p_.value_dim) ? 0 : count * value_dim_);
     const Rows grad_output = packed_rows(upstream, result_.grad_output.row, static_cast<int>(count),
                                          p_.value_dim, upstream_buffer);
+    PairProducts<T> pairs(upstream, result_.grad_output.row, count, p_.value_dim);
     for (std::int64_t key = keys_.begin; key < keys_.end; key += kKeyTile) {
       const int columns = static_cast<int>(least(kKeyTile, keys_.end - key));
       if (is_finite_ && !scorer.head.reaches(queries_.begin, count, key, columns)) continue;
       scorer.take_keys(key, columns);
-      values_ = packed_rows(row_of<T>(p_.value, batch_, key_head_, key), p_.value.row, columns,
-                            p_.value_dim, values_buffer_);
+      const T* values = row_of<T>(p_.value, batch_, key_head_, key);
+      values_ = packed_rows(values, p_.value.row, columns, p_.value_dim, values_buffer_);
+      pairs.take_columns(values, p_.value.row, columns);
       has_values_t_ = false;
       for (std::int64_t q = 0; q < count; q += kQueryTile) {
         const int rows = static_cast<int>(least(kQueryTile, count - q));
@@ -148,6 +150,7 @@ class BackwardTask {
         if (is_finite_ && tile_.total == 0) continue;
         if (!is_finite_ || (rows > kFewQueries && tile_.has_more_than(thresholds.dense_backward))) {
           if (!has_scores) scorer.fill_all(q, rows, tile_);
+          find_gradients(pairs, q, place);
           add_dense(scorer, place);
         } else {
           add_sparse(scorer, place);
@@ -202,12 +205,21 @@ class BackwardTask {
     }
   }
 
-  // For a tile with many non-zeros: products of matrices.
-  void add_dense(Scorer<T>& scorer, const Place& place) {
+  // For a tile with many non-zeros: the gradients of its weights, 0 where the score is not above zero.
+  void find_gradients(PairProducts<T>& pairs, std::int64_t q, const Place& place) {
+    const auto columns = [&](int) { return tile_.columns; };
+    if (pairs.take_rows(q, tile_.rows)) {
+      pairs.multiply(q, tile_.rows, 1.0f, 0.0f, columns, ahead_, tile_.choose(matrix_));
+      return;
+    }
     if (!has_values_t_) transpose(values_, value_dim_, tile_.columns, values_t_);
     has_values_t_ = true;
-    products(place.grad_output, tile_.rows, values_t_, value_dim_, 0.0f,
-             [&](int) { return tile_.columns; }, ahead_, tile_.choose(matrix_));
+    products<FloatSums>(place.grad_output, tile_.rows, values_t_, value_dim_, 0.0f, columns, ahead_,
+                        tile_.choose(matrix_));
+  }
+
+  // After that, products of matrices.
+  void add_dense(Scorer<T>& scorer, const Place& place) {
     if (weighs_) {
       tile_.list_scores();
       for (int i = 0; i < tile_.rows; i++) {

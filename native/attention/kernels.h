@@ -22,6 +22,8 @@ struct Kernels {
 
 // Those that the build has.
 extern const Kernels portable_kernels, avx2_kernels, avx512_kernels, neon_kernels;
+// AVX-512 for processors that multiply bfloat16 too.
+extern const Kernels avx512_bf16_kernels;
 
 // std::invalid_argument if the instruction set is not one of usable_isas().
 const Kernels& find_kernels(const std::string& isa);
