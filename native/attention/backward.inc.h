@@ -148,7 +148,8 @@ class BackwardTask {
                           grad_queries.rows() + q * dim_};
         const bool has_scores = find_bits(scorer, q, rows, key, columns);
         if (is_finite_ && tile_.total == 0) continue;
-        if (!is_finite_ || (rows > kFewQueries && tile_.has_more_than(thresholds.dense_backward))) {
+        const bool has_many = tile_.has_more_than(thresholds_for<T>().dense_backward);
+        if (!is_finite_ || (rows > kFewQueries && has_many)) {
           if (!has_scores) scorer.fill_all(q, rows, tile_);
           find_gradients(pairs, q, place);
           add_dense(scorer, place);

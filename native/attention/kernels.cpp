@@ -9,10 +9,12 @@ namespace {
 
 bool adapt_to_processor() {
 #if defined(RELAKIT_WITH_AVX512)
-  if (is_amd()) *avx512_kernels.thresholds = kAvx512ThresholdsOfAmd;
+  if (is_amd()) *avx512_kernels.thresholds = {kAvx512ThresholdsOfAmd, kAvx512ThresholdsOfAmd};
 #endif
 #if defined(RELAKIT_WITH_AVX512_BF16)
-  if (is_amd()) *avx512_bf16_kernels.thresholds = kAvx512ThresholdsOfAmd;
+  if (is_amd()) {
+    *avx512_bf16_kernels.thresholds = {kAvx512ThresholdsOfAmd, kAvx512Bf16ThresholdsOfAmd};
+  }
 #endif
   return true;
 }

@@ -12,7 +12,7 @@ struct Kernels {
   const char* isa;
   void (*forward)(ForwardJob* jobs, std::int64_t count, int threads);
   void (*backward)(BackwardJob* jobs, std::int64_t count, int threads);
-  Thresholds* thresholds;  // not to be changed while kernels run
+  ThresholdsByType* thresholds;  // not to be changed while kernels run
   bool has_screening;
   // Parts by themselves (speed.inc.h); both return how many floating-point operations they did.
   double (*multiply_and_add)(std::int64_t times);

@@ -13,7 +13,12 @@
 
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
-Thresholds thresholds = RELAKIT_THRESHOLDS;
+ThresholdsByType thresholds{RELAKIT_THRESHOLDS, RELAKIT_THRESHOLDS};
+
+template <class T>
+const Thresholds& thresholds_for() {
+  return sizeof(T) == sizeof(float) ? thresholds.f32 : thresholds.bf16;
+}
 }
 }  // namespace relakit::attention::RELAKIT_ISA
 

@@ -9,6 +9,9 @@
 // multiplied in this way, whose numbers are 0 or from 2^-55 to below 2^55. They are multiples of 2^-62, and
 // products and their sums, rounded or not, of 2^-124: none is so small. Nor does a sum reach 2^128, as long
 // as there are fewer than 2^17 features. Other rows, and so all with inf or NaN, are widened.
+//
+// Screening (screen.inc.h) does not meet these sums: a tile is either screened, and its candidates computed in
+// float32, or computed whole.
 
 #include <cstdint>
 #include <cstring>

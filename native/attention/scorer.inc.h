@@ -32,7 +32,7 @@ class Scorer {
         packed_(count_ * dim_),
         wishes_(wishes),
         may_screen_(Screen::kIsAvailable && wishes.screening && !head.has_bias() &&
-                    least(p.queries, p.keys) >= thresholds.least_to_screen),
+                    least(p.queries, p.keys) >= thresholds_for<T>().least_to_screen),
         screen_(may_screen_ ? count_ : 0, may_screen_ ? dim_ : 0),
         pairs_(row_of<T>(p.query, batch, head_index, begin), p.query.row, count_, p.dim) {
     pack_rows(row_of<T>(p.query, batch, head_index, begin), p.query.row, static_cast<int>(count_),
@@ -81,7 +81,7 @@ class Scorer {
       return;
     }
     // Only those that screening lets through are computed. That pays while they are few.
-    const float most = thresholds.most_candidates;
+    const float most = thresholds_for<T>().most_candidates;
     if (can_screen_ && candidates < most && take_keys_to_screen()) {
       if (candidates == kUnknown) candidates = take_queries_to_screen(i, tile);
       if (candidates < most) candidates = find_candidates(i, rows, tile);
@@ -150,7 +150,7 @@ class Scorer {
     const float threshold = head.threshold();
     if (!screen_.take_queries(queries(i), i, few, threshold)) return 1.0f;
     const float share = find_candidates(i, few, tile);
-    if (share >= thresholds.most_candidates) return share;
+    if (share >= thresholds_for<T>().most_candidates) return share;
     const bool is_finite =
         screen_.take_queries(queries(i + few), i + few, tile.rows - few, threshold);
     return is_finite ? share : 1.0f;
