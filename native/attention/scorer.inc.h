@@ -168,11 +168,12 @@ class Scorer {
   // passes: what was just written in small pieces cannot be read in large ones for a while.
   void check_candidates(std::int64_t i, Tile& tile) {
     tile.has_lists = true;
+    const Rows listed = keys();
     if (!wishes_.exact_lists) {
       tile.list_positions();
       for (int r = 0; r < tile.rows; r++) {
         ahead_.fetch(kLinesPerRow);
-        score_rows(queries(i + r)[0], keys(), dim_, tile.list(r), tile.lengths[r],
+        score_rows(queries(i + r)[0], listed, dim_, tile.list(r), tile.lengths[r],
                    -head.threshold(), tile.weight_row(r));
       }
       for (int r = 0; wishes_.bits && r < tile.rows; r++) {
@@ -185,7 +186,7 @@ class Scorer {
       lengths[r] = list_bits(tile.bits[r], candidate_list(r));
     }
     for (int r = 0; r < tile.rows; r++) {
-      dot_rows(queries(i + r)[0], keys(), dim_, candidate_list(r), lengths[r], candidate_row(r));
+      dot_rows(queries(i + r)[0], listed, dim_, candidate_list(r), lengths[r], candidate_row(r));
     }
     for (int r = 0; r < tile.rows; r++) {
       const int kept =
