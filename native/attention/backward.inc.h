@@ -131,23 +131,28 @@ class BackwardTask {
         is_packed<T>(result_.grad_output.row, p_.value_dim) ? 0 : count * value_dim_);
     const Rows grad_output = packed_rows(upstream, result_.grad_output.row, static_cast<int>(count),
                                          p_.value_dim, upstream_buffer);
+    PairProducts<T> pairs(upstream, result_.grad_output.row, count, p_.value_dim);
     for (std::int64_t key = keys_.begin; key < keys_.end; key += kKeyTile) {
       const int columns = static_cast<int>(least(kKeyTile, keys_.end - key));
       if (is_finite_ && !scorer.head.reaches(queries_.begin, count, key, columns)) continue;
       scorer.take_keys(key, columns);
-      values_ = packed_rows(row_of<T>(p_.value, batch_, key_head_, key), p_.value.row, columns,
-                            p_.value_dim, values_buffer_);
+      const Rows keys = scorer.keys();
+      const T* values = row_of<T>(p_.value, batch_, key_head_, key);
+      values_ = packed_rows(values, p_.value.row, columns, p_.value_dim, values_buffer_);
+      pairs.take_columns(values, p_.value.row, columns);
       has_values_t_ = false;
       for (std::int64_t q = 0; q < count; q += kQueryTile) {
         const int rows = static_cast<int>(least(kQueryTile, count - q));
         scorer.fetch_next_mask(q, rows);
         if (is_finite_ && !scorer.head.reaches(queries_.begin + q, rows, key, columns)) continue;
-        const Place place{queries_.begin + q, key, scorer.queries(q), grad_output.from(q),
-                          grad_queries.rows() + q * dim_};
+        const Place place{queries_.begin + q, key, scorer.queries(q), keys,
+                          grad_output.from(q), grad_queries.rows() + q * dim_};
         const bool has_scores = find_bits(scorer, q, rows, key, columns);
         if (is_finite_ && tile_.total == 0) continue;
-        if (!is_finite_ || (rows > kFewQueries && tile_.has_more_than(thresholds.dense_backward))) {
+        const bool has_many = tile_.has_more_than(thresholds_for<T>().dense_backward);
+        if (!is_finite_ || (rows > kFewQueries && has_many)) {
           if (!has_scores) scorer.fill_all(q, rows, tile_);
+          find_gradients(pairs, q, place);
           add_dense(scorer, place);
         } else {
           add_sparse(scorer, place);
@@ -157,10 +162,10 @@ class BackwardTask {
     grad_queries.write(p_.scale);
   }
 
-  // Where a tile is: its first query and key, the rows of its queries and those of their gradients.
+  // Where a tile is: its first query and key, their rows, and those of the queries' gradients.
   struct Place {
     std::int64_t query, key;
-    Rows queries, grad_output;
+    Rows queries, keys, grad_output;
     float* grad_queries;
   };
 
@@ -202,12 +207,21 @@ class BackwardTask {
     }
   }
 
-  // For a tile with many non-zeros: products of matrices.
-  void add_dense(Scorer<T>& scorer, const Place& place) {
+  // For a tile with many non-zeros: the gradients of its weights, 0 where the score is not above zero.
+  void find_gradients(PairProducts<T>& pairs, std::int64_t q, const Place& place) {
+    const auto columns = [&](int) { return tile_.columns; };
+    if (pairs.take_rows(q, tile_.rows)) {
+      pairs.multiply(q, tile_.rows, 1.0f, 0.0f, columns, ahead_, tile_.choose(matrix_));
+      return;
+    }
     if (!has_values_t_) transpose(values_, value_dim_, tile_.columns, values_t_);
     has_values_t_ = true;
-    products(place.grad_output, tile_.rows, values_t_, value_dim_, 0.0f,
-             [&](int) { return tile_.columns; }, ahead_, tile_.choose(matrix_));
+    products<FloatSums>(place.grad_output, tile_.rows, values_t_, value_dim_, 0.0f, columns, ahead_,
+                        tile_.choose(matrix_));
+  }
+
+  // After that, products of matrices.
+  void add_dense(Scorer<T>& scorer, const Place& place) {
     if (weighs_) {
       tile_.list_scores();
       for (int i = 0; i < tile_.rows; i++) {
@@ -220,7 +234,7 @@ class BackwardTask {
       tile_.unlist(numbers_, matrix_);
     }
     if (want_queries_) {
-      add_products(place.grad_queries, dim_, tile_.rows, Weights<false>{matrix_}, scorer.keys(), dim_,
+      add_products(place.grad_queries, dim_, tile_.rows, Weights<false>{matrix_}, place.keys, dim_,
                    tile_.columns, ahead_);
       for (int i = 0; result_.grad_rows != nullptr && i < tile_.rows; i++) {
         float sum = 0.0f;
@@ -250,7 +264,7 @@ class BackwardTask {
     }
     for (int i = 0; i < tile_.rows; i++) {  // the next pass then finds the keys cached
       ahead_.fetch(kLinesPerRowBackward);
-      score_listed(scorer, place, i);
+      score_listed(head, place, i);
       if (weighs_) {
         weigh(head, place.query + i, place.key, tile_.list(i), tile_.lengths[i],
               tile_.weight_row(i), gradient_row(i));
@@ -258,7 +272,7 @@ class BackwardTask {
     }
     for (int i = 0; want_queries_ && i < tile_.rows; i++) {
       ahead_.fetch(kLinesPerRowBackward);
-      add_rows(place.grad_queries + i * dim_, scorer.keys().data, scorer.keys().stride, dim_,
+      add_rows(place.grad_queries + i * dim_, place.keys.data, place.keys.stride, dim_,
                tile_.list(i), gradient_row(i), tile_.lengths[i]);
     }
     for (int i = 0; want_queries_ && result_.grad_rows != nullptr && i < tile_.rows; i++) {
@@ -270,17 +284,16 @@ class BackwardTask {
   }
 
   // The rectified scores of query i of the tile with the listed keys.
-  void score_listed(Scorer<T>& scorer, const Place& place, int i) {
-    const Head& head = scorer.head;
+  void score_listed(const Head& head, const Place& place, int i) {
     const std::uint8_t* list = tile_.list(i);
     const int length = tile_.lengths[i];
     float* weights = tile_.weight_row(i);
     if (!head.has_bias()) {
       // Rounded differently from forward, a score may end up just below the threshold.
-      score_rows(place.queries[i], scorer.keys(), dim_, list, length, -head.threshold(), weights);
+      score_rows(place.queries[i], place.keys, dim_, list, length, -head.threshold(), weights);
       return;
     }
-    dot_rows(place.queries[i], scorer.keys(), dim_, list, length, weights);
+    dot_rows(place.queries[i], place.keys, dim_, list, length, weights);
     for (int t = 0; t < length; t++) {
       head.add_bias(place.query + i, place.key + list[t], 1, weights + t);
     }

@@ -103,8 +103,15 @@ nb::object attention_backward(Any grad_output, Any mixed, Any inverse_rms, Any b
                   {mixed, inverse_rms, bits}, grad_output, wants_threshold);
 }
 
-nb::dict thresholds(const std::string& isa) {
-  const Thresholds& now = *find_kernels(isa).thresholds;
+Thresholds& thresholds_of(const std::string& isa, const std::string& dtype) {
+  ThresholdsByType& both = *find_kernels(isa).thresholds;
+  if (dtype == "float32") return both.f32;
+  if (dtype == "bfloat16") return both.bf16;
+  throw std::invalid_argument("thresholds are for float32 and bfloat16, not '" + dtype + "'");
+}
+
+nb::dict thresholds(const std::string& isa, const std::string& dtype) {
+  const Thresholds& now = thresholds_of(isa, dtype);
   nb::dict named;
   named["dense_forward"] = now.dense_forward;
   named["dense_backward"] = now.dense_backward;
@@ -113,14 +120,14 @@ nb::dict thresholds(const std::string& isa) {
   return named;
 }
 
-void set_thresholds(const std::string& isa, float dense_forward, float dense_backward,
-                    float most_candidates, std::int64_t least_to_screen) {
+void set_thresholds(const std::string& isa, const std::string& dtype, float dense_forward,
+                    float dense_backward, float most_candidates, std::int64_t least_to_screen) {
   for (const float share : {dense_forward, dense_backward, most_candidates}) {
     if (!(share >= 0.0f && share <= 1.0f)) {
       throw std::invalid_argument("thresholds are shares from 0 to 1, got " + std::to_string(share));
     }
   }
-  *find_kernels(isa).thresholds = {dense_forward, dense_backward, most_candidates, least_to_screen};
+  thresholds_of(isa, dtype) = {dense_forward, dense_backward, most_candidates, least_to_screen};
 }
 
 // A function of Python's whose arguments may all be None.
@@ -139,8 +146,8 @@ void bind(nb::module_& m) {
   define(m, "attention", &attention);
   define(m, "multihead_attention", &multihead_attention);
   define(m, "attention_backward", &attention_backward);
-  m.def("attention_thresholds", &thresholds, nb::arg("isa"));
-  m.def("set_attention_thresholds", &set_thresholds, nb::arg("isa"), nb::kw_only(),
+  m.def("attention_thresholds", &thresholds, nb::arg("isa"), nb::arg("dtype"));
+  m.def("set_attention_thresholds", &set_thresholds, nb::arg("isa"), nb::arg("dtype"), nb::kw_only(),
         nb::arg("dense_forward"), nb::arg("dense_backward"), nb::arg("most_candidates"),
         nb::arg("least_to_screen"));
   m.def("has_screening", [](const std::string& isa) { return find_kernels(isa).has_screening; },

@@ -156,7 +156,8 @@ class ForwardTask {
     for (int i = 0; i < tile_.rows; i++) {
       write_bits(p_, result_, head.row(begin_ + q + i), key, tile_.columns, tile_.bits[i]);
     }
-    const bool dense = !is_finite || (!tile_.has_lists && tile_.has_more_than(thresholds.dense_forward));
+    const bool has_many = tile_.has_more_than(thresholds_for<T>().dense_forward);
+    const bool dense = !is_finite || (!tile_.has_lists && has_many);
     if (!dense || !are_weights_scores_) {
       if (!tile_.has_lists) tile_.list_scores();
       for (int i = 0; !are_weights_scores_ && i < tile_.rows; i++) {

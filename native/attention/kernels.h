@@ -12,7 +12,7 @@ struct Kernels {
   const char* isa;
   void (*forward)(ForwardJob* jobs, std::int64_t count, int threads);
   void (*backward)(BackwardJob* jobs, std::int64_t count, int threads);
-  Thresholds* thresholds;  // not to be changed while kernels run
+  ThresholdsByType* thresholds;  // not to be changed while kernels run
   bool has_screening;
   // Parts by themselves (speed.inc.h); both return how many floating-point operations they did.
   double (*multiply_and_add)(std::int64_t times);
@@ -22,6 +22,8 @@ struct Kernels {
 
 // Those that the build has.
 extern const Kernels portable_kernels, avx2_kernels, avx512_kernels, neon_kernels;
+// AVX-512 for processors that multiply bfloat16 too.
+extern const Kernels avx512_bf16_kernels;
 
 // std::invalid_argument if the instruction set is not one of usable_isas().
 const Kernels& find_kernels(const std::string& isa);

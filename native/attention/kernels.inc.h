@@ -1,5 +1,6 @@
 // The attention kernels, written once over the vector type and compiled once per instruction set. The
-// including file has defined RELAKIT_ISA and included isa_*.h of that name.
+// including file has defined RELAKIT_ISA and included isa_*.h of that name; where there is a PairSums
+// (cpu/pair_sums_*.h), it has defined RELAKIT_PAIR_SUMS too.
 //
 // Everything here is local to the file, and no template of the standard library is used: the linker
 // would share one copy of it between files, compiled for an instruction set that a machine may lack.
@@ -12,7 +13,12 @@
 
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
-Thresholds thresholds = RELAKIT_THRESHOLDS;
+ThresholdsByType thresholds{RELAKIT_THRESHOLDS, RELAKIT_THRESHOLDS};
+
+template <class T>
+const Thresholds& thresholds_for() {
+  return sizeof(T) == sizeof(float) ? thresholds.f32 : thresholds.bf16;
+}
 }
 }  // namespace relakit::attention::RELAKIT_ISA
 
@@ -20,6 +26,7 @@ Thresholds thresholds = RELAKIT_THRESHOLDS;
 #include "attention/prefetch_queue.inc.h"
 #include "attention/mask_and_dropout.inc.h"
 #include "attention/products.inc.h"
+#include "attention/pair_products.inc.h"
 #include "attention/lists.inc.h"
 #if defined(RELAKIT_SCREEN_SUMS)
 #include RELAKIT_SCREEN_SUMS

@@ -18,9 +18,16 @@ int next_block(int left) {
 // Steps of a product for each line of memory that is fetched meanwhile.
 constexpr int kStepsPerLine = TileShape::steps_per_line;
 
+// How products add up: one float of each operand at a time. (PairSums: two bfloat16.)
+struct FloatSums {
+  static Vector add(const Vector& sum, const Vector& x, const Vector& y) {
+    return sum.plus_product(x, y);
+  }
+};
+
 // R x (C vectors) of a * bt + start; bt: columns of a panel, `size` entries each, which are whole vectors.
 // take(r, x) gets the vectors of row r.
-template <int R, int C, class Take>
+template <class Sums, int R, int C, class Take>
 inline void product_tile(Rows a, const float* bt, std::int64_t size, float start, PrefetchQueue& ahead,
                          const Take& take) {
   static_assert(kWidth % kStepsPerLine == 0, "steps must not have a rest");
@@ -46,7 +53,7 @@ inline void product_tile(Rows a, const float* bt, std::int64_t size, float start
         const float* row = r < half ? upper + r * a.stride : lower + (r - half) * a.stride;
         const Vector x = Vector::all(row[s]);
         RELAKIT_UNROLL
-        for (int c = 0; c < C; c++) sum[r][c] = sum[r][c].plus_product(x, b[c]);
+        for (int c = 0; c < C; c++) sum[r][c] = Sums::add(sum[r][c], x, b[c]);
       }
     }
     upper += kStepsPerLine;
@@ -59,26 +66,28 @@ inline void product_tile(Rows a, const float* bt, std::int64_t size, float start
 
 // At most R rows of a * panel + start, with all of the panel's columns up to whole vectors.
 // take.at(r, j) takes the vectors from row r and column j on.
-template <int R, class Take>
+template <class Sums, int R, class Take>
 void product_rows(Rows a, const float* panel, std::int64_t size, float start, int rows, int columns,
                   PrefetchQueue& ahead, const Take& take) {
   if constexpr (R > 1) {
-    if (rows < R) return product_rows<R - 1>(a, panel, size, start, rows, columns, ahead, take);
+    if (rows < R) return product_rows<Sums, R - 1>(a, panel, size, start, rows, columns, ahead, take);
   }
   const int end = static_cast<int>(round_up(columns, kWidth));
-  if (end == kPanel) return product_tile<R, kColumns>(a, panel, size, start, ahead, take);
+  if (end == kPanel) return product_tile<Sums, R, kColumns>(a, panel, size, start, ahead, take);
   int j = 0;
   if constexpr (kColumns > 2) {
     for (; j + 2 * kWidth <= end; j += 2 * kWidth) {
-      product_tile<R, 2>(a, panel + j, size, start, ahead, take.at(0, j));
+      product_tile<Sums, R, 2>(a, panel + j, size, start, ahead, take.at(0, j));
     }
   }
-  for (; j < end; j += kWidth) product_tile<R, 1>(a, panel + j, size, start, ahead, take.at(0, j));
+  for (; j < end; j += kWidth) {
+    product_tile<Sums, R, 1>(a, panel + j, size, start, ahead, take.at(0, j));
+  }
 }
 
 // All rows of a * panels + start, with panels of `padded` entries to a column. columns(r) says how many are
 // wanted for the rows up to r; it grows with r. A panel and all rows stay in the first-level cache.
-template <class Columns, class Take>
+template <class Sums, class Columns, class Take>
 void products(Rows a, int rows, const float* panels, std::int64_t padded, float start,
               const Columns& columns, PrefetchQueue& ahead, const Take& take) {
   const int most = columns(rows - 1);
@@ -86,8 +95,8 @@ void products(Rows a, int rows, const float* panels, std::int64_t padded, float 
     for (int r = 0, block = 0; r < rows; r += block) {
       block = next_block<kRows>(rows - r);
       const int known = static_cast<int>(least(columns(r + block - 1) - j, kPanel));
-      product_rows<kRows>(a.from(r), panels + j * padded, padded, start, block, known, ahead,
-                          take.at(r, j));
+      product_rows<Sums, kRows>(a.from(r), panels + j * padded, padded, start, block, known, ahead,
+                                take.at(r, j));
     }
   }
 }

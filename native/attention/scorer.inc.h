@@ -32,8 +32,9 @@ class Scorer {
         packed_(count_ * dim_),
         wishes_(wishes),
         may_screen_(Screen::kIsAvailable && wishes.screening && !head.has_bias() &&
-                    least(p.queries, p.keys) >= thresholds.least_to_screen),
-        screen_(may_screen_ ? count_ : 0, may_screen_ ? dim_ : 0) {
+                    least(p.queries, p.keys) >= thresholds_for<T>().least_to_screen),
+        screen_(may_screen_ ? count_ : 0, may_screen_ ? dim_ : 0),
+        pairs_(row_of<T>(p.query, batch, head_index, begin), p.query.row, count_, p.dim) {
     pack_rows(row_of<T>(p.query, batch, head_index, begin), p.query.row, static_cast<int>(count_),
               p.dim, dim_, p.scale, packed_);
   }
@@ -42,13 +43,18 @@ class Scorer {
 
   // Queries of the block from i on, times the scale.
   Rows queries(std::int64_t i) { return {packed_ + i * dim_, dim_}; }
-  Rows keys() const { return keys_; }
+  Rows keys() {
+    if (keys_.data == nullptr) {
+      keys_ = packed_rows(key_rows(), p_.key.row, columns_, p_.dim, keys_buffer_);
+    }
+    return keys_;
+  }
 
   void take_keys(std::int64_t key, int columns) {
     key_ = key;
     columns_ = columns;
-    keys_ = packed_rows(row_of<T>(p_.key, batch_, head.key_head(), key), p_.key.row, columns,
-                        p_.dim, keys_buffer_);
+    keys_ = {nullptr, 0};  // packed when they are needed
+    pairs_.take_columns(key_rows(), p_.key.row, columns);
     has_keys_t_ = has_screen_ = false;
     can_screen_ = may_screen_;
   }
@@ -75,7 +81,7 @@ class Scorer {
       return;
     }
     // Only those that screening lets through are computed. That pays while they are few.
-    const float most = thresholds.most_candidates;
+    const float most = thresholds_for<T>().most_candidates;
     if (can_screen_ && candidates < most && take_keys_to_screen()) {
       if (candidates == kUnknown) candidates = take_queries_to_screen(i, tile);
       if (candidates < most) candidates = find_candidates(i, rows, tile);
@@ -96,16 +102,22 @@ class Scorer {
   }
 
  private:
+  const T* key_rows() const { return row_of<T>(p_.key, batch_, head.key_head(), key_); }
+
   void fill_scores(std::int64_t i, Sight sight, Tile& tile) {
-    if (!has_keys_t_) transpose(keys_, dim_, columns_, keys_t_);
-    has_keys_t_ = true;
     const std::int64_t query = begin_ + i;
     const auto known = [&](int r) {
       return static_cast<int>(between(0, head.key_end(query + r) - key_, columns_));
     };
     for (int r = 0; r < tile.rows; r++) tile.bits[r] = KeyBits{};
     const auto score = [&](const auto& take) {
-      products(queries(i), tile.rows, keys_t_, dim_, -head.threshold(), known, ahead_, take);
+      if (pairs_.take_rows(i, tile.rows)) {
+        pairs_.multiply(i, tile.rows, p_.scale, -head.threshold(), known, ahead_, take);
+        return;
+      }
+      if (!has_keys_t_) transpose(keys(), dim_, columns_, keys_t_);
+      has_keys_t_ = true;
+      products<FloatSums>(queries(i), tile.rows, keys_t_, dim_, -head.threshold(), known, ahead_, take);
     };
     const int most = known(tile.rows - 1);
     if (!head.has_bias()) {
@@ -138,7 +150,7 @@ class Scorer {
     const float threshold = head.threshold();
     if (!screen_.take_queries(queries(i), i, few, threshold)) return 1.0f;
     const float share = find_candidates(i, few, tile);
-    if (share >= thresholds.most_candidates) return share;
+    if (share >= thresholds_for<T>().most_candidates) return share;
     const bool is_finite =
         screen_.take_queries(queries(i + few), i + few, tile.rows - few, threshold);
     return is_finite ? share : 1.0f;
@@ -146,7 +158,7 @@ class Scorer {
 
   bool take_keys_to_screen() {
     if (!has_screen_) {
-      can_screen_ = screen_.take_keys(keys_, columns_);
+      can_screen_ = screen_.take_keys(keys(), columns_);
       has_screen_ = true;
     }
     return can_screen_;
@@ -156,11 +168,12 @@ class Scorer {
   // passes: what was just written in small pieces cannot be read in large ones for a while.
   void check_candidates(std::int64_t i, Tile& tile) {
     tile.has_lists = true;
+    const Rows listed = keys();
     if (!wishes_.exact_lists) {
       tile.list_positions();
       for (int r = 0; r < tile.rows; r++) {
         ahead_.fetch(kLinesPerRow);
-        score_rows(queries(i + r)[0], keys_, dim_, tile.list(r), tile.lengths[r],
+        score_rows(queries(i + r)[0], listed, dim_, tile.list(r), tile.lengths[r],
                    -head.threshold(), tile.weight_row(r));
       }
       for (int r = 0; wishes_.bits && r < tile.rows; r++) {
@@ -173,7 +186,7 @@ class Scorer {
       lengths[r] = list_bits(tile.bits[r], candidate_list(r));
     }
     for (int r = 0; r < tile.rows; r++) {
-      dot_rows(queries(i + r)[0], keys_, dim_, candidate_list(r), lengths[r], candidate_row(r));
+      dot_rows(queries(i + r)[0], listed, dim_, candidate_list(r), lengths[r], candidate_row(r));
     }
     for (int r = 0; r < tile.rows; r++) {
       const int kept =
@@ -200,6 +213,7 @@ class Scorer {
   const Wishes wishes_;
   bool has_keys_t_ = false, has_screen_ = false, may_screen_, can_screen_ = false;
   Screen screen_;
+  PairProducts<T> pairs_;
   Buffer candidates_{may_screen_ && wishes_.exact_lists ? kQueryTile * Tile::kNumbersRoom : 0};
   Buffer candidate_lists_{
       may_screen_ && wishes_.exact_lists ? kQueryTile * Tile::kPositionsRoom / 4 : 0};

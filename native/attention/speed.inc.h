@@ -42,8 +42,8 @@ double score_products(std::int64_t queries, std::int64_t keys, std::int64_t dim,
       for (std::int64_t i = 0; i < queries; i += kQueryTile) {
         tile.start(static_cast<int>(least(kQueryTile, queries - i)), columns);
         for (int r = 0; r < tile.rows; r++) tile.bits[r] = KeyBits{};
-        products({query + i * padded, padded}, tile.rows, panels, padded, 0.0f,
-                 [&](int) { return columns; }, nothing_ahead, tile.rectify(0));
+        products<FloatSums>({query + i * padded, padded}, tile.rows, panels, padded, 0.0f,
+                            [&](int) { return columns; }, nothing_ahead, tile.rectify(0));
       }
     }
   }

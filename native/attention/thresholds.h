@@ -18,12 +18,19 @@ struct Thresholds {
   std::int64_t least_to_screen;
 };
 
+// By the type of the inputs: dense products take less time where the processor multiplies bfloat16.
+struct ThresholdsByType {
+  Thresholds f32, bf16;
+};
+
 // Measured on AMD Zen 4, with AVX2 alone.
 constexpr Thresholds kAvx2Thresholds{0.55f, 0.6f, 0.3f, 256};
 // Measured on Intel Ice Lake, which multiplies nearly twice as many numbers as it loads.
 constexpr Thresholds kAvx512Thresholds{0.3f, 0.37f, 0.2f, 256};
 // Measured on AMD Zen 4, which multiplies as many as it loads.
 constexpr Thresholds kAvx512ThresholdsOfAmd{0.7f, 0.68f, 0.5f, 256};
+// The same with AVX512-BF16, for bfloat16.
+constexpr Thresholds kAvx512Bf16ThresholdsOfAmd{0.7f, 0.55f, 0.17f, 256};
 // Not measured; there is no screening.
 constexpr Thresholds kOtherThresholds{0.3f, 0.37f, 0.2f, 256};
 

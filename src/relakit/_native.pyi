@@ -109,11 +109,15 @@ def attention_backward(
     ``is_trusted`` is for torch's operators: whatever torch is doing.
     """
 
-def attention_thresholds(isa: str) -> dict[str, Any]:
-    """By name, the thresholds of native/attention/thresholds.h that the kernels use."""
+def attention_thresholds(isa: str, dtype: str) -> dict[str, Any]:
+    """By name, the thresholds of native/attention/thresholds.h that the kernels use.
+
+    ``dtype`` is that of the inputs: "float32" or "bfloat16".
+    """
 
 def set_attention_thresholds(
     isa: str,
+    dtype: str,
     *,
     dense_forward: float,
     dense_backward: float,

@@ -38,9 +38,11 @@ def test_first_to_pay(ratios: tuple[float, ...], expected: int) -> None:
 
 def test_shares_are_checked() -> None:
     isa = NATIVE.chosen_isa()
-    values = {**NATIVE.attention_thresholds(isa), "most_candidates": 1.5}
+    values = NATIVE.attention_thresholds(isa, "float32")
     with pytest.raises(ValueError, match=r"shares from 0 to 1, got 1\.5"):
-        NATIVE.set_attention_thresholds(isa, **values)
+        NATIVE.set_attention_thresholds(isa, "float32", **{**values, "most_candidates": 1.5})
+    with pytest.raises(ValueError, match="for float32 and bfloat16, not 'int8'"):
+        NATIVE.set_attention_thresholds(isa, "int8", **values)
 
 
 WAYS = {
@@ -58,27 +60,31 @@ WAYS = {
 
 @pytest.mark.parametrize("isa", NATIVE.usable_isas())
 @pytest.mark.parametrize("shift", [-0.5, 0.0, 1.3])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_every_way_has_the_same_result(
-    isa: str, shift: float, monkeypatch: pytest.MonkeyPatch
+    isa: str, shift: float, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RELAKIT_CPU_ISA", isa)
-    before = NATIVE.attention_thresholds(isa)
+    before = NATIVE.attention_thresholds(isa, dtype)
     torch.manual_seed(0)
-    leaves = [torch.randn(1, 2, 150, 64, requires_grad=True) for _ in range(3)]
-    upstream = torch.randn(1, 2, 150, 64)
+    inputs = [torch.randn(1, 2, 150, 64).to(getattr(torch, dtype)) for _ in range(4)]
 
-    def gradients(backend: str) -> list[torch.Tensor]:
+    def gradients(backend: str, *tensors: torch.Tensor) -> list[torch.Tensor]:
+        *leaves, upstream = tensors
+        leaves = [x.detach().requires_grad_() for x in leaves]
         output = relakit.attention(*leaves, threshold=shift, backend=backend)
         return [output, *torch.autograd.grad(output, leaves, upstream)]
 
-    expected = gradients("reference")
+    expected = gradients("reference", *(x.float() for x in inputs))
+    # In bfloat16, results alone are rounded.
+    tolerance = {"atol": 2e-4, "rtol": 1e-4} if dtype == "float32" else {"atol": 1e-3, "rtol": 5e-3}
     for values in WAYS.values():
-        with thresholds_set(isa, values):
-            assert NATIVE.attention_thresholds(isa) == pytest.approx(vars(values))
-            found = gradients("native")
+        with thresholds_set(isa, dtype, values):
+            assert NATIVE.attention_thresholds(isa, dtype) == pytest.approx(vars(values))
+            found = gradients("native", *inputs)
         for x, y in zip(found, expected, strict=True):
-            torch.testing.assert_close(x, y, atol=2e-4, rtol=1e-4)
-    assert NATIVE.attention_thresholds(isa) == before
+            torch.testing.assert_close(x.float(), y, **tolerance)
+    assert NATIVE.attention_thresholds(isa, dtype) == before
 
 
 def test_screening_is_not_compared_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,11 +210,16 @@ class TestTuning:
         monkeypatch.setattr("relakit.bench.tune.PRODUCT_SIZES", (130,))
         monkeypatch.setattr("relakit.bench.tune.NONZEROS", (10, 90))
 
-    def test_prints_thresholds_and_the_speed_of_products(self) -> None:
+    @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+    def test_prints_thresholds_and_the_speed_of_products(self, dtype: str) -> None:
         from relakit import _native
 
-        before = {isa: _native.attention_thresholds(isa) for isa in _native.usable_isas()}
-        result = bench(*self.ARGUMENTS)
+        def thresholds() -> dict[str, dict[str, float]]:
+            isas = _native.usable_isas()
+            return {isa: _native.attention_thresholds(isa, dtype) for isa in isas}
+
+        before = thresholds()
+        result = bench(*self.ARGUMENTS, "--dtype", dtype)
         assert result.exit_code == 0, result.output
         assert "130 x 64 x 130" in result.stdout
         assert "Peak of multiplying and adding in registers: " in result.stdout
@@ -222,7 +227,7 @@ class TestTuning:
         for name, built_in in before[_native.chosen_isa()].items():
             assert float(lines[name][1]) == pytest.approx(built_in, abs=0.005)
             assert float(lines[name][2]) >= 0
-        assert {isa: _native.attention_thresholds(isa) for isa in before} == before
+        assert thresholds() == before
 
     @pytest.mark.parametrize(
         ("more", "message"),

@@ -8,6 +8,10 @@
 #include "attention/weights_writer.h"
 #include "attention_case.h"
 
+namespace relakit::attention {
+extern const Kernels portable_pairs_kernels;  // kernels_portable_pairs.cpp
+}
+
 namespace relakit::check {
 
 namespace {
@@ -18,6 +22,23 @@ using attention::Kernels;
 using attention::kUnlimited;
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+// All kernels of an instruction set: with products of bfloat16 in pairs, and without.
+struct Variant {
+  std::string name;
+  const Kernels& kernels;
+};
+std::vector<Variant> variants_of(const std::string& isa) {
+  std::vector<Variant> variants{{isa, attention::find_kernels(isa)}};
+  if (isa == "portable") variants.push_back({isa + " in pairs", attention::portable_pairs_kernels});
+#if defined(RELAKIT_WITH_AVX512_BF16)
+  if (&variants[0].kernels == &attention::avx512_bf16_kernels) {
+    variants[0].name += " in pairs";
+    variants.push_back({isa, attention::avx512_kernels});
+  }
+#endif
+  return variants;
+}
 
 // Sums of up to 300 products in another order; in bfloat16 rounded once, at the end.
 double tolerance(const AttentionCase& c) { return c.dtype == DType::bf16 ? 8e-3 : 1e-5; }
@@ -115,19 +136,19 @@ void check_backward(const Kernels& kernels, const AttentionInputs& in,
   expect_near("sums of gradients", as_doubles(found.rows), expected.grad_rows, 1e-5);
 }
 
-void check_case(const std::string& isa, const AttentionInputs& in) {
-  begin(isa, in.call.name());
-  const Kernels& kernels = attention::find_kernels(isa);
+void check_case(const Variant& variant, const AttentionInputs& in) {
+  begin(variant.name, in.call.name());
+  const Kernels& kernels = variant.kernels;
   const AttentionReference expected(in);
   Forward plain(in), detailed(in);
   check_forward(kernels, in, expected, false, 3, plain);
   check_forward(kernels, in, expected, true, 1, detailed);
   check_backward(kernels, in, expected, plain.bits.data(), 1);
   check_backward(kernels, in, expected, nullptr, 3);
-  if (isa == "portable") return;
+  if (&kernels == &attention::portable_kernels) return;
   Forward other(in);
   ForwardJob job = other.job(in, false);
-  attention::find_kernels("portable").forward(&job, 1, 1);
+  attention::portable_kernels.forward(&job, 1, 1);
   expect_near("output of the portable kernels", plain.output.all(), other.output.all(),
               tolerance(in.call));
   expect(other.bits == plain.bits, "bits are those of the portable kernels");
@@ -215,8 +236,9 @@ void check_jobs(const std::string& isa) {
 }
 
 // NaN and inf are not lost.
-void check_not_finite(const std::string& isa) {
+void check_not_finite(const Variant& variant, DType dtype) {
   AttentionCase c;
+  c.dtype = dtype;
   c.queries = 20;
   c.keys = 150;
   c.dim = c.value_dim = 16;
@@ -227,20 +249,70 @@ void check_not_finite(const std::string& isa) {
     in_key.key.set(0, 0, 140, 0, x);
     in_value.value.set(0, 0, 3, 15, x);
     for (const AttentionInputs* in : {&in_query, &in_key, &in_value}) {
-      begin(isa, "attention with " + std::to_string(x));
+      begin(variant.name, "attention with " + std::to_string(x));
       Forward found(*in);
-      check_forward(attention::find_kernels(isa), *in, AttentionReference(*in), true, 1, found);
+      check_forward(variant.kernels, *in, AttentionReference(*in), true, 1, found);
     }
   }
 }
 
+// Numbers that AVX512-BF16 takes for 0, products that it would round to 0, and products that overflow unless
+// the scale comes first.
+void check_extremes(const Variant& variant) {
+  struct Extreme {
+    int query, key;  // powers of 2
+    float scale;
+  };
+  for (const Extreme& x : {Extreme{-130, 120, 1.0f}, Extreme{-70, -60, 1.0f},
+                           Extreme{64, 70, 0x1p-120f}, Extreme{55, 55, 0x1p-110f},
+                           Extreme{-55, -56, 0x1p100f}, Extreme{-55, -55, 0x1p100f}}) {
+    AttentionCase c = long_case(17, 0.0f);
+    c.dtype = DType::bf16;
+    c.scale = x.scale;
+    AttentionInputs in(c, 4);
+    for (std::int64_t i = 0; i < c.queries; i += 2) {  // one tile of three has none of them
+      for (std::int64_t p = 0; p < c.dim && i < 128; p++) {
+        in.query.set(0, 0, i, p, std::ldexp(static_cast<float>(1 + (i + p) % 3), x.query));
+        in.key.set(0, 0, i, p, std::ldexp(p % 2 == 0 ? 1.0f : -1.0f, x.key));
+      }
+    }
+    begin(variant.name, c.name() + " scale " + std::to_string(x.scale));
+    Forward found(in);
+    ForwardJob job = found.job(in, true);
+    variant.kernels.forward(&job, 1, 1);
+    const AttentionReference expected(in);
+    expect_near("bits", unpacked(found.bits, c, found.rows), as_doubles(expected.above), 0.0);
+    expect_near("weights", as_doubles(found.weights), expected.weights, 1e-5);
+  }
+}
+
+// Sums in pairs are the same, bit by bit, in plain C++ and in AVX512-BF16.
+void check_pairs() {
+  AttentionCase c = long_case(40, 0.0f);
+  c.dtype = DType::bf16;
+  c.queries = c.keys = 130;  // too few to screen
+  AttentionInputs in(c, 9);
+  Random random(10);
+  for (Heads* rows : {&in.query, &in.key}) {
+    for (std::int64_t i = 0; i < rows->rows; i++) {
+      for (std::int64_t p = 0; p < rows->size; p++) rows->set(0, 0, i, p, random.uniform());
+    }
+  }
+  Forward one(in), other(in);
+  ForwardJob job = one.job(in, true), other_job = other.job(in, true);
+  attention::portable_pairs_kernels.forward(&job, 1, 1);
+  attention::find_kernels("avx512").forward(&other_job, 1, 1);
+  expect(one.weights == other.weights, "weights are those of the portable pairs");
+}
+
 // Results are the same, bit by bit, for any number of threads.
-void check_threads(const std::string& isa) {
+void check_threads(const Variant& variant, DType dtype) {
   AttentionCase c = long_case(32, 1.0f);
+  c.dtype = dtype;
   c.heads = c.key_heads = 2;
   const AttentionInputs in(c, 8);
-  begin(isa, c.name());
-  const Kernels& kernels = attention::find_kernels(isa);
+  begin(variant.name, c.name());
+  const Kernels& kernels = variant.kernels;
   std::vector<double> outputs[2], gradients[2];
   for (int i = 0; i < 2; i++) {
     Forward found(in);
@@ -259,19 +331,28 @@ void check_threads(const std::string& isa) {
 
 void check_attention(const std::string& isa) {
   constexpr int kRandomCases = 120;
-  Random random(1);
-  for (int i = 0; i < kRandomCases; i++) {
-    const AttentionCase c = random_case(random);
-    check_case(isa, AttentionInputs(c, random.bits()));
-  }
-  for (std::int64_t dim : {32, 64}) {
-    for (float threshold : {0.0f, 1.0078125f}) {
-      check_case(isa, AttentionInputs(long_case(dim, threshold), random.bits()));
+  for (const Variant& variant : variants_of(isa)) {
+    Random random(1);
+    for (int i = 0; i < kRandomCases; i++) {
+      const AttentionCase c = random_case(random);
+      check_case(variant, AttentionInputs(c, random.bits()));
     }
+    for (std::int64_t dim : {32, 64}) {
+      for (float threshold : {0.0f, 1.0078125f}) {
+        check_case(variant, AttentionInputs(long_case(dim, threshold), random.bits()));
+      }
+    }
+    for (DType dtype : {DType::f32, DType::bf16}) {
+      check_not_finite(variant, dtype);
+      check_threads(variant, dtype);
+    }
+    check_extremes(variant);
   }
   check_jobs(isa);
-  check_not_finite(isa);
-  check_threads(isa);
+  if (isa == "avx512" && variants_of(isa).size() > 1) {
+    begin(isa, "pairs");
+    check_pairs();
+  }
 }
 
 }  // namespace relakit::check

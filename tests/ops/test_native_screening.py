@@ -29,10 +29,13 @@ ALWAYS = {
 
 @pytest.fixture(autouse=True)
 def _forced(isa: str) -> Iterator[None]:
-    before = NATIVE.attention_thresholds(isa)
-    NATIVE.set_attention_thresholds(isa, **ALWAYS)
+    dtypes = ("float32", "bfloat16")
+    before = {dtype: NATIVE.attention_thresholds(isa, dtype) for dtype in dtypes}
+    for dtype in dtypes:
+        NATIVE.set_attention_thresholds(isa, dtype, **ALWAYS)
     yield
-    NATIVE.set_attention_thresholds(isa, **before)
+    for dtype in dtypes:
+        NATIVE.set_attention_thresholds(isa, dtype, **before[dtype])
 
 
 def normal(seed: int, *shape: int) -> Tensor:

@@ -99,6 +99,7 @@ def tune(
     heads: int = Case.heads,
     dim: int = Case.dim,
     batch: int | None = None,
+    dtype: str = Case.dtype,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Tuning:
     """Compare the kernels' ways at one length, and find the best thresholds.
@@ -109,15 +110,18 @@ def tune(
         heads: heads.
         dim: features per head.
         batch: sequences; None for the usual number.
+        dtype: of the inputs; the products alone are float32 in any case.
         tell: called with what is being done.
     """
     native = load_extension()
     isa = native.chosen_isa()
-    built_in = Thresholds(**native.attention_thresholds(isa))
+    built_in = Thresholds(**native.attention_thresholds(isa, dtype))
 
     def ratio(mode: str, size: int, nonzeros: int, one: Ways, other: Ways) -> float:
         tell(f"{mode}, length {size}, {nonzeros}% non-zeros")
-        case = make_case(mode, size, 100.0 - nonzeros, heads=heads, dim=dim, batch=batch)
+        case = make_case(
+            mode, size, 100.0 - nonzeros, heads=heads, dim=dim, batch=batch, dtype=dtype
+        )
         values = [replace(built_in, **way) for way in (one, other)]
         return _time_ratio(isa, case, settings, *values)
 
@@ -189,15 +193,18 @@ def first_to_pay(lengths: Sequence[int], ratios: Sequence[float]) -> int:
 
 
 @contextmanager
-def thresholds_set(isa: str, values: Thresholds) -> Iterator[None]:
-    """A block in which the kernels use these thresholds. No other thread may run kernels in it."""
+def thresholds_set(isa: str, dtype: str, values: Thresholds) -> Iterator[None]:
+    """A block in which the kernels use these thresholds for inputs of this type.
+
+    No other thread may run kernels in it.
+    """
     native = load_extension()
-    before = native.attention_thresholds(isa)
-    native.set_attention_thresholds(isa, **vars(values))
+    before = native.attention_thresholds(isa, dtype)
+    native.set_attention_thresholds(isa, dtype, **vars(values))
     try:
         yield
     finally:
-        native.set_attention_thresholds(isa, **before)
+        native.set_attention_thresholds(isa, dtype, **before)
 
 
 def _time_ratio(
@@ -209,7 +216,7 @@ def _time_ratio(
 
     def with_thresholds(values: Thresholds) -> RepeatedCall:
         def call() -> None:
-            with thresholds_set(isa, values):
+            with thresholds_set(isa, case.dtype, values):
                 step()
 
         return RepeatedCall(call)

@@ -83,7 +83,8 @@ def attention(
             "--tune",
             help="Instead of other attention, compare the kernels' own ways of computing, and print"
             " the thresholds between them that are best on this processor, and the speed of its "
-            "products, in about a minute. Takes --length (one), --heads, --dim and --batch.",
+            "products, in about a minute. Takes --length (one), --heads, --dim, --batch and "
+            "--dtype.",
             rich_help_panel=WHAT,
         ),
     ] = False,
@@ -203,14 +204,22 @@ def attention(
     shape = {"--dtype": dtype, "--heads": heads, "--dim": dim, "--batch": batch}
     cases = {"--mode": mode, "--length": length, "--zeros": zeros, "--contender": contender}
     if tune:
-        given = {**cases, "--length": None, "--dtype": dtype, "--backend": backend, "--out": out}
+        given = {**cases, "--length": None, "--backend": backend, "--out": out}
         settings = AttentionSettings(
             threads=threads,
             rounds=rounds,
             seconds=SECONDS[chosen] if seconds is None else seconds,
             seed=seed,
         )
-        return print_tuning(settings, length or [], heads=heads, dim=dim, batch=batch, given=given)
+        return print_tuning(
+            settings,
+            length or [],
+            heads=heads,
+            dim=dim,
+            batch=batch,
+            dtype=dtype,
+            given=given,
+        )
     if preset is not None:
         jobs = _preset_jobs(preset, {**cases, **shape})
     else:

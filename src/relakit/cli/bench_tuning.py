@@ -16,6 +16,7 @@ def print_tuning(
     heads: int | None,
     dim: int | None,
     batch: int | None,
+    dtype: str | None,
     given: Mapping[str, object],
 ) -> None:
     """Compare the kernels' ways of computing, and print what is best here."""
@@ -45,6 +46,7 @@ def print_tuning(
             heads=Case.heads if heads is None else heads,
             dim=Case.dim if dim is None else dim,
             batch=batch,
+            dtype=Case.dtype if dtype is None else dtype,
             tell=lambda text: progress.update(task, description=text),
         )
     console = Console(highlight=False)
