@@ -11,12 +11,36 @@ constexpr std::int64_t kKeysPerTask = 4096;
 // Above this share of non-zeros nearly all values are read, and the processor fetches them on its own.
 constexpr float kPrefetch = 0.6f;
 
-constexpr std::int64_t kRowsAhead = 16;  // how many keys ahead of the current one to fetch
+// Rows of values that will be summed up, fetched a few lines at a time while keys are read: asked for all
+// at once, or into the first level of the cache, they would keep the keys waiting. The processor fetches
+// keys, which are read one after the other, on its own.
+class WantedRows {
+ public:
+  void start(std::int64_t row_bytes) {
+    lines_ = (row_bytes + kLine - 1) / kLine;
+    count_ = next_ = 0;
+  }
+  void add(const void* row) { rows_[count_++] = static_cast<const char*>(row); }
+  // The lines to fetch with each of so many steps.
+  std::int64_t per_step(std::int64_t steps) const { return (count_ * lines_ + steps - 1) / steps; }
+  void fetch(std::int64_t count) {
+    for (const std::int64_t end = least(next_ + count, count_ * lines_); next_ < end; next_++) {
+      prefetch_second(rows_[next_ / lines_] + next_ % lines_ * kLine);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLine = 64;
+
+  const char* rows_[kKeyTile];
+  std::int64_t lines_ = 1, count_ = 0, next_ = 0;
+};
 
 // out[j] = x . row[j] + start, for N vectors to a row.
 template <int N, class T>
 void dot_all_rows_of(const float* x, const T* rows, std::int64_t stride, int count, float start,
-                     float* out) {
+                     WantedRows& wanted, float* out) {
+  const std::int64_t lines = wanted.per_step((count + kStep - 1) / kStep);
   Vector mine[N];
   RELAKIT_UNROLL
   for (int v = 0; v < N; v++) mine[v] = Vector::load(x + v * kWidth);
@@ -25,14 +49,13 @@ void dot_all_rows_of(const float* x, const T* rows, std::int64_t stride, int cou
     RELAKIT_UNROLL
     for (int u = 0; u < kStep; u++) {
       const T* y = rows + least(j + u, count - 1) * stride;
-      RELAKIT_UNROLL
-      for (int v = 0; v < N; v++) prefetch(y + kRowsAhead * stride + v * kWidth);
       sums[u] = mine[0] * Vector::load(y);
       RELAKIT_UNROLL
       for (int v = 1; v < N; v++) {
         sums[u] = sums[u].plus_product(mine[v], Vector::load(y + v * kWidth));
       }
     }
+    wanted.fetch(lines);
     store_sums(sums, out + j);
   }
   for (int j = 0; j < count; j++) out[j] += start;
@@ -40,11 +63,12 @@ void dot_all_rows_of(const float* x, const T* rows, std::int64_t stride, int cou
 
 template <class T>
 void dot_all_rows(const float* x, const T* rows, std::int64_t stride, std::int64_t size, int count,
-                  float start, float* out) {
+                  float start, WantedRows& wanted, float* out) {
   if (size == kHead * kWidth) {
-    dot_all_rows_of<kHead>(x, rows, stride, count, start, out);
+    dot_all_rows_of<kHead>(x, rows, stride, count, start, wanted, out);
     return;
   }
+  const std::int64_t lines = wanted.per_step((count + kStep - 1) / kStep);
   for (int j = 0; j < count; j += kStep) {
     Vector sums[kStep];
     for (int u = 0; u < kStep; u++) {
@@ -54,6 +78,7 @@ void dot_all_rows(const float* x, const T* rows, std::int64_t stride, std::int64
         sums[u] = sums[u].plus_product(Vector::load(x + p), Vector::load(y + p));
       }
     }
+    wanted.fetch(lines);
     store_sums(sums, out + j);
   }
   for (int j = 0; j < count; j++) out[j] += start;
@@ -75,20 +100,17 @@ class FewQueriesTask {
   }
 
   void run(std::int64_t begin, std::int64_t end) {
-    // A tile's values are fetched while those of the tile before are summed up.
-    Tile* now = &tiles_[0];
-    Tile* before = nullptr;
-    std::int64_t key_before = 0;
+    // A tile's values are fetched while the keys of the next one are read, and summed up after that.
+    std::int64_t filled = 0;
     for (std::int64_t key = begin; key < end; key += kKeyTile) {
       const int columns = static_cast<int>(least(kKeyTile, end - key));
       if (!head_.reaches(0, p_.queries, key, columns)) continue;
-      fill(key, columns, *now);
-      if (before != nullptr) add_values(key_before, *before);
-      before = now;
-      key_before = key;
-      now = now == &tiles_[0] ? &tiles_[1] : &tiles_[0];
+      keys_of_[filled % kTiles] = key;
+      fill(key, columns, tiles_[filled % kTiles]);
+      filled++;
+      if (filled >= kTiles) add_values(filled - kTiles);
     }
-    if (before != nullptr) add_values(key_before, *before);
+    for (std::int64_t i = filled < kTiles ? 0 : filled - kTiles + 1; i < filled; i++) add_values(i);
   }
 
  private:
@@ -101,13 +123,14 @@ class FewQueriesTask {
     } else {
       for (int i = 0; i < rows; i++) {
         dot_all_rows(queries_ + i * p_.dim, keys_ + key * p_.key.row, p_.key.row, p_.dim, columns,
-                     -head_.threshold(), tile.score_row(i));
+                     -head_.threshold(), wanted_, tile.score_row(i));
         if (head_.has_bias()) head_.add_bias(i, key, columns, tile.score_row(i));
         tile.rectify_row(i, columns);
         tile.finish_row(i, columns, sight == Sight::all);
       }
+      wanted_.start(p_.value_dim * static_cast<std::int64_t>(sizeof(T)));
       if (static_cast<float>(tile.total) <= kPrefetch * static_cast<float>(rows * columns)) {
-        prefetch_values(key, tile);
+        want_values(key, tile);
       }
       tile.list_scores();
     }
@@ -119,21 +142,19 @@ class FewQueriesTask {
     }
   }
 
-  void prefetch_values(std::int64_t key, const Tile& tile) {
-    const auto bytes = p_.value_dim * static_cast<std::int64_t>(sizeof(T));
+  void want_values(std::int64_t key, const Tile& tile) {
     for (int w = 0; w < kWords; w++) {
       std::uint64_t wanted = 0;
       for (int i = 0; i < tile.rows; i++) wanted |= tile.bits[i].words[w];
       for (; wanted != 0; wanted &= wanted - 1) {
-        const auto* row = reinterpret_cast<const char*>(
-            values_ + (key + 64 * w + lowest_bit(wanted)) * p_.value.row);
-        for (std::int64_t line = 0; line < bytes; line += 64) prefetch(row + line);
+        wanted_.add(values_ + (key + 64 * w + lowest_bit(wanted)) * p_.value.row);
       }
     }
   }
 
-  void add_values(std::int64_t key, Tile& tile) {
-    const T* rows = values_ + key * p_.value.row;
+  void add_values(std::int64_t number) {
+    Tile& tile = tiles_[number % kTiles];
+    const T* rows = values_ + keys_of_[number % kTiles] * p_.value.row;
     for (int i = 0; i < tile.rows; i++) {
       add_rows(output_ + i * p_.value_dim, rows, p_.value.row, p_.value_dim, tile.list(i),
                tile.weight_row(i), tile.lengths[i]);
@@ -146,7 +167,10 @@ class FewQueriesTask {
   float* const output_;
   const T *keys_ = nullptr, *values_ = nullptr;
   Buffer queries_{p_.queries * p_.dim};
-  Tile tiles_[2];
+  static constexpr std::int64_t kTiles = 3;
+  Tile tiles_[kTiles];
+  std::int64_t keys_of_[kTiles];
+  WantedRows wanted_;
 };
 
 // Each task has a range of keys and sums of its own, which are then added up in order.
