@@ -9,6 +9,7 @@
 // first packed into scratch memory, which takes one pass over a tile; the work on it takes one pass per
 // row. docs/kernels.md explains the whole.
 
+#include "attention/kernels.h"
 #include "attention/thresholds.h"
 
 namespace relakit::attention::RELAKIT_ISA {
@@ -82,6 +83,12 @@ void backward(BackwardJob* jobs, std::int64_t count, int threads) {
   } else {
     backward_all<float>(jobs, count, threads);
   }
+}
+
+// All of this, under the name that users know. At compile time: other files use the table when they start.
+constexpr Kernels kernels_called(const char* isa) {
+  return {isa, forward, backward, &thresholds, Screen::kIsAvailable, multiply_and_add,
+          score_products};
 }
 
 }  // namespace

@@ -7,11 +7,5 @@
 #include "attention/kernels.inc.h"
 
 namespace relakit::attention {
-const Kernels avx2_kernels{"avx2",
-                              avx2::forward,
-                              avx2::backward,
-                              &avx2::thresholds,
-                              avx2::Screen::kIsAvailable,
-                              avx2::multiply_and_add,
-                              avx2::score_products};
+const Kernels avx2_kernels = avx2::kernels_called("avx2");
 }

@@ -7,11 +7,5 @@
 #include "attention/kernels.inc.h"
 
 namespace relakit::attention {
-const Kernels avx512_kernels{"avx512",
-                              avx512::forward,
-                              avx512::backward,
-                              &avx512::thresholds,
-                              avx512::Screen::kIsAvailable,
-                              avx512::multiply_and_add,
-                              avx512::score_products};
+const Kernels avx512_kernels = avx512::kernels_called("avx512");
 }

@@ -17,11 +17,5 @@ using namespace relakit::attention::avx512;
 #include "attention/kernels.inc.h"
 
 namespace relakit::attention {
-const Kernels avx512_bf16_kernels{"avx512",
-                                   avx512_bf16::forward,
-                                   avx512_bf16::backward,
-                                   &avx512_bf16::thresholds,
-                                   avx512_bf16::Screen::kIsAvailable,
-                                   avx512_bf16::multiply_and_add,
-                                   avx512_bf16::score_products};
+const Kernels avx512_bf16_kernels = avx512_bf16::kernels_called("avx512");
 }

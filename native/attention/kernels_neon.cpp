@@ -6,11 +6,5 @@
 #include "attention/kernels.inc.h"
 
 namespace relakit::attention {
-const Kernels neon_kernels{"neon",
-                              neon::forward,
-                              neon::backward,
-                              &neon::thresholds,
-                              neon::Screen::kIsAvailable,
-                              neon::multiply_and_add,
-                              neon::score_products};
+const Kernels neon_kernels = neon::kernels_called("neon");
 }

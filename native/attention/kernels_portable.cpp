@@ -6,11 +6,5 @@
 #include "attention/kernels.inc.h"
 
 namespace relakit::attention {
-const Kernels portable_kernels{"portable",
-                              portable::forward,
-                              portable::backward,
-                              &portable::thresholds,
-                              portable::Screen::kIsAvailable,
-                              portable::multiply_and_add,
-                              portable::score_products};
+const Kernels portable_kernels = portable::kernels_called("portable");
 }

@@ -18,11 +18,5 @@ using namespace relakit::attention::portable;
 
 namespace relakit::attention {
 extern const Kernels portable_pairs_kernels;
-const Kernels portable_pairs_kernels{"portable",
-                                      portable_pairs::forward,
-                                      portable_pairs::backward,
-                                      &portable_pairs::thresholds,
-                                      portable_pairs::Screen::kIsAvailable,
-                                      portable_pairs::multiply_and_add,
-                                      portable_pairs::score_products};
+const Kernels portable_pairs_kernels = portable_pairs::kernels_called("portable");
 }

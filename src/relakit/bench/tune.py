@@ -135,18 +135,15 @@ def tune(
         forward = by_nonzeros(
             "dense_forward", "forward", LISTS | NO_SCREENING, DENSE | NO_SCREENING
         )
-        dense_forward = {"dense_forward": crossing(forward.places, forward.ratios)}
+        dense_forward: Ways = {"dense_forward": crossing(forward.places, forward.ratios)}
         backward = by_nonzeros(
             "dense_backward",
             "both",
             {"dense_backward": 1.0} | dense_forward,
             {"dense_backward": 0.0} | dense_forward,
         )
-        best = replace(
-            built_in,
-            dense_forward=crossing(forward.places, forward.ratios),
-            dense_backward=crossing(backward.places, backward.ratios),
-        )
+        dense_backward = crossing(backward.places, backward.ratios)
+        best = replace(built_in, **dense_forward, dense_backward=dense_backward)
         if not native.has_screening(isa):
             return Tuning(isa, peak, products, (forward, backward), built_in, best)
         screen = by_nonzeros(
