@@ -274,6 +274,18 @@ ROWS: tuple[Row, ...] = (
         "recipe.toml: training.warmup = 0: must be at least 1",
     ),
     row(
+        "a cooldown of epochs",
+        f"{SET} training.cooldown=0.2",
+        "recipe.toml: training: cooldown = 0.2 is a share of updates, but these are not set; set "
+        "them, or cooldown = 0",
+        replace("recipe.toml", "updates = 4", "epochs = 2"),
+    ),
+    row(
+        "nothing but cooldown",
+        f"{SET} training.cooldown=1 --set training.updates=5",
+        "recipe.toml: training.cooldown = 1: must be below 1",
+    ),
+    row(
         "a learning rate that is no number",
         f"{SET} training.learning_rate_factor=nan",
         "recipe.toml: training.learning_rate_factor = nan: must be a finite number",

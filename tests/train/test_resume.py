@@ -210,6 +210,14 @@ class TestOtherSettings:
         result, _ = run_training(recipe, run, resume=True)
         assert (result.updates, result.settings["averaged_checkpoints"]) == (3, 1)
 
+    def test_with_a_cooldown_the_number_of_updates_must_stay(
+        self, corpus: PreparedCorpus, tmp_path: Path
+    ) -> None:
+        run_training(recipe_of(corpus, training={"updates": 2, "cooldown": 0.5}), tmp_path)
+        longer = recipe_of(corpus, training={"updates": 3, "cooldown": 0.5})
+        with pytest.raises(ValueError, match=r"training\.updates = 2, the recipe says 3"):
+            run_training(longer, tmp_path, resume=True)
+
 
 def test_the_corpus_may_move_but_not_change(corpus: PreparedCorpus, tmp_path: Path) -> None:
     folder, moved = tmp_path / "corpus", tmp_path / "moved"

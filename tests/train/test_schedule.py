@@ -24,3 +24,20 @@ def test_peaks_at_the_end_of_the_warmup() -> None:
 def test_there_is_no_update_zero() -> None:
     with pytest.raises(ValueError, match="count from 1, got 0"):
         learning_rate(0, dim=512, warmup=4000, factor=1.0)
+
+
+def test_a_cooldown_ends_near_zero_and_changes_nothing_before() -> None:
+    hot = [learning_rate(n, dim=64, warmup=50, factor=2.0) for n in range(1, 201)]
+    cooled = [
+        learning_rate(n, dim=64, warmup=50, factor=2.0, cooldown=0.25, updates=200)
+        for n in range(1, 201)
+    ]
+    assert cooled[:151] == hot[:151]
+    # Linear over the last fifty: update 176 has half of its rate, the last a fiftieth.
+    assert cooled[175] == pytest.approx(hot[175] / 2)
+    assert cooled[199] == pytest.approx(hot[199] / 50)
+
+
+def test_a_cooldown_needs_an_end() -> None:
+    with pytest.raises(ValueError, match="needs the number of updates"):
+        learning_rate(1, dim=64, warmup=50, factor=2.0, cooldown=0.25)

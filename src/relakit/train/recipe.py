@@ -166,6 +166,9 @@ class TrainingSection(Section):
     """Factor on the schedule d^-0.5 * min(update^-0.5, update * warmup^-1.5)."""
     warmup: Count = 4000
     """Updates until the learning rate is at its peak."""
+    cooldown: Share = 0.0
+    """Share of ``updates``, the last ones, over which the learning rate also falls to 0 in a
+    straight line."""
     adam_betas: tuple[Share, Share] = (0.9, 0.98)
     adam_eps: Positive = 1e-8
     label_smoothing: Share = 0.1
@@ -202,6 +205,11 @@ class TrainingSection(Section):
     def _ends(self) -> "TrainingSection":
         if self.epochs is None and self.updates is None and self.minutes is None:
             raise ValueError("set epochs, updates or minutes, or training would never end")
+        if self.cooldown and self.updates is None:
+            raise ValueError(
+                f"cooldown = {self.cooldown} is a share of updates, but these are not set; set "
+                "them, or cooldown = 0"
+            )
         return self
 
 

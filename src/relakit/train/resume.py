@@ -27,8 +27,9 @@ MAY_CHANGE: Final = (
     "training.updates",
     "validation",
 )
-"""What a resumed run may do differently: none of it changes the updates that are made. The corpus
-may move, but not change: the trainer compares."""
+"""What a resumed run may do differently: none of it changes the updates that are made, save the
+number of them if there is a cooldown, which is a share of it. The corpus may move, but not change:
+the trainer compares."""
 
 
 def settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
@@ -77,7 +78,10 @@ def settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recip
 def lasting_differences(before: Recipe, recipe: Recipe) -> Iterator[tuple[str, Any, Any]]:
     """Settings in which a resumed run may not differ, but does; both values of each."""
     both = before.model_dump(mode="json"), recipe.model_dump(mode="json")
-    return (found for found in _differences(*both) if not _may_change(found[0]))
+    fixed = {"training.updates"} if before.training.cooldown else set()
+    return (
+        found for found in _differences(*both) if found[0] in fixed or not _may_change(found[0])
+    )
 
 
 def read_recipe(folder: Path) -> Recipe | None:

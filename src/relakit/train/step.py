@@ -186,6 +186,8 @@ def update_weights(
         dim=model.config.dim,
         warmup=training.warmup,
         factor=training.learning_rate_factor,
+        cooldown=training.cooldown,
+        updates=training.updates,
     )
     done = WeightStep(loss, float(norm), rate)
     if done.is_finite:
