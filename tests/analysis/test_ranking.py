@@ -8,6 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from relakit.analysis import Estimate, PairScores, QualityRanking, auc, rank_quality, score_pairs
+from relakit.analysis.ranking import good_share
 from relakit.data.generated import generate_pairs
 from relakit.data.planted_noise import plant_text_noise
 from relakit.data.tokenizer import Tokenizer
@@ -42,6 +43,16 @@ def half() -> np.ndarray:
 def check_area(found: Estimate, scores: np.ndarray, is_bad: np.ndarray) -> None:
     assert found.value == auc(scores, is_bad)
     assert found.low < found.value < found.high
+
+
+def test_good_shares_at_either_end() -> None:
+    """Of thirty pairs three are a tenth; where two share the third place, each counts half."""
+    rates = np.array([0.1, 0.2, 0.3, 0.3, *[0.5] * 23, 0.8, 0.9, 1.0])
+    is_good = np.array([True, False, True, False, *[True] * 23, False, False, True])
+    share = good_share(rates, is_good)
+    assert share.lowest == pytest.approx((1 + 0 + 0.5) / 3)
+    assert share.highest == pytest.approx(1 / 3)
+    assert share.all == pytest.approx(26 / 30)
 
 
 def test_what_each_area_is_of(labels: list[str], half: np.ndarray) -> None:

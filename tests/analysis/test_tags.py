@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from relakit.analysis import AnalysisPair, tag_pair, tag_words, tags, token_class
+from relakit.analysis.tags import tag_class
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +77,14 @@ def test_with_spacy_itself(tmp_path: Path) -> None:
     ruler.add([[{"IS_PUNCT": True}]], {"POS": "PUNCT"})
     pipeline.to_disk(tmp_path / "pipeline")
     assert tag_words(["Hund", ","], str(tmp_path / "pipeline")) == ("NOUN", "PUNCT")
+
+
+@pytest.mark.parametrize(
+    ("tag", "word", "expected"),
+    [("PUNCT", ",", "comma"), ("PUNCT", ".", "PUNCT"), ("VERB", "sieht", "VERB")],
+)
+def test_commas_are_a_class_of_their_own(tag: str, word: str, expected: str) -> None:
+    assert tag_class(tag, word) == expected
 
 
 @pytest.mark.parametrize(

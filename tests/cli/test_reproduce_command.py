@@ -133,6 +133,7 @@ def test_jobs_decide_how_long_it_takes(tmp_path: Path) -> None:
         (["table7"], "ValueError: there is no 'table7' to reproduce; choose from table1,"),
         (["table1", "--scale", "huge"], "ValueError: unknown scale 'huge'; choose one of tiny"),
         (["table3", "--scale", "deep"], "table3 is not made at the scale deep; choose tiny or pap"),
+        (["figure7", "table4"], "figure7 is not made at the scale tiny; choose deep"),
         (["table1"], "with the files of Multi30k en-de; docs/reproduction.md says where to get"),
     ],
 )
@@ -141,6 +142,15 @@ def test_mistakes(arguments: list[str], message: str, tmp_path: Path) -> None:
     assert status == 1
     assert message in text
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_timed_while_a_run_is_made(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "deep" / "europarl-en-de" / "rela-g-1-00000000"
+    folder.mkdir(parents=True)
+    with locked(folder):
+        status, text = call(tmp_path, "table2")
+    assert status == 1
+    assert f"nothing can be timed while a run is at work in {folder}" in text
 
 
 def test_what_needs_no_run(tmp_path: Path) -> None:

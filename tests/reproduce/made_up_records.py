@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from relakit.analysis.aer import AlignmentScore, AttentionScores
 from relakit.analysis.alignment_bootstrap import (
@@ -12,7 +12,7 @@ from relakit.analysis.alignment_bootstrap import (
 )
 from relakit.analysis.estimate import CONFIDENCE, Estimate
 from relakit.analysis.links import END_WEIGHTS, READINGS
-from relakit.analysis.ranking import ChosenHead, QualityRanking, RankingAreas
+from relakit.analysis.ranking import ChosenHead, GoodShare, QualityRanking, RankingAreas
 from relakit.analysis.results import (
     KINDS,
     AlignmentResult,
@@ -97,6 +97,7 @@ def made_up_analysis(
     gap: Sequence[tuple[float, float, float]] | None = None,
     after_comma: float = 0.5,
     commas: int = 100,
+    classes: Literal["tags", "token classes"] = "token classes",
     output_rms: float | None = 8.0,
     closed_gates: float | None = None,
     attention: str = "rela-g",
@@ -110,6 +111,7 @@ def made_up_analysis(
         gap: by cross layer: mean, low and high of the gap to shuffled pairs.
         after_comma: the null rate of every cross-attention head after a comma.
         commas: how many queries that rate is over.
+        classes: where the classes of words come from.
         output_rms: of all layers, before the norm; None as in files from before it was measured.
         closed_gates: of all layers; None for a norm without gates.
         attention: the name of the attention.
@@ -150,7 +152,7 @@ def made_up_analysis(
             cross_gap=tuple(Interval(mean=m, low=low, high=high) for m, low, high in gaps),
         ),
         classes=ClassNullRates(
-            origin="token classes",
+            origin=classes,
             classes=("word", "comma"),
             counts=(900, commas),
             null_rate=(((0.5, after_comma),) * HEADS,) * layers,
@@ -177,13 +179,16 @@ def made_up_alignment(aer: float, half: float = 0.01) -> AlignmentStudy:
     )
 
 
-def made_up_ranking(auc: float, half: float = 0.05) -> QualityRanking:
+def made_up_ranking(
+    auc: float, half: float = 0.05, *, bad: Sequence[str] = ("shuffled",)
+) -> QualityRanking:
     """The null rate has the area ``auc``, with an interval of ``half`` to both sides."""
     area = Estimate(value=auc, low=auc - half, high=auc + half)
     areas = RankingAreas(
         good=100,
         bad=100,
         null_rate=area,
+        good_share=GoodShare(lowest=0.8, highest=0.2, all=0.5),
         layer_null_rate=(area,) * 3,
         best_head=ChosenHead(layer=1, head=0, auc_when_chosen=auc, auc=area),
         low_mass=None,
@@ -194,7 +199,7 @@ def made_up_ranking(auc: float, half: float = 0.05) -> QualityRanking:
         confidence=CONFIDENCE,
         chosen_on=50,
         overall=areas,
-        by_label={"shuffled": areas},
+        by_label=dict.fromkeys(bad, areas),
     )
 
 

@@ -45,6 +45,12 @@ def test_europarl_has_what_is_in_the_data(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_the_papers_own_corpus_is_asked_about_its_gold_set(tmp_path: Path) -> None:
+    (tmp_path / "alignment-rwth-de-en").mkdir()
+    wanted = wanted_analyses(run("wmt14-en-de", scale="paper"), tmp_path)
+    assert wanted == ["attention", "planted noise", "RWTH"]
+
+
 def test_missing(tmp_path: Path) -> None:
     here = places_in(tmp_path)
     record = made_up_record(scale="deep", corpus="europarl-en-de")

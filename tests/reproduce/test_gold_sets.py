@@ -107,7 +107,13 @@ def test_silver(
         *(f"test de , {n} !" for n in range(2)),
     ]  # fmt: skip
     assert silver_pairs(recipe, tmp_path / "cache") == pairs
-    assert len((folder / "calls").read_text(encoding="utf-8").splitlines()) == 1, "links are kept"
+    calls = folder / "calls"
+    assert len(calls.read_text(encoding="utf-8").splitlines()) == 1, "links are kept"
+    # Of this text: another of the same length has its own.
+    test = recipe.data.folder / "test.de"  # type: ignore[operator]
+    test.write_text(test.read_text(encoding="utf-8").replace("de", "da"), encoding="utf-8")
+    silver_pairs(recipe, tmp_path / "cache")
+    assert len(calls.read_text(encoding="utf-8").splitlines()) == 2
 
 
 def test_links_of_a_faster_run_are_kept(
@@ -115,8 +121,13 @@ def test_links_of_a_faster_run_are_kept(
 ) -> None:
     """Two runs on the same corpus may want links at the same time."""
     cache = tmp_path / "cache"
+    aligner(ALIGN)
+    silver_pairs(recipe, tmp_path / "earlier")
+    (earlier,) = (tmp_path / "earlier").iterdir()
+    there = cache / earlier.name
     faster = (
-        f"mkdir '{cache}'; for f in forward reverse; do printf '2-2\\n2-2\\n' > '{cache}'/$f; done"
+        f"mkdir -p '{there}'; for f in forward reverse; do printf '2-2\\n2-2\\n' > '{there}'/$f; "
+        "done"
     )
     aligner(f"{ALIGN}\n{faster}")
     pairs = silver_pairs(recipe, cache)

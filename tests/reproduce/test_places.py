@@ -32,6 +32,16 @@ def test_other_settings_have_another_folder() -> None:
     assert PLACES.folder(run(), recipe) != PLACES.folder(run(), other)
 
 
+def test_who_is_at_work(tmp_path: Path) -> None:
+    places = Places(data=tmp_path, runs=tmp_path / "runs", results=tmp_path)
+    assert places.at_work() is None
+    folder = places.folder(run(), run().recipe(places.data))
+    folder.mkdir(parents=True)
+    assert places.at_work() is None
+    with locked(folder):
+        assert places.at_work() == folder
+
+
 def test_runs_share_a_prepared_corpus() -> None:
     def prepared(one: Run) -> Path:
         return PLACES.prepared(one, one.recipe(PLACES.data))

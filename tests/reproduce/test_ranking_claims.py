@@ -1,7 +1,13 @@
 """Claims about the ranking of pairs, on made-up areas."""
 
 import pytest
-from made_up_records import made_up_ranking, made_up_record, only_finding
+from made_up_records import (
+    claim_about,
+    evidence_of,
+    made_up_ranking,
+    made_up_record,
+    only_finding,
+)
 
 from relakit.reproduce.claims import Verdict
 
@@ -27,3 +33,18 @@ def test_verdicts(claim: str, labels: str, areas: tuple[float, ...], expected: V
     finding = only_finding(claim, *records)
     assert (finding.verdict, finding.n) == (expected, 2)
     assert "by cross-entropy 0.95 ± 0.00" in finding.measured
+    assert (
+        "good are 80 ± 0% of the tenth with the lowest null rates, 20 ± 0% of that with the "
+        "highest (50 ± 0% of all)"
+    ) in finding.measured
+
+
+def test_noise_that_the_paper_does_not_speak_of_has_no_verdict() -> None:
+    ranking = made_up_ranking(0.9, bad=("inserted", "truncated", "copied"))
+    claim = claim_about("planted noise")
+    findings = claim.find(evidence_of(made_up_record(rankings={"planted noise": ranking})))
+    assert [(f.setting.rpartition(": ")[2], f.verdict) for f in findings] == [
+        ("inserted", "holds"),
+        ("truncated (not claimed by the paper)", None),
+        ("copied (not claimed by the paper)", None),
+    ]

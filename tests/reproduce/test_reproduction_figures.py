@@ -1,10 +1,12 @@
 """Which figures are drawn of which runs, and where."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from made_up_records import evidence_of, made_up_alignment, made_up_analysis, made_up_record
 
+from relakit.reproduce import figures
 from relakit.reproduce.figures import example_paths, figure_paths, shows_examples, write_figures
 from relakit.reproduce.runs import Run
 
@@ -48,6 +50,34 @@ def test_only_text_of_our_own_is_shown() -> None:
     assert not shows_examples(run("europarl-en-de"))
     assert not shows_examples(run("generated", "softmax"))
     assert not shows_examples(run("generated", seed=2))
+
+
+def test_examples_replace_those_of_an_earlier_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drawn anew or, where this model has nothing to show, removed; one is of noisy pairs."""
+    drawn: dict[int, Sequence[object]] = {}
+
+    def draw(number: int) -> Callable[[object, Sequence[object]], str | None]:
+        def figure(_: object, views: Sequence[object]) -> str | None:
+            drawn[number] = views
+            return None if number == 9 else f"figure {number}"
+
+        return figure
+
+    monkeypatch.setattr(figures, "FIGURES_OF_ONE_MODEL", {n: draw(n) for n in (8, 9, 10)})
+    monkeypatch.setattr(figures, "save_figure", lambda figure, path: path.write_text(figure))
+    folder = tmp_path / "figures"
+    folder.mkdir()
+    for number in (8, 9, 10):
+        (folder / f"deep-generated-figure{number}.svg").write_text("old")
+    run = Run(scale="deep", corpus="generated", row="rela-g", seed=1)
+    figures.write_examples(run, made_up_analysis(), ["clean"], ["noisy"], tmp_path)  # type: ignore[list-item]
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        "deep-generated-figure8.svg": "figure 8",
+        "deep-generated-figure10.svg": "figure 10",
+    }
+    assert drawn == {8: ["clean"], 9: ["clean"], 10: ["noisy"]}
 
 
 def test_examples_are_listed_once_they_are_drawn(tmp_path: Path) -> None:

@@ -147,6 +147,10 @@ def test_missing_data(places: Places) -> None:
     assert str(places.data / "multi30k") in step.note
     made_up_record().write(places.results)
     assert only_step(places, run).state == "done", "what is there needs no data"
+    other = {**made_up_record().recipe}
+    other["training"] = {**other["training"], "warmup": 17}
+    made_up_record(recipe=other).write(places.results)
+    assert only_step(places, run).state == "impossible", "it is of another recipe"
 
 
 def test_times_follow_what_was_measured(places: Places) -> None:

@@ -66,3 +66,15 @@ def test_verdict(sparsemax: str, expected: Verdict, tmp_path: Path) -> None:
     )
     (finding,) = claim_about("trains and decodes faster").find(evidence_of(results=tmp_path))
     assert (finding.setting, finding.verdict) == ("training", expected)
+
+
+def test_decoders_that_are_written_otherwise_decide_nothing(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "table2-decode.csv",
+        "batch 1,relakit,rela-g,fp32,,0.98,0.9,1.1",
+        "batch 1,relakit,entmax15,fp32,,0.2,0.1,0.3",
+    )
+    (finding,) = claim_about("trains and decodes faster").find(evidence_of(results=tmp_path))
+    assert finding.verdict == "not decidable"
+    assert finding.measured.endswith("of entmax15, which has no kernels: C++ against PyTorch")

@@ -52,6 +52,15 @@ def test_at_most_one_bleu_behind(claim: str, row: str, other: str) -> None:
     assert verdict(claim, seeds(row, 32.5, FAR), compared) == "not decidable"
 
 
+@pytest.mark.parametrize("row", ["rela-i", "rela-g"])
+def test_better_than_the_norm_alone(row: str) -> None:
+    claim = f"{'ReLA-i' if row == 'rela-i' else 'ReLA-g'} is better than RMSNorm alone"
+    alone = seeds("relu-rms", 32.0, CLOSE)
+    assert verdict(claim, seeds(row, 33.0, CLOSE), alone) == "holds"
+    assert verdict(claim, seeds(row, 31.0, CLOSE), alone) == "does not hold"
+    assert verdict(claim, seeds(row, 33.0, FAR), alone) == "not decidable"
+
+
 @pytest.mark.parametrize(
     ("claim", "row", "if_failed"),
     [
@@ -109,6 +118,12 @@ def test_further_languages(gaps: tuple[float, ...], expected: Verdict) -> None:
     finding = only_finding("competitive on further language pairs", *records)
     assert finding.verdict == expected
     assert finding.n == len(gaps), "the pair of Table 1 is none of them"
+
+
+def test_further_languages_on_which_training_fails() -> None:
+    records = [made_up_record("rela-g", corpus="multi30k-en-fr", bleu=None)]
+    finding = only_finding("competitive on further language pairs", *records)
+    assert (finding.verdict, finding.measured) == ("does not hold", "all 1 runs failed")
 
 
 def test_no_runs_no_finding() -> None:

@@ -30,6 +30,24 @@ class ChosenHead:
     """On the others"""
 
 
+EXTREME = 0.1
+"""The share of pairs at either end of a ranking."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoodShare:
+    """How many pairs are good at either end of the ranking by null rate, as shares.
+
+    Pairs with the same null rate share their places.
+    """
+
+    lowest: float
+    """Of the tenth with the lowest null rates"""
+    highest: float
+    """Of the tenth with the highest"""
+    all: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class RankingAreas:
     """Areas under the ROC curve: the chance that a bad pair ranks below a good one."""
@@ -39,6 +57,8 @@ class RankingAreas:
     bad: int
     null_rate: Estimate
     """By the null rate, the mean over layers and heads"""
+    good_share: GoodShare
+    """At either end of that ranking"""
     layer_null_rate: tuple[Estimate, ...]
     """By that of each layer, the mean over heads"""
     best_head: ChosenHead
@@ -125,6 +145,24 @@ def rank_quality(
     )
 
 
+def good_share(null_rates: npt.NDArray[np.float64], is_good: _Mask) -> GoodShare:
+    """The share of good pairs at either end of a ranking, and of all."""
+    return GoodShare(
+        lowest=_share_of_first(null_rates, is_good),
+        highest=_share_of_first(-null_rates, is_good),
+        all=float(is_good.mean()),
+    )
+
+
+def _share_of_first(ranks: npt.NDArray[np.float64], is_good: _Mask) -> float:
+    """Of the first tenth; where several share the last place in it, each counts in part."""
+    count = max(1, round(EXTREME * len(ranks)))
+    last = np.sort(ranks)[count - 1]
+    inside, tied = ranks < last, ranks == last
+    good = is_good[inside].sum() + (count - inside.sum()) * is_good[tied].mean()
+    return float(good / count)
+
+
 def _check_counts(groups: dict[str, _Mask], is_choosing: _Mask) -> None:
     if len(groups) < 2:
         raise ValueError("there are no bad pairs: every label is a good one")
@@ -165,6 +203,7 @@ def _areas(
         good=int((good & ranked).sum()),
         bad=int((bad & ranked).sum()),
         null_rate=estimate(scores.mean_null_rate),
+        good_share=good_share(scores.mean_null_rate[ranked], good[ranked]),
         layer_null_rate=estimates(scores.layer_null_rate),
         best_head=ChosenHead(
             layer=layer,

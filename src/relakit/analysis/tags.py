@@ -14,6 +14,8 @@ from relakit.data.lines import read_lines
 
 BEGIN_CLASS: Final = "<s>"
 """The class of a decoder's first step, when no word has been written yet."""
+COMMA: Final = "comma"
+"""A class of words."""
 COMMAS: Final = frozenset(",،、，､﹐﹑߸፣᠂᠈")
 _FULL_STOPS: Final = frozenset(".。．｡।۔።…")
 
@@ -64,6 +66,12 @@ def _pipeline(name: str) -> Any:
         raise ValueError(f"spaCy cannot load the pipeline {name!r}: {first}") from None
 
 
+def tag_class(tag: str, word: str) -> str:
+    """The class of a tagged word: its tag, but commas are a class of their own, as in Figure 7."""
+    is_comma = token_class(word) == COMMA
+    return COMMA if is_comma else tag
+
+
 def token_class(word: str) -> str:
     """What a word looks like.
 
@@ -72,7 +80,7 @@ def token_class(word: str) -> str:
     """
     characters = set(word)
     if characters and characters <= COMMAS:
-        return "comma"
+        return COMMA
     if characters and characters <= _FULL_STOPS:
         return "full stop"
     categories = [unicodedata.category(character) for character in word]

@@ -32,7 +32,7 @@ from relakit.analysis.results import (
 from relakit.analysis.sentence_links import LinkTotals, SentenceLinks
 from relakit.analysis.shuffled_targets import ShuffledTotals
 from relakit.analysis.sparsity import layer_null_share, null_share, zero_share
-from relakit.analysis.tags import token_class
+from relakit.analysis.tags import tag_class, token_class
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer
 from relakit.model.attention_outputs import LayerOutputs, OutputSums
@@ -279,9 +279,11 @@ class ModelTotals:
 def _classes(encoded: EncodedPair) -> list[str | None]:
     """For each query, the tag or else the class of the word before it."""
     pair = encoded.pair
-    classes = pair.target_tags
-    if classes is None:
-        classes = tuple(token_class(pair.target[start:end]) for start, end in pair.target_words)
+    words = [pair.target[start:end] for start, end in pair.target_words]
+    if pair.target_tags is None:
+        classes = [token_class(word) for word in words]
+    else:
+        classes = [tag_class(*one) for one in zip(pair.target_tags, words, strict=True)]
     return query_classes(encoded.target_words, classes)
 
 

@@ -94,13 +94,13 @@ def reproduce(
     Exit status: 0 done, 1 something is missing or went wrong, 129, 130 or 143 stopped by a signal.
     """
     from relakit.reproduce.corpora import known_scale
-    from relakit.reproduce.studies import chosen_studies, runs_of, scales_of
+    from relakit.reproduce.studies import GROUPS, chosen_studies, runs_of, scales_of
 
     chosen_scale = known_scale(scale)
     studies = chosen_studies(names)
     console = Console(highlight=False)
-    for study in studies:
-        if len(studies) == 1 and study.needs and chosen_scale not in study.needs:
+    for study in studies if not set(names) & set(GROUPS) else ():
+        if study.needs and chosen_scale not in study.needs:
             raise ValueError(
                 f"{study.name} is not made at the scale {scale}; choose "
                 f"{' or '.join(scales_of(study))}"
@@ -124,7 +124,11 @@ def reproduce(
     if plan.open:
         problems |= _run(plan.open, places, jobs, console)
     for benchmark in benchmarks:  # last, as nothing else may run while something is timed
-        problem = run_benchmark(benchmark, results)
+        busy = places.at_work()
+        if busy is None:
+            problem = run_benchmark(benchmark, results)
+        else:
+            problem = f"nothing can be timed while a run is at work in {busy}; try again afterwards"
         if problem is not None:
             problems[str(benchmark.result)] = problem
     _write_page(places, console)

@@ -18,14 +18,14 @@ from relakit.analysis import (
     score_pairs,
 )
 from relakit.analysis.analyze import EXPLORED
-from relakit.analysis.results import spread
+from relakit.analysis.results import SentenceView, spread
 from relakit.data.generated import Split
 from relakit.data.labelled_pairs import LabelledPair, read_labelled_pairs
 from relakit.data.noise_draw import CLEAN
 from relakit.data.planted_noise import plant_text_noise
 from relakit.decode.translator import Translator
 from relakit.reproduce.eflomal import why_no_eflomal
-from relakit.reproduce.figures import lacks_examples, write_examples
+from relakit.reproduce.figures import can_show_examples, lacks_examples, write_examples
 from relakit.reproduce.gold_sets import RWTH, rwth_pairs, silver_pairs
 from relakit.reproduce.places import Places
 from relakit.reproduce.records import AlignmentStudy, RunRecord
@@ -35,6 +35,8 @@ from relakit.train.recipe import Recipe
 from relakit.train.run_folder import MODEL
 
 NOISE_SEED: Final = 1
+ENGLISH_GERMAN: Final = ("europarl-en-de", "wmt14-en-de")
+"""Corpora whose models know the words of the paper's gold set and of crawled text."""
 PARACRAWL: Final = Path("paracrawl-labels") / "v3.en-de.tsv.gz"
 """Pairs with labels by people, under the data."""
 GOOD, BAD = ("V",), ("A", "L")
@@ -50,7 +52,7 @@ def wanted_analyses(run: Run, data: Path) -> list[str]:
         wanted.append(GENERATED_GOLD)
     if run.corpus.startswith("multi30k") and why_no_eflomal() is None:
         wanted.append(SILVER)
-    if run.corpus == "europarl-en-de":
+    if run.corpus in ENGLISH_GERMAN:
         wanted += [RWTH_GOLD] if (data / RWTH).is_dir() else []
         wanted += [PEOPLE] if (data / PARACRAWL).is_file() else []
     return wanted
@@ -117,17 +119,24 @@ class _Analyst:
     def _attention(self) -> ModelAnalysis:
         run = self._run
         pairs = split_pairs(self._recipe, "test")
-        has_figures = lacks_examples(run, self._places.results)
-        analysis, views = analyze_model(
+        has_figures = can_show_examples(run)
+        analysis, views = self._analyze(pairs, EXPLORED if has_figures else 0)
+        if has_figures:
+            noisy = [AnalysisPair.from_texts(*pair.texts) for pair in self._noisy("test")]
+            _, noisy_views = self._analyze(noisy[:EXPLORED], EXPLORED)
+            write_examples(run, analysis, views, noisy_views, self._places.results)
+        return analysis
+
+    def _analyze(
+        self, pairs: Sequence[AnalysisPair], keep: int
+    ) -> tuple[ModelAnalysis, list[SentenceView]]:
+        return analyze_model(
             self._translator.model,
             self._translator.tokenizers,
             pairs,
-            name=run.name,
-            keep=spread(EXPLORED, len(pairs)) if has_figures else (),
+            name=self._run.name,
+            keep=spread(keep, len(pairs)) if keep else (),
         )
-        if has_figures:
-            write_examples(run, analysis, views, self._places.results)
-        return analysis
 
     def _gold_pairs(self, name: str) -> list[AnalysisPair]:
         corpus = self._run.about_corpus
@@ -147,13 +156,14 @@ class _Analyst:
 
     def _rank_planted(self) -> QualityRanking:
         """The test set with planted noise; heads are chosen on the validation set with noise."""
-        parts = []
-        splits: tuple[Split, ...] = ("valid", "test")
-        for split in splits:
-            texts = [(pair.source, pair.target) for pair in split_pairs(self._recipe, split)]
-            parts.append(list(plant_text_noise(texts, seed=NOISE_SEED)))
-        choosing = np.arange(sum(map(len, parts))) < len(parts[0])
-        return self._rank([*parts[0], *parts[1]], choosing)
+        valid, test = self._noisy("valid"), self._noisy("test")
+        choosing = np.arange(len(valid) + len(test)) < len(valid)
+        return self._rank([*valid, *test], choosing)
+
+    def _noisy(self, split: Split) -> list[LabelledPair]:
+        """A split with planted noise, always the same."""
+        texts = [(pair.source, pair.target) for pair in split_pairs(self._recipe, split)]
+        return list(plant_text_noise(texts, seed=NOISE_SEED))
 
     def _rank_labelled(self) -> QualityRanking:
         """Pairs with labels by people; heads are chosen on every other pair."""

@@ -24,7 +24,8 @@ class Finding:
     measured: str
     n: int
     """Runs of the model that the claim is about"""
-    verdict: Verdict
+    verdict: Verdict | None
+    """None where the paper claims nothing"""
 
 
 Find: TypeAlias = Callable[[Evidence], list[Finding]]

@@ -124,7 +124,7 @@ CORPORA: Final = MappingProxyType(
                 "en",
                 "de",
                 {"deep": "europarl-deep"},
-                {"deep": 480},
+                {"deep": 240},
                 "europarl-en-de",
             ),
             _wmt("wmt14-en-de", "en", "de"),

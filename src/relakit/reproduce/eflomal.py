@@ -12,6 +12,7 @@ from typing import Final
 from relakit.analysis import AnalysisPair, read_pharaoh
 from relakit.analysis.links import Links
 from relakit.files.writing import whole_folder, write_whole
+from relakit.reproduce.runs import fingerprint_of
 
 PROGRAM: Final = "eflomal-align"
 PRIORS_PROGRAM: Final = "eflomal-makepriors"
@@ -41,21 +42,24 @@ def eflomal_links(
     """The links of ``pairs``, which eflomal finds on ``others`` and them together.
 
     Args:
-        others: more pairs to learn from; read only if the links are not there yet.
+        others: more pairs to learn from.
         pairs: those whose links are wanted.
-        cache: a folder for the links, which are kept: eflomal draws random numbers.
+        cache: a folder for the links of these and of other texts. They are kept, as eflomal draws
+            random numbers.
     """
-    if not cache.exists():
-        _align([*others, *pairs], keep=len(pairs), folder=cache)
-    both = zip(read_pharaoh(cache / FORWARD), read_pharaoh(cache / REVERSE), strict=True)
+    texts = _in_words([*others, *pairs])
+    folder = cache / fingerprint_of(texts)
+    if not folder.exists():
+        _align(texts, keep=len(pairs), folder=folder)
+    both = zip(read_pharaoh(folder / FORWARD), read_pharaoh(folder / REVERSE), strict=True)
     return [TwoWayLinks(a.sure, b.sure) for a, b in both]
 
 
-def _align(pairs: list[AnalysisPair], *, keep: int, folder: Path) -> None:
+def _align(texts: list[tuple[str, str]], *, keep: int, folder: Path) -> None:
     """Align all pairs, and write the links of the last ``keep`` of them in both directions."""
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        _write_texts(work, pairs)
+        _write_texts(work, texts)
         # -l 5: five times as many iterations as usual, for steady links.
         _run(work, PROGRAM, "-l", "5", *_TEXTS, *_LINKS, "--overwrite")
         if folder.exists():
@@ -75,10 +79,10 @@ def eflomal_scores(
     """
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        _write_texts(work, learned)
+        _write_texts(work, _in_words(learned))
         _run(work, PROGRAM, *_TEXTS, *_LINKS, "--overwrite")
         _run(work, PRIORS_PROGRAM, *_TEXTS, *_LINKS, "--priors", "priors")
-        _write_texts(work, pairs)
+        _write_texts(work, _in_words(pairs))
         _run(work, PROGRAM, *_TEXTS, "-F", FORWARD, "-R", REVERSE, "-p", "priors", "--overwrite")
         forward, reverse = (
             map(float, (work / file).read_text(encoding="utf-8").split())
@@ -97,14 +101,17 @@ def _run(folder: Path, program: str, *arguments: str) -> None:
         raise ValueError(f"{path} ended with status {done.returncode}: {done.stderr.strip()}")
 
 
-def _write_texts(folder: Path, pairs: Iterable[AnalysisPair]) -> None:
-    """Both sides, in words."""
-    sides = [
+def _in_words(pairs: Iterable[AnalysisPair]) -> list[tuple[str, str]]:
+    """Both sides, with spaces between words."""
+    return [
         (_words(pair.source, pair.source_words), _words(pair.target, pair.target_words))
         for pair in pairs
     ]
-    _write(folder / "source", (source for source, _ in sides))
-    _write(folder / "target", (target for _, target in sides))
+
+
+def _write_texts(folder: Path, texts: list[tuple[str, str]]) -> None:
+    _write(folder / "source", (source for source, _ in texts))
+    _write(folder / "target", (target for _, target in texts))
 
 
 def _words(text: str, spans: Iterable[tuple[int, int]]) -> str:

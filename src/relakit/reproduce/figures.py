@@ -16,6 +16,8 @@ from relakit.reproduce.studies import COMPARED
 
 FIGURES: Final = "figures"
 """Their folder, in the folder of results."""
+QUALITY_FIGURE: Final = 10
+"""The one with the lowest and the highest null rates."""
 
 
 def figure_paths(evidence: Evidence, number: int) -> list[tuple[str, str]]:
@@ -38,23 +40,43 @@ def shows_examples(run: Run) -> bool:
     return is_ours and run.row == OURS and run.seed == 1
 
 
+def can_show_examples(run: Run) -> bool:
+    """Whether figures 7 to 10 of a run can be drawn here."""
+    return shows_examples(run) and why_no_figures() is None
+
+
 def lacks_examples(run: Run, results: Path) -> bool:
-    """Whether figures 7 to 10 of a run can be drawn here and are not there yet."""
+    """Whether they can be drawn here and are not there yet."""
     setting = Setting(run.scale, run.corpus)
     # Not all: one that needs heads or clauses of some kind may have none to show.
     has_some = any((results / _example_path(setting, n)).is_file() for n in FIGURES_OF_ONE_MODEL)
-    return shows_examples(run) and not has_some and why_no_figures() is None
+    return can_show_examples(run) and not has_some
 
 
 def write_examples(
-    run: Run, analysis: ModelAnalysis, views: Sequence[SentenceView], results: Path
+    run: Run,
+    analysis: ModelAnalysis,
+    views: Sequence[SentenceView],
+    noisy_views: Sequence[SentenceView],
+    results: Path,
 ) -> None:
-    """Draw figures 7 to 10; needs matplotlib."""
+    """Draw figures 7 to 10, in place of those of an earlier model; needs matplotlib.
+
+    Args:
+        run: whose model it is.
+        analysis: of its test set.
+        views: of good pairs.
+        noisy_views: of good and bad pairs, for the figure that contrasts them.
+        results: the folder of results.
+    """
     named = analysis.model_copy(update={"name": run.row})
     for number, draw in FIGURES_OF_ONE_MODEL.items():
-        figure = draw(named, views)
-        if figure is not None:
-            save_figure(figure, results / _example_path(Setting(run.scale, run.corpus), number))
+        figure = draw(named, noisy_views if number == QUALITY_FIGURE else views)
+        path = results / _example_path(Setting(run.scale, run.corpus), number)
+        if figure is None:
+            path.unlink(missing_ok=True)
+        else:
+            save_figure(figure, path)
 
 
 def example_paths(evidence: Evidence, number: int) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ from relakit.reproduce.rows import ALL_ROWS, OURS
 from relakit.reproduce.runs import Run
 from relakit.reproduce.speed import SPEED_CLAIMS
 from relakit.reproduce.statistics import Seeds
-from relakit.reproduce.translation_claims import TRANSLATION_CLAIMS
+from relakit.reproduce.translation_claims import MARGIN, TRANSLATION_CLAIMS
 
 PAGE: Final = "README.md"
 CLAIMS: Final = (*TRANSLATION_CLAIMS, *SPEED_CLAIMS, *ATTENTION_CLAIMS, *RANKING_CLAIMS)
@@ -95,10 +95,10 @@ def make_page(evidence: Evidence, older: Sequence[Run] = ()) -> str:
 
 
 _STABILITY_NOTE: Final = (
-    "On the demo's corpus: other attentions, then ReLA-g (or softmax) with one setting of the "
-    "recipe changed. RMS(z) is the size of attention's output "
-    "before its norm, a gate is closed below 0.01; both in the layer where they are largest, at "
-    "the end of training, on the test set."
+    "On the demo's corpus: other attentions, then ReLA-g (or softmax) with one thing changed in "
+    "the recipe; smaller updates bring their own warm-up with them. RMS(z) is the size of "
+    "attention's output before its norm, a gate is closed below 0.01; both in the layer where they "
+    "are largest, at the end of training, on the test set."
 )
 _FIGURES: Final = {
     3: "sparsity by layer",
@@ -130,7 +130,8 @@ def _claims_part(evidence: Evidence) -> str:
     for claim in CLAIMS:
         findings = claim.find(evidence)
         for number, finding in enumerate(findings):
-            counted[finding.verdict] += 1
+            if finding.verdict is not None:
+                counted[finding.verdict] += 1
             rows.append(_claim_row(claim, finding, is_first=number == 0))
         if not findings:
             rows.append([claim.text, claim.paper, "", "not measured yet", "", ""])
@@ -138,7 +139,11 @@ def _claims_part(evidence: Evidence) -> str:
     counts = ", ".join(f"{count} times “{verdict}”" for verdict, count in counted.items())
     note = (
         "A verdict follows from an interval, not from a mean: over seeds by Welch's t test, or "
-        "over sentences of one model. If the interval reaches to both sides, it is not decidable. "
+        "over sentences of one model. If the interval reaches to both sides, it is not decidable; "
+        "nor is what rests on one seed (n = 1), unless it is about sentences, and then it is about "
+        "these models and not about others that might be trained. "
+        f"“As good as” allows {MARGIN:g} BLEU, more than what most rows of the paper's Table 1 "
+        "differ by: smaller differences cannot be told apart with three seeds. "
         "Where each run bears a claim out or not, it holds if all do. "
         f"Over all settings: {counts}."
     )
@@ -152,7 +157,7 @@ def _claim_row(claim: Claim, finding: Finding, *, is_first: bool) -> list[str]:
         finding.setting,
         finding.measured,
         str(finding.n),
-        f"**{finding.verdict}**",
+        "" if finding.verdict is None else f"**{finding.verdict}**",
     ]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from relakit.data.prepared_format import read_document
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage
-from relakit.files.locks import locked
+from relakit.files.locks import is_locked, locked
 from relakit.reproduce.records import Records, read_records
 from relakit.reproduce.runs import Run, fingerprint, fingerprint_of
 from relakit.train.corpus import open_corpus, prepare_settings
@@ -59,6 +59,11 @@ class Places:
         folder = self.prepared(run, recipe)
         with locked(folder.parent, wait=True):
             return open_corpus(recipe.data, folder, on_stage=on_stage)
+
+    def at_work(self) -> Path | None:
+        """A folder in which a run is being made at this moment, if there is one."""
+        folders = sorted(self.runs.glob("*/*/*/"))
+        return next((folder for folder in folders if is_locked(folder)), None)
 
     def training_recipe(self, run: Run, recipe: Recipe) -> Recipe:
         """The recipe with the prepared corpus in place of text."""

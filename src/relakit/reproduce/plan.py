@@ -75,14 +75,14 @@ def _left_to_others(step: Step) -> Step:
 
 def _step(run: Run, record: RunRecord | None, times: "TrainingTimes", places: Places) -> Step:
     missing = run.about_corpus.why_missing(places.data)
-    if record is not None and missing is not None:
-        # It can be neither compared with today's recipe nor analyzed, but it is there.
-        return Step(run=run, state="done")
-    if missing is not None:
-        return Step(run=run, state="impossible", note=missing)
     recipe = run.recipe(places.data)
+    is_there = record is not None and is_current(record, recipe)
+    if missing is not None:
+        # What is there cannot be analyzed further, but it is there.
+        state: State = "done" if is_there else "impossible"
+        return Step(run=run, state=state, note="" if is_there else missing)
     where = places.folder(run, recipe)
-    if record is not None and is_current(record, recipe):
+    if record is not None and is_there:
         return _analysis_step(run, record, recipe, where, places)
     note = "" if record is None else "its settings have changed since it was made"
     share = share_done(where, recipe)

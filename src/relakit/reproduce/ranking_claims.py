@@ -1,6 +1,7 @@
 """Claims about ranking sentence pairs by their null rate."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from relakit.analysis.ranking import QualityRanking, RankingAreas
@@ -24,9 +25,12 @@ def _ranks_planted(evidence: Evidence) -> list[Finding]:
     for setting in evidence.settings():
         rankings = _rankings(evidence, setting, PLANTED)
         for kind in rankings[0].by_label if rankings else ():
-            note = " (not claimed by the paper)" if kind in UNCLAIMED else ""
             areas = [ranking.by_label[kind] for ranking in rankings]
-            findings.append(_finding(f"{setting.label}: {kind}{note}", areas))
+            finding = _finding(f"{setting.label}: {kind}", areas)
+            if kind in UNCLAIMED:
+                where = f"{finding.setting} (not claimed by the paper)"
+                finding = replace(finding, setting=where, verdict=None)
+            findings.append(finding)
     return findings
 
 
@@ -52,9 +56,14 @@ def _finding(where: str, areas: Sequence[RankingAreas]) -> Finding:
     above = Difference(mean.mean - CHANCE, low - CHANCE, high - CHANCE, (mean.n, mean.n))
     head = Seeds(tuple(area.best_head.auc.value for area in areas))
     entropy = Seeds(tuple(area.cross_entropy.value for area in areas))
+    shares = [
+        Seeds(tuple(100 * getattr(area.good_share, where) for area in areas)).text(0)
+        for where in ("lowest", "highest", "all")
+    ]
     measured = (
-        f"AUC {mean.text(2)} ({low:.2f} to {high:.2f}); best head, chosen on other pairs, "
-        f"{head.text(2)}; by cross-entropy {entropy.text(2)}"
+        f"AUC {mean.text(2)} ({low:.2f} to {high:.2f}); good are {shares[0]}% of the tenth with "
+        f"the lowest null rates, {shares[1]}% of that with the highest ({shares[2]}% of all); best "
+        f"head, chosen on other pairs, AUC {head.text(2)}; by cross-entropy {entropy.text(2)}"
     )
     return Finding(where, measured, mean.n, higher(above))
 

@@ -143,7 +143,7 @@ def read_record(path: Path) -> RunRecord:
     except ValidationError as error:
         raise ValueError(
             f"{path} is not a result of relakit reproduce: {explain_document(error)}; remove it to "
-            "have the run made again"
+            "have the run scored and analyzed again"
         ) from None
 
 

@@ -99,5 +99,8 @@ VARIANTS: Final = MappingProxyType(
         "clipping": _variant("gradients clipped at norm 1", "training.clip_norm=1.0"),
     }
 )
-"""What may keep training stable: ReLA-g with one thing changed, by the name of result files."""
+"""What may keep training stable: ReLA-g with one thing changed, by the name of result files.
+
+Smaller updates bring their own warm-up with them.
+"""
 ALL_ROWS: Final = MappingProxyType({**ROWS, **VARIANTS})

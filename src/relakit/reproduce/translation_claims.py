@@ -10,6 +10,7 @@ from relakit.reproduce.claims import (
     Verdict,
     at_most_below,
     by_count,
+    higher,
     in_each_setting,
     lower,
     within,
@@ -59,6 +60,8 @@ def _further_languages(evidence: Evidence) -> list[Finding]:
             scores = [evidence.seeds(Setting(scale, corpus), row, bleu) for row in (OURS, BASELINE)]
             if scores[0] is not None and scores[1] is not None:
                 gaps.append(scores[0].mean - scores[1].mean)
+        if failed and not gaps:
+            findings.append(Finding(scale, f"all {failed} runs failed", failed, "does not hold"))
         if gaps:
             found = mean_interval(gaps)
             low, high = min(gaps), max(gaps)
@@ -80,6 +83,8 @@ TRANSLATION_CLAIMS: Final = (
     _claim("RMSNorm alone loses BLEU against softmax", "relu-rms", BASELINE, lower),
     _claim(f"ReLA-i is as good as softmax {_AS_GOOD}", "rela-i", BASELINE, _as_good),
     _claim(f"ReLA-g is as good as softmax {_AS_GOOD}", OURS, BASELINE, _as_good),
+    _claim("ReLA-i is better than RMSNorm alone", "rela-i", "relu-rms", higher),
+    _claim("ReLA-g is better than RMSNorm alone", OURS, "relu-rms", higher),
     _claim(
         f"RMSNorm and LayerNorm are equally good in ReLA-g (within {MARGIN:g} BLEU)",
         OURS,
