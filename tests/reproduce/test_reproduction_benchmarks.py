@@ -17,15 +17,15 @@ def test_only_studies_of_speed_need_them(tmp_path: Path) -> None:
 
 
 def test_what_was_measured_is_not_missing(tmp_path: Path) -> None:
-    training, decoding = BENCHMARKS
+    training, *decoding = BENCHMARKS
     (tmp_path / training.result).parent.mkdir(parents=True)
     header, kept = "system,attention,precision,ratio,case,source_length\n", ""
     for attention in COMPARED:
         (tmp_path / training.result).write_text(header + kept, encoding="utf-8")
-        assert missing_benchmarks(chosen_studies(["table2"]), tmp_path) == [training, decoding]
+        assert missing_benchmarks(chosen_studies(["table2"]), tmp_path) == [training, *decoding]
         kept += f"relakit,{attention},fp32,1.0,training,\n"
     (tmp_path / training.result).write_text(header + kept, encoding="utf-8")
-    assert missing_benchmarks(chosen_studies(["table2"]), tmp_path) == [decoding]
+    assert missing_benchmarks(chosen_studies(["table2"]), tmp_path) == decoding
 
 
 def test_the_scripts_are_in_the_checkout() -> None:
@@ -47,14 +47,20 @@ def test_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     worker = tmp_path / "python"
-    worker.write_text(f'#!/bin/sh\necho "$@" > arguments\nexit {status}\n', encoding="utf-8")
+    worker.write_text(
+        f'#!/bin/sh\necho "$@" > arguments\necho $RELAKIT_BACKEND > backend\nexit {status}\n',
+        encoding="utf-8",
+    )
     worker.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(worker))
     Path("benchmarks").mkdir()
-    BENCHMARKS[1].script.touch()
-    found = run_benchmark(BENCHMARKS[1], Path("results"))
-    assert found == problem or (found or "").startswith(str(problem))
-    arguments = Path("arguments").read_text(encoding="utf-8").split()
-    assert arguments[0] == str(BENCHMARKS[1].script)
-    assert arguments[-1] == str(Path("results") / BENCHMARKS[1].result)
-    assert Path(arguments[-1]).parent.is_dir()
+    monkeypatch.delenv("RELAKIT_BACKEND", raising=False)
+    for benchmark, backend in zip(BENCHMARKS, ("", "", "reference"), strict=True):
+        benchmark.script.touch()
+        found = run_benchmark(benchmark, Path("results"))
+        assert found == problem or (found or "").startswith(str(problem))
+        arguments = Path("arguments").read_text(encoding="utf-8").split()
+        assert arguments[0] == str(benchmark.script)
+        assert arguments[-1] == str(Path("results") / benchmark.result)
+        assert Path(arguments[-1]).parent.is_dir()
+        assert Path("backend").read_text(encoding="utf-8").strip() == backend

@@ -58,10 +58,11 @@ def _bleu_cell(evidence: Evidence, setting: Setting, row: str) -> str:
 def table_2(evidence: Evidence) -> str | None:
     """Speed, from the benchmarks; None if they have not been run."""
     training, decoding = training_speed(evidence), decoding_speed(evidence)
+    in_pytorch = decoding_speed(evidence, in_pytorch=True)
     if not training and not decoding:
         return None
     headings = ["model", "parameters, paper", "here", "training, paper", "here"]
-    headings += ["decoding one by one, paper", "here"]
+    headings += ["decoding one by one, paper", "here", "here, all in PyTorch"]
     rows = [
         [
             row,
@@ -71,6 +72,7 @@ def table_2(evidence: Evidence) -> str | None:
             training[row].text if row in training else NONE,
             f"{paper.TABLE_2[row].decoding:.2f}",
             decoding[row].text if row in decoding else NONE,
+            in_pytorch[row].text if row in in_pytorch else NONE,
         ]
         for row in COMPARED
     ]
