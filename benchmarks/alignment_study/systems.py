@@ -12,7 +12,7 @@ from alignment_study.records import AlignmentRecord, score
 from relakit.align.aligner import Aligner, TwoWayAligner, exchanged
 from relakit.align.alignment import Alignment
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
-from relakit.align.choosing import choose
+from relakit.align.choosing import LoadedModel, choose
 from relakit.align.settings import PAIRS_TO_CHOOSE_ON, Symmetrization
 from relakit.align.symmetrize import symmetrize
 from relakit.align.teach import AlignerTraining, train_aligners
@@ -93,7 +93,12 @@ class ModelStudy:
     def attention(self) -> Iterator[AlignmentRecord]:
         """The heads that were chosen on other pairs, without gold links."""
         pairs = self._material.chosen_on()[:PAIRS_TO_CHOOSE_ON]
-        there, back = choose(self._forward, self._backward, pairs, ["the validation set"])
+        models = [
+            None if folder is None else LoadedModel.load(folder)
+            for folder in (self._forward, self._backward)
+        ]
+        assert models[0] is not None
+        there, back = choose(models[0], models[1], pairs, ["the validation set"])
         write_choice(self._forward, there)
         abouts = [_described(there)]
         if self._backward is not None and back is not None:
@@ -112,6 +117,7 @@ class ModelStudy:
                 pairs=pairs,
                 files=("the training set",),
                 settings=LayerSettings(epochs=learning.epochs, seed=learning.seed),
+                force=True,  # what it is worth is the question
             )
         )
         seconds = time.process_time() - start

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 import torch
 
 from relakit.align.choice import AlignmentChoice, ChosenOn, read_choice
+from relakit.align.layer_files import has_layer
 from relakit.align.work import AlignSettings, AlignWork
 from relakit.analysis.pair_batches import BATCH_TOKENS
 from relakit.bench.rounds import Contender, ContenderError, Field, Turn
@@ -208,7 +209,9 @@ def _scoring(folder: Path) -> ScoreWork:
 
 
 def _aligning(folder: Path, described: ModelDescription) -> AlignWork:
-    """By the heads or the layer that was chosen; else by the last layer, the most expensive."""
+    """By the layer that is there or the heads that were chosen; else by the model's last layer."""
+    if has_layer(folder):
+        return AlignWork(AlignSettings(model=folder))
     config = described.config
     choice = read_choice(folder, config) or AlignmentChoice(
         layer=config.decoder_layers - 1,

@@ -9,6 +9,7 @@ import torch
 from model_folders import write_model
 from random_models import random_model
 
+from relakit.align import aligner
 from relakit.align.aligner import WINDOW, Aligner, TwoWayAligner, exchanged
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
 from relakit.analysis.links import links_of_heads
@@ -96,6 +97,38 @@ def test_tokens_instead_of_words(model: Transformer, tokenizer: Tokenizer) -> No
     (found,) = Aligner(model, tokenizer, choose(), level="token").align([pair])
     assert found.source_count == len(tokenizer.encode(pair.source).ids) > 1
     assert found.target_count == len(tokenizer.encode(pair.target).ids) > 1
+
+
+def test_tokens_of_pairs_that_are_not_computed(model: Transformer, tokenizer: Tokenizer) -> None:
+    pairs = [AnalysisPair.from_texts(*both) for both in (("unbelievable", ""), ("word " * 50, "a"))]
+    aligner = Aligner(model, tokenizer, choose(), level="token", max_tokens=40)
+    for pair, found in zip(pairs, aligner.align(pairs), strict=True):
+        counts = [len(tokenizer.encode(text).ids) for text in (pair.source, pair.target)]
+        assert [found.source_count, found.target_count] == counts
+        assert found.null_rate is None
+
+
+def test_the_longest_pair_is_what_one_layer_allows(tokenizer: Tokenizer) -> None:
+    """All layers together would allow 1,022 tokens."""
+    deep = random_model(vocabulary=tokenizer.size, dim=16, heads=16, feed_forward=8)
+    about = ModelAbout(longest_sentence=5000)
+    assert Aligner(deep, tokenizer, choose(), about=about).max_tokens == 2047
+    assert Aligner(deep, tokenizer, choose()).max_tokens == 1024
+
+
+def test_mutual_links_know_what_the_end_does(
+    model: Transformer, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, object]] = []
+
+    def read(weights: object, words: object, **options: object) -> None:
+        asked.append(options)
+
+    monkeypatch.setattr(aligner, "read_mutual_links", read)
+    pair = AnalysisPair.from_texts("a b", "c d")
+    for end in ("ignored", "competes"):
+        list(Aligner(model, tokenizer, choose(end=end)).mutual_links([pair]))
+    assert asked == [{"shift": 0, "end": "ignored"}, {"shift": 0, "end": "competes"}]
 
 
 def test_two_directions(

@@ -92,3 +92,5 @@ def test_links_that_hold_in_both_directions() -> None:
     found = read_mutual_links(WEIGHTS, WORDS, shift=1)
     assert found.sure == {(1, 0)}
     assert found.possible == {(0, 0), (1, 0), (1, 2)}
+    found = read_mutual_links(WEIGHTS, WORDS, shift=1, end="competes")
+    assert found.possible == {(0, 0), (1, 0)}, "word 2 attends to the end most"

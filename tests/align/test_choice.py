@@ -39,3 +39,9 @@ def test_damaged(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=re.escape(problem)) as error:
         read_choice(tmp_path, CONFIG)
     assert str(tmp_path / "alignment.json") in str(error.value)
+
+
+def test_in_words() -> None:
+    assert make().in_words() == "layer 2, heads 0, 1, shifted, end ignored (counted from 0)"
+    alone = make(heads=(1,), end="competes").in_words()
+    assert alone == "layer 2, head 1, shifted, end competes (counted from 0)"

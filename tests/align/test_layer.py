@@ -14,8 +14,13 @@ from torch import Tensor, nn
 
 from relakit.align.aligner import Aligner
 from relakit.align.layer import AlignmentLayer, load_layer, save_layer
-from relakit.align.layer_files import LayerScores, LayerTrained
-from relakit.align.settings import CHOICE_FILE, LAYER_FILE, LAYER_WEIGHTS
+from relakit.align.layer_files import LayerScores, LayerTrained, layer_weights
+from relakit.align.settings import (
+    CHOICE_FILE,
+    LAYER_FILE,
+    LAYER_WEIGHTS,
+    NEXT_LAYER_WEIGHTS,
+)
 from relakit.analysis.pairs import AnalysisPair
 from relakit.data.tokenizer import BEGIN, END, Tokenizer
 from relakit.model import Transformer, load_model
@@ -125,7 +130,48 @@ def test_round_trip(tmp_path: Path) -> None:
     assert about.trained == TRAINED
     for name, tensor in layer.state_dict().items():
         assert torch.equal(read.state_dict()[name], tensor)
-    assert {LAYER_FILE, LAYER_WEIGHTS, CHOICE_FILE} == set(ALIGNMENT_FILES)
+    files = {LAYER_FILE, LAYER_WEIGHTS, NEXT_LAYER_WEIGHTS, CHOICE_FILE}
+    assert files == set(ALIGNMENT_FILES)
+
+
+def test_a_layer_is_replaced_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed at any moment, the directory has the old layer or the new one."""
+    folder = write_model(tmp_path / "model")
+    model, _ = load_model(folder)
+    layers = [random_layer(model.config.dim, seed) for seed in range(4)]
+
+    def layer_is(expected: AlignmentLayer) -> bool:
+        return torch.equal(load_layer(folder, model)[0].query.weight, expected.query.weight)
+
+    for layer in layers[:3]:
+        save_layer(folder, layer, TRAINED)
+        assert layer_is(layer)
+        weights = [path.name for path in folder.glob("aligner*.safetensors")]
+        assert len(weights) == 1, "what was replaced is gone"
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("relakit.align.layer.write_whole", killed)
+        with pytest.raises(KeyboardInterrupt):
+            save_layer(folder, layers[3], TRAINED)
+    assert layer_is(layers[2])
+    unlink = Path.unlink
+
+    def killed_at_the_end(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix == ".safetensors":
+            raise KeyboardInterrupt
+        unlink(path, missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", killed_at_the_end)
+        with pytest.raises(KeyboardInterrupt):
+            save_layer(folder, layers[3], TRAINED)
+    assert layer_is(layers[3])
+    save_layer(folder, layers[0], TRAINED)
+    assert layer_is(layers[0])
+    assert len(list(folder.glob("aligner*.safetensors"))) == 1
 
 
 def test_an_aligner_uses_the_layer_that_is_there(tmp_path: Path) -> None:
@@ -181,9 +227,11 @@ def test_weights_that_are_missing_or_others(tmp_path: Path) -> None:
     save_layer(folder, layer, TRAINED)
     with pytest.raises(ValueError, match="has not the weights of a layer"):
         load_layer(folder, model)
-    write_tensors(folder / LAYER_WEIGHTS, {"bias": torch.zeros(())})
+    weights = layer_weights(folder)
+    assert weights == folder / NEXT_LAYER_WEIGHTS, "the second one's"
+    write_tensors(weights, {"bias": torch.zeros(())})
     with pytest.raises(ValueError, match="does not belong to"):
         load_layer(folder, model)
-    (folder / LAYER_WEIGHTS).unlink()
-    with pytest.raises(FileNotFoundError, match=r"aligner\.safetensors is missing"):
+    weights.unlink()
+    with pytest.raises(FileNotFoundError, match=r"aligner-2\.safetensors is missing"):
         load_layer(folder, model)

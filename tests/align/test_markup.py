@@ -2,7 +2,7 @@
 
 import pytest
 
-from relakit.align.markup import find_markup
+from relakit.align.markup import find_markup, gets_value_by_order
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_what_is_markup(piece: str) -> None:
         "a < b and c > d", "<3", "< b>", "<b", "<>", "</>", "<b title='>", "<b <i", "{see below}",
         "{a", "{ a }", "100%", "100% sure", "100%d", "5 % of", "%%s", "https://x/a%20size%c3%a4",
         "AT&T", "&eacute;t&eacute;", "&#233;", "& ;", "&;", "<!-- comment -->", "<?xml ?>", "", " ",
-        "  two  spaces ", "%", "$5", "#1",
+        "  two  spaces ", "%", "$5", "#1", "%age", "5 %ige", "10 %-ige", "%dpi",
     ],
 )  # fmt: skip
 def test_what_is_not(line: str) -> None:
@@ -55,6 +55,15 @@ def test_what_is_not(line: str) -> None:
         ("{0} of {1}", "of"),
         ("  {0}  ", ""),
         ("<p>one</p> <p>two</p>", "one two"),
+        ("<p>He sleeps.</p><p>The dog</p>", "He sleeps. The dog"),
+        ("<P>He sleeps.</P><P class='x'>The dog</P>", "He sleeps. The dog"),
+        ('<li>one</li><li>"two"</li>', 'one "two"'),
+        ("<tr><td>1</td><td>2</td></tr>", "1 2"),
+        ("He sleeps.<br>The dog", "He sleeps. The dog"),
+        ("one<hr/>(two)", "one (two)"),
+        ("<h1><b>one</b></h1>{0}<div>two</div>", "one two"),
+        ("<div>one</div>, two", "one, two"),
+        ("<b>un</b><i>seen</i>", "unseen"),
     ],
 )
 def test_the_text_is_as_one_would_write_it(line: str, text: str) -> None:
@@ -137,3 +146,20 @@ def test_deeply_nested_tags() -> None:
     depth = 15_000
     marked = find_markup("<a>" * depth + "x" * 50_000 + "</a>" * depth)
     assert [pair.parent for pair in marked.pairs] == [None, *range(depth - 1)]
+
+
+@pytest.mark.parametrize(
+    ("line", "pieces"),
+    [
+        ("%.2fs", ("%.2f",)), ("%1$sx", ("%1$s",)), ("%02dx", ("%02d",)), ("%(n)ds", ("%(n)d",)),
+        ("%s_a", ("%s",)), ("%s%d", ("%s", "%d")),
+    ],
+)  # fmt: skip
+def test_what_may_follow_a_conversion(line: str, pieces: tuple[str, ...]) -> None:
+    assert find_markup(line).pieces == pieces
+
+
+def test_what_gets_its_value_by_order() -> None:
+    assert all(map(gets_value_by_order, ["%s", "%-5d", "%.2f", "%@", "{}", "{:>8}", "{!r}"]))
+    others = ["%1$s", "%(name)s", "%{name}", "{0}", "{name}", "{{}}", "${}", "<b>", "&nbsp;"]
+    assert not any(map(gets_value_by_order, others))

@@ -238,3 +238,27 @@ def test_hostile_nesting_takes_time_in_proportion() -> None:
     for line in lines:
         assert put(line, "x y", "0-0 1-1").text.count("</a>") == depth
         assert len(put(line, "x y", "").lost) >= depth
+
+
+def test_conversions_in_another_order_are_named() -> None:
+    turned = put("%s saw %d", "sah", "")
+    assert (turned.text, turned.reordered) == ("%s sah %d", ())
+    line, target, links = "dog %s and cat %d today", "Katze und Hund heute", "0-2 1-1 2-0 3-3"
+    turned = put(line, target, links)
+    assert turned.text == "Katze %d und Hund %s heute"
+    assert (turned.lost, turned.reordered) == ((), ("%d", "%s"))
+    again = put(line.replace("%d", "%s"), target, links)
+    assert again.reordered == ("%s", "%s"), "they are still others"
+    for named in ("%1$s %2$d", "%(a)s %(b)d", "{0} {1}"):
+        first, second = named.split()
+        numbered = line.replace("%s", first).replace("%d", second)
+        assert put(numbered, target, links).reordered == ()
+
+
+def test_blocks_of_text_come_back() -> None:
+    line = "<p>The dog sleeps.</p><p>The cat sees.</p>"
+    links = "0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-7"
+    found = put(line, "Der Hund schläft. Die Katze sieht.", links)
+    assert found.text == "<p>Der Hund schläft.</p> <p>Die Katze sieht.</p>"
+    found = put("It sleeps.<br/>It sees.", "Er schläft. Sie sieht.", "0-0 1-1 2-2 3-3 4-4 5-5")
+    assert found.text == "Er schläft.<br/>Sie sieht."

@@ -7,6 +7,7 @@ import pytest
 from random_models import random_model
 
 from relakit.align import select
+from relakit.align.aligner import Aligner, exchanged
 from relakit.align.select import (
     Alignable,
     same_words,
@@ -107,6 +108,27 @@ def test_agreement(planted: Plant, alignable: Alignable, tokenizer: Tokenizer) -
         assert (choice.layer, choice.heads, choice.reading) == (1, (0,), "normal")
         assert choice.chosen.by == "agreement"
         assert choice.chosen.value > 0.5
+
+
+def test_agreement_is_counted_link_by_link(alignable: Alignable, tokenizer: Tokenizer) -> None:
+    other = random_model(vocabulary=tokenizer.size, dim=24, heads=3, seed=1)
+    there, back = select_by_agreement(alignable, other, tokenizer)
+    forward = Aligner(alignable.model, tokenizer, there)
+    backward = Aligner(other, tokenizer, back)
+    shared = words = 0
+    for pair in alignable.pairs:
+        (one,), (two,) = forward.align([pair]), backward.align([exchanged(pair)])
+        shared += len(one.links & two.reversed().links)
+        words += len(pair.source_words) + len(pair.target_words)
+    assert there.chosen.value == back.chosen.value == round(2 * shared / words, 4) > 0
+
+
+def test_a_number_is_kept_for_each_target_word(alignable: Alignable) -> None:
+    """Not a matrix of all words, of which thousands do not fit into memory."""
+    candidates = select._singles(alignable.model.config)
+    for index, best in alignable.links(candidates):
+        assert best.shape == (len(candidates), len(alignable.pairs[index].target_words))
+        assert best.itemsize == 4
 
 
 def test_same_words() -> None:

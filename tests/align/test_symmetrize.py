@@ -34,6 +34,63 @@ def test_growing_goes_on_from_what_was_added() -> None:
     assert symmetrize(forward, backward, "grow-diag") == {(0, 0), (1, 1), (2, 2)}
 
 
+def by_the_pseudo_code(
+    forward: set[tuple[int, int]], backward: set[tuple[int, int]], size: int, method: str
+) -> set[tuple[int, int]]:
+    """As Koehn's pseudo code has it, over the whole matrix; e is the target, f the source."""
+    neighbouring = [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)]
+    aligned = [[(f, e) in forward & backward for f in range(size)] for e in range(size)]
+
+    def e_is_free(e: int) -> bool:
+        return not any(aligned[e])
+
+    def f_is_free(f: int) -> bool:
+        return not any(row[f] for row in aligned)
+
+    added = True
+    while added:
+        added = False
+        for e in range(size):
+            for f in range(size):
+                if not aligned[e][f]:
+                    continue
+                for down, right in neighbouring:
+                    new_e, new_f = e + down, f + right
+                    if (new_f, new_e) not in forward | backward:
+                        continue
+                    if e_is_free(new_e) or f_is_free(new_f):
+                        aligned[new_e][new_f] = added = True
+    for direction in (forward, backward) if "final" in method else ():
+        for e in range(size):
+            for f in range(size):
+                free = e_is_free(e), f_is_free(f)
+                is_wanted = all(free) if method.endswith("and") else any(free)
+                if (f, e) in direction and is_wanted:
+                    aligned[e][f] = True
+    return {(f, e) for e in range(size) for f in range(size) if aligned[e][f]}
+
+
+@pytest.mark.parametrize("method", ["grow-diag", "grow-diag-final", "grow-diag-final-and"])
+def test_against_the_pseudo_code(method: str) -> None:
+    chance = random.Random(5)
+    for _ in range(500):
+        size = chance.randint(2, 8)
+        forward, backward = (
+            {(chance.randrange(size), chance.randrange(size)) for _ in range(2 * size)}
+            for _ in range(2)
+        )
+        expected = by_the_pseudo_code(forward, backward, size, method)
+        assert symmetrize(forward, backward, method) == expected
+
+
+def test_a_link_that_was_just_added_grows_in_the_same_pass() -> None:
+    # (2, 1) adds (1, 0) and (1, 2). Target word 2 comes later in the same pass, so (1, 2) adds
+    # (0, 1); when (1, 0) has its turn, in the next pass, both words of (0, 0) have links.
+    forward, backward = {(0, 1), (1, 2), (2, 1)}, {(0, 0), (1, 0), (2, 1)}
+    grown = {(0, 1), (1, 0), (1, 2), (2, 1)}
+    assert symmetrize(forward, backward, "grow-diag") == grown
+
+
 @pytest.mark.parametrize("method", SYMMETRIZATIONS)
 def test_properties(method: str) -> None:
     chance = random.Random(3)

@@ -11,12 +11,12 @@ from random_models import random_model
 
 from relakit.align import teach
 from relakit.align.aligner import Aligner
-from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
+from relakit.align.choice import AlignmentChoice, ChosenOn, read_choice, write_choice
 from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS
 from relakit.align.teach import AlignerTraining, train_aligners
 from relakit.align.train_layer import LayerSettings
 from relakit.analysis.pairs import AnalysisPair
-from relakit.model import ModelAbout, save_model
+from relakit.model import ModelAbout, load_model, save_model
 
 QUICK = LayerSettings(epochs=1, update_tokens=512)
 
@@ -41,9 +41,27 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 def request(folders: tuple[Path, Path], **changes: object) -> AlignerTraining:
     plain = AlignerTraining(
-        model=folders[0], reverse=folders[1], pairs=planted_pairs(60), settings=QUICK
+        model=folders[0],
+        reverse=folders[1],
+        pairs=planted_pairs(60),
+        settings=QUICK,
+        force=True,  # so little teaches nothing
     )
     return dataclasses.replace(plain, **changes)
+
+
+GOOD = LayerSettings(epochs=6, update_tokens=512, learning_rate=0.01)
+
+
+def learning(folders: tuple[Path, Path], **changes: object) -> AlignerTraining:
+    """One layer that learns something, and is kept only then."""
+    pairs = planted_pairs(400)
+    alone = {"reverse": None, "both": False, "by_links": True, "pairs": pairs, "settings": GOOD}
+    return request(folders, **{**alone, "force": False, **changes})
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def trained(folder: Path) -> dict[str, object]:
@@ -63,7 +81,7 @@ def test_two_models_teach_each_other(folders: tuple[Path, Path]) -> None:
         assert about["by"] == "two models"
         assert about["other_model"] == str(other)
         assert about["files"] == ["a", "b"]
-        assert about["heads"] == "layer 1, head 0, normal (counted from 0)"
+        assert about["heads"] == "layer 1, head 0, normal, end ignored (counted from 0)"
         assert about["pairs"] == 54, "a tenth was held out"
         assert Aligner.load(folder).layer is not None
 
@@ -99,7 +117,58 @@ def test_heads_are_chosen_where_nobody_has(folders: tuple[Path, Path]) -> None:
         (folder / "alignment.json").unlink()
     train_aligners(request(folders))
     assert all(str(trained(folder)["heads"]).startswith("layer ") for folder in folders)
-    assert not (folders[0] / "alignment.json").exists(), "only the layer is kept"
+    assert not (folders[0] / "alignment.json").exists(), "60 pairs tell little"
+
+
+def test_heads_that_enough_pairs_chose_are_kept(folders: tuple[Path, Path]) -> None:
+    for folder in folders:
+        (folder / "alignment.json").unlink()
+    train_aligners(request(folders, pairs=planted_pairs(100), both=False))
+    choice = read_choice(folders[0], load_model(folders[0])[0].config)
+    assert choice is not None
+    assert (choice.chosen.by, choice.chosen.pairs) == ("aer", 100)
+    assert trained(folders[0])["heads"] == choice.in_words()
+    assert not (folders[1] / "alignment.json").exists(), "that model stays as it is"
+
+
+def test_a_layer_without_links_is_not_kept(folders: tuple[Path, Path]) -> None:
+    before = [contents(folder) for folder in folders]
+    with pytest.raises(
+        ValueError, match=r"en-xx is not kept: it finds no link in its exam on 6 pairs.*--force"
+    ):
+        train_aligners(request(folders, force=False))
+    assert [contents(folder) for folder in folders] == before
+
+
+def test_a_layer_that_is_worse_than_the_one_that_is_there_is_not_kept(
+    folders: tuple[Path, Path],
+) -> None:
+    exam = planted_pairs(30, seed=1)
+    first = train_aligners(learning(folders, valid=exam)).layers[0]
+    assert [rival.what for rival in first.rivals] == ["heads"]
+    assert first.rivals[0].aer > 0.5, "of a random model"
+    before = contents(folders[0])
+    rate = first.trained.scores.aer
+    compared = rf"on 30 pairs its .* is 0\.\d+, that of the layer so far {rate:.3f}"
+    with pytest.raises(ValueError, match=rf"not kept: in its exam {compared}"):
+        train_aligners(learning(folders, valid=exam, pairs=planted_pairs(20)))
+    assert contents(folders[0]) == before
+    again = train_aligners(learning(folders, valid=exam)).layers[0]
+    assert again.trained.scores == first.trained.scores, "as good is good enough"
+    assert (again.rivals[0].what, again.rivals[0].aer) == ("layer", rate)
+
+
+def test_heads_do_not_compete_in_an_exam_of_their_own_links(folders: tuple[Path, Path]) -> None:
+    result = train_aligners(request(folders))
+    assert [layer.rivals for layer in result.layers] == [(), ()]
+
+
+def test_a_layer_that_learnt_little_is_not_kept(folders: tuple[Path, Path]) -> None:
+    """Where there is nothing to compare it with."""
+    (folders[0] / "alignment.json").unlink()
+    few = learning(folders, pairs=planted_pairs(20), valid=planted_pairs(30, seed=1))
+    with pytest.raises(ValueError, match=r"its alignment error rate is 0\.\d+, above 0\.5"):
+        train_aligners(few)
 
 
 def test_a_layer_of_old_weights_is_no_obstacle(folders: tuple[Path, Path]) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,10 +21,12 @@ from relakit.analysis import (
     BootstrapSettings,
     Estimate,
     PairLinks,
+    alignment_bootstrap,
     bootstrap_alignment,
     compare_alignments,
 )
 from relakit.analysis.aer import LinkCounts
+from relakit.analysis.alignment_bootstrap import drawn_sums
 from relakit.analysis.pair_links import PairCount
 
 LAYERS, HEADS = 2, 3
@@ -188,6 +191,26 @@ def test_deterministic_by_seed() -> None:
     other = bootstrap_alignment(links, BootstrapSettings(seed=2))
     assert other.normal.aol.value == bootstrap_alignment(links).normal.aol.value
     assert other.normal.aol.low != bootstrap_alignment(links).normal.aol.low
+
+
+@pytest.mark.parametrize("block", [1, 100, 1 << 22])
+def test_samples_do_not_depend_on_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are those of one draw of all, which takes memory for samples times pairs."""
+    monkeypatch.setattr(alignment_bootstrap, "_BLOCK", block)
+    counts = np.random.default_rng(7).integers(0, 50, (30, 2, 3))
+    options = BootstrapSettings(samples=25, seed=3)
+    drawn = np.random.default_rng(3).multinomial(30, np.full(30, 1 / 30), size=25)
+    expected = np.einsum("sp,pab->sab", drawn, counts)
+    assert np.array_equal(drawn_sums(counts, options), expected)
+
+
+def test_memory_does_not_grow_with_samples_times_pairs() -> None:
+    counts = np.ones((200_000, 1), dtype=np.int64)
+    tracemalloc.start()
+    drawn_sums(counts, BootstrapSettings(samples=60))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * 8 * (1 << 22), "all draws take 96 MB, and again as many as floats"
 
 
 def test_json() -> None:

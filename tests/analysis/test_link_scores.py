@@ -6,7 +6,8 @@ import pytest
 
 from relakit.analysis.alignment_bootstrap import BootstrapSettings
 from relakit.analysis.gold import GoldAlignment
-from relakit.analysis.link_scores import LinkFile, score_link_files, score_links
+from relakit.analysis.link_file import LinkFile
+from relakit.analysis.link_scores import score_link_files, score_links
 
 
 def test_by_hand(tmp_path: Path) -> None:
@@ -32,6 +33,20 @@ def test_reversed_and_from_one(tmp_path: Path) -> None:
     gold = LinkFile(path=tmp_path / "gold", format="pharaoh")
     found = LinkFile(path=tmp_path / "found", format="pharaoh", first=1, reverse=True)
     assert score_link_files(gold, found).aer.value == 0.0
+
+
+def test_naacl_gold_needs_no_line_for_every_pair(tmp_path: Path) -> None:
+    (tmp_path / "gold.naacl").write_text("1 1 1 S\n")
+    (tmp_path / "found").write_text("0-0\n0-0\n\n")
+    gold = LinkFile(path=tmp_path / "gold.naacl")
+    found = LinkFile(path=tmp_path / "found", format="pharaoh")
+    scores = score_link_files(gold, found)
+    assert (scores.pairs, scores.counts.found, scores.counts.found_sure) == (3, 2, 1)
+    (tmp_path / "gold.naacl").write_text("4 1 1 S\n")
+    with pytest.raises(
+        ValueError, match=r"found has 3 lines, .*gold\.naacl has links of sentence 4"
+    ):
+        score_link_files(gold, found)
 
 
 def test_seeds_and_samples() -> None:

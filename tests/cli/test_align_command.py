@@ -9,8 +9,10 @@ from model_folders import TEXTS, write_model
 from typer.testing import CliRunner
 
 from relakit.align.choice import AlignmentChoice, ChosenOn, read_choice, write_choice
-from relakit.align.work import AlignSettings
+from relakit.align.work import AlignSettings, AlignWork
 from relakit.cli.main import app
+from relakit.data.parallel_files import NumberedPair
+from relakit.data.tokenizer import Tokenizer
 from relakit.model.description import read_description
 
 
@@ -83,6 +85,36 @@ def test_formats_and_levels(model: Path, text: tuple[Path, Path], tmp_path: Path
     _, words, _ = run("align", model, *pairs)
     _, tokens, _ = run("align", model, *pairs, "--level", "token")
     assert len(tokens.split()) > len(words.split())
+    _, out, _ = run("align", model, *pairs, "--format", "json", "--level", "token")
+    objects = [json.loads(line) for line in out.splitlines()]
+    assert "".join(objects[2]["source_tokens"]).endswith("Ġdog.")
+    for one in objects:  # also of the pair that has no target
+        linked = {source for source, _, _ in one["links"]} | {*one["unaligned_source"]}
+        assert linked == set(range(len(one["source_tokens"])))
+    assert len(objects[3]["source_tokens"]) > 7
+    assert objects[3]["target_tokens"] == []
+    _, out, _ = run("align", model, *pairs, "--format", "text", "--level", "token")
+    assert len(out.splitlines()[3].split()) == len(objects[3]["source_tokens"])
+
+
+def test_texts_are_not_encoded_again_for_numbers(
+    model: Path, text: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    encode = Tokenizer.encode
+
+    def counted(self: Tokenizer, text: str) -> object:
+        calls.append(text)
+        return encode(self, text)
+
+    monkeypatch.setattr(Tokenizer, "encode", counted)
+    choice = read_choice(model, read_description(model).config)
+    pairs = [NumberedPair(1, "a dog", "ein Hund")]
+    for format in ("pharaoh", "json"):
+        calls.clear()
+        work = AlignWork(AlignSettings(model=model, choice=choice, format=format))
+        work.run(pairs, lambda count: None)
+        assert sorted(calls) == ["a dog", "ein Hund"]
 
 
 def test_one_file_with_bars(model: Path, text: tuple[Path, Path], tmp_path: Path) -> None:
@@ -99,6 +131,10 @@ def test_other_heads(model: Path, text: tuple[Path, Path]) -> None:
     assert given == chosen
     assert run("align", model, *pairs, "--layer", 0, "--head", 1) != chosen
     assert run("align", model, *pairs, "--layer", 0, "--reading", "shifted") != chosen
+    choose(model, end="competes")
+    competing = run("align", model, *pairs)
+    assert competing != chosen
+    assert run("align", model, *pairs, "--layer", 0, "--head", 0, "--end", "competes") == competing
 
 
 def test_two_models(model: Path, text: tuple[Path, Path], tmp_path: Path) -> None:
@@ -123,10 +159,19 @@ def test_heads_are_chosen_and_kept(text: tuple[Path, Path], tmp_path: Path) -> N
     assert status == 0
     assert len(out.split("\n")) == 5
     assert "nobody has chosen yet" in errors
+    assert "on 2 pairs, for this run alone, as fewer than 100 pairs tell little" in errors
+    assert read_choice(model, read_description(model).config) is None
+    assert run("align", model, *pairs) == (0, out, errors)
+    english, german = (path.read_text() * 50 for path in text)
+    for name, content in (("many.en", english), ("many.de", german)):
+        (tmp_path / name).write_text(content)
+    many = ("--source", tmp_path / "many.en", "--target", tmp_path / "many.de")
+    status, _, errors = run("align", model, *many)
+    assert f"on 100 pairs, kept in {model / 'alignment.json'}" in errors
     choice = read_choice(model, read_description(model).config)
-    assert (choice.chosen.by, choice.chosen.pairs) == ("same words", 2)
-    assert choice.chosen.files == tuple(map(str, text))
-    assert run("align", model, *pairs) == (0, out, "")
+    assert (choice.chosen.by, choice.chosen.pairs) == ("same words", 100)
+    assert choice.chosen.files == (str(tmp_path / "many.en"), str(tmp_path / "many.de"))
+    assert run("align", model, *pairs)[::2] == (0, "")
     status, out, errors = run("align", model, *pairs, "--select", "--reverse", other)
     assert (status, out) == (0, "")
     for folder in (model, other):
@@ -156,6 +201,15 @@ def test_pairs_that_are_too_long_have_no_links(model: Path, text: tuple[Path, Pa
         (["--reading", "twice"], "--reading must be one of normal, shifted, got 'twice'"),
         (["--gold", "g"], "--gold is for --select; relakit aer scores links"),
         (["--head", "1"], "--head is one of a layer: name it with --layer"),
+        (["--reading", "shifted"], "--reading is one of a layer: name it with --layer"),
+        (["--end", "competes"], "--end is one of a layer: name it with --layer"),
+        (["--end", "wins", "--layer", "0"], "--end must be one of ignored, competes, got 'wins'"),
+        (["--layer", "0", "--head", "1", "--head", "1"], "--head: heads must be different and at"),
+        (["--symmetrize", "union"], "--symmetrize union is for the links of two models; name the"),
+        (["--select", "--format", "json"], "--select aligns nothing; leave --format out"),
+        (["--select", "--level", "word"], "--select aligns nothing; leave --level out"),
+        (["--select", "--restart"], "--select aligns nothing; leave --restart out"),
+        (["--select", "--output", "o"], "--select aligns nothing; leave --output out"),
         (["--select", "--layer", "0"], "--select looks for the best layer; leave --layer out"),
         (["--layer", "99"], "there is no layer 99; the decoder has"),
         (["--columns", "1"], "--columns must be SOURCE,TARGET, got '1'"),

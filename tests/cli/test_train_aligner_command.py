@@ -1,6 +1,7 @@
 """`relakit train-aligner`, in this process."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,9 @@ def text(tmp_path: Path) -> Path:
     return tmp_path
 
 
+WORDS = ("--words", "punctuation")
+
+
 def run(*arguments: object) -> str:
     result = CliRunner().invoke(app, ["train-aligner", *map(str, arguments)])
     assert result.exit_code == 0, result.output
@@ -31,7 +35,8 @@ def run(*arguments: object) -> str:
 
 
 def files(text: Path) -> tuple[object, ...]:
-    return "--source", text / "a.en", "--target", text / "a.de", "--epochs", 1
+    quick = "--epochs", 1, "--force"
+    return "--source", text / "a.en", "--target", text / "a.de", *quick
 
 
 def test_one_model(text: Path) -> None:
@@ -76,6 +81,49 @@ def test_aligning_uses_the_layer(text: Path) -> None:
         {f"{source}-{target}" for source, target in links} for links in expected
     ]
     assert with_heads != with_layer
+
+
+def test_no_heads_are_chosen_where_a_layer_is_used(text: Path) -> None:
+    """Nor are pairs needed to choose them on; each model has its own layer or heads."""
+    model, other = write_model(text / "model"), write_model(text / "o", source="de", target="en")
+    run(model, *files(text), "--reverse", other, "--links", text / "a.links", *WORDS)
+
+    def align(*options: object) -> tuple[str, str]:
+        pairs = ("--source", text / "a.en", "--target", text / "a.de", *options)
+        result = CliRunner().invoke(app, ["align", str(model), *map(str, pairs), "--workers", "1"])
+        assert result.exit_code == 0, result.output
+        return result.stdout, result.stderr
+
+    assert align()[1] == align("--reverse", other)[1] == ""
+    assert not (model / "alignment.json").exists()
+    assert not (other / "alignment.json").exists()
+    assert align("--reverse", other, "--layer", 0)[1] == "", "the other model's layer is used"
+    (other / "aligner.json").unlink()
+    assert "nobody has chosen yet" in align("--reverse", other, "--layer", 0)[1]
+    for name in ("a.en", "a.de"):
+        (text / name).write_text("\n" * 500 + "dog\n")
+    out, errors = align()
+    assert (out.count("\n"), errors) == (501, "")
+
+
+def test_choosing_heads_beside_a_layer(text: Path) -> None:
+    model = write_model(text / "model")
+    run(model, *files(text))
+    pairs = ("--source", text / "a.en", "--target", text / "a.de")
+    result = CliRunner().invoke(app, ["align", str(model), "--select", *map(str, pairs)])
+    assert result.exit_code == 0
+    assert "has an alignment layer, which is read instead of these heads" in result.stderr
+
+
+def test_a_layer_without_links_is_refused(text: Path) -> None:
+    model = write_model(text / "model")
+    before = {path: path.read_bytes() for path in model.iterdir()}
+    arguments = ["train-aligner", model, *files(text)]
+    result = CliRunner().invoke(app, [*map(str, arguments[:-1])])
+    assert "it finds no link in its exam on 4 pairs" in str(result.exception)
+    assert {path: path.read_bytes() for path in model.iterdir()} == before
+    assert "layer so far" not in run(*arguments[1:])
+    assert re.search(r"layer so far\s+1\.000", run(*arguments[1:]))
 
 
 def test_left_out_pairs_are_reported(text: Path) -> None:

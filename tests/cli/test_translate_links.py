@@ -9,9 +9,11 @@ from model_folders import write_model
 from translate_runs import Result, Run
 
 import relakit
+from relakit.align import linked_translator
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
 from relakit.align.hypotheses import align_hypotheses, aligner_of
 from relakit.align.linked_translator import LinkedTranslator
+from relakit.align.markup_writing import MarkedTranslation
 from relakit.decode.native_engine import why_not_native
 
 LINES = ["A small dog runs.", "", "the old bridge", "über die alte Brücke!"]
@@ -117,7 +119,7 @@ def test_json(run: Run, folder: Path) -> None:
     assert [one["index"] for one in found] == [0, 0, 1, 2, 2, 3, 3]
     assert found[0]["plain_source"] == LINES[0]
     assert found[0].keys() == {
-        "index", "text", "score", "lost", "plain_source", "plain_text", "alignment",
+        "index", "text", "score", "lost", "reordered", "plain_source", "plain_text", "alignment",
     }  # fmt: skip
     assert found[0]["alignment"].keys() == {
         "links", "unaligned_source", "unaligned_target", "null_rate",
@@ -130,6 +132,27 @@ def test_json(run: Run, folder: Path) -> None:
     assert links[0] == rows[0][3]
     [alone] = lines_of(run(folder, "--format", "json", *SHORT, text=b"the old bridge\n"))
     assert json.loads(alone).keys() == {"index", "text", "score"}
+
+
+def test_links_and_markup_in_one_line_of_text_are_refused(run: Run, folder: Path) -> None:
+    """The numbers of words would not be those of the line."""
+    result = run(folder, "--alignment", "--keep-markup", text=as_text(MARKED))
+    assert (result.status, result.out) == (1, b"")
+    assert b"with --keep-markup it needs --format json" in result.err
+
+
+def test_placeholders_in_another_order_are_named(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turned = MarkedTranslation("%d Hund %s", (), ("%d", "%s"))
+    monkeypatch.setattr(linked_translator, "put_back", lambda *arguments: turned)
+    result = run(folder, "--keep-markup", *SHORT, text=b"%s the %d\n")
+    assert result.err.decode() == (
+        "relakit: standard input, line 1: %d %s are in another order than in the source, and get "
+        "each other's values; number or name them, such as %1$s or {0}\n"
+    )
+    [line] = lines_of(run(folder, "--keep-markup", "--format", "json", text=b"%s the %d\n"))
+    assert json.loads(line)["reordered"] == ["%d", "%s"]
 
 
 def test_tokens(run: Run, folder: Path) -> None:

@@ -89,6 +89,12 @@ ROWS: tuple[Row, ...] = (
         put("gold", "\n\n\n"),
     ),
     row(
+        "a layer that learns nothing",
+        "train-aligner model --source corpus/train.en --target corpus/train.de --epochs 1",
+        "the new layer of model is not kept: it finds no link in its exam on 6 pairs; train on more "
+        "pairs or for longer, or keep it all the same with --force",
+    ),
+    row(
         "no such device",
         f"{TRAIN} --device gpu",
         "unknown device 'gpu'; choose cpu or cuda, of several by its number: cuda:1",

@@ -62,6 +62,11 @@ ROWS: tuple[Row, ...] = (
         "--alignment-level is for --alignment; add that, or leave it out",
     ),
     row(
+        "links of words with markup around them",
+        f"{TRANSLATE} --alignment --keep-markup",
+        "--alignment numbers words without markup, so with --keep-markup it needs --format json, which has both sides without it; add that, or leave one of both out",
+    ),
+    row(
         "another format",
         f"{TRANSLATE} --format xml",
         "--format must be one of text, json, got 'xml'",

@@ -51,6 +51,28 @@ def test_restart_forgets(output: Path) -> None:
         assert not ledger.finished
 
 
+def test_killed_while_it_forgets(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After any number of files: the same command begins again, with and without parts left."""
+    unlink = Path.unlink
+    for allowed in range(4):
+        keep(output, 0, 1, 2)
+        removed: list[Path] = []
+
+        def killed(path: Path, missing_ok: bool = False) -> None:
+            if path.parent == parts_folder(output) and not path.name.startswith("."):
+                removed.append(path)  # noqa: B023
+                if len(removed) > allowed:  # noqa: B023
+                    raise KeyboardInterrupt
+            unlink(path, missing_ok)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", killed)
+            with pytest.raises(KeyboardInterrupt), open_ledger(output, FACTS, restart=True):
+                pass
+        with open_ledger(output, FACTS, restart=True) as ledger:
+            assert not ledger.finished
+
+
 def test_killed_while_the_parts_are_removed(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a folder is left under a hidden name; the next command clears it away."""
     keep(output, 0, 1)

@@ -23,7 +23,7 @@ from relakit.align.settings import Level, Symmetrization
 from relakit.analysis.attention_pass import attention_batches, cross_attention_of
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import READINGS
-from relakit.analysis.long_pairs import longest_pair
+from relakit.analysis.long_pairs import longest_in_matrices
 from relakit.analysis.pair_batches import BATCH_TOKENS, EncodedPair, EncodedPairs, TokenPair
 from relakit.analysis.pairs import AnalysisPair
 from relakit.analysis.word_map import Floats
@@ -44,7 +44,8 @@ Read = TypeVar("Read")
 class Aligner:
     """Aligns sentence pairs with a translation model.
 
-    What a pair gives depends on that pair and the model alone, not on the pairs beside it.
+    What a pair gives depends on that pair, the model, and its layer or the choice of heads alone,
+    not on the pairs beside it.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Aligner:
             about: what its directory tells of the model.
             level: what is linked.
             max_tokens: of a side, at most; None: as many as can be translated, and as fit into
-                256 MiB of attention weights.
+                256 MiB of one layer's attention weights.
             name: what an error calls the model.
 
         Raises:
@@ -149,8 +150,7 @@ class Aligner:
         while window := list(islice(remaining, WINDOW)):
             found = self._read(window, self._links, batch_tokens)
             for pair, alignment in zip(window, found, strict=True):
-                nothing = Alignment({}, len(pair.source_words), len(pair.target_words))
-                yield nothing if alignment is None else alignment
+                yield Alignment({}, *self._counts(pair)) if alignment is None else alignment
 
     def mutual_links(self, pairs: Iterable[AnalysisPair]) -> Iterator[GoldAlignment]:
         """Of each pair, in order, what attention supports in both directions: `read_mutual_links`.
@@ -171,9 +171,7 @@ class Aligner:
         """What ``read`` makes of each pair's weights; None for pairs that cannot be computed."""
         results: list[Read | None] = [None] * len(pairs)
         numbers = [
-            number
-            for number, pair in enumerate(pairs)
-            if pair.source_words and pair.target_words and self.fits(pair)
+            number for number, pair in enumerate(pairs) if pair.has_words and self.fits(pair)
         ]
         encoded = EncodedPairs(self.tokenizers)
         tokens = encoded.read(pairs[number] for number in numbers)
@@ -211,20 +209,45 @@ class Aligner:
             return 0
         return READINGS.index(self.choice.reading)
 
+    def align_tokens(
+        self, pairs: Iterable[TokenPair], words: Sequence[TokenWords]
+    ) -> Iterator[tuple[int, Alignment]]:
+        """The number of each pair and its alignment, not in order, where tokens are known already.
+
+        Args:
+            pairs: that fit.
+            words: of each pair's tokens.
+        """
+        with blamed_on(self.name):
+            for index, weights in self._weights(pairs, BATCH_TOKENS):
+                yield index, self._read_links(weights, words[index])
+
     def _links(self, weights: Floats, pair: EncodedPair) -> Alignment:
-        words = self._words(pair)
+        return self._read_links(weights, self._words(pair))
+
+    def _read_links(self, weights: Floats, words: TokenWords) -> Alignment:
         if self.layer is not None or self.choice is None:
             return read_alignment(weights, words, shift=self._shift, several=True)
         return read_alignment(weights, words, shift=self._shift, end=self.choice.end)
 
     def _mutual(self, weights: Floats, pair: EncodedPair) -> GoldAlignment:
-        return read_mutual_links(weights, _token_words(pair), shift=self._shift)
+        words = _token_words(pair)
+        if self.layer is not None or self.choice is None:
+            return read_mutual_links(weights, words, shift=self._shift)
+        return read_mutual_links(weights, words, shift=self._shift, end=self.choice.end)
 
     def _words(self, pair: EncodedPair) -> TokenWords:
         if self.level == "token":
             source, target = len(pair.source_spans), len(pair.target_spans)
             return TokenWords(np.arange(source), np.arange(target), source, target)
         return _token_words(pair)
+
+    def _counts(self, pair: AnalysisPair) -> tuple[int, int]:
+        """How many words, or tokens, source and target have."""
+        if self.level == "word":
+            return len(pair.source_words), len(pair.target_words)
+        target = pair.target_tokens or self.tokenizers.target.encode(pair.target)
+        return len(self.tokenizers.source.encode(pair.source).ids), len(target.ids)
 
 
 def _token_words(pair: EncodedPair) -> TokenWords:
@@ -237,8 +260,8 @@ def _token_words(pair: EncodedPair) -> TokenWords:
 
 
 def most_tokens(model: Transformer, about: ModelAbout) -> int:
-    """Of a side of a pair: what can be translated, and 256 MiB of attention weights."""
-    return min(default_max_tokens(about.longest_sentence), longest_pair(model.config))
+    """Of a side of a pair: what can be translated, and 256 MiB of one layer's attention weights."""
+    return min(default_max_tokens(about.longest_sentence), longest_in_matrices(model.config.heads))
 
 
 def fits_into(tokenizers: Tokenizers, pair: AnalysisPair, max_tokens: int) -> bool:

@@ -8,8 +8,15 @@ import numpy as np
 from relakit.align.settings import Symmetrization
 from relakit.align.symmetrize import symmetrize
 from relakit.analysis.gold import GoldAlignment
-from relakit.analysis.links import EndWeight, Link, Links, best_source_words, links_of
-from relakit.analysis.word_map import NO_WORD, Floats, Integers, word_weights
+from relakit.analysis.links import (
+    EndWeight,
+    Link,
+    Links,
+    best_source_words,
+    links_of,
+    weights_between_words,
+)
+from relakit.analysis.word_map import NO_WORD, Floats, Integers
 from relakit.broken_model import BrokenModelError
 
 
@@ -76,7 +83,7 @@ def read_alignment(
             alignment layer.
     """
     rows = weights[shift : shift + len(words.target)]
-    to_words, to_end = _between_words(rows, words)
+    to_words, to_end = _between_words(weights, words, shift)
     competing = to_end if end == "competes" else np.zeros(len(to_end))
     total = to_words.sum(1) + competing
     if several:
@@ -93,30 +100,32 @@ def read_alignment(
     )
 
 
-def read_mutual_links(weights: Floats, words: TokenWords, *, shift: int) -> GoldAlignment:
+def read_mutual_links(
+    weights: Floats, words: TokenWords, *, shift: int, end: EndWeight = "ignored"
+) -> GoldAlignment:
     """Links that one model's attention supports in both directions.
 
     Sure ones are between words of which the target attends most to the source, and of all target
     words no other attends more to that source. Where only one of both holds, a link is possible.
     Arguments as for `read_alignment`.
     """
-    rows = weights[shift : shift + len(words.target)]
-    to_words, _ = _between_words(rows, words)
+    to_words, to_end = _between_words(weights, words, shift)
+    if end == "competes":  # then a target word that attends to it most has no link at all
+        to_words = np.where((to_end > to_words.max(1, initial=0))[:, None], 0.0, to_words)
     there = links_of(to_words)
     back = frozenset((source, target) for target, source in links_of(to_words.T))
     return GoldAlignment(there & back, there | back)
 
 
-def _between_words(rows: Floats, words: TokenWords) -> tuple[Floats, Floats]:
-    """Attention to source words ``[target words, source words]``, and to the sentence's end."""
-    between = word_weights(
-        rows,
+def _between_words(weights: Floats, words: TokenWords, shift: int) -> tuple[Floats, Floats]:
+    return weights_between_words(
+        weights,
+        words.source,
         words.target,
-        np.append(words.source, words.source_count),  # the sentence's end, as a word here
+        shift=shift,
+        source_count=words.source_count,
         target_count=words.target_count,
-        source_count=words.source_count + 1,
     )
-    return between[:, :-1], between[:, -1]
 
 
 def join_directions(forward: Alignment, backward: Alignment, method: Symmetrization) -> Alignment:

@@ -40,6 +40,7 @@ class AlignmentChoice(BaseModel):
     """Their weights are averaged"""
     reading: Reading
     end: EndWeight = "ignored"
+    """What weight on the source's end-of-sentence token does"""
     chosen: ChosenOn
 
     @model_validator(mode="after")
@@ -64,7 +65,8 @@ class AlignmentChoice(BaseModel):
     def in_words(self) -> str:
         heads = ", ".join(map(str, self.heads))
         noun = "head" if len(self.heads) == 1 else "heads"
-        return f"layer {self.layer}, {noun} {heads}, {self.reading} (counted from 0)"
+        places = f"layer {self.layer}, {noun} {heads}"
+        return f"{places}, {self.reading}, end {self.end} (counted from 0)"
 
 
 def read_choice(folder: Path, config: ModelConfig) -> AlignmentChoice | None:

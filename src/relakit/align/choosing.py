@@ -1,22 +1,54 @@
-"""Choose where to read links in models on disk, by what is at hand."""
+"""Choose where to read links in models, by what is at hand."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from relakit.align.aligner import Aligner, check_opposite, exchanged
-from relakit.align.choice import AlignmentChoice, ChosenOn
+from relakit.align.aligner import exchanged, fits_into
+from relakit.align.choice import AlignmentChoice
+from relakit.align.directions import check_opposite_languages
 from relakit.align.select import (
     Alignable,
     select_by_agreement,
     select_by_gold,
     select_by_same_words,
 )
+from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pairs import AnalysisPair
+from relakit.data.tokenizer_pair import Tokenizers
+from relakit.decode.long_lines import default_max_tokens
+from relakit.decode.settings import DEVICE
+from relakit.model import ModelAbout, Transformer
+from relakit.model.description import read_description
+from relakit.model.directory import build_model
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model in memory, with what belongs to it."""
+
+    folder: Path
+    model: Transformer
+    tokenizers: Tokenizers
+    about: ModelAbout
+
+    @classmethod
+    def load(cls, folder: Path, device: str = DEVICE) -> "LoadedModel":
+        """Read a model directory."""
+        described = read_description(folder)
+        described.check_tokenizers()
+        model, about = build_model(described, device=device)
+        return cls(folder, model, described.tokenizers, about)
+
+    @property
+    def max_tokens(self) -> int:
+        """Of a side of a pair: what can be translated, and 256 MiB of all layers' attention."""
+        return min(default_max_tokens(self.about.longest_sentence), longest_pair(self.model.config))
 
 
 def choose(
-    model: Path,
-    reverse: Path | None,
+    forward: LoadedModel,
+    backward: LoadedModel | None,
     pairs: Sequence[AnalysisPair],
     files: Sequence[str],
     *,
@@ -28,19 +60,17 @@ def choose(
     the same on both sides.
 
     Args:
-        model: its directory.
-        reverse: that of the model of the other direction.
+        forward: the model from source to target.
+        backward: that of the other direction.
         pairs: those without words on a side, and those that are too long, do not count.
         files: where they are from, for the record.
-        max_tokens: as for `Aligner`.
+        max_tokens: of a side, at most; None: as many as each model takes.
     """
-    forward = _load(model, max_tokens)
-    if reverse is None:
-        usable = [pair for pair in pairs if _is_usable(forward, pair)]
+    if backward is not None:
+        check_opposite_languages(forward.about, backward.about)
+    usable = _usable(forward, backward, pairs, max_tokens)
+    if backward is None:
         return _by_itself(forward, usable, files), None
-    backward = _load(reverse, max_tokens)
-    check_opposite(forward, backward)
-    usable = [p for p in pairs if _is_usable(forward, p) and _is_usable(backward, exchanged(p))]
     if any(pair.gold is not None for pair in usable):
         return (
             _by_itself(forward, usable, files),
@@ -51,19 +81,27 @@ def choose(
 
 
 def _by_itself(
-    aligner: Aligner, pairs: Sequence[AnalysisPair], files: Sequence[str]
+    loaded: LoadedModel, pairs: Sequence[AnalysisPair], files: Sequence[str]
 ) -> AlignmentChoice:
-    alignable = Alignable(aligner.model, aligner.tokenizers, pairs, tuple(files))
+    alignable = Alignable(loaded.model, loaded.tokenizers, pairs, tuple(files))
     if any(pair.gold is not None for pair in pairs):
         return select_by_gold(alignable)
     return select_by_same_words(alignable)
 
 
-def _load(folder: Path, max_tokens: int | None) -> Aligner:
-    # Which pairs fit does not depend on where links are read.
-    anywhere = AlignmentChoice(layer=0, heads=(0,), reading="normal", chosen=ChosenOn(by="given"))
-    return Aligner.load(folder, choice=anywhere, use_layer=False, max_tokens=max_tokens)
-
-
-def _is_usable(aligner: Aligner, pair: AnalysisPair) -> bool:
-    return bool(pair.source_words and pair.target_words) and aligner.fits(pair)
+def _usable(
+    forward: LoadedModel,
+    backward: LoadedModel | None,
+    pairs: Sequence[AnalysisPair],
+    max_tokens: int | None,
+) -> list[AnalysisPair]:
+    return [
+        pair
+        for pair in pairs
+        if pair.has_words
+        and fits_into(forward.tokenizers, pair, max_tokens or forward.max_tokens)
+        and (
+            backward is None
+            or fits_into(backward.tokenizers, exchanged(pair), max_tokens or backward.max_tokens)
+        )
+    ]

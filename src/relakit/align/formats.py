@@ -1,8 +1,7 @@
 """Alignments as lines of text."""
 
 import json
-from collections.abc import Callable, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 from relakit.align.alignment import Alignment
@@ -14,25 +13,30 @@ _DIGITS: Final = 4
 
 Words: TypeAlias = tuple[Sequence[str], Sequence[str]]
 """Of source and target."""
+NO_WORDS: Final[Words] = ((), ())
 
 
-def format_line(alignment: Alignment, words: Words, format: AlignmentFormat) -> str:
+def format_line(
+    alignment: Alignment, words: Words, format: AlignmentFormat, *, tokens: Words | None = None
+) -> str:
     """One line, without its end.
 
     Args:
         alignment: of a pair.
-        words: the pair's words, or its tokens if these were aligned.
+        words: the pair's words, or its tokens if these were aligned; for ``text`` alone.
         format: see `AlignmentFormat`.
+        tokens: as the vocabulary spells them, if these were aligned; for ``json`` alone.
     """
-    return _WRITERS[format](alignment, words)
-
-
-def _pharaoh(alignment: Alignment, words: Words) -> str:
-    return " ".join(f"{source}-{target}" for source, target in alignment.scores)
+    if format == "pharaoh":
+        return " ".join(f"{source}-{target}" for source, target in alignment.scores)
+    if format == "text":
+        return _text(alignment, words)
+    content = json_content(alignment) | ({} if tokens is None else json_tokens(tokens))
+    return json.dumps(content, ensure_ascii=False)
 
 
 def json_content(alignment: Alignment) -> dict[str, Any]:
-    """What the object of format ``json`` holds."""
+    """What the object of format ``json`` holds of links, between words or tokens."""
     null_rate = alignment.null_rate
     return {
         "links": [
@@ -45,8 +49,9 @@ def json_content(alignment: Alignment) -> dict[str, Any]:
     }
 
 
-def _json(alignment: Alignment, words: Words) -> str:
-    return json.dumps(json_content(alignment))
+def json_tokens(tokens: Words) -> dict[str, Any]:
+    """What it holds besides if tokens are linked."""
+    return {"source_tokens": list(tokens[0]), "target_tokens": list(tokens[1])}
 
 
 def _text(alignment: Alignment, words: Words) -> str:
@@ -55,8 +60,3 @@ def _text(alignment: Alignment, words: Words) -> str:
     lonely = [f"{sources[source]}→{NOTHING}" for source in alignment.unaligned_source]
     lonely += [f"{NOTHING}→{targets[target]}" for target in alignment.unaligned_target]
     return " ".join(linked + lonely)
-
-
-_WRITERS: Final[MappingProxyType[AlignmentFormat, Callable[[Alignment, Words], str]]] = (
-    MappingProxyType({"pharaoh": _pharaoh, "json": _json, "text": _text})
-)

@@ -20,9 +20,10 @@ from relakit.align.layer_files import (
     AGAIN,
     LayerAbout,
     LayerTrained,
+    layer_weights,
     read_layer_about,
 )
-from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS
+from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS, NEXT_LAYER_WEIGHTS
 from relakit.align.states import KEY_PARTS, QUERY_PARTS, StateBatch, state_batches
 from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
 from relakit.data.tokenizer import file_digest
@@ -92,14 +93,27 @@ class AlignmentLayer(nn.Module):
 
 
 def save_layer(folder: Path, layer: AlignmentLayer, trained: LayerTrained) -> Path:
-    """Put a layer into the directory of its model; returns the path of ``aligner.json``."""
-    weights, path = folder / LAYER_WEIGHTS, folder / LAYER_FILE
+    """Put a layer into the directory of its model; returns the path of ``aligner.json``.
+
+    Whatever stops this, the layer that was there is as it was, or the new one is in its place.
+    """
+    before, path = layer_weights(folder), folder / LAYER_FILE
+    is_first_name_used = before is not None and before.name == LAYER_WEIGHTS
+    weights = folder / (NEXT_LAYER_WEIGHTS if is_first_name_used else LAYER_WEIGHTS)
     model_sha256 = file_digest(folder / WEIGHTS_FILE)
     write_tensors(weights, layer.state_dict())
-    about = LayerAbout(
-        dim=layer.dim, model_sha256=model_sha256, layer_sha256=file_digest(weights), trained=trained
+    about = LayerAbout.model_validate(
+        {
+            "dim": layer.dim,
+            "model_sha256": model_sha256,
+            "layer_sha256": file_digest(weights),
+            "weights": weights.name,
+            "trained": trained,
+        }
     )
     write_whole(path, (about.model_dump_json(indent=1) + "\n").encode())
+    if before is not None:
+        before.unlink(missing_ok=True)
     return path
 
 
@@ -118,9 +132,9 @@ def load_layer(folder: Path, model: Transformer) -> tuple[AlignmentLayer, LayerA
         )
     with torch.device("meta"):
         layer = AlignmentLayer(about.dim)
-    found = read_weights(folder / LAYER_WEIGHTS)
+    found = read_weights(folder / about.weights)
     expected = {name: tuple(tensor.shape) for name, tensor in layer.state_dict().items()}
     if {name: tuple(tensor.shape) for name, tensor in found.items()} != expected:
-        raise ValueError(f"{folder / LAYER_WEIGHTS} has not the weights of a layer; {AGAIN}")
+        raise ValueError(f"{folder / about.weights} has not the weights of a layer; {AGAIN}")
     layer.load_state_dict(found, assign=True)
     return layer.to(model.embedding.weight.device).eval(), about

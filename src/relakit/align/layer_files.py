@@ -1,7 +1,8 @@
 """An alignment layer on disk: its weights and what it was trained on. No torch here.
 
 ``aligner.safetensors`` and ``aligner.json`` lie in the directory of the model whose states the
-layer reads.
+layer reads. A layer that replaces another is in ``aligner-2.safetensors``, and the next one in
+``aligner.safetensors`` again: the new weights are there before ``aligner.json`` names them.
 """
 
 from pathlib import Path
@@ -70,13 +71,20 @@ class LayerAbout(BaseModel):
     model_sha256: str
     """Of the weights of the model whose states it reads"""
     layer_sha256: str
-    """Of ``aligner.safetensors``"""
+    """Of the layer's weights"""
+    weights: Literal["aligner.safetensors", "aligner-2.safetensors"] = LAYER_WEIGHTS
+    """The file that has them"""
     trained: LayerTrained
 
 
 def has_layer(folder: Path) -> bool:
     """Whether a model directory has an alignment layer."""
     return (folder / LAYER_FILE).is_file()
+
+
+def chosen_heads(folder: Path, config: ModelConfig) -> AlignmentChoice | None:
+    """The heads that give a model's links; None if its alignment layer does, or nobody chose."""
+    return None if has_layer(folder) else read_choice(folder, config)
 
 
 def heads_or_layer(
@@ -92,6 +100,14 @@ def heads_or_layer(
     return read(folder, config), with_layer
 
 
+def layer_weights(folder: Path) -> Path | None:
+    """The file with the weights of a layer that is there; None if nothing says so."""
+    try:
+        return folder / LayerAbout.model_validate(read_json(folder / LAYER_FILE)).weights
+    except (OSError, ValueError):
+        return None
+
+
 def read_layer_about(folder: Path) -> LayerAbout:
     """What is known of the layer in a model directory.
 
@@ -99,11 +115,12 @@ def read_layer_about(folder: Path) -> LayerAbout:
         OSError: a file is missing.
         ValueError: the file is damaged, or the layer is of another model.
     """
-    path, weights = folder / LAYER_FILE, folder / LAYER_WEIGHTS
+    path = folder / LAYER_FILE
     try:
         about = LayerAbout.model_validate(read_json(path))
     except ValidationError as error:
         raise ValueError(f"{path}: {explain_setting(error.errors()[0])}; {AGAIN}") from None
+    weights = folder / about.weights
     for file, expected, problem in (
         (folder / WEIGHTS_FILE, about.model_sha256, "is of another model"),
         (weights, about.layer_sha256, f"does not belong to {weights.name}"),

@@ -32,6 +32,9 @@ class LinkedHypothesis:
     """Between the words of ``source`` and ``hypothesis.text``, or their tokens"""
     lost: tuple[str, ...] = ()
     """The markup that is not in ``text``"""
+    reordered: tuple[str, ...] = ()
+    """Placeholders that get values by their order, which is not that of the source: see
+    `MarkedTranslation`"""
     pieces: tuple[str, ...] = ()
     """All markup of the source"""
 
@@ -128,7 +131,13 @@ class LinkedTranslator:
         for line, several, *more in zip(lines, hypotheses, alignments, marked, strict=True):
             yield [
                 LinkedHypothesis(
-                    hypothesis, line.text, done.text, alignment, done.lost, line.marked.pieces
+                    hypothesis,
+                    line.text,
+                    done.text,
+                    alignment,
+                    done.lost,
+                    done.reordered,
+                    line.marked.pieces,
                 )
                 for hypothesis, alignment, done in zip(several, *more, strict=True)
             ]

@@ -6,12 +6,14 @@ What is markup:
 tags                         ``<b>``, ``</b>``, ``<br/>``, ``<a href="x > y">``, ``<x:g id='1'/>``
 placeholders in braces       ``{}``, ``{0}``, ``{name:>8}``, ``{{name}}``, ``{{ name }}``,
                              ``${name}``, ``%{name}``, ``#{name}``; no space but in ``{{ name }}``
-conversions                  ``%s``, ``%d``, ``%1$s``, ``%.2f``, ``%@``, ``%(name)s``
+conversions                  ``%s``, ``%d``, ``%1$s``, ``%.2f``, ``%@``, ``%(name)s``; if a letter
+                             follows, only those with a number or a name: ``%.2fs``, not ``%age``
 entities                     ``&nbsp;``, ``&#160;``, ``&#xA0;``; not those of letters, such as
                              ``&eacute;``, which are parts of words
 ===========================  ==================================================================
 
-All else is text: ``a < b``, ``{see below}``, ``100%``, ``AT&T``, comments, an address with ``%20``.
+All else is text: ``a < b``, ``{see below}``, ``100%``, ``5 %ige``, ``AT&T``, comments, an address
+with ``%20``.
 Every character is looked at a bounded number of times, however hostile the line is.
 """
 
@@ -33,7 +35,9 @@ _MARKUP: Final = re.compile(
     | (?<![\d%])%(?:
         (?![A-Fa-f][0-9A-Fa-f])    # an address: %c3
         (?!(?<=\w%)\d)             # an address: a%20size
+        (?P<digits>(?=[-+\#]{0,3}[\d.]))?
         (?:\d{1,2}\$)?[-+0\#]{0,4}\d{0,4}(?:\.\d{1,3})?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcCsSaAp@]
+        (?(digits)|(?![^\W\d_]))  # a word: 5 %ige
         | \([A-Za-z_][\w.]*\)[-+0\#]{0,4}\d{0,4}(?:\.\d{1,3})?[diouxXeEfFgGcrsa]
       )
     | (?P<entity>&(?:[A-Za-z][A-Za-z0-9]{1,31}|\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6});)
@@ -43,6 +47,27 @@ _MARKUP: Final = re.compile(
 CLOSING: Final = frozenset('.,;:!?\u2026)]}\u00bb\u201d"\u3002\u3001\uff0c\uff01\uff1f\uff09')
 """Marks that follow a word without a space: a space before them was a placeholder's."""
 OPENING: Final = frozenset("([{\u00ab\u201e\u201c\u00bf\u00a1\uff08")
+_BLOCKS: Final = frozenset(
+    {
+        "address", "article", "aside", "blockquote", "br", "caption", "center", "dd", "details",
+        "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer",
+        "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "legend", "li", "main",
+        "menu", "nav", "ol", "option", "p", "pre", "section", "summary", "table", "tbody", "td",
+        "tfoot", "th", "thead", "title", "tr", "ul",
+    }
+)  # fmt: skip
+"""Tags of HTML that text does not run through: words on both sides of one are not one word."""
+_NEVER_FIRST: Final = frozenset(".,;:!?\u2026)]}")
+"""Marks that no block of text begins with."""
+
+
+_BY_ORDER: Final = re.compile(r"%(?!\d{1,2}\$|[({]).*|\{(?:[:!][^{}]*)?\}")
+"""Pieces that get their values in their order: %s, {}."""
+
+
+def gets_value_by_order(piece: str) -> bool:
+    """Whether a piece stands for the first value that no piece before it stands for."""
+    return _BY_ORDER.fullmatch(piece) is not None
 
 
 @dataclass(frozen=True)
@@ -100,7 +125,8 @@ def find_markup(line: str) -> MarkedText:
     partners = _partners(matches)
     bounds = [0, *(place for match in matches for place in match.span()), len(line)]
     texts = [line[start:end] for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
-    text, places = _take_out(texts, [partner is None for partner in partners])
+    is_block = [(match["name"] or "").lower() in _BLOCKS for match in matches]
+    text, places = _take_out(texts, [partner is None for partner in partners], is_block)
     pieces = tuple(match[0] for match in matches)
     return MarkedText(line, text, pieces, *_structure(line, matches, partners, places))
 
@@ -144,15 +170,18 @@ class _Place:
     space_before: bool
     space_after: bool
     between_words: bool
-    """Letters or digits are on both sides, behind any spaces"""
+    """Letters or digits are on both sides, behind any spaces, or different blocks of text"""
 
 
-def _take_out(texts: Sequence[str], is_single: Sequence[bool]) -> tuple[str, list[_Place]]:
+def _take_out(
+    texts: Sequence[str], is_single: Sequence[bool], is_block: Sequence[bool]
+) -> tuple[str, list[_Place]]:
     """The text without markup as one would write it, and where in it each piece was.
 
     Args:
         texts: before the first piece, between each and the next, after the last.
         is_single: of each piece, whether it is no tag of a pair.
+        is_block: of each piece, whether it is a tag around a block of text, or between two.
     """
     places: list[_Place] = []
     parts: list[str] = []
@@ -168,12 +197,15 @@ def _take_out(texts: Sequence[str], is_single: Sequence[bool]) -> tuple[str, lis
         spaces = [texts[first][-1:].isspace(), *inner, texts[last + 1][:1].isspace()]
         so_far = list(accumulate(spaces, or_))
         to_come = list(accumulate(reversed(spaces), or_))[::-1]
+        has_block = any(is_block[first : last + 1]) and sides[1] not in _NEVER_FIRST
+        between_words = all(sides) and (has_block or all(map(str.isalnum, sides)))
         places += [
-            _Place(first, size, so_far[i], to_come[i + 1], all(map(str.isalnum, sides)))
+            _Place(first, size, so_far[i], to_come[i + 1], between_words)
             for i in range(last - first + 1)
         ]
         singles = [places[i] for i in range(first, last + 1) if is_single[i]]
-        parts.append(_joint(*sides, singles, any(spaces)) if all(sides) else "")
+        joint = " " if has_block else _joint(*sides, singles, any(spaces))
+        parts.append(joint if all(sides) else "")
         size += len(parts[-1])
         first = last + 1
     parts.append(texts[-1].strip())

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from relakit.align.markup import MarkedText, Run
+from relakit.align.markup import MarkedText, gets_value_by_order
 from relakit.align.markup_placing import Layout, Sentence, lay_out
 from relakit.analysis.links import Link
 
@@ -20,6 +20,9 @@ class MarkedTranslation:
     text: str
     lost: tuple[str, ...]
     """Tags, placeholders and entities for which there was no place, in the order of the source"""
+    reordered: tuple[str, ...] = ()
+    """Pieces that get their values by their order, such as ``%s``, as they follow each other in the
+    text, if that is not their order in the source"""
 
 
 def put_back(
@@ -37,7 +40,21 @@ def put_back(
         text = "".join(marked.pieces) if source.words else marked.line
         return MarkedTranslation(text, ())
     layout = lay_out(marked, source, target, links)
-    return MarkedTranslation(_Writing(marked, target, layout).text(), _lost(marked, layout))
+    writing = _Writing(marked, target, layout)
+    text = writing.text()
+    return MarkedTranslation(text, _lost(marked, layout), _reordered(marked, writing.written))
+
+
+def _reordered(marked: MarkedText, written: Sequence[int]) -> tuple[str, ...]:
+    """The pieces of runs in this order that get values by it; none if it is the source's."""
+    by_order = {
+        number: [piece for piece in marked.runs[number].pieces if gets_value_by_order(piece)]
+        for number in written
+    }
+    numbers = [number for number in written if by_order[number]]
+    if numbers == sorted(numbers):
+        return ()
+    return tuple(piece for number in numbers for piece in by_order[number])
 
 
 def _lost(marked: MarkedText, layout: Layout) -> tuple[str, ...]:
@@ -65,6 +82,8 @@ class _Piece(NamedTuple):
     space_after: bool = False
     separates: bool = False
     follows: bool = True
+    number: int | None = None
+    """Of the run"""
 
 
 class _Writing:
@@ -84,8 +103,10 @@ class _Writing:
         """Runs at the end of a pair"""
         self.between: defaultdict[int, list[_Piece]] = defaultdict(list)
         """Runs before a word, at no pair's edge or outside of the pair"""
-        self.within: defaultdict[int, list[tuple[int, Run]]] = defaultdict(list)
-        """Runs in a word, and behind which character"""
+        self.within: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        """Runs in a word, by their numbers, and behind which character before that"""
+        self.written: list[int] = []
+        """The runs that were written so far, by their numbers"""
         self._sort_tags()
         self._sort_runs(layout)
 
@@ -104,10 +125,16 @@ class _Writing:
         for number, place in layout.places.items():
             run, parent = self.marked.runs[number], layout.parents[number]
             piece = _Piece(
-                "run", run.text, run.space_before, run.space_after, run.separates, place.follows
+                "run",
+                run.text,
+                run.space_before,
+                run.space_after,
+                run.separates,
+                place.follows,
+                number,
             )
             if place.offset:
-                self.within[place.gap].append((place.offset, run))
+                self.within[place.gap].append((place.offset, number))
             elif parent is not None and place.gap == self.spans[parent][0]:
                 self.after_tag[parent].append(piece)
             elif parent is not None and place.gap == self.spans[parent][1]:
@@ -130,7 +157,9 @@ class _Writing:
     def _word(self, number: int) -> str:
         word, done = self.target.word(number), 0
         parts: list[str] = []
-        for offset, run in sorted(self.within[number], key=lambda place: place[0]):
+        for offset, run_number in sorted(self.within[number], key=lambda place: place[0]):
+            self.written.append(run_number)
+            run = self.marked.runs[run_number]
             spaces = " " * run.space_before, " " * run.space_after
             parts += [word[done:offset], spaces[0], run.text, spaces[1]]
             done = offset
@@ -138,6 +167,7 @@ class _Writing:
 
     def _between_words(self, gap: int, left: int, right: int) -> str:
         pieces = self._pieces(gap)
+        self.written += [piece.number for piece in pieces if piece.number is not None]
         text, space = self.target.text, self.target.text[left:right]
         if not pieces:
             return space

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice, zip_longest
+from itertools import islice
 
 from relakit.align.settings import WordRule
-from relakit.analysis.gold import GoldAlignment
-from relakit.analysis.link_scores import LinkFile
+from relakit.analysis.link_file import LinkFile
 from relakit.analysis.pairs import AnalysisPair, check_links
 from relakit.analysis.word_map import join_words
 from relakit.data.parallel_files import ParallelFiles, read_numbered_pairs
@@ -61,23 +60,24 @@ def read_pairs_with_gold(
 
     Raises:
         OSError: a file cannot be read.
-        ValueError: a bad line, or there are more pairs than lines of links.
+        ValueError: a bad line, or pairs and lines of links differ in number.
     """
-    links: Iterator[GoldAlignment | None] = iter(()) if gold is None else gold.read()
     numbered = read_numbered_pairs(files)
-    for pair, known in zip_longest(numbered, links):
-        if pair is None:
+    if gold is None:
+        for pair in numbered:
+            yield pair_of_texts(*pair.texts, words=words)
+        return
+    # Units of a translation memory that are no pairs have numbers, too, but no links.
+    for count, (row, known) in enumerate(gold.beside(numbered, files.source), start=1):
+        if row is None:
             raise ValueError(
-                f"{files.source} has fewer pairs than {gold.path if gold else ''} has lines of "
-                "links; line n of one must be about the same pair as line n of the other"
+                f"{files.source} has fewer pairs than {gold.path} has lines of links; line n of "
+                "one must be about the same pair as line n of the other"
             )
-        read = pair_of_texts(*pair.texts, words=words)
-        if gold is None:
-            yield read
-            continue
+        read = pair_of_texts(*row.texts, words=words)
         if known is None:
             raise ValueError(
-                f"{gold.path} has no links for {files.source}, {files.unit} {pair.number:,}: it "
+                f"{gold.path} has no links for {files.source}, {files.unit} {row.number:,}: it "
                 "must have a line for each pair"
             )
         try:
@@ -89,5 +89,5 @@ def read_pairs_with_gold(
                 words_option="--words",
             )
         except ValueError as error:
-            raise ValueError(f"{gold.path}, line {pair.number:,}: {error}") from None
+            raise ValueError(f"{gold.place(count)}: {error}") from None
         yield replace(read, gold=known)

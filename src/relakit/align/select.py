@@ -10,7 +10,7 @@ Every head, the average of every layer and small sets of heads are tried, by one
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
@@ -29,18 +29,20 @@ from relakit.analysis.links import (
     Link,
     Reading,
     best_source_words,
+    weights_between_words,
 )
 from relakit.analysis.pair_batches import EncodedPair, EncodedPairs
 from relakit.analysis.pairs import AnalysisPair
-from relakit.analysis.word_map import NO_WORD, word_weights
+from relakit.analysis.word_map import NO_WORD
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import ModelConfig, Transformer
 
 LARGEST_SET: Final = 3
 """Heads whose weights are averaged, besides all of a layer."""
 
-_Matrices = npt.NDArray[np.bool_]
-"""``[candidates, target words, source words]``: True where there is a link."""
+_Best = npt.NDArray[np.int32]
+"""``[candidates, target words]``: the source word of each, or `NO_WORD`. Small, as those of all
+pairs may be in memory."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,12 @@ class Alignable:
                 "model"
             )
 
-    def links(self, candidates: Sequence[Candidate]) -> Iterator[tuple[int, _Matrices]]:
+    def links(self, candidates: Sequence[Candidate]) -> Iterator[tuple[int, _Best]]:
         """The number of each pair, and its links; not in order."""
         encoded = EncodedPairs(self.tokenizers)
         for attention in capture_cross_attention(self.model, encoded.read(self.pairs)):
             pair = encoded.take(attention.index)
-            yield attention.index, _matrices(attention.weights, pair, candidates)
+            yield attention.index, _best_words(attention.weights, pair, candidates)
 
     def chosen(self, best: Candidate, by: Criterion, value: float) -> AlignmentChoice:
         on = ChosenOn(by=by, files=self.files, pairs=len(self.pairs), value=round(value, 4))
@@ -102,20 +104,13 @@ def select_by_gold(alignable: Alignable) -> AlignmentChoice:
 
     def error_rates(candidates: Sequence[Candidate]) -> list[float]:
         scores = [AlignmentScore(0, 0, 0, 0)] * len(candidates)
-        for index, matrices in alignable.links(candidates):
+        for index, best in alignable.links(candidates):
             links = gold[index]
             if links is None:
                 continue
-            sure, possible = (
-                _as_matrix(some, matrices.shape[1:]) for some in (links.sure, links.possible)
-            )
-            for number, found in enumerate(matrices):
-                scores[number] += AlignmentScore(
-                    int(found.sum()),
-                    len(links.sure),
-                    int((found & sure).sum()),
-                    int((found & possible).sum()),
-                )
+            for number, words in enumerate(best.tolist()):
+                found = {(source, t) for t, source in enumerate(words) if source != NO_WORD}
+                scores[number] += AlignmentScore.of(found, links)
         return [score.aer for score in scores]
 
     best, rate = _lowest(alignable.model.config, error_rates)
@@ -133,13 +128,14 @@ def select_by_same_words(alignable: Alignable) -> AlignmentChoice:
 
     def losses(candidates: Sequence[Candidate]) -> list[float]:
         linked_anchors, linked, words = (np.zeros(len(candidates)) for _ in range(3))
-        for index, matrices in alignable.links(candidates):
+        for index, best in alignable.links(candidates):
             for source, target in anchors[index]:
-                linked_anchors += matrices[:, target, source]
+                linked_anchors += best[:, target] == source
             # A target word has one link at most, so many words on both sides have one if many
             # source words have.
-            linked += 2 * matrices.any(axis=1).sum(1)
-            words += matrices.shape[1] + matrices.shape[2]
+            linked += [2 * len({*row} - {NO_WORD}) for row in best.tolist()]
+            pair = alignable.pairs[index]
+            words += len(pair.source_words) + len(pair.target_words)
         share = linked / words
         return (-share * (linked_anchors / total if total else 1.0)).tolist()  # type: ignore[no-any-return]
 
@@ -178,10 +174,11 @@ def select_by_agreement(
         """``[there, back]``: links that both have, twice, by the number of words."""
         waiting = dict(forward.links(there))
         shared = np.zeros((len(there), len(back)))
-        for index, matrices in backward.links(back):
-            mine = waiting.pop(index).reshape(len(there), -1).astype(np.float32)
-            theirs = matrices.transpose(0, 2, 1).reshape(len(back), -1).astype(np.float32)
-            shared += mine @ theirs.T
+        for index, theirs in backward.links(back):
+            for target, sources in enumerate(waiting.pop(index).T):
+                # What the other model links these source words with is this target word.
+                is_mutual = theirs[:, sources] == target
+                shared += (is_mutual & (sources != NO_WORD)).T
         return 2 * shared / words
 
     there, back = _singles(forward.model.config), _singles(model.config)
@@ -237,34 +234,26 @@ def _sets(singles: Sequence[Candidate], losses: Sequence[float]) -> list[Candida
     ]
 
 
-def _matrices(
+def _best_words(
     weights: npt.NDArray[np.float32], pair: EncodedPair, candidates: Sequence[Candidate]
-) -> _Matrices:
-    sources, targets = len(pair.pair.source_words), len(pair.pair.target_words)
-    tokens = len(pair.target_words)
+) -> _Best:
+    targets = len(pair.pair.target_words)
     between = {
-        reading: word_weights(
-            weights[:, :, shift : shift + tokens],
+        reading: weights_between_words(
+            weights,
+            pair.source_words,
             pair.target_words,
-            np.append(pair.source_words, sources),  # the sentence's end, as a word here
+            shift=shift,
+            source_count=len(pair.pair.source_words),
             target_count=targets,
-            source_count=sources + 1,
         )
         for shift, reading in enumerate(READINGS)
     }
-    matrices = np.zeros((len(candidates), targets, sources + 1), dtype=np.bool_)
-    rows = np.arange(targets)
-    for matrix, candidate in zip(matrices, candidates, strict=True):
-        words = between[candidate.reading][candidate.layer, list(candidate.heads)].mean(0)
-        end = words[:, -1] if candidate.end == "competes" else None
-        best = best_source_words(words[:, :-1], end)
-        matrix[rows, np.where(best == NO_WORD, sources, best)] = True
-    return matrices[:, :, :sources]
-
-
-def _as_matrix(links: Iterable[Link], shape: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """``[target words, source words]``: True where there is a link."""
-    matrix = np.zeros(shape, dtype=np.bool_)
-    for source, target in links:
-        matrix[target, source] = True
-    return matrix
+    found = np.empty((len(candidates), targets), dtype=np.int32)
+    for row, candidate in zip(found, candidates, strict=True):
+        to_words, to_end = (
+            some[candidate.layer, list(candidate.heads)].mean(0)
+            for some in between[candidate.reading]
+        )
+        row[:] = best_source_words(to_words, to_end if candidate.end == "competes" else None)
+    return found

@@ -7,7 +7,12 @@ CHOICE_FILE: Final = "alignment.json"
 LAYER_FILE: Final = "aligner.json"
 """In a model directory: what is known of its alignment layer."""
 LAYER_WEIGHTS: Final = "aligner.safetensors"
+NEXT_LAYER_WEIGHTS: Final = "aligner-2.safetensors"
+"""For a layer that replaces one: the other one of both names, so that `LAYER_FILE`, which says
+which of them it is about, puts it in place."""
 PAIRS_TO_CHOOSE_ON: Final = 500
+PAIRS_TO_KEEP_A_CHOICE: Final = 100
+"""Heads that nobody asked to choose are kept with the model if so many pairs decided, at least."""
 
 Level: TypeAlias = Literal["word", "token"]
 """What is linked: words, or the model's tokens."""

@@ -4,17 +4,22 @@ A translation model gives each *target* word at most one link. A second model of
 gives each source word at most one; together they can link a word with several.
 """
 
+from bisect import insort
 from collections.abc import Callable, Iterator, Set
 from typing import Final
 
 from relakit.align.settings import SYMMETRIZATIONS, Symmetrization
 from relakit.analysis.links import Link, Links
 
-_NEIGHBOURS: Final = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+_NEIGHBOURS: Final = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))
+"""By how many source and target words they are apart, in the order in which they are looked at."""
 
 
 def symmetrize(forward: Set[Link], backward: Set[Link], method: Symmetrization) -> Links:
     """One set of links from those of two directions (Koehn, Och and Marcu 2003).
+
+    Links are looked at in the order of target words, then of source words, and count from the
+    moment they are added, as in the authors' pseudo code.
 
     Args:
         forward: of the model that translates source to target.
@@ -56,24 +61,28 @@ class _Growing:
         return link[0] not in self.sources and link[1] not in self.targets
 
     def add_where(self, allowed: Callable[[Link], bool], candidates: Set[Link]) -> None:
-        for link in sorted(candidates - self.links):
+        for link in sorted(candidates - self.links, key=_in_order):
             if allowed(link):
                 self._add(link)
 
     def along_the_diagonal(self, candidates: Links) -> None:
-        """Add candidates beside a link that reach a word without one, until there is none left."""
-        waiting = sorted(self.links)
-        while waiting:
-            added = []
-            for link in waiting:
+        """Add candidates beside a link that reach a word without one, until there is none left.
+
+        A link that is added is looked at in the same pass if it comes later in the order.
+        """
+        ordered = sorted(self.links, key=_in_order)
+        count = -1
+        while count != len(ordered):
+            count, place = len(ordered), 0
+            while place < len(ordered):
+                link = ordered[place]
                 for neighbour in _beside(link):
-                    if neighbour in self.links or neighbour not in candidates:
-                        continue
-                    if self.either_word_is_free(neighbour):
+                    is_new = neighbour in candidates and neighbour not in self.links
+                    if is_new and self.either_word_is_free(neighbour):
                         self._add(neighbour)
-                        added.append(neighbour)
-            # A candidate beside an older link has not become free since it was refused.
-            waiting = sorted(added)
+                        insort(ordered, neighbour, key=_in_order)
+                        place += _in_order(neighbour) < _in_order(link)
+                place += 1
 
     def _add(self, link: Link) -> None:
         self.links.add(link)
@@ -84,3 +93,8 @@ class _Growing:
 def _beside(link: Link) -> Iterator[Link]:
     source, target = link
     return ((source + down, target + right) for down, right in _NEIGHBOURS)
+
+
+def _in_order(link: Link) -> Link:
+    """By the target word, then by the source word."""
+    return link[1], link[0]

@@ -9,22 +9,19 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from relakit.align.aligner import WINDOW, Aligner, exchanged, fits_into, most_tokens
-from relakit.align.choice import AlignmentChoice, read_choice
-from relakit.align.choosing import choose
+from relakit.align.aligner import WINDOW, Aligner, exchanged, fits_into
+from relakit.align.choice import AlignmentChoice, read_choice, write_choice
+from relakit.align.choosing import LoadedModel, choose
 from relakit.align.layer import save_layer
 from relakit.align.layer_files import LayerTrained, Teacher
 from relakit.align.lessons import Lesson, links_of_two_models, make_lessons
-from relakit.align.settings import PAIRS_TO_CHOOSE_ON
+from relakit.align.rivals import Rival, find_rivals, why_not_kept
+from relakit.align.settings import PAIRS_TO_CHOOSE_ON, PAIRS_TO_KEEP_A_CHOICE
 from relakit.align.train_layer import Exam, LayerSettings, TrainedLayer, train_layer
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.pairs import AnalysisPair, Pairs
 from relakit.broken_model import blamed_on
-from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.settings import DEVICE
-from relakit.model import ModelAbout, Transformer
-from relakit.model.description import read_description
-from relakit.model.directory import build_model
 
 HELD_OUT: Final = 500
 """Pairs that layers are not trained on, to see what they are worth."""
@@ -60,6 +57,8 @@ class AlignerTraining:
     max_tokens: int | None = None
     """Of a side; pairs with more are left out. None: as many as the models take"""
     device: str = DEVICE
+    force: bool = False
+    """Keep layers that are worth less than what is there"""
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,17 @@ class LayerResult:
 
     folder: Path
     trained: LayerTrained
+    rivals: tuple[Rival, ...]
+    """What gave the model's links before, in the same exam"""
+
+    def check(self) -> None:
+        """Raise ValueError if it is not worth keeping."""
+        reason = why_not_kept(self.trained.scores, self.rivals)
+        if reason is not None:
+            raise ValueError(
+                f"the new layer of {self.folder} is not kept: {reason}; train on more pairs or for "
+                "longer, or keep it all the same with --force"
+            )
 
 
 @dataclass(frozen=True)
@@ -84,37 +94,27 @@ def train_aligners(
 ) -> TeachingResult:
     """Train a layer for a model, or for two; directories are changed when all are trained.
 
+    Heads that were chosen for it on the way are kept, too, if enough pairs decided.
+
     Raises:
-        ValueError: there is nothing to learn from.
+        ValueError: there is nothing to learn from, or a layer is not worth keeping.
     """
     teaching = _Teaching(request, progress)
     directions = teaching.lessons()
     trained = [
         teaching.train(number, *lessons) for number, lessons in enumerate(directions, start=1)
     ]
-    results = []
-    for member, layer in zip(teaching.members, trained, strict=False):
-        about = teaching.describe(member, layer)
-        save_layer(member.folder, layer.layer, about)
-        results.append(LayerResult(member.folder, about))
+    results = [
+        teaching.result(number, layer, exam)
+        for number, (layer, (_, exam)) in enumerate(zip(trained, directions, strict=True))
+    ]
+    if not request.force:
+        for result in results:
+            result.check()
+    for number, (result, layer) in enumerate(zip(results, trained, strict=True)):
+        teaching.keep_choice(number)
+        save_layer(result.folder, layer.layer, result.trained)
     return TeachingResult(tuple(results), teaching.left_out)
-
-
-@dataclass(frozen=True)
-class _Member:
-    """A model with what belongs to it."""
-
-    folder: Path
-    model: Transformer
-    tokenizers: Tokenizers
-    about: ModelAbout
-
-
-def _load(folder: Path, device: str) -> _Member:
-    described = read_description(folder)
-    described.check_tokenizers()
-    model, about = build_model(described, device=device)
-    return _Member(folder, model, described.tokenizers, about)
 
 
 class _Teaching:
@@ -124,16 +124,18 @@ class _Teaching:
         self.request = request
         self.progress = progress
         folders = [request.model, *([] if request.reverse is None else [request.reverse])]
-        self.members = [_load(folder, request.device) for folder in folders]
-        limits = [most_tokens(member.model, member.about) for member in self.members]
+        self.members = [LoadedModel.load(folder, request.device) for folder in folders]
+        limits = [member.max_tokens for member in self.members]
         self.max_tokens = min(limits) if request.max_tokens is None else request.max_tokens
         self.left_out = 0
         self.learnt = 0
-        choices = [None] * len(folders) if request.by_links else self._choices()
+        self.known = [read_choice(member.folder, member.model.config) for member in self.members]
+        """The heads that were chosen before"""
+        self.choices = self.known if request.by_links else self._choices()
         self.aligners = [
             Aligner(member.model, member.tokenizers, choice, max_tokens=self.max_tokens)
-            for member, choice in zip(self.members, choices, strict=True)
-            if choice is not None
+            for member, choice in zip(self.members, self.choices, strict=True)
+            if not request.by_links
         ]
 
     @property
@@ -178,11 +180,26 @@ class _Teaching:
                 lambda done, total: self.progress(stage, done, total),
             )
 
-    def describe(self, member: _Member, layer: TrainedLayer) -> LayerTrained:
-        number = self.members.index(member)
+    def result(self, number: int, layer: TrainedLayer, exam: Exam) -> LayerResult:
+        """What was trained for a model, and what it had before in the same exam."""
+        member = self.members[number]
+        # Links that the heads teach are their own: there they would always be right.
+        is_fair = exam.against == "gold" or self.request.by_links
+        rivals = find_rivals(member, self.choices[number] if is_fair else None, exam)
+        return LayerResult(member.folder, self._describe(number, layer), tuple(rivals))
+
+    def keep_choice(self, number: int) -> None:
+        """Write a choice of heads that was made now into the model's directory."""
+        choice = self.choices[number]
+        if choice is None or self.known[number] is not None:
+            return
+        if choice.chosen.pairs >= PAIRS_TO_KEEP_A_CHOICE:
+            write_choice(self.members[number].folder, choice)
+
+    def _describe(self, number: int, layer: TrainedLayer) -> LayerTrained:
+        member = self.members[number]
         others = [str(other.folder) for other in self.members if other is not member]
-        choices = [aligner.choice for aligner in self.aligners]
-        choice = choices[number] if choices else None
+        choice = None if self.request.by_links else self.choices[number]
         return LayerTrained(
             by=self.teacher,
             files=self.request.files,
@@ -244,27 +261,26 @@ class _Teaching:
                 self.left_out += 1
 
     def _fits(self, pair: AnalysisPair) -> bool:
-        if not pair.source_words or not pair.target_words:
+        if not pair.has_words:
             return False
         tokenizers = [member.tokenizers for member in self.members]
         return fits_into(tokenizers[0], pair, self.max_tokens) and all(
             fits_into(other, exchanged(pair), self.max_tokens) for other in tokenizers[1:]
         )
 
-    def _choices(self) -> list[AlignmentChoice]:
+    def _choices(self) -> list[AlignmentChoice | None]:
         """Which heads each model's links are read from: as chosen before, or found now."""
-        known = [read_choice(member.folder, member.model.config) for member in self.members]
-        if not all(known):
-            self.progress("choosing heads", 0, None)
-            # Gold links say best which heads align.
-            pairs = self.request.valid if self._has_gold else self.request.pairs
-            assert pairs is not None
-            found = choose(
-                self.request.model,
-                self.request.reverse,
-                list(islice(pairs, PAIRS_TO_CHOOSE_ON)),
-                self.request.files,
-                max_tokens=self.max_tokens,
-            )
-            known = [old or new for old, new in zip(known, found, strict=False)]
-        return [choice for choice in known if choice is not None]
+        if all(self.known):
+            return self.known
+        self.progress("choosing heads", 0, None)
+        # Gold links say best which heads align.
+        pairs = self.request.valid if self._has_gold else self.request.pairs
+        assert pairs is not None
+        found = choose(
+            self.members[0],
+            self.members[1] if len(self.members) > 1 else None,
+            list(islice((pair for pair in pairs if pair.has_words), PAIRS_TO_CHOOSE_ON)),
+            self.request.files,
+            max_tokens=self.max_tokens,
+        )
+        return [old or new for old, new in zip(self.known, found, strict=False)]

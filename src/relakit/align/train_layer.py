@@ -35,6 +35,9 @@ MOST_EPOCHS: Final = 10
 THRESHOLDS: Final = tuple(step / 4 for step in range(-8, 9))
 """Scores that are tried as the least of a link, where there are gold links to try them on."""
 
+SCORE_DIGITS: Final = 4
+"""Of error rates, precision and recall."""
+
 Progress = Callable[[int, int], None]
 """Is told how many pairs were seen, of how many."""
 
@@ -263,13 +266,12 @@ def _link_score(scores: npt.NDArray[np.float32], lesson: Lesson) -> AlignmentSco
     weights = np.zeros((targets, sources + 1), dtype=np.float32)
     weights[:, :-1] = np.maximum(scores[:targets, :sources], 0)
     links = read_alignment(weights, lesson.words, shift=0, several=True).links
-    sure, possible = lesson.links.sure, lesson.links.possible
-    return AlignmentScore(len(links), len(sure), len(links & sure), len(links & possible))
+    return AlignmentScore.of(links, lesson.links)
 
 
 def _described(loss: float, score: AlignmentScore, exam: Exam) -> LayerScores:
     def known(value: float) -> float | None:
-        return None if math.isnan(value) else round(value, 4)
+        return None if math.isnan(value) else round(value, SCORE_DIGITS)
 
     return LayerScores(
         pairs=len(exam.lessons),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from relakit.align.choice import AlignmentChoice
-from relakit.align.formats import format_line
-from relakit.align.layer_files import has_layer, read_layer_about
+from relakit.align.formats import NO_WORDS, Words, format_line
+from relakit.align.layer_files import read_layer_about
 from relakit.align.pair_text import pair_of_texts
 from relakit.align.settings import (
     SYMMETRIZATION,
@@ -17,13 +17,12 @@ from relakit.align.settings import (
     Symmetrization,
     WordRule,
 )
-from relakit.analysis.word_map import Span
 from relakit.data.parallel_files import NumberedPair
 from relakit.shards.work import Advance, ShardResult, WorkDescription
 
 if TYPE_CHECKING:
+    from relakit.align.alignment import Alignment
     from relakit.analysis.pairs import AnalysisPair
-    from relakit.data.tokenizer import Tokenizer
 
 TOO_LONG: Final = "too long"
 """What pairs are counted under that have no links for their length."""
@@ -35,25 +34,22 @@ class AlignSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: Path
-    choice: AlignmentChoice
+    choice: AlignmentChoice | None = None
+    """The heads that are read; None: the model's alignment layer is"""
     reverse: Path | None = None
     """The model of the other direction"""
     reverse_choice: AlignmentChoice | None = None
+    """The same for ``reverse``"""
     symmetrization: Symmetrization = SYMMETRIZATION
     format: AlignmentFormat = "pharaoh"
     level: Level = "word"
     words: WordRule = "spaces"
     max_tokens: int | None = None
 
-    @property
-    def use_layer(self) -> bool:
-        """Whether an alignment layer is read where there is one."""
-        return self.choice.chosen.by != "given"  # else the user asks for these heads
-
     def check_layers(self) -> None:
         """Raise OSError or ValueError if a layer that would be read is broken."""
-        for folder in (self.model, self.reverse):
-            if folder is not None and self.use_layer and has_layer(folder):
+        for folder, choice in ((self.model, self.choice), (self.reverse, self.reverse_choice)):
+            if folder is not None and choice is None:
                 read_layer_about(folder)
 
     def description(self) -> WorkDescription:
@@ -77,23 +73,21 @@ class AlignWork:
         from relakit.align.aligner import Aligner, TwoWayAligner  # torch takes a while to load
 
         self._settings = settings
-        forward = Aligner.load(
-            settings.model,
-            choice=settings.choice,
-            use_layer=settings.use_layer,
-            level=settings.level,
-            max_tokens=settings.max_tokens,
-        )
-        self._tokenizers = forward.tokenizers
-        self._aligner: Aligner | TwoWayAligner = forward
-        if settings.reverse is not None:
-            backward = Aligner.load(
-                settings.reverse,
-                choice=settings.reverse_choice,
-                use_layer=settings.use_layer,
+
+        def load(folder: Path, choice: AlignmentChoice | None) -> Aligner:
+            return Aligner.load(
+                folder,
+                choice=choice,
+                use_layer=choice is None,
                 level=settings.level,
                 max_tokens=settings.max_tokens,
             )
+
+        forward = load(settings.model, settings.choice)
+        self._tokenizers = forward.tokenizers
+        self._aligner: Aligner | TwoWayAligner = forward
+        if settings.reverse is not None:
+            backward = load(settings.reverse, settings.reverse_choice)
             self._aligner = TwoWayAligner(forward, backward, settings.symmetrization)
 
     def run(self, pairs: Sequence[NumberedPair], advance: Advance) -> ShardResult:
@@ -103,19 +97,31 @@ class AlignWork:
         lines = []
         long = 0
         for pair, alignment in zip(read, self._aligner.align(read), strict=True):
-            has_words = bool(pair.source_words and pair.target_words)
-            long += has_words and alignment.null_rate is None
-            lines.append(format_line(alignment, self._words(pair), self._settings.format))
+            long += pair.has_words and alignment.null_rate is None
+            lines.append(self._line(pair, alignment))
             advance(1)
         content = "".join(f"{line}\n" for line in lines).encode()
         return ShardResult(content, {TOO_LONG: long} if long else {})
 
-    def _words(self, pair: "AnalysisPair") -> tuple[list[str], list[str]]:
-        def texts(text: str, words: Sequence[Span], tokenizer: "Tokenizer") -> list[str]:
-            spans = tokenizer.encode(text).spans if self._settings.level == "token" else words
-            return [text[start:end] for start, end in spans]
+    def _line(self, pair: "AnalysisPair", alignment: "Alignment") -> str:
+        format = self._settings.format
+        if format == "text":
+            return format_line(alignment, self._words(pair), format)
+        tokens = None
+        if format == "json" and self._settings.level == "token":
+            source, target = self._tokenizers.source, self._tokenizers.target
+            tokens = (
+                source.spelled(source.encode(pair.source).ids),
+                target.spelled(target.encode(pair.target).ids),
+            )
+        return format_line(alignment, NO_WORDS, format, tokens=tokens)
 
+    def _words(self, pair: "AnalysisPair") -> Words:
+        spans = pair.source_words, pair.target_words
+        if self._settings.level == "token":
+            source, target = self._tokenizers.source, self._tokenizers.target
+            spans = tuple(source.encode(pair.source).spans), tuple(target.encode(pair.target).spans)
         return (
-            texts(pair.source, pair.source_words, self._tokenizers.source),
-            texts(pair.target, pair.target_words, self._tokenizers.target),
+            [pair.source[start:end] for start, end in spans[0]],
+            [pair.target[start:end] for start, end in spans[1]],
         )

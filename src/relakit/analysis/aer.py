@@ -34,6 +34,11 @@ class AlignmentScore:
     found_possible: int
     """Found and possible, |A∩P|"""
 
+    @classmethod
+    def of(cls, found: Set[Link], gold: GoldAlignment) -> "AlignmentScore":
+        """Of the links found in one pair."""
+        return cls(len(found), len(gold.sure), len(found & gold.sure), len(found & gold.possible))
+
     @property
     def aer(self) -> float:
         """Alignment error rate (Och and Ney): 1 - (|A∩S| + |A∩P|) / (|A| + |S|). 0 is perfect."""

@@ -5,6 +5,7 @@ the drawn pairs, the choice of the best heads too.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,8 @@ from relakit.analysis.pair_links import PairLinks
 from relakit.metrics.settings import SAMPLES
 
 _Floats = npt.NDArray[np.float64]
+_BLOCK: Final = 1 << 22
+"""Most numbers of how often a pair was drawn that are in memory at once (32 MiB), or one sample."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +72,7 @@ def bootstrap_alignment(
         settings: None for the defaults.
     """
     settings = settings or BootstrapSettings()
-    draws = _draws(links, settings)
-    return _estimates(links, _summaries(links, draws), settings)
+    return _estimates(links, _summaries(links, settings), settings)
 
 
 def compare_alignments(
@@ -97,34 +99,43 @@ def compare_alignments(
             f"{second.sure.sum():,}; count the links of both on the same pairs and gold links"
         )
     settings = settings or BootstrapSettings()
-    draws = _draws(first, settings)
-    differences = _summaries(first, draws) - _summaries(second, draws)
+    differences = _summaries(first, settings) - _summaries(second, settings)
     return _estimates(first, differences, settings)
 
 
-def _draws(links: PairLinks, settings: BootstrapSettings) -> _Floats:
-    """``[1 + samples, pairs]``: how often each pair was drawn; the first row is the pairs as they
-    are.
+def drawn_sums(counts: npt.NDArray[np.integer], settings: BootstrapSettings) -> _Floats:
+    """``[samples, ...]``: of each sample the sum of its pairs' counts, ``[pairs, ...]``.
+
+    The same seed draws the same pairs. The samples are drawn in blocks, so that memory does not
+    grow with their number times that of the pairs; sums of whole numbers are exact in any block.
+    """
+    pairs = len(counts)
+    flat = counts.reshape(pairs, -1).astype(np.float64)
+    random = np.random.default_rng(settings.seed)
+    shares = np.full(pairs, 1 / pairs)
+    sums = np.empty((settings.samples, flat.shape[1]))
+    block = max(1, _BLOCK // pairs)
+    for first in range(0, settings.samples, block):
+        part = sums[first : first + block]
+        # The sums over the drawn pairs are products of matrices.
+        part[:] = random.multinomial(pairs, shares, size=len(part)).astype(np.float64) @ flat
+    return sums.reshape(-1, *counts.shape[1:])
+
+
+def _summaries(links: PairLinks, settings: BootstrapSettings) -> _Floats:
+    """``[1 + samples, readings, 3]``: AoL, AoH and the best head's error rate; the first row is of
+    the pairs as they are.
 
     Samples without a sure link, which may come from very few pairs, are left out: nothing can be
     compared with them.
     """
-    pairs = len(links.sure)
-    random = np.random.default_rng(settings.seed)
-    samples = random.multinomial(pairs, np.full(pairs, 1 / pairs), size=settings.samples)
-    draws = np.concatenate([np.ones((1, pairs)), samples])
-    return draws[draws @ links.sure > 0]
-
-
-def _summaries(links: PairLinks, draws: _Floats) -> _Floats:
-    """``[1 + samples, readings, 3]``: AoL, AoH and the best head's error rate."""
-    found, found_sure, found_possible = links.links.swapaxes(0, 1).astype(np.float64)
-    whole = found + links.sure[:, None, None, None]
-    # The sums over the drawn pairs are products of matrices.
-    parts, wholes = (
-        (draws @ counts.reshape(len(counts), -1)).reshape(-1, *counts.shape[1:])
-        for counts in (found_sure + found_possible, whole)
-    )
+    found, found_sure, found_possible = links.links.swapaxes(0, 1).astype(np.int64)
+    shape, sure = found.shape[1:], links.sure[:, None]
+    parts, wholes = (some.reshape(len(found), -1) for some in (found_sure + found_possible, found))
+    counts = np.concatenate([parts, wholes + sure, sure], axis=1)
+    sums = np.concatenate([counts.sum(0, keepdims=True), drawn_sums(counts, settings)])
+    known = sums[sums[:, -1] > 0, :-1]
+    parts, wholes = known.reshape(len(known), 2, *shape).swapaxes(0, 1)
     rates = 1 - parts / wholes  # [1 + samples, readings, layers, heads + 1]
     best = rates[..., :-1].min(-1)
     return np.stack([rates[..., -1].mean(-1), best.mean(-1), best.min(-1)], axis=-1)

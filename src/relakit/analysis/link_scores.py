@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from relakit.analysis.aer import AlignmentScore
-from relakit.analysis.alignment_bootstrap import BootstrapSettings
+from relakit.analysis.alignment_bootstrap import BootstrapSettings, drawn_sums
 from relakit.analysis.estimate import Estimate
-from relakit.analysis.gold import FirstWord, GoldAlignment, GoldFormatChoice, read_gold
+from relakit.analysis.gold import GoldAlignment
+from relakit.analysis.link_file import LinkFile
 from relakit.analysis.links import Links
 
 
@@ -27,25 +26,6 @@ class LinkScores:
     f1: Estimate
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinkFile:
-    """A file of links, and how to read it."""
-
-    path: Path
-    format: GoldFormatChoice = "auto"
-    first: FirstWord | None = None
-    """The number of a sentence's first word; None: the format's"""
-    reverse: bool = False
-    """It names the target word first"""
-    option: str = "--gold"
-    """That names it on the command line; options for its numbers begin like it"""
-
-    def read(self) -> Iterator[GoldAlignment]:
-        """The links of each pair; source first, from 0."""
-        for links in read_gold(self.path, format=self.format, first=self.first):
-            yield links.reversed() if self.reverse else links
-
-
 def score_link_files(
     gold: LinkFile, found: LinkFile, settings: BootstrapSettings | None = None
 ) -> LinkScores:
@@ -59,11 +39,11 @@ def score_link_files(
 
 def _paired(gold: LinkFile, found: LinkFile) -> Iterator[tuple[GoldAlignment, Links]]:
     counts = [0, 0]
-    for pair in zip_longest(gold.read(), found.read()):
-        counts = [count + (links is not None) for count, links in zip(counts, pair, strict=True)]
-        if pair[0] is not None and pair[1] is not None:
+    for links, right in gold.beside(found.read(), found.path):
+        counts = [counts[0] + (right is not None), counts[1] + (links is not None)]
+        if links is not None and right is not None:
             # What is said to be possible was found, too.
-            yield pair[0], pair[1].possible
+            yield right, links.possible
     if counts[0] != counts[1]:
         raise ValueError(
             f"{gold.path} has the links of {counts[0]:,} pairs, {found.path} of {counts[1]:,}: "
@@ -95,9 +75,8 @@ def score_links(
     counts = np.array(rows, dtype=np.int64).reshape(-1, 4)
     if not counts[:, 1].any():
         raise ValueError(f"{name} has no sure link in {len(rows):,} pairs: nothing can be scored")
-    random = np.random.default_rng(settings.seed)
-    drawn = random.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=settings.samples)
-    samples = [AlignmentScore(*row) for row in (drawn @ counts).tolist() if row[1]]
+    drawn = drawn_sums(counts, settings).astype(np.int64)
+    samples = [AlignmentScore(*row) for row in drawn.tolist() if row[1]]
     whole = AlignmentScore(*counts.sum(0).tolist())
 
     def estimate(score: str) -> Estimate:

@@ -61,6 +61,39 @@ def links_of(weights: Floats, end_weights: Floats | None = None) -> Links:
     )
 
 
+def weights_between_words(
+    weights: Floats,
+    source_token_words: Integers,
+    target_token_words: Integers,
+    *,
+    shift: int,
+    source_count: int,
+    target_count: int,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Attention to source words, and to the end of the source, from each target word.
+
+    Args:
+        weights: cross-attention ``[..., target tokens + 1, source tokens + 1]``, as in
+            `CrossAttention`.
+        source_token_words: the word of each source token, as `words_of_tokens` gives it.
+        target_token_words: the word of each target token.
+        shift: 0 to read a token's attention in the step that predicts it, 1 in the next.
+        source_count: how many source words there are.
+        target_count: how many target words there are.
+
+    Returns:
+        ``[..., target words, source words]`` and ``[..., target words]``.
+    """
+    between = word_weights(
+        weights[..., shift : shift + len(target_token_words), :],
+        target_token_words,
+        np.append(source_token_words, source_count),  # the sentence's end, as a word here
+        target_count=target_count,
+        source_count=source_count + 1,
+    )
+    return between[..., :-1], between[..., -1]
+
+
 def links_of_heads(
     weights: Floats,
     source_token_words: Integers,
@@ -84,16 +117,17 @@ def links_of_heads(
         end: what weight on the source's end-of-sentence token does.
     """
     found = []
-    for first, _ in enumerate(READINGS):  # shifted is read one step later
-        between_words = word_weights(
-            weights[:, :, first : first + len(target_token_words)],
+    for shift, _ in enumerate(READINGS):  # shifted is read one step later
+        both = weights_between_words(
+            weights,
+            source_token_words,
             target_token_words,
-            np.append(source_token_words, source_count),  # the sentence's end, as a word here
+            shift=shift,
+            source_count=source_count,
             target_count=target_count,
-            source_count=source_count + 1,
         )
-        mean = between_words.mean(1, keepdims=True)
-        between_words = np.concatenate([between_words, mean], axis=1)
-        end_weights = between_words[..., -1] if end == "competes" else None
-        found.append(best_source_words(between_words[..., :-1], end_weights))
+        to_words, to_end = (
+            np.concatenate([some, some.mean(1, keepdims=True)], axis=1) for some in both
+        )
+        found.append(best_source_words(to_words, to_end if end == "competes" else None))
     return np.stack(found)

@@ -1,10 +1,8 @@
 """Sentence pairs to analyze: texts, their words, and what is known about them. No torch here."""
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count as count_from_zero
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
@@ -13,9 +11,8 @@ from relakit.analysis.gold import (
     FirstWord,
     GoldAlignment,
     GoldFormatChoice,
-    read_gold,
-    resolve_format,
 )
+from relakit.analysis.link_file import LinkFile
 from relakit.analysis.tags import read_tags, tag_words
 from relakit.analysis.word_map import Span, split_words
 from relakit.data.generated import GeneratedPair
@@ -54,6 +51,11 @@ class AnalysisPair:
             check_links(self.gold, len(self.source_words), len(self.target_words))
         if self.target_tags is not None:
             check_tags(self.target_tags, len(self.target_words))
+
+    @property
+    def has_words(self) -> bool:
+        """Whether both sides have some."""
+        return bool(self.source_words and self.target_words)
 
     @classmethod
     def from_texts(cls, source: str, target: str, *, tokenized: bool = False) -> "AnalysisPair":
@@ -169,7 +171,7 @@ class PairFiles:
         count = empty = sure = 0
         for pair in self:
             count += 1
-            empty += not pair.source_words or not pair.target_words
+            empty += not pair.has_words
             sure += 0 if pair.gold is None else len(pair.gold.sure)
         if self.gold is not None and not sure:
             raise ValueError(
@@ -236,14 +238,13 @@ def read_analysis_pairs(
     """
     pairs = read_pairs(files)
     links: Iterator[tuple[TextPair, GoldAlignment | None]] = ((pair, None) for pair in pairs)
-    unit = "line"
+    file = None
     if gold is not None:
-        known = resolve_format(gold, format)
-        alignments = read_gold(gold, format=known, first=first)
-        if known == "naacl":
-            links, unit = _with_naacl(pairs, files.source, alignments, gold), "sentence"
+        file = LinkFile(path=gold, format=format, first=first, reverse=reverse)
+        if file.numbers_sentences:
+            links = file.of_sentences(pairs, files.source)
         else:
-            links = _with_lines(pairs, files.source, alignments, gold, "links")
+            links = _with_lines(pairs, files.source, file.read(), gold, "links")
     rows: Iterator[tuple[tuple[TextPair, GoldAlignment | None], tuple[str, ...] | None]]
     rows = ((row, None) for row in links)
     if tags is not None:
@@ -252,9 +253,8 @@ def read_analysis_pairs(
         source, target = texts
         source_words = split_words(source, tokenized=tokenized)
         target_words = split_words(target, tokenized=tokenized)
-        if alignment is not None:
-            alignment = alignment.reversed() if reverse else alignment
-            with _named(f"{gold}, {unit} {number:,}"):
+        if alignment is not None and file is not None:
+            with _named(file.place(number)):
                 check_links(alignment, len(source_words), len(target_words))
         if words_tags is not None:
             with _named(f"{tags}, line {number:,}"):
@@ -286,21 +286,3 @@ def _with_lines(
                 f"of the {what} must belong to line n of the other"
             )
         yield row, line
-
-
-def _with_naacl(
-    pairs: Iterator[TextPair], source: Path, alignments: Iterator[GoldAlignment], gold: Path
-) -> Iterator[tuple[TextPair, GoldAlignment]]:
-    """Each pair with its alignment; the last pairs may have none."""
-    count = 0
-    for pair in pairs:
-        count += 1
-        yield pair, next(alignments, GoldAlignment(frozenset()))
-    more = count_from_zero()
-    deque(zip(alignments, more, strict=False), maxlen=0)  # there may be millions
-    sentences = count + next(more)
-    if sentences > count:
-        raise ValueError(
-            f"{source} has {number_with_noun(count, 'line')}, {gold} has links of sentence "
-            f"{sentences:,} (from 1); give the gold links of this source"
-        )

@@ -58,7 +58,8 @@ def aer(
     For example: relakit aer --gold test.talp --hypothesis links.pharaoh
     """
     from relakit.analysis.alignment_bootstrap import BootstrapSettings
-    from relakit.analysis.link_scores import LinkFile, score_link_files
+    from relakit.analysis.link_file import LinkFile
+    from relakit.analysis.link_scores import score_link_files
 
     settings = BootstrapSettings(samples=samples, seed=seed)
     right = link_file("--gold", gold, gold_format, gold_first, gold_reverse)

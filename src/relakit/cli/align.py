@@ -1,20 +1,20 @@
 """`relakit align`: links between the words of sentence pairs."""
 
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from relakit.align.settings import (
     ALIGNMENT_FORMATS,
-    CHOICE_FILE,
     LEVELS,
     PAIRS_TO_CHOOSE_ON,
     SYMMETRIZATION,
     SYMMETRIZATIONS,
     WORD_RULES,
 )
+from relakit.cli.align_request import AlignRequest
 from relakit.cli.completion import complete_model
 from relakit.cli.link_file_options import first_of, format_of, link_file, reverse_of
 from relakit.cli.pair_job import (
@@ -42,10 +42,7 @@ from relakit.files.output_paths import refuse_inputs
 from relakit.shards.cutting import SHARD_PAIRS
 
 if TYPE_CHECKING:
-    from relakit.align.choice import AlignmentChoice
-    from relakit.align.settings import WordRule
     from relakit.align.work import AlignSettings
-    from relakit.analysis.link_scores import LinkFile
     from relakit.data.parallel_files import ParallelFiles
     from relakit.shards.engines import Engine
 
@@ -77,22 +74,22 @@ def align(
         ),
     ] = None,
     format: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="|".join(ALIGNMENT_FORMATS),
             help="pharaoh: 0-0 1-2, source first, from 0. json: with scores, words without a link, "
-            "and the null rate. text: the words themselves.",
+            f"and the null rate. text: the words themselves. \\[default: {ALIGNMENT_FORMATS[0]}]",
             rich_help_panel=OUTPUT,
         ),
-    ] = "pharaoh",
+    ] = None,
     level: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="|".join(LEVELS),
-            help="Link the words between spaces, or the model's tokens.",
+            help=f"Link the words between spaces, or the model's tokens. \\[default: {LEVELS[0]}]",
             rich_help_panel=OUTPUT,
         ),
-    ] = "word",
+    ] = None,
     reverse: Annotated[
         Path | None,
         typer.Option(
@@ -103,13 +100,14 @@ def align(
         ),
     ] = None,
     symmetrize: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="|".join(SYMMETRIZATIONS),
-            help="How the links of both directions become one set.",
+            help="Of --reverse: how the links of both directions become one set. "
+            f"\\[default: {SYMMETRIZATION}]",
             rich_help_panel=DIRECTIONS,
         ),
-    ] = SYMMETRIZATION,
+    ] = None,
     select: Annotated[
         bool,
         typer.Option(
@@ -136,7 +134,12 @@ def align(
     ] = PAIRS_TO_CHOOSE_ON,
     layer: Annotated[
         int | None,
-        typer.Option(min=0, help="Read this layer, from 0.", rich_help_panel=HEADS),
+        typer.Option(
+            min=0,
+            help="Read this layer of MODEL's decoder, from 0, instead of its alignment layer or "
+            "the heads that were chosen.",
+            rich_help_panel=HEADS,
+        ),
     ] = None,
     head: Annotated[
         list[int] | None,
@@ -148,13 +151,23 @@ def align(
         ),
     ] = None,
     reading: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="normal|shifted",
-            help="Read --layer in the step that predicts a word, or when the word is the input.",
+            help="Read --layer in the step that predicts a word, or when the word is the input. "
+            "\\[default: normal]",
             rich_help_panel=HEADS,
         ),
-    ] = "normal",
+    ] = None,
+    end: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ignored|competes",
+            help="Of --layer: weight on the end of the source is ignored, or a word that attends "
+            "to it more than to any word has no link. \\[default: ignored]",
+            rich_help_panel=HEADS,
+        ),
+    ] = None,
     max_tokens: Annotated[
         int | None,
         typer.Option(
@@ -177,17 +190,46 @@ def align(
 
     For example: relakit align runs/mine/model --source a.en --target a.de --output links
     """
-    _check_names(words, format, level, symmetrize, reading)
+    from relakit.analysis.links import END_WEIGHTS, READINGS
+
+    _check_names(
+        {
+            "--words": (words, WORD_RULES),
+            "--format": (format, ALIGNMENT_FORMATS),
+            "--level": (level, LEVELS),
+            "--symmetrize": (symmetrize, SYMMETRIZATIONS),
+            "--reading": (reading, READINGS),
+            "--end": (end, END_WEIGHTS),
+        }
+    )
     if output is not None:
         inputs = {"MODEL": model, "--reverse": reverse, "--source": source, "--target": target}
         refuse_inputs("--output", output, inputs)
     if gold is not None and not select:
         raise ValueError("--gold is for --select; relakit aer scores links against gold ones")
-    if head and layer is None:
-        raise ValueError("--head is one of a layer: name it with --layer")
+    for option, given in (("--head", head), ("--reading", reading), ("--end", end)):
+        if given and layer is None:
+            raise ValueError(f"{option} is one of a layer: name it with --layer")
     if select and layer is not None:
         raise ValueError("--select looks for the best layer; leave --layer out")
-    request = _Request(model, reverse, layer, tuple(head or ()), reading, words, max_tokens)
+    if select:
+        _refuse_with_select(
+            {
+                "--output": output,
+                "--format": format,
+                "--level": level,
+                "--symmetrize": symmetrize,
+                "--restart": restart or None,
+            }
+        )
+    if symmetrize is not None and reverse is None:
+        raise ValueError(
+            f"--symmetrize {symmetrize} is for the links of two models; name the other one with "
+            "--reverse, or leave it out"
+        )
+    request = AlignRequest(model, reverse, words, max_tokens)
+    if layer is not None:
+        request.read_layer(layer, tuple(head or ()), reading, end)
     known = pair_languages(languages, request.described.about)
     files = pair_files(source, target, input_format, columns, known)
     runner = chosen_engine(engine, workers, timeout)
@@ -198,20 +240,21 @@ def align(
         request.select(files, links, limit)
         return
     there, back = request.choices(files, limit)
-    settings = request.settings(there, back, symmetrize, format, level)
+    named = {"symmetrization": symmetrize, "format": format, "level": level}
+    settings = request.settings(there, back, {k: v for k, v in named.items() if v is not None})
     _align(settings, files, output, runner, shard_pairs, restart)
 
 
-def _check_names(words: str, format: str, level: str, symmetrize: str, reading: str) -> None:
-    for option, given, known in (
-        ("--words", words, WORD_RULES),
-        ("--format", format, ALIGNMENT_FORMATS),
-        ("--level", level, LEVELS),
-        ("--symmetrize", symmetrize, SYMMETRIZATIONS),
-        ("--reading", reading, ("normal", "shifted")),
-    ):
-        if given not in known:
+def _check_names(options: Mapping[str, tuple[str | None, Sequence[str]]]) -> None:
+    for option, (given, known) in options.items():
+        if given is not None and given not in known:
             raise ValueError(f"{option} must be one of {', '.join(known)}, got {given!r}")
+
+
+def _refuse_with_select(options: Mapping[str, object]) -> None:
+    for option, given in options.items():
+        if given is not None:
+            raise ValueError(f"--select aligns nothing; leave {option} out, or --select")
 
 
 def _align(
@@ -242,115 +285,3 @@ def _align(
         )
     if output is not None:
         typer.echo(f"relakit: {summary.pairs:,} pairs aligned: {output}", err=True)
-
-
-class _Request:
-    """Which models are asked for, and where their links are read."""
-
-    def __init__(
-        self,
-        model: Path,
-        reverse: Path | None,
-        layer: int | None,
-        heads: tuple[int, ...],
-        reading: str,
-        words: str,
-        max_tokens: int | None,
-    ) -> None:
-        from relakit.model.description import read_description
-
-        self.described = read_description(model)
-        self.back = None if reverse is None else read_description(reverse)
-        self.model, self.reverse = model, reverse
-        self.words, self.max_tokens = cast("WordRule", words), max_tokens
-        self.given = None if layer is None else self._given(layer, heads, reading)
-
-    def _given(self, layer: int, heads: tuple[int, ...], reading: str) -> "AlignmentChoice":
-        from relakit.align.choice import AlignmentChoice, ChosenOn
-
-        config = self.described.config
-        choice = AlignmentChoice.model_validate(
-            {
-                "layer": layer,
-                "heads": heads or tuple(range(config.heads)),
-                "reading": reading,
-                "chosen": ChosenOn(by="given"),
-            }
-        )
-        choice.check(config, str(self.model))
-        return choice
-
-    def choices(
-        self, files: "ParallelFiles", limit: int
-    ) -> tuple["AlignmentChoice", "AlignmentChoice | None"]:
-        """Where both models' links are read; chosen now, and kept, if nobody has chosen yet."""
-        from relakit.align.choice import read_choice
-
-        there = self.given or read_choice(self.model, self.described.config)
-        back = None
-        if self.reverse is not None and self.back is not None:
-            back = read_choice(self.reverse, self.back.config)
-        if there is not None and (self.reverse is None or back is not None):
-            return there, back
-        typer.echo("relakit: nobody has chosen yet which heads to read (--select)", err=True)
-        return self.select(files, None, limit, known=(there, back))
-
-    def select(
-        self,
-        files: "ParallelFiles",
-        gold: "LinkFile | None",
-        limit: int,
-        known: tuple["AlignmentChoice | None", "AlignmentChoice | None"] = (None, None),
-    ) -> tuple["AlignmentChoice", "AlignmentChoice | None"]:
-        """Choose on the first pairs, and keep the choices, except those that are known already."""
-        from relakit.align.choice import write_choice
-        from relakit.align.choosing import choose
-        from relakit.align.pair_text import read_pairs_with_gold
-
-        read = read_pairs_with_gold(files, gold, words=self.words)
-        pairs = list(islice(read, limit))
-        names = tuple(str(path) for path in (*files.paths, *([gold.path] if gold else [])))
-        found = choose(self.model, self.reverse, pairs, names, max_tokens=self.max_tokens)
-        there, back = (old or new for old, new in zip(known, found, strict=True))
-        assert there is not None
-        for folder, old, new in zip((self.model, self.reverse), known, (there, back), strict=True):
-            if folder is None or new is None or old is not None:
-                continue
-            try:
-                write_choice(folder, new)
-                kept = f"kept in {folder / CHOICE_FILE}"
-            except OSError as error:
-                kept = f"not kept: {error}"
-            on = new.chosen
-            typer.echo(
-                f"relakit: {folder}: {new.in_words()}; by {on.by} ({on.value}) on {on.pairs:,} "
-                f"pairs, {kept}",
-                err=True,
-            )
-        return there, back
-
-    def settings(
-        self,
-        there: "AlignmentChoice",
-        back: "AlignmentChoice | None",
-        symmetrize: str,
-        format: str,
-        level: str,
-    ) -> "AlignSettings":
-        from relakit.align.work import AlignSettings
-
-        settings = AlignSettings.model_validate(
-            {
-                "model": self.model,
-                "choice": there,
-                "reverse": self.reverse,
-                "reverse_choice": back,
-                "symmetrization": symmetrize,
-                "format": format,
-                "level": level,
-                "words": self.words,
-                "max_tokens": self.max_tokens,
-            }
-        )
-        settings.check_layers()
-        return settings

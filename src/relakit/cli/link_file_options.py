@@ -7,7 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from relakit.analysis.gold import FirstWord, GoldFormatChoice
-    from relakit.analysis.link_scores import LinkFile
+    from relakit.analysis.link_file import LinkFile
 
 FORMATS: Final = "auto|pharaoh|naacl|talp"
 
@@ -36,7 +36,7 @@ def reverse_of(option: str, panel: str) -> Any:
 
 def link_file(option: str, path: Path, format: str, first: int | None, reverse: bool) -> "LinkFile":
     """The file that an option names, and how to read it."""
-    from relakit.analysis.link_scores import LinkFile
+    from relakit.analysis.link_file import LinkFile
 
     return LinkFile(
         path=path,

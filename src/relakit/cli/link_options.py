@@ -21,7 +21,7 @@ WithAlignment = Annotated[
         "--alignment",
         help="Print after each translation ' ||| ' and the links of its words with those of the "
         "line: 0-0 1-2, source first, from 0. Needs an alignment layer (relakit train-aligner) or "
-        "a choice of heads (relakit align --select).",
+        "a choice of heads (relakit align --select). With --keep-markup in --format json alone.",
         rich_help_panel=LINKS,
     ),
 ]
@@ -55,13 +55,18 @@ class Linking:
     keep_markup: bool
 
     @classmethod
-    def asked(cls, alignment: bool, level: str | None, keep_markup: bool) -> "Linking":
+    def asked(cls, alignment: bool, level: str | None, keep_markup: bool, format: str) -> "Linking":
         """From the options; ValueError if they make no sense."""
         known = {name: name for name in LEVELS}
         if level is not None and level not in known:
             raise ValueError(f"--alignment-level must be one of {', '.join(known)}, got {level!r}")
         if level is not None and not alignment:
             raise ValueError("--alignment-level is for --alignment; add that, or leave it out")
+        if alignment and keep_markup and format != "json":
+            raise ValueError(
+                "--alignment numbers words without markup, so with --keep-markup it needs --format "
+                "json, which has both sides without it; add that, or leave one of both out"
+            )
         return cls(known[level or "word"] if alignment else None, keep_markup)
 
     def check(self, model: "ModelDescription") -> None:

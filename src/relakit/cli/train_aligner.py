@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS, WORD_RULES
+from relakit.align.settings import LAYER_FILE, WORD_RULES
 from relakit.cli.completion import complete_model
 from relakit.cli.link_file_options import first_of, format_of, link_file, reverse_of
 from relakit.cli.pair_job import (
@@ -19,7 +19,7 @@ from relakit.cli.pair_job import (
     Source,
     Target,
     pair_files,
-    two,
+    pair_languages,
 )
 from relakit.cli.stage_bar import stage_bar
 from relakit.cli.translator_options import Device, Threads
@@ -29,7 +29,7 @@ from relakit.limits import checked_threads
 if TYPE_CHECKING:
     from relakit.align.settings import WordRule
     from relakit.align.teach import AlignerTraining, TeachingResult
-    from relakit.analysis.link_scores import LinkFile
+    from relakit.analysis.link_file import LinkFile
     from relakit.model import ModelAbout
 
 TEACHER, VALIDATION, TRAINING = "What links are learnt from", "Validation", "Training"
@@ -161,6 +161,15 @@ def train_aligner(
             rich_help_panel=TRAINING,
         ),
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Keep a layer even if it finds no link, or is worse in its exam than the layer "
+            "or the heads that are there.",
+            rich_help_panel=VALIDATION,
+        ),
+    ] = False,
     threads: Threads = None,
     device: Device = DEVICE,
 ) -> None:
@@ -169,7 +178,7 @@ def train_aligner(
     The layer is a small rectified attention that has seen the target word, and gives better links
     than the model's own heads, or none where a word has no counterpart. It is kept in the model's
     directory (aligner.safetensors, aligner.json), and relakit align uses it from then on. The
-    directory is changed at the very end; a layer that is there is replaced.
+    directory is changed at the very end; a layer that is there is replaced, unless it is better.
 
     For example: relakit train-aligner en-de/model --reverse de-en/model --source train.en --target
     train.de
@@ -187,8 +196,7 @@ def train_aligner(
     def read(source: Path, target: Path | None, links: "LinkFile | None", limit: int | None) -> Any:
         from relakit.align.pair_text import LinkedPairs
 
-        spoken = languages or f"{about.source_language or ''},{about.target_language or ''}"
-        named = two(spoken, "--languages") if languages or "" not in spoken.split(",") else None
+        named = pair_languages(languages, about)
         files = pair_files(source, target, input_format, columns, named)
         # Where nobody counts words, a full stop is better apart from the word before it: it has
         # a link of its own.
@@ -221,6 +229,7 @@ def train_aligner(
         settings=LayerSettings(**{k: v for k, v in given.items() if v is not None}),  # type: ignore[arg-type]
         max_tokens=max_tokens,
         device=device,
+        force=force,
         **({} if held_out is None else {"held_out": held_out}),
     )
     _run(request)
@@ -282,6 +291,8 @@ def _run(request: "AlignerTraining") -> None:
 
 
 def _print(result: "TeachingResult") -> None:
+    from relakit.align.layer_files import layer_weights
+
     console = Console(highlight=False)
     scores = result.layers[0].trained.scores
     against = "gold links" if scores.against == "gold" else "the links that were to be learnt"
@@ -297,6 +308,8 @@ def _print(result: "TeachingResult") -> None:
         numbers = (found.aer, found.precision, found.recall, found.loss)
         cells = ["-" if number is None else f"{number:.3f}" for number in numbers]
         table.add_row(Text(str(layer.folder)), *cells)
+        for rival in layer.rivals:
+            table.add_row(Text(f"  {rival.what} so far"), f"{rival.aer:.3f}")
     console.print(table)
     for layer in result.layers:
-        console.print(f"layer: {layer.folder / LAYER_WEIGHTS}", markup=False, soft_wrap=True)
+        console.print(f"layer: {layer_weights(layer.folder)}", markup=False, soft_wrap=True)

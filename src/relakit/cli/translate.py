@@ -136,9 +136,10 @@ def translate(
     log-probability of a translation divided by the length penalty.
     """
     known_too_long(too_long)
-    linking = Linking.asked(alignment, alignment_level, keep_markup)
+    format = known_format(output_format)
+    linking = Linking.asked(alignment, alignment_level, keep_markup, format)
     printed = Printed(
-        format=known_format(output_format),
+        format=format,
         as_nbest=nbest is not None,
         scores=scores,
         level=linking.level,

@@ -60,9 +60,9 @@ class Printed:
             text = f"{score}\t{text}"
         if one.alignment is None:
             return text
-        from relakit.align.formats import format_line
+        from relakit.align.formats import NO_WORDS, format_line
 
-        return f"{text} ||| {format_line(one.alignment, ((), ()), 'pharaoh')}"
+        return f"{text} ||| {format_line(one.alignment, NO_WORDS, 'pharaoh')}"
 
     def _content(
         self, index: int, one: "LinkedHypothesis", tokenizers: "Tokenizers"
@@ -71,16 +71,17 @@ class Printed:
         content: dict[str, Any] = {"index": index, "text": one.text, "score": score}
         if self.keep_markup:
             content["lost"] = list(one.lost)
+            content["reordered"] = list(one.reordered)
             # What links, which know nothing of markup, are between.
             content |= {"plain_source": one.source, "plain_text": one.hypothesis.text}
         if one.alignment is not None:
-            from relakit.align.formats import json_content
+            from relakit.align.formats import json_content, json_tokens
 
             content["alignment"] = json_content(one.alignment)
             if self.level == "token":
-                source = tokenizers.source.encode(one.source).ids
-                content["source_tokens"] = tokenizers.source.spelled(source)
-                content["target_tokens"] = tokenizers.target.spelled(one.hypothesis.tokens)
+                source = tokenizers.source.spelled(tokenizers.source.encode(one.source).ids)
+                target = tokenizers.target.spelled(one.hypothesis.tokens)
+                content |= json_tokens((source, target))
         return content
 
 
@@ -106,6 +107,11 @@ class LinkReport:
                 more = len(one.lost) - NAMED
                 others = f" and {more:,} more" if more > 0 else ""
                 _tell(f"{where}: lost {' '.join(one.lost[:NAMED])}{others}")
+            if one.reordered:
+                _tell(
+                    f"{where}: {' '.join(one.reordered[:NAMED])} are in another order than in the "
+                    "source, and get each other's values; number or name them, such as %1$s or {0}"
+                )
             if one.has_no_alignment:
                 _tell(
                     f"{where}: no links, because it or its translation has more than "

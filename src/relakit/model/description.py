@@ -26,7 +26,12 @@ from relakit.model.weight_shapes import Shapes, check_sizes_of_weights, read_sha
 
 CONFIG_FILE: Final = MODEL.marker
 WEIGHTS_FILE: Final = "model.safetensors"
-ALIGNMENT_FILES: Final = ("alignment.json", "aligner.json", "aligner.safetensors")
+ALIGNMENT_FILES: Final = (
+    "alignment.json",
+    "aligner.json",
+    "aligner.safetensors",
+    "aligner-2.safetensors",
+)
 """What `relakit.align` adds to a model directory; it is of this model, and goes with it."""
 PARTS: Final = (
     CONFIG_FILE,

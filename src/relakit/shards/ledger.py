@@ -58,13 +58,18 @@ def open_ledger(
     with locked(folder):
         _refuse_foreign(folder)
         if restart:
-            for path in folder.glob("*"):
-                if path.name != LOCK:
-                    path.unlink()
+            _forget(folder)
         before = _read_job(folder / JOB_FILE)
         if before is not None:
             _refuse_another(folder, before, facts)
         yield Ledger(folder, facts)
+
+
+def _forget(folder: Path) -> None:
+    """Remove all parts; what says whose they are last, or those that are left look foreign."""
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == JOB_FILE):
+        if path.name != LOCK:
+            path.unlink()
 
 
 class Ledger:
