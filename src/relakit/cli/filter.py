@@ -226,7 +226,7 @@ def filter(
     pairs = pair_files(source, target, input_format, columns, both_languages)
     job = FilterJob(pairs, settings, shard_pairs=shard_pairs)
     runner = chosen_engine(engine, workers, timeout)
-    with stoppable(is_kept=True), _hooks() as hooks:
+    with stoppable(is_kept=True, restart=restart), _hooks() as hooks:
         result = job.run(output, runner, restart=restart, hooks=hooks)
     for line in _summary(result):
         typer.echo(f"relakit: {line}", err=True)
