@@ -116,6 +116,19 @@ def test_more_expected_noise_makes_pairs_less_likely() -> None:
     assert odds[1] - odds[0] == pytest.approx(np.log(9))
 
 
+@pytest.mark.parametrize("held_out", [1, 4])
+def test_a_kind_that_is_hardly_held_out(held_out: int) -> None:
+    """It has no model, and nothing is said about it."""
+    pairs, columns = sample()
+    few = [n for n, p in enumerate(pairs) if (p.label, p.part) == ("truncated", "held out")]
+    kept = [n for n in range(len(pairs)) if n not in few[held_out:]]
+    some = {name: numbers[kept] for name, numbers in columns.items()}
+    fitted = fit_calibration([pairs[n] for n in kept], some, ORIGIN, expected_noise=0.5)
+    assert "truncated" in fitted.kinds_left_out
+    found = fitted.calibration.held_out
+    assert set(found.noise_log_odds) == {"shuffled"} == set(found.areas["probability"])
+
+
 def test_precision_were_half_of_all_noise() -> None:
     noise = np.arange(10, dtype=float)
     # 9 of 10 are found with a cut at 1; of 20 clean pairs two are above.

@@ -8,6 +8,7 @@ import pytest
 from score_samples import NAMES, score_row, write_pairs, write_table
 
 from relakit.clean.score_table import BLOCK_ROWS, ScoreTable
+from relakit.limits import MAX_LINE_BYTES
 
 PAIRS = [("a dog", "ein Hund"), ("", "ein Haus"), ("old men", "alte Leute hier")]
 ROWS = [score_row(n, *pair, cross_entropy=n / 2) for n, pair in enumerate(PAIRS, start=1)]
@@ -81,6 +82,17 @@ def test_columns_of_others_are_left_alone(tmp_path: Path) -> None:
     table = ScoreTable(write_table(tmp_path / "scores.tsv", rows, (*NAMES, "laser")))
     (block,) = table.blocks()
     assert "laser" not in block.numbers
+
+
+def test_a_row_may_be_longer_than_a_line_of_text(tmp_path: Path) -> None:
+    """It names the words of two lines, and the number of each."""
+    words = ["ab"] * (MAX_LINE_BYTES // 3)
+    listed = " ".join(f"{n}:{word}" for n, word in enumerate(words))
+    pair = (" ".join(words), " ".join(words))
+    cells = {"unsupported": listed, "uncovered": listed}
+    table = ScoreTable(write_table(tmp_path / "scores.tsv", [score_row(1, *pair, **cells)]))
+    ((_, block),) = table.blocks_with_pairs(write_pairs(tmp_path, [pair]))
+    assert block.texts["uncovered"][0] == listed
 
 
 @pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")

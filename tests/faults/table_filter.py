@@ -111,13 +111,13 @@ ROWS: tuple[Row, ...] = (
     row(
         "too few pairs to calibrate on",
         f"filter model --scores scores.tsv {PAIRS} --calibrate --output out",
-        "scores.tsv: 0 pairs of 3 could be clean, and calibrating needs at least 200; name clean pairs with --clean SOURCE TARGET, or cut by --keep or --threshold without --calibrate",
+        "scores.tsv: 0 pairs of 3 could be clean, repetitions left out, and calibrating needs at least 200; name clean pairs with --clean SOURCE TARGET, or cut by --keep or --threshold without --calibrate",
         put("scores.tsv", SCORES),
     ),
     row(
         "too few clean pairs",
         f"filter model --scores scores.tsv {PAIRS} --calibrate --clean text.en text.de --output out",
-        "--clean text.en: it has 0 pairs of 3 words or more on each side, and calibrating needs at least 200",
+        "--clean text.en: it has 0 pairs of 3 words or more on each side, repetitions left out, and calibrating needs at least 200",
         put("scores.tsv", SCORES),
     ),
     row(

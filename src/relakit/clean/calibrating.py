@@ -148,6 +148,7 @@ def fit_calibration(
         held_out=_held_out(
             _log_odds(models, scaled.rows)[~is_fit],
             labels[~is_fit],
+            kinds,
             {name: numbers[~is_fit] for name, numbers in columns.items()},
             typical,
             are_known=origin.are_known,
@@ -221,6 +222,7 @@ def _log_odds(models: Mapping[NoiseKind, KindModel], rows: Numbers) -> Numbers:
 def _held_out(
     log_odds: Numbers,
     labels: npt.NDArray[np.str_],
+    kinds: Sequence[NoiseKind],
     columns: Columns,
     typical: Mapping[str, float],
     *,
@@ -231,7 +233,6 @@ def _held_out(
         numbers = columns.get(name)
         if numbers is not None and np.isfinite(numbers).all() and np.ptp(numbers) > 0:
             measures[name] = column_badness(column, numbers, typical.get(name, 0.0))
-    kinds = [kind for kind in NOISE_KINDS if (labels == kind).any()]
     rounded = np.round(log_odds, _DIGITS)
 
     def areas(is_clean: npt.NDArray[np.bool_]) -> dict[str, dict[NoiseKind, Area]]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from relakit.align.choice import read_choice
 from relakit.align.layer_files import has_layer, read_layer_about
-from relakit.align.settings import CHOICE_FILE, LAYER_FILE, LAYER_WEIGHTS
+from relakit.align.settings import CHOICE_FILE, LAYER_FILE
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS
 from relakit.analysis.results import SUM_TO_ONE
@@ -18,7 +18,6 @@ from relakit.clean.counted import ALONE, BLANK, CROPPED
 from relakit.clean.parquet import ENDING, check_parquet, write_parquet
 from relakit.data.languages import LANGUAGES_FILE, LanguagePair
 from relakit.data.parallel_files import ParallelFiles
-from relakit.data.tokenizer import file_digest
 from relakit.limits import check_memory, number_with_noun
 from relakit.model.description import ModelDescription, model_digests, read_description
 from relakit.model.memory import FLOAT_BYTES
@@ -27,6 +26,8 @@ from relakit.shards.run import Job, Writer
 from relakit.shards.work import WorkDescription
 
 BUILDER: Final = "relakit.clean.score_work:build"
+SCORED_WITH: Final = ("MODEL", "--reverse", "--max-tokens", "the model of languages")
+"""What scores depend on, besides the pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,15 +77,16 @@ class ScoreModels:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What scores depend on, besides the pairs."""
+        """By the names of `SCORED_WITH`."""
         model, reverse = self._settings.model, self._settings.reverse
         content = None if self.languages is None else self.languages.content
-        return {
-            "MODEL": _digests(model),
-            "--reverse": {} if reverse is None else _digests(reverse),
-            "--max-tokens": self.max_tokens,
-            "the model of languages": None if content is None else _digest_of(content),
-        }
+        values = (
+            model_digests(model),
+            {} if reverse is None else model_digests(reverse),
+            self.max_tokens,
+            None if content is None else _digest_of(content),
+        )
+        return dict(zip(SCORED_WITH, values, strict=True))
 
     def notes(self) -> Iterator[str]:
         """What users should know about columns that say nothing."""
@@ -205,15 +207,6 @@ def _check_directions(forward: ModelDescription, backward: ModelDescription) -> 
                 f"{there[0]} to {there[1]}: give a model of the other direction, such as relakit "
                 "train --reverse makes"
             )
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of the files that decide what a model says about a pair."""
-    others = [folder / name for name in (CHOICE_FILE, LAYER_FILE, LAYER_WEIGHTS)]
-    return {
-        **model_digests(folder),
-        **{path.name: file_digest(path) for path in others if path.is_file()},
-    }
 
 
 def _digest_of(content: Any) -> str:

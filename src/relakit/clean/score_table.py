@@ -17,9 +17,11 @@ from relakit.clean.parquet import ENDING, check_parquet
 from relakit.data.compression import open_file
 from relakit.data.lines import read_lines
 from relakit.data.parallel_files import NumberedPair, ParallelFiles, read_numbered_pairs
-from relakit.limits import number_with_noun
+from relakit.limits import MAX_LINE_BYTES, number_with_noun
 
 BLOCK_ROWS: Final = 4096
+MOST_BYTES: Final = 16 * MAX_LINE_BYTES
+"""Of a row: it may name each word of two lines, with its number, and one of them three times."""
 NEEDED: Final = (
     NUMBER, "cross_entropy", "source_words", "target_words", "word_ratio", "character_ratio",
 )  # fmt: skip
@@ -147,13 +149,16 @@ class ScoreTable:
         if self._is_parquet:
             with _parquet_file(self.path) as file:
                 return tuple(file.schema_arrow.names)
-        first = next(read_lines(self.path), None)
+        first = next(self._lines(), None)
         if first is None:
             raise ValueError(f"{self.path} is empty")
         return tuple(first.split("\t"))
 
+    def _lines(self) -> Iterator[str]:
+        return read_lines(self.path, max_bytes=MOST_BYTES)
+
     def _text_blocks(self) -> Iterator[ScoreBlock]:
-        lines = read_lines(self.path)
+        lines = self._lines()
         next(lines)
         start = 0
         while rows := [line.split("\t") for line in islice(lines, BLOCK_ROWS)]:
