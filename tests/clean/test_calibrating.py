@@ -116,6 +116,26 @@ def test_more_expected_noise_makes_pairs_less_likely() -> None:
     assert odds[1] - odds[0] == pytest.approx(np.log(9))
 
 
+def test_pairs_without_an_end() -> None:
+    """Those that are cropped are judged by all else; the others as before."""
+    pairs, columns = sample()
+    is_cropped = np.arange(len(pairs)) % 10 == 0
+    partly = {**columns, "end_loss": np.where(is_cropped, np.nan, columns["end_loss"])}
+    fitted = fit_calibration(pairs, partly, ORIGIN, expected_noise=0.5)
+    assert "log_end_loss" in fitted.calibration.features
+    fresh, scores = sample(seed=1)
+    labels = np.array([pair.label for pair in fresh])[1:]
+    is_blank = np.arange(len(fresh)) == 0
+    without = {name: np.where(is_blank, np.nan, numbers) for name, numbers in scores.items()}
+    without["end_loss"][:] = np.nan
+    found = fitted.calibration.judge(without)
+    assert np.isnan(found.probability[0]), "it has no scores"
+    assert (found.probability[1:][labels == CLEAN] > 0.5).mean() > 0.97
+    assert (found.probability[1:][labels == "shuffled"] < 0.5).mean() > 0.97
+    ends = "the translation seems to end too early"
+    assert not any(ends in found.reasons(place) for place in range(1, len(fresh)))
+
+
 @pytest.mark.parametrize("held_out", [1, 4])
 def test_a_kind_that_is_hardly_held_out(held_out: int) -> None:
     """It has no model, and nothing is said about it."""

@@ -50,16 +50,20 @@ def choose_sample(
 
 
 def filled_columns(table: ScoreTable) -> frozenset[str]:
-    """The columns that have a number for all pairs with scores, by the first of these."""
+    """The columns that have numbers, by the first pairs with scores.
+
+    One that is not known of cropped pairs may be empty for a while.
+    """
+    filled: frozenset[str] = frozenset()
     for block in table.blocks():
         scored = ~block.is_blank
-        if scored.any():
-            return frozenset(
-                name
-                for name, numbers in block.numbers.items()
-                if np.isfinite(numbers[scored]).all()
-            )
-    raise ValueError(f"{table.path} has no pair with scores: all have a blank side")
+        found = {n for n, numbers in block.numbers.items() if np.isfinite(numbers[scored]).any()}
+        if filled and found <= filled:
+            return filled
+        filled |= found
+    if not filled:
+        raise ValueError(f"{table.path} has no pair with scores: all have a blank side")
+    return filled
 
 
 def check_filled(calibration: Calibration, filled: frozenset[str], table: ScoreTable) -> None:
