@@ -23,6 +23,8 @@ SEED: Final = 1
 RECIPE: Final = "demo"
 LANGUAGES: Final = ("en", "de")
 NOISY, KEPT, CLEAN_PART = "noisy", "kept", "clean"
+SETTINGS: Final = "settings.json"
+"""In the work folder: what its models were trained with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,11 @@ def measure_downstream(folder: Path, settings: Sequence[str] = ()) -> Downstream
     """Train three models in a folder; what is there already is not made again.
 
     The model that was trained on the noisy pairs filters these itself: nothing clean is needed.
+
+    Raises:
+        ValueError: what is there was made with other settings.
     """
+    _keep_settings(folder, settings)
     recipe = load_recipe(RECIPE, settings)
     texts = {
         split: [(pair.source, pair.target) for pair in split_pairs(recipe, split)]
@@ -73,6 +79,22 @@ def measure_downstream(folder: Path, settings: Sequence[str] = ()) -> Downstream
         settings=tuple(settings),
         machine=describe_machine(),
     )
+
+
+def _keep_settings(folder: Path, settings: Sequence[str]) -> None:
+    path = folder / SETTINGS
+    is_begun = (folder / f"{NOISY}-text").exists()
+    before = json.loads(path.read_text("utf-8")) if path.is_file() else []
+    if is_begun and before != list(settings):
+        raise ValueError(
+            f"{folder} has models that were trained with {_in_words(before)}, not with "
+            f"{_in_words(settings)}; give the same settings as then, or another --work"
+        )
+    write_whole(path, (json.dumps(list(settings)) + "\n").encode())
+
+
+def _in_words(settings: Sequence[str]) -> str:
+    return " ".join(f"--set {setting}" for setting in settings) or "no --set"
 
 
 def _train(
