@@ -56,6 +56,14 @@ def test_many_rows_come_in_blocks(tmp_path: Path) -> None:
         ([{**ROWS[0], "null_rate": "nan"}], "row 1: null_rate must be a number, got 'nan'"),
         ([{**ROWS[0], "end_loss": "inf"}], "row 1: end_loss must be a number, got 'inf'"),
         ([{**ROWS[0], "line": ""}], "row 1: the column 'line' is empty"),
+        ([{**ROWS[0], "word_ratio": 0}], "row 1: word_ratio must be above 0, got '0'"),
+        ([{**ROWS[0], "character_ratio": -2}], "row 1: character_ratio must be above 0, got '-2'"),
+        ([{**ROWS[0], "character_ratio": ""}], "row 1: the column 'character_ratio' is empty"),
+        (
+            [ROWS[0], ROWS[1], {**ROWS[2], "unsupported": "0:alte Leute"}],
+            "row 3: unsupported must be words with their numbers, such as 3:Hund, got '0:alte Leut",
+        ),
+        ([{**ROWS[0], "worst_word": ":Hund"}], "row 1: worst_word must be words with their num"),
     ],
 )
 def test_it_is_of_something_else(rows: list, says: str, tmp_path: Path) -> None:  # type: ignore[type-arg]

@@ -4,6 +4,7 @@ import gzip
 import json
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,10 @@ from typing import Any, NamedTuple
 import pytest
 from model_folders import write_model
 
+from relakit.clean.filter import FilterResult
+from relakit.clean.filter_files import FilterCounts
 from relakit.cli import main as cli
+from relakit.cli.filter import _summary
 from relakit.data.generated import generate_pairs
 from relakit.data.planted_noise import plant_text_noise
 
@@ -370,3 +374,31 @@ def test_all_pairs_in_one_file(run: Run, model: Path, tmp_path: Path) -> None:
     assert result.status == 0, result.err
     assert len(kept(out)) == 25
     assert set(kept(out)) < set(TEXTS)
+
+
+def test_few_reasons_are_named() -> None:
+    counts = FilterCounts(kept=4, reasons=Counter({"a": 5, "b": 4, "c": 3, "d": 2, "e": 1, "f": 1}))
+    lines = list(_summary(FilterResult(Path("out"), counts, "x <= 1", None)))
+    assert lines[1] == "rejected 16: a 5, b 4, c 3, d 2, and 2 for other reasons"
+    few = FilterCounts(kept=4, reasons=Counter({"a": 5, "b": 4}))
+    assert list(_summary(FilterResult(Path("out"), few, "x <= 1", None)))[1] == (
+        "rejected 9: a 5, b 4"
+    )
+
+
+def test_nothing_of_another_corpus_stays(
+    run: Run, model: Path, table: Path, files: list[object], tmp_path: Path
+) -> None:
+    """Scores are refused, as they would be lost; planted noise is made again where it is needed."""
+    out = tmp_path / "out"
+    scored = [model, *files, "--output", out, "--workers", 1]
+    assert run(*scored, "--calibrate").status == 0
+    other = run("--scores", table, *files, "--keep", 0.5, "--output", out)
+    assert other.status == 1
+    assert f"out holds other scores (scores.tsv.gz) than --scores {table}" in other.err
+    own = run("--scores", out / "scores.tsv.gz", *files, "--keep", 0.5, "--output", out)
+    assert own.status == 0, own.err
+    assert {path.name for path in out.iterdir()} == {
+        "filter.json", "kept.source", "kept.target", "rejected.tsv.gz", "report.html",
+        "scores.tsv.gz", "scores.tsv.gz.json",
+    }  # fmt: skip

@@ -239,6 +239,37 @@ ROWS: tuple[Row, ...] = (
         put("out/analysis.json", "{}"),
     ),
     row(
+        "a folder with other scores",
+        f"{SCORED} --keep 0.5",
+        "out holds other scores (scores.tsv.gz) than --scores scores.tsv, which would be lost; remove them, or choose another folder",
+        put("scores.tsv", SCORES),
+        put("out/scores.tsv.gz", "x"),
+        put("out/filter.json", "{}"),
+    ),
+    row(
+        "a ratio that is none",
+        f"{SCORED} --keep 0.5 --by word_ratio",
+        "scores.tsv, row 2: word_ratio must be above 0, got '-1'",
+        put("scores.tsv", SCORES.replace("2\t3.5\t2\t2\t1", "2\t3.5\t2\t2\t-1")),
+    ),
+    row(
+        "an empty ratio",
+        f"{SCORED} --keep 0.5 --by word_ratio",
+        "scores.tsv, row 2: the column 'word_ratio' is empty",
+        put("scores.tsv", SCORES.replace("2\t3.5\t2\t2\t1", "2\t3.5\t2\t2\t")),
+    ),
+    row(
+        "words without numbers",
+        f"{SCORED} --keep 0.5",
+        "scores.tsv, row 3: unsupported must be words with their numbers, such as 3:Hund, got 'Hund'",
+        put(
+            "scores.tsv",
+            SCORES.replace("dual_cross_entropy", "unsupported").replace(
+                "4.5\t2\t2\t1\t1\t", "4.5\t2\t2\t1\t1\tHund"
+            ),
+        ),
+    ),
+    row(
         "scores that are not finished",
         f"{SCORED} --keep 0.5",
         "out holds scores that are not finished (scores.tsv.gz.parts); give the command again that made them, or choose another folder",

@@ -130,7 +130,7 @@ class FilterJob:
         Raises:
             OSError, ValueError: something is wrong with the input, the output or a model.
         """
-        check_filter_folder(output, goes_on=self.settings.scores is None)
+        check_filter_folder(output, scores=self.settings.scores)
         with locked(output, beside=True), empty_folder_removed(output):
             return _Run(self, output, engine, restart, hooks or FilterHooks()).run()
 
@@ -298,7 +298,7 @@ class _Run:
         settings = self._settings
         names = kept_names(settings.languages, compress=settings.compress)
         with whole_folder(self._output) as folder:
-            for name in kept_anyway(self._output):
+            for name in kept_anyway(self._output, planted=settings.calibrate is not None):
                 carry_over(self._output / name, folder)
             samples = SampleCollector(cut)
             with pair_writer(folder, names, measure) as writer:
