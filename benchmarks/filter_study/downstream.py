@@ -23,6 +23,8 @@ SEED: Final = 1
 RECIPE: Final = "demo"
 LANGUAGES: Final = ("en", "de")
 NOISY, KEPT, CLEAN_PART = "noisy", "kept", "clean"
+THREADS: Final = "training.threads"
+"""A setting that says how models are trained, not which."""
 SETTINGS: Final = "settings.json"
 """In the work folder: what its models were trained with."""
 
@@ -42,6 +44,11 @@ class DownstreamRecord:
     settings: tuple[str, ...]
     """Of every training"""
     machine: Machine
+
+    @property
+    def changes(self) -> list[str]:
+        """Settings that make it another study."""
+        return _changes(self.settings)
 
 
 def measure_downstream(folder: Path, settings: Sequence[str] = ()) -> DownstreamRecord:
@@ -85,12 +92,17 @@ def _keep_settings(folder: Path, settings: Sequence[str]) -> None:
     path = folder / SETTINGS
     is_begun = (folder / f"{NOISY}-text").exists()
     before = json.loads(path.read_text("utf-8")) if path.is_file() else []
-    if is_begun and before != list(settings):
+    now = _changes(settings)
+    if is_begun and before != now:
         raise ValueError(
             f"{folder} has models that were trained with {_in_words(before)}, not with "
-            f"{_in_words(settings)}; give the same settings as then, or another --work"
+            f"{_in_words(now)}; give the same settings as then, or another --work"
         )
-    write_whole(path, (json.dumps(list(settings)) + "\n").encode())
+    write_whole(path, (json.dumps(now) + "\n").encode())
+
+
+def _changes(settings: Sequence[str]) -> list[str]:
+    return [setting for setting in settings if not setting.startswith(f"{THREADS}=")]
 
 
 def _in_words(settings: Sequence[str]) -> str:

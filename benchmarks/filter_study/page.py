@@ -74,7 +74,7 @@ def _downstream(record: DownstreamRecord) -> list[str]:
             (CLEAN_PART, "the clean pairs alone"),
         )
     ]
-    changes = "".join(f", `{setting}`" for setting in record.settings)
+    changes = "".join(f", `{setting}`" for setting in record.changes)
     return [
         "Noise of all five kinds, planted in the generated corpus. The model that was trained on "
         "all of it scored the pairs that it had seen, and `relakit filter --calibrate` kept what "
