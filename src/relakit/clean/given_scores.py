@@ -95,7 +95,7 @@ def _some_rows(table: ScoreTable, files: ParallelFiles) -> list[_Row]:
     rows: list[_Row] = []
     for pairs, block in table.blocks_with_pairs(files):
         order = priorities(block.lines, seed=0)
-        for place in np.flatnonzero(~block.is_blank):
+        for place in np.flatnonzero(~block.is_blank).tolist():
             if len(rows) < ROWS or order[place] < rows[-1].priority:
                 row = _Row(int(order[place]), pairs[place], block.cells(place))
                 rows = sorted([*rows, row], key=lambda row: row.priority)[:ROWS]
