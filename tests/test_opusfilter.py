@@ -93,9 +93,13 @@ class TestScores:
         expected = PairScorer.load(model).score(numbered)
         found = list(make().score(WITH_BLANKS))
         assert found == [
-            1.0 if one.features is None else one.features.null_rate for one in expected
+            100.0 if one.features is None else one.features.cross_entropy for one in expected
         ]
         assert 0 < min(found) < max(found)
+
+    def test_the_end_of_a_cropped_pair_is_not_known(self, make: Make) -> None:
+        scores = list(make(by="end_loss", max_tokens=3).score(PAIRS[:2]))
+        assert scores == [100.0, 100.0], "as bad as can be"
 
     @pytest.mark.parametrize("by", ["attention_mass", "cross_entropy", "target_language"])
     def test_blank_sides_have_the_worst_score(self, make: Make, by: str) -> None:
@@ -291,12 +295,13 @@ def test_columns_that_a_model_cannot_fill(
 def test_attention_that_is_never_null(make: Make, module: ModuleType, tmp_path: Path) -> None:
     softmax = str(write_model(tmp_path / "model", attention="softmax"))
     with pytest.raises(module.ConfigurationError, match="by: null_rate is the same for all pairs"):
-        make(model=softmax)
-    assert make(model=softmax, by="cross_entropy").score_direction == "clean_low"
+        make(model=softmax, by="null_rate")
+    assert make(model=softmax).by == "cross_entropy"
+    assert make(model=softmax).score_direction == "clean_low"
 
 
 def test_no_threshold(make: Make, module: ModuleType) -> None:
-    with pytest.raises(module.ConfigurationError, match="threshold: name one to filter by null_ra"):
+    with pytest.raises(module.ConfigurationError, match="threshold: name one to filter by cross_e"):
         list(make().filter(PAIRS))
 
 

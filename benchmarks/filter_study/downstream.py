@@ -23,6 +23,10 @@ SEED: Final = 1
 RECIPE: Final = "demo"
 LANGUAGES: Final = ("en", "de")
 NOISY, KEPT, CLEAN_PART = "noisy", "kept", "clean"
+THREADS: Final = "training.threads"
+"""A setting that says how models are trained, not which."""
+SETTINGS: Final = "settings.json"
+"""In the work folder: what its models were trained with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +45,21 @@ class DownstreamRecord:
     """Of every training"""
     machine: Machine
 
+    @property
+    def changes(self) -> list[str]:
+        """Settings that make it another study."""
+        return _changes(self.settings)
+
 
 def measure_downstream(folder: Path, settings: Sequence[str] = ()) -> DownstreamRecord:
     """Train three models in a folder; what is there already is not made again.
 
     The model that was trained on the noisy pairs filters these itself: nothing clean is needed.
+
+    Raises:
+        ValueError: what is there was made with other settings.
     """
+    _keep_settings(folder, settings)
     recipe = load_recipe(RECIPE, settings)
     texts = {
         split: [(pair.source, pair.target) for pair in split_pairs(recipe, split)]
@@ -73,6 +86,27 @@ def measure_downstream(folder: Path, settings: Sequence[str] = ()) -> Downstream
         settings=tuple(settings),
         machine=describe_machine(),
     )
+
+
+def _keep_settings(folder: Path, settings: Sequence[str]) -> None:
+    path = folder / SETTINGS
+    is_begun = (folder / f"{NOISY}-text").exists()
+    before = json.loads(path.read_text("utf-8")) if path.is_file() else []
+    now = _changes(settings)
+    if is_begun and before != now:
+        raise ValueError(
+            f"{folder} has models that were trained with {_in_words(before)}, not with "
+            f"{_in_words(now)}; give the same settings as then, or another --work"
+        )
+    write_whole(path, (json.dumps(now) + "\n").encode())
+
+
+def _changes(settings: Sequence[str]) -> list[str]:
+    return [setting for setting in settings if not setting.startswith(f"{THREADS}=")]
+
+
+def _in_words(settings: Sequence[str]) -> str:
+    return " ".join(f"--set {setting}" for setting in settings) or "no --set"
 
 
 def _train(

@@ -74,12 +74,12 @@ def _downstream(record: DownstreamRecord) -> list[str]:
             (CLEAN_PART, "the clean pairs alone"),
         )
     ]
+    changes = "".join(f", `{setting}`" for setting in record.changes)
     return [
         "Noise of all five kinds, planted in the generated corpus. The model that was trained on "
         "all of it scored the pairs that it had seen, and `relakit filter --calibrate` kept what "
-        "it took for clean; nothing else was known. The demo's recipe, one seed, BLEU on the clean "
-        "test set "
-        f"({record.signature}).\n",
+        f"it took for clean; nothing else was known. The demo's recipe{changes}, one seed, BLEU on "
+        f"the clean test set ({record.signature}).\n",
         table(["trained on", "pairs", "BLEU"], rows),
         f"Of the kept pairs {record.kept_clean:,} were clean. {record.machine.cpu}.\n",
     ]

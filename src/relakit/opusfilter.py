@@ -61,7 +61,7 @@ class _Range:
     accepts_all: float
     rejects_all: float
     blank: float
-    """The score of a pair with a blank side: as bad as can be."""
+    """The score of a pair with a blank side, or of which it is not known: as bad as can be."""
 
     def accepts(self, score: float, threshold: float) -> bool:
         return score < threshold if self.direction == CLEAN_LOW else score >= threshold
@@ -115,7 +115,7 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
             model: a model directory, from the first file's language to the second's. Relative paths
                 start at OpusFilter's output directory.
             by: the column to filter by, or ``probability``; docs/cleaning.md explains them. None:
-                ``probability`` if there is a calibration, else ``null_rate``.
+                ``probability`` if there is a calibration, else ``cross_entropy``.
             threshold: pairs must be below it, or at least it where high scores are good. Needed to
                 filter, not to score; a probability has a default.
             reverse: a model directory of the other direction, for dual cross-entropy.
@@ -131,7 +131,7 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
         """
         _refuse_unknown(kwargs)
         super().__init__(**kwargs)
-        usual = "null_rate" if calibration is None else PROBABILITY
+        usual = "cross_entropy" if calibration is None else PROBABILITY
         self.by = _known("by", usual if by is None else by, _RANGES)
         self.threshold = _number("threshold", threshold)
         if self.threshold is None and self.by == PROBABILITY:
@@ -297,10 +297,10 @@ def _numbered(pairs: Iterable[Pair]) -> Iterator[NumberedPair]:
 
 
 def _cell(name: str, features: "PairFeatures | None") -> float:
-    if features is None:
+    cell: Cell = None if features is None else _READERS[name](features)
+    if cell is None:  # of a blank side, or the end of a cropped one; other columns were refused
         return _RANGES[name].blank if name in _RANGES else 0.0
-    cell: Cell = _READERS[name](features)
-    assert isinstance(cell, int | float)  # columns that may be empty were refused
+    assert isinstance(cell, int | float)
     return cell
 
 

@@ -132,3 +132,12 @@ def test_downstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| what the filter kept | 50 | 89.0 |" in page
     assert run(*arguments).exit_code == 0
     assert len(calls) == 4, "what is there is not made again"
+    assert "The demo's recipe, `data.generated.train=100`, `data.generated.valid=5`" in page
+    assert run(*arguments, "--set", "training.threads=2").exit_code == 0, "the same models"
+    found = downstream.read_downstream(tmp_path / "results" / "filtering-downstream.json")
+    other = run("downstream", "--work", str(tmp_path / "work"), "--out", str(out))
+    assert isinstance(other.exception, ValueError)
+    assert "trained with --set data.generated.train=100 --set" in str(other.exception)
+    assert "not with no --set; give the same settings as then" in str(other.exception)
+    unchanged = downstream.read_downstream(tmp_path / "results" / "filtering-downstream.json")
+    assert unchanged == found

@@ -116,6 +116,39 @@ def test_more_expected_noise_makes_pairs_less_likely() -> None:
     assert odds[1] - odds[0] == pytest.approx(np.log(9))
 
 
+def test_pairs_without_an_end() -> None:
+    """Those that are cropped are judged by all else; the others as before."""
+    pairs, columns = sample()
+    is_cropped = np.arange(len(pairs)) % 10 == 0
+    partly = {**columns, "end_loss": np.where(is_cropped, np.nan, columns["end_loss"])}
+    fitted = fit_calibration(pairs, partly, ORIGIN, expected_noise=0.5)
+    assert "log_end_loss" in fitted.calibration.features
+    fresh, scores = sample(seed=1)
+    labels = np.array([pair.label for pair in fresh])[1:]
+    is_blank = np.arange(len(fresh)) == 0
+    without = {name: np.where(is_blank, np.nan, numbers) for name, numbers in scores.items()}
+    without["end_loss"][:] = np.nan
+    found = fitted.calibration.judge(without)
+    assert np.isnan(found.probability[0]), "it has no scores"
+    assert (found.probability[1:][labels == CLEAN] > 0.5).mean() > 0.97
+    assert (found.probability[1:][labels == "shuffled"] < 0.5).mean() > 0.97
+    ends = "the translation seems to end too early"
+    assert not any(ends in found.reasons(place) for place in range(1, len(fresh)))
+
+
+@pytest.mark.parametrize("held_out", [1, 4])
+def test_a_kind_that_is_hardly_held_out(held_out: int) -> None:
+    """It has no model, and nothing is said about it."""
+    pairs, columns = sample()
+    few = [n for n, p in enumerate(pairs) if (p.label, p.part) == ("truncated", "held out")]
+    kept = [n for n in range(len(pairs)) if n not in few[held_out:]]
+    some = {name: numbers[kept] for name, numbers in columns.items()}
+    fitted = fit_calibration([pairs[n] for n in kept], some, ORIGIN, expected_noise=0.5)
+    assert "truncated" in fitted.kinds_left_out
+    found = fitted.calibration.held_out
+    assert set(found.noise_log_odds) == {"shuffled"} == set(found.areas["probability"])
+
+
 def test_precision_were_half_of_all_noise() -> None:
     noise = np.arange(10, dtype=float)
     # 9 of 10 are found with a cut at 1; of 20 clean pairs two are above.

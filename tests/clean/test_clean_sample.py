@@ -80,6 +80,40 @@ def test_pairs_that_are_known_to_be_clean(tmp_path: Path) -> None:
         sample_of_clean(files, 250, seed=1)
 
 
+def test_repetitions_do_not_count(tmp_path: Path) -> None:
+    """Neither as too few, nor instead of others."""
+    few = TEXTS[:150] * 3
+    table, files = corpus(tmp_path, few)
+    with pytest.raises(ValueError, match=r": 149 pairs of 450 could be clean, repetitions"):
+        sample_of_corpus(table, files, 1000, seed=1)
+    with pytest.raises(ValueError, match=r"it has \d+ pairs of .* repetitions left out"):
+        sample_of_clean(files, 1000, seed=1)
+    table, files = corpus(tmp_path, [*TEXTS[:300], *few])
+    for found, _ in (
+        sample_of_corpus(table, files, 250, seed=1),
+        sample_of_clean(files, 250, seed=1),
+    ):
+        assert len({pair.texts for pair in found}) == len(found) == 250
+
+
+def test_very_long_pairs_are_left_out(tmp_path: Path) -> None:
+    """What a line of a corpus may hold is too much for a table of pairs with noise."""
+    size = clean_sample.MOST_BYTES // len("wörter ".encode())
+    longest, too_long = ("wörter " * size, "wörter " * (size + 1))
+    pairs = [*TEXTS[:250], (longest, longest), (too_long, too_long), (too_long, longest)]
+    table, files = corpus(tmp_path, pairs)
+    for found, _ in (
+        sample_of_corpus(table, files, 1000, seed=1),
+        sample_of_clean(files, 1000, seed=1),
+    ):
+        texts = [pair.texts for pair in found]
+        assert (longest, longest) in texts
+        assert not {(too_long, too_long), (too_long, longest)} & {*texts}
+        planted = list(plant(found, seed=1))
+        files_of_noise = write_planted(planted, tmp_path / "planted.tsv.gz")
+        assert len(list(read_pairs(files_of_noise))) == len(planted)
+
+
 def test_every_pair_is_clean_once_and_most_are_noisy_once() -> None:
     planted = list(plant(NUMBERED, seed=1))
     clean = [pair for pair in planted if pair.label == CLEAN]

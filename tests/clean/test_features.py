@@ -180,6 +180,24 @@ def test_all_of_a_pair(sides: tuple[EncodedSide, EncodedSide]) -> None:
     assert found.source_language is not None
 
 
+def test_a_cropped_target_has_no_end(tokenizer: Tokenizer) -> None:
+    """The text goes on there, so that no model expects its end."""
+    source, target = (
+        EncodedSide.of(tokenizer, PAIR.source, 100),
+        EncodedSide.of(tokenizer, PAIR.target, 6),
+    )
+    losses = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0, 50.0])
+    weights = np.ones((1, 1, len(losses), len(source.ids) + 1), dtype=np.float32)
+    found = pair_features(
+        PAIR, source, target, weights, losses,
+        choice=None, sums_to_one=False, languages=None, reverse_losses=None,
+    )  # fmt: skip
+    assert found.cross_entropy == 9 / 6
+    assert (found.worst.loss, found.worst.word) == (3.0, Word(0, "alte"))
+    assert found.worst_span_loss == 8 / 5
+    assert found.end_loss is None
+
+
 @pytest.mark.parametrize(
     ("losses", "expected"),
     [([4.0], 4.0), ([1.0, 3.0], 2.0), ([0, 0, 1, 1, 1, 1, 1, 0], 1.0), ([9, 0, 0, 0, 0, 5], 1.8)],

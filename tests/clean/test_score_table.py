@@ -8,6 +8,7 @@ import pytest
 from score_samples import NAMES, score_row, write_pairs, write_table
 
 from relakit.clean.score_table import BLOCK_ROWS, ScoreTable
+from relakit.limits import MAX_LINE_BYTES
 
 PAIRS = [("a dog", "ein Hund"), ("", "ein Haus"), ("old men", "alte Leute hier")]
 ROWS = [score_row(n, *pair, cross_entropy=n / 2) for n, pair in enumerate(PAIRS, start=1)]
@@ -55,6 +56,14 @@ def test_many_rows_come_in_blocks(tmp_path: Path) -> None:
         ([{**ROWS[0], "null_rate": "nan"}], "row 1: null_rate must be a number, got 'nan'"),
         ([{**ROWS[0], "end_loss": "inf"}], "row 1: end_loss must be a number, got 'inf'"),
         ([{**ROWS[0], "line": ""}], "row 1: the column 'line' is empty"),
+        ([{**ROWS[0], "word_ratio": 0}], "row 1: word_ratio must be above 0, got '0'"),
+        ([{**ROWS[0], "character_ratio": -2}], "row 1: character_ratio must be above 0, got '-2'"),
+        ([{**ROWS[0], "character_ratio": ""}], "row 1: the column 'character_ratio' is empty"),
+        (
+            [ROWS[0], ROWS[1], {**ROWS[2], "unsupported": "0:alte Leute"}],
+            "row 3: unsupported must be words with their numbers, such as 3:Hund, got '0:alte Leut",
+        ),
+        ([{**ROWS[0], "worst_word": ":Hund"}], "row 1: worst_word must be words with their num"),
     ],
 )
 def test_it_is_of_something_else(rows: list, says: str, tmp_path: Path) -> None:  # type: ignore[type-arg]
@@ -81,6 +90,17 @@ def test_columns_of_others_are_left_alone(tmp_path: Path) -> None:
     table = ScoreTable(write_table(tmp_path / "scores.tsv", rows, (*NAMES, "laser")))
     (block,) = table.blocks()
     assert "laser" not in block.numbers
+
+
+def test_a_row_may_be_longer_than_a_line_of_text(tmp_path: Path) -> None:
+    """It names the words of two lines, and the number of each."""
+    words = ["ab"] * (MAX_LINE_BYTES // 3)
+    listed = " ".join(f"{n}:{word}" for n, word in enumerate(words))
+    pair = (" ".join(words), " ".join(words))
+    cells = {"unsupported": listed, "uncovered": listed}
+    table = ScoreTable(write_table(tmp_path / "scores.tsv", [score_row(1, *pair, **cells)]))
+    ((_, block),) = table.blocks_with_pairs(write_pairs(tmp_path, [pair]))
+    assert block.texts["uncovered"][0] == listed
 
 
 @pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")

@@ -13,7 +13,7 @@ from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
 from relakit.align.layer import AlignmentLayer, save_layer
 from relakit.align.layer_files import LayerScores, LayerTrained
 from relakit.analysis import score_pairs
-from relakit.analysis.attention_pass import AttentionBatch
+from relakit.analysis.attention_pass import AttentionBatch, attention_batches
 from relakit.clean import scorer as scorer_module
 from relakit.clean.scorer import (
     Direction,
@@ -169,6 +169,36 @@ def test_long_sides_are_scored_by_their_beginning(
     shorter = scorer.score([NumberedPair(1, "A dog runs. " * 30, "Ein Hund " * 3)])[0]
     assert shorter.features is not None
     assert shorter.features.cross_entropy == scored.features.cross_entropy
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_the_end_of_a_cropped_side_does_not_count(
+    write_model: ModelWriter, is_reverse: bool
+) -> None:
+    """Its losses are those of the same tokens in a text that is not cropped."""
+    long, short = "Ein Hund. " * 30, "A dog."
+    limit = 12
+    models = {"reverse": write_model(reverse=True, seed=1)} if is_reverse else {}
+    texts = (long, short) if is_reverse else (short, long)
+    cropped, whole = (
+        PairScorer.load(write_model(), max_tokens=most, **models).score([NumberedPair(1, *texts)])
+        for most in (limit, 1000)
+    )
+    assert (cropped[0].is_cropped, whole[0].is_cropped) == (True, False)
+    found, all_of_it = cropped[0].features, whole[0].features
+    assert found is not None
+    assert all_of_it is not None
+    folder = models.get("reverse", write_model())
+    member = Direction.load(folder)
+    ids = member.tokenizers.target.encode(long).ids
+    sides = [(member.tokenizers.source.encode(short).ids, ids)]
+    (batch,) = attention_batches(member.model, sides, kinds=("cross",), losses=True)
+    assert batch.token_losses is not None
+    expected = float(batch.token_losses[0][:limit].mean())
+    entropy = found.reverse_cross_entropy if is_reverse else found.cross_entropy
+    assert entropy == pytest.approx(expected, rel=1e-5)
+    assert (found.end_loss is None) == (not is_reverse)
+    assert all_of_it.end_loss is not None
 
 
 def test_progress(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:

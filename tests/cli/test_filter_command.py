@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +12,10 @@ from typing import Any, NamedTuple
 import pytest
 from model_folders import write_model
 
+from relakit.clean.filter import FilterResult
+from relakit.clean.filter_files import FilterCounts
 from relakit.cli import main as cli
+from relakit.cli.filter import _summary
 from relakit.data.generated import generate_pairs
 from relakit.data.planted_noise import plant_text_noise
 
@@ -52,6 +57,14 @@ def files(tmp_path: Path) -> list[object]:
     for number, name in enumerate(("text.en", "text.de")):
         (tmp_path / name).write_text("".join(f"{pair[number]}\n" for pair in PAIRS))
     return ["--source", tmp_path / "text.en", "--target", tmp_path / "text.de"]
+
+
+@pytest.fixture
+def clean(tmp_path: Path) -> list[object]:
+    """The options that name clean pairs."""
+    for number, name in enumerate(("clean.en", "clean.de")):
+        (tmp_path / name).write_text("".join(f"{pair[number]}\n" for pair in TEXTS))
+    return ["--clean", tmp_path / "clean.en", tmp_path / "clean.de"]
 
 
 @pytest.fixture(scope="module")
@@ -210,11 +223,8 @@ def test_calibrated(run: Run, model: Path, files: list[object], tmp_path: Path) 
 
 
 def test_on_pairs_that_are_clean(
-    run: Run, model: Path, table: Path, files: list[object], tmp_path: Path
+    run: Run, model: Path, table: Path, files: list[object], clean: list[object], tmp_path: Path
 ) -> None:
-    for number, name in enumerate(("clean.en", "clean.de")):
-        (tmp_path / name).write_text("".join(f"{pair[number]}\n" for pair in TEXTS))
-    clean = ["--clean", tmp_path / "clean.en", tmp_path / "clean.de"]
     out = tmp_path / "out"
     command = [model, "--scores", table, *files, "--calibrate", *clean, "--workers", 1]
     result = run(*command, "--keep", 0.5, "--output", out)
@@ -224,15 +234,73 @@ def test_on_pairs_that_are_clean(
     assert summary(out)["kept"] == round(0.5 * RANKABLE)
 
 
+def without_receipt(table: Path, folder: Path) -> Path:
+    return Path(shutil.copy(table, folder / "alone.tsv"))
+
+
+@pytest.mark.parametrize("is_clean_known", [False, True])
 def test_scores_of_another_model(
-    run: Run, table: Path, files: list[object], tmp_path: Path
+    run: Run,
+    table: Path,
+    files: list[object],
+    clean: list[object],
+    tmp_path: Path,
+    is_clean_known: bool,
 ) -> None:
     other = write_model(tmp_path / "other", seed=1)
     out = tmp_path / "out"
-    result = run(other, "--scores", table, *files, "--calibrate", "--output", out, "--workers", 1)
+    options = [*files, "--calibrate", *(clean if is_clean_known else []), "--output", out]
+    result = run(other, "--scores", table, *options, "--workers", 1)
     assert result.status == 1
-    assert "scores.tsv was not made by this MODEL: it has the cross_entropy" in result.err
+    assert "was not made by this MODEL: MODEL/model.safetensors has changed; give" in result.err
+    alone = without_receipt(table, tmp_path)
+    result = run(other, "--scores", alone, *options, "--workers", 1)
+    assert result.status == 1
+    assert "alone.tsv was not made by this MODEL: it has the cross_entropy" in result.err
     assert not (out / "filter.json").exists()
+
+
+def test_scores_of_another_reverse_model(
+    run: Run, model: Path, files: list[object], clean: list[object], tmp_path: Path
+) -> None:
+    backward = [
+        write_model(tmp_path / f"back{seed}", seed=seed, source="de", target="en")
+        for seed in (1, 2)
+    ]
+    table = tmp_path / "scores.tsv"
+    scoring = [model, *files, "--reverse", backward[0], "--output", table, "--workers", 1]
+    assert run(*scoring, command="score").status == 0
+    alone = without_receipt(table, tmp_path)
+    out = tmp_path / "out"
+    options = [*files, "--calibrate", *clean, "--output", out, "--workers", 1]
+    other = run(model, "--scores", alone, "--reverse", backward[1], *options)
+    assert other.status == 1
+    assert "alone.tsv was not made by this MODEL: it has the reverse_cross_entropy" in other.err
+    none = run(model, "--scores", alone, *options)
+    assert "it has the reverse_cross_entropy" in none.err
+    assert "MODEL says nothing; give MODEL, --reverse" in none.err
+    told = run(model, "--scores", table, "--reverse", backward[1], *options)
+    assert "not made by this MODEL: --reverse/model.safetensors has changed" in told.err
+    same = run(model, "--scores", alone, "--reverse", backward[0], *options)
+    assert same.status == 0, same.err
+
+
+def test_scores_and_a_calibration_of_other_models(
+    run: Run, model: Path, table: Path, files: list[object], tmp_path: Path
+) -> None:
+    other = write_model(tmp_path / "other", seed=1)
+    out = tmp_path / "out"
+    assert run(other, *files, "--calibrate", "--output", out, "--workers", 1).status == 0
+    calibration = ["--calibration", out / "calibration.json"]
+    result = run("--scores", table, *calibration, *files, "--output", tmp_path / "new")
+    assert result.status == 1
+    assert f"--scores {table}: --calibration {out}/calibration.json was fitted on" in result.err
+    assert "other scores: MODEL/model.safetensors has changed" in result.err
+    assert not (tmp_path / "new").exists()
+    alone = without_receipt(table, tmp_path)
+    result = run("--scores", alone, *calibration, *files, "--output", tmp_path / "new")
+    assert result.status == 0, result.err
+    assert "alone.tsv has no receipt (alone.tsv.json) that tells which models made it" in result.err
 
 
 def test_a_calibration_of_another_model(
@@ -247,6 +315,35 @@ def test_a_calibration_of_another_model(
     assert result.status == 1
     assert "was fitted on other scores: MODEL/model.safetensors has changed" in result.err
     assert not (tmp_path / "new").exists()
+
+
+def test_an_interrupted_restart_goes_on(
+    run: Run, model: Path, files: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    old = [model, *files, "--keep", 0.5, "--output", out, "--workers", 1, "--shard-pairs", 100]
+    assert run(*old).status == 0
+    new = [*old, "--max-tokens", 7]
+    from relakit.shards.ledger import Ledger
+
+    keep = Ledger.keep
+
+    def keep_two(self: Ledger, *result: object) -> None:
+        if len(self.finished) == 2:
+            raise KeyboardInterrupt
+        keep(self, *result)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "keep", keep_two)
+        stopped = run(*new, "--restart")
+    assert "stopped; the same command without --restart goes on from here" in stopped.err
+    refused = run(*old)
+    assert refused.status == 1
+    assert "holds finished parts of another job: --max-tokens was 7" in refused.err
+    again = run(*new)
+    assert again.status == 0, again.err
+    assert "going on: 2 of" in again.err
+    assert summary(out)["scored_with"]["--max-tokens"] == 7
 
 
 def test_killed_while_it_is_written(
@@ -277,3 +374,31 @@ def test_all_pairs_in_one_file(run: Run, model: Path, tmp_path: Path) -> None:
     assert result.status == 0, result.err
     assert len(kept(out)) == 25
     assert set(kept(out)) < set(TEXTS)
+
+
+def test_few_reasons_are_named() -> None:
+    counts = FilterCounts(kept=4, reasons=Counter({"a": 5, "b": 4, "c": 3, "d": 2, "e": 1, "f": 1}))
+    lines = list(_summary(FilterResult(Path("out"), counts, "x <= 1", None)))
+    assert lines[1] == "rejected 16: a 5, b 4, c 3, d 2, and 2 for other reasons"
+    few = FilterCounts(kept=4, reasons=Counter({"a": 5, "b": 4}))
+    assert list(_summary(FilterResult(Path("out"), few, "x <= 1", None)))[1] == (
+        "rejected 9: a 5, b 4"
+    )
+
+
+def test_nothing_of_another_corpus_stays(
+    run: Run, model: Path, table: Path, files: list[object], tmp_path: Path
+) -> None:
+    """Scores are refused, as they would be lost; planted noise is made again where it is needed."""
+    out = tmp_path / "out"
+    scored = [model, *files, "--output", out, "--workers", 1]
+    assert run(*scored, "--calibrate").status == 0
+    other = run("--scores", table, *files, "--keep", 0.5, "--output", out)
+    assert other.status == 1
+    assert f"out holds other scores (scores.tsv.gz) than --scores {table}" in other.err
+    own = run("--scores", out / "scores.tsv.gz", *files, "--keep", 0.5, "--output", out)
+    assert own.status == 0, own.err
+    assert {path.name for path in out.iterdir()} == {
+        "filter.json", "kept.source", "kept.target", "rejected.tsv.gz", "report.html",
+        "scores.tsv.gz", "scores.tsv.gz.json",
+    }  # fmt: skip

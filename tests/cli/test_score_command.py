@@ -96,7 +96,9 @@ def test_the_same_bytes_whatever_is_beside(
     assert [row[1:] for row in rows(permuted)[1:]] == [
         rows(expected)[place + 1][1:] for place in order
     ]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.tsv", "text.de", "text.en"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "scores.tsv", "scores.tsv.json", "text.de", "text.en",
+    ]  # fmt: skip
 
 
 def test_other_inputs_give_the_same(
@@ -173,6 +175,10 @@ def test_interrupted_and_given_again(
     assert stopped.status == 130
     assert "relakit: stopped; the same command goes on from here" in stopped.err
     assert not output.exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "keep", keep_two)
+        stopped = run(*command, "--restart")
+    assert "stopped; the same command without --restart goes on from here" in stopped.err
     other = run(*command, "--max-tokens", 7)
     assert other.status == 1
     assert "holds finished parts of another job: --max-tokens was" in other.err

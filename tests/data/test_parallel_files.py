@@ -133,7 +133,14 @@ def test_columns_that_are_not_there(
 
 
 @pytest.mark.parametrize(
-    ("columns", "problem"), [(("2", "2"), "both column '2'"), (("0", "1"), "counted from 1")]
+    ("columns", "problem"),
+    [
+        (("2", "2"), "both column '2'"),
+        (("1", "01"), "both column '1'"),
+        (("en", "en"), "both column 'en'"),
+        (("0", "1"), "counted from 1"),
+        (("1", "00"), "counted from 1"),
+    ],
 )
 def test_impossible_columns(columns: tuple[str, str], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):

@@ -46,6 +46,20 @@ def test_regions_of_a_language(path: Path) -> None:
     assert [source for source, _ in read_tmx(path, ("en_us", "de"))] == ["color", "gray"]
 
 
+@pytest.mark.parametrize(
+    "sides",
+    [
+        {"en": " ", "en_GB": "colour"},
+        {"en_GB": "", "en_US": "colour"},
+        {"en_GB": "colour", "en": ""},
+        {"en": "", "en_GB": "color", "EN": "colour"},
+    ],
+)
+def test_an_empty_segment_hides_no_other(path: Path, sides: dict[str, str]) -> None:
+    path.write_text(document(unit(**sides, de="Farbe")))
+    assert list(read_tmx(path, BOTH)) == [("colour", "Farbe")]
+
+
 def test_the_older_attribute(path: Path) -> None:
     path.write_text(document(unit(en="a", de="A").replace("xml:lang", "lang")))
     assert list(read_tmx(path, BOTH)) == [("a", "A")]

@@ -111,13 +111,13 @@ ROWS: tuple[Row, ...] = (
     row(
         "too few pairs to calibrate on",
         f"filter model --scores scores.tsv {PAIRS} --calibrate --output out",
-        "scores.tsv: 0 pairs of 3 could be clean, and calibrating needs at least 200; name clean pairs with --clean SOURCE TARGET, or cut by --keep or --threshold without --calibrate",
+        "scores.tsv: 0 pairs of 3 could be clean, repetitions left out, and calibrating needs at least 200; name clean pairs with --clean SOURCE TARGET, or cut by --keep or --threshold without --calibrate",
         put("scores.tsv", SCORES),
     ),
     row(
         "too few clean pairs",
         f"filter model --scores scores.tsv {PAIRS} --calibrate --clean text.en text.de --output out",
-        "--clean text.en: it has 0 pairs of 3 words or more on each side, and calibrating needs at least 200",
+        "--clean text.en: it has 0 pairs of 3 words or more on each side, repetitions left out, and calibrating needs at least 200",
         put("scores.tsv", SCORES),
     ),
     row(
@@ -237,6 +237,37 @@ ROWS: tuple[Row, ...] = (
         put("scores.tsv", SCORES),
         put("out/report.html", "x"),
         put("out/analysis.json", "{}"),
+    ),
+    row(
+        "a folder with other scores",
+        f"{SCORED} --keep 0.5",
+        "out holds other scores (scores.tsv.gz) than --scores scores.tsv, which would be lost; remove them, or choose another folder",
+        put("scores.tsv", SCORES),
+        put("out/scores.tsv.gz", "x"),
+        put("out/filter.json", "{}"),
+    ),
+    row(
+        "a ratio that is none",
+        f"{SCORED} --keep 0.5 --by word_ratio",
+        "scores.tsv, row 2: word_ratio must be above 0, got '-1'",
+        put("scores.tsv", SCORES.replace("2\t3.5\t2\t2\t1", "2\t3.5\t2\t2\t-1")),
+    ),
+    row(
+        "an empty ratio",
+        f"{SCORED} --keep 0.5 --by word_ratio",
+        "scores.tsv, row 2: the column 'word_ratio' is empty",
+        put("scores.tsv", SCORES.replace("2\t3.5\t2\t2\t1", "2\t3.5\t2\t2\t")),
+    ),
+    row(
+        "words without numbers",
+        f"{SCORED} --keep 0.5",
+        "scores.tsv, row 3: unsupported must be words with their numbers, such as 3:Hund, got 'Hund'",
+        put(
+            "scores.tsv",
+            SCORES.replace("dual_cross_entropy", "unsupported").replace(
+                "4.5\t2\t2\t1\t1\t", "4.5\t2\t2\t1\t1\tHund"
+            ),
+        ),
     ),
     row(
         "scores that are not finished",

@@ -206,4 +206,10 @@ ROWS: tuple[Row, ...] = (
         "scores.tsv.parts/job.json is no JSON file: ...",
         put("scores.tsv.parts/job.json", "{"),
     ),
+    row(
+        "a file where the receipt will be",
+        SCORE,
+        "scores.tsv.json is there already, and is no receipt of scores.tsv, which would replace it; move it away, or choose another --output",
+        put("scores.tsv.json", "{}"),
+    ),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from relakit.shards.engines import Engine
 from relakit.shards.engines.in_process import InProcess
 from relakit.shards.engines.processes import Processes
 from relakit.shards.ledger import OtherJobError, parts_folder
-from relakit.shards.receipt import Receipt
+from relakit.shards.receipt import Receipt, receipt_path
 from relakit.shards.run import Job, JobSummary, run_job
 from relakit.shards.work import Advance, ShardResult, WorkDescription
 
@@ -245,3 +245,55 @@ def test_killed_before_its_receipt_is_written(
     run_job(job, output, watched, once=True)
     assert watched.seen == [], "the parts were still there"
     assert not parts_folder(output).exists()
+
+
+def test_an_interrupted_restart_goes_on(job: Job, output: Path) -> None:
+    """What was there before is no longer what the job is about."""
+    run_job(job, output, InProcess(), once=True)
+    other = replace(job, facts={"--max-tokens": 5})
+    with pytest.raises(KeyboardInterrupt):
+        run_job(other, output, Interrupted(4), once=True, restart=True)
+    with pytest.raises(OtherJobError, match="finished parts of another job: --max-tokens was 5"):
+        run_job(job, output, InProcess(), once=True)
+    watched = Watched()
+    run_job(other, output, watched, once=True)
+    assert watched.seen == [0, 1]
+    assert listing(output) == ["out.tsv", "out.tsv.json"]
+
+
+def test_parts_of_this_job_beside_an_output_of_another(job: Job, output: Path) -> None:
+    other = replace(job, facts={"--max-tokens": 5})
+    run_job(job, output, InProcess(), once=True)
+    receipt = receipt_path(output).read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        run_job(other, output, Interrupted(4), once=True, restart=True)
+    receipt_path(output).write_bytes(receipt)
+    third = replace(job, facts={"--max-tokens": 7})
+    with pytest.raises(OtherJobError, match="finished parts of another job"):
+        run_job(third, output, InProcess(), once=True)
+    watched = Watched()
+    run_job(other, output, watched, once=True)
+    assert watched.seen == [0, 1]
+
+
+def test_a_receipt_without_looking_at_an_earlier_one(job: Job, output: Path) -> None:
+    run_job(job, output, InProcess(), receipt=True)
+    found = Receipt.read(output)
+    assert found is not None
+    assert (found.pairs, found.facts["command"]) == (COUNT, job.work.name)
+    other = replace(job, facts={"--max-tokens": 5})
+    watched = Watched()
+    run_job(other, output, watched, receipt=True)
+    assert len(watched.seen) == 6
+    found = Receipt.read(output)
+    assert found is not None
+    assert found.facts["--max-tokens"] == 5
+
+
+def test_a_file_of_somebody_else_is_no_receipt(job: Job, output: Path) -> None:
+    output.parent.mkdir()
+    receipt_path(output).write_text('{"format": "mine"}')
+    with pytest.raises(FileExistsError, match=r"out.tsv.json .* is no receipt of out.tsv"):
+        run_job(job, output, InProcess(), receipt=True)
+    run_job(job, output, InProcess(), restart=True)
+    assert receipt_path(output).read_text() == '{"format": "mine"}', "no receipt was asked for"

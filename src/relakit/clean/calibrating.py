@@ -16,6 +16,7 @@ from relakit.clean.calibration import (
     HeldOut,
     KindModel,
     standardise,
+    with_usual,
 )
 from relakit.clean.calibration_features import (
     Columns,
@@ -123,7 +124,7 @@ def fit_calibration(
     is_clean = labels == CLEAN
     typical = typical_ratios({name: c[is_fit & is_clean] for name, c in columns.items()})
     names, left_out = usable_features({name: c[is_fit] for name, c in columns.items()}, typical)
-    scaled = _Scaled.of(feature_matrix(columns, names, typical), is_fit)
+    scaled = _Scaled.of(feature_matrix(columns, names, typical), is_fit, is_clean)
     origins = None if origin.are_known else np.array([pair.origin for pair in pairs])
     models, chosen = _fit_without_doubted(scaled.rows, labels, is_fit, kinds, origins)
     calibration = Calibration(
@@ -148,6 +149,7 @@ def fit_calibration(
         held_out=_held_out(
             _log_odds(models, scaled.rows)[~is_fit],
             labels[~is_fit],
+            kinds,
             {name: numbers[~is_fit] for name, numbers in columns.items()},
             typical,
             are_known=origin.are_known,
@@ -188,13 +190,22 @@ class _Scaled:
     scales: Numbers
 
     @classmethod
-    def of(cls, features: Numbers, is_fit: npt.NDArray[np.bool_]) -> "_Scaled":
+    def of(
+        cls,
+        features: Numbers,
+        is_fit: npt.NDArray[np.bool_],
+        is_clean: npt.NDArray[np.bool_],
+    ) -> "_Scaled":
         fitted = features[is_fit]
-        medians = np.median(fitted, axis=0)
-        low, high = np.percentile(fitted, [_EDGE, 100 - _EDGE], axis=0)
-        scales = np.clip(fitted, low, high).std(axis=0)
-        scales = np.where(scales > 0, scales, fitted.std(axis=0))
-        return cls(standardise(features, medians, scales), medians, scales)
+        medians = np.nanmedian(fitted, axis=0)
+        low, high = np.nanpercentile(fitted, [_EDGE, 100 - _EDGE], axis=0)
+        scales = np.nanstd(np.clip(fitted, low, high), axis=0)
+        scales = np.where(scales > 0, scales, np.nanstd(fitted, axis=0))
+        rows = standardise(features, medians, scales)
+        clean = rows[is_fit & is_clean]
+        known = np.isfinite(clean)
+        usual = np.where(known, clean, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        return cls(with_usual(rows, usual), medians, scales)
 
 
 def _fit_kinds(
@@ -221,6 +232,7 @@ def _log_odds(models: Mapping[NoiseKind, KindModel], rows: Numbers) -> Numbers:
 def _held_out(
     log_odds: Numbers,
     labels: npt.NDArray[np.str_],
+    kinds: Sequence[NoiseKind],
     columns: Columns,
     typical: Mapping[str, float],
     *,
@@ -231,7 +243,6 @@ def _held_out(
         numbers = columns.get(name)
         if numbers is not None and np.isfinite(numbers).all() and np.ptp(numbers) > 0:
             measures[name] = column_badness(column, numbers, typical.get(name, 0.0))
-    kinds = [kind for kind in NOISE_KINDS if (labels == kind).any()]
     rounded = np.round(log_odds, _DIGITS)
 
     def areas(is_clean: npt.NDArray[np.bool_]) -> dict[str, dict[NoiseKind, Area]]:

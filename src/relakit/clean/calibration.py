@@ -162,9 +162,11 @@ class Calibration(_Part):
         return f"was fitted on other scores: {other}; calibrate again with --calibrate"
 
     def standardised(self, columns: Columns) -> Numbers:
-        """``[pairs, features]``: in standard deviations from the median."""
-        rows = feature_matrix(columns, self.features, self.typical_ratios)
-        return standardise(rows, np.array(self.medians), np.array(self.scales))
+        """``[pairs, features]``: in standard deviations from the median; NaN without scores."""
+        features = feature_matrix(columns, self.features, self.typical_ratios)
+        rows = standardise(features, np.array(self.medians), np.array(self.scales))
+        has_scores = ~np.isnan(columns["cross_entropy"])[:, None]
+        return np.where(has_scores, with_usual(rows, np.array(self.usual)), rows)
 
     def judge(self, columns: Columns) -> "Judgement":
         """Look at pairs."""
@@ -224,6 +226,14 @@ class Judgement:
 def standardise(rows: Numbers, medians: Numbers, scales: Numbers) -> Numbers:
     """In standard deviations from the median, within `CLIP`."""
     return np.clip((rows - medians) / scales, -CLIP, CLIP)
+
+
+def with_usual(rows: Numbers, usual: Numbers) -> Numbers:
+    """What is not known, such as the end of a pair that is cropped, speaks neither for nor against.
+
+    ``usual`` is what clean pairs have, of each feature.
+    """
+    return np.where(np.isnan(rows), usual, rows)
 
 
 def flat_facts(facts: Mapping[str, Any]) -> dict[str, str | int | None]:

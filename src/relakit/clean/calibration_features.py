@@ -115,19 +115,20 @@ def typical_ratios(columns: Columns) -> dict[str, float]:
 
 
 def feature_matrix(columns: Columns, names: Sequence[str], typical: Ratios) -> Numbers:
-    """``[pairs, features]``; NaN for pairs without scores."""
+    """``[pairs, features]``; NaN for pairs without scores, and what is not known of one."""
     with np.errstate(invalid="ignore"):
         return np.column_stack([BY_NAME[name].compute(columns, typical) for name in names])
 
 
 def usable_features(columns: Columns, typical: Ratios) -> tuple[list[str], list[str]]:
-    """The names of those that every pair has and that differ between pairs, and of the others."""
+    """The names of those that pairs have and that differ between them, and of the others."""
     usable: list[str] = []
     others: list[str] = []
     for feature in FEATURES:
         is_there = all(
-            name in columns and np.isfinite(columns[name]).all() for name in feature.columns
+            name in columns and np.isfinite(columns[name]).any() for name in feature.columns
         )
         values = feature.compute(columns, typical) if is_there else np.zeros(1)
-        (usable if np.ptp(values) > 0 else others).append(feature.name)
+        known = values[np.isfinite(values)]
+        (usable if known.size and np.ptp(known) > 0 else others).append(feature.name)
     return usable, others

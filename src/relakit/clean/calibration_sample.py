@@ -2,20 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from relakit.clean.calibrating import Origin
 from relakit.clean.calibration import Calibration
-from relakit.clean.clean_sample import PlantedPair, sample_of_clean, sample_of_corpus
+from relakit.clean.clean_sample import sample_of_clean, sample_of_corpus
 from relakit.clean.filter_settings import CalibrationSettings
-from relakit.clean.score_table import Numbers, ScoreTable
-from relakit.data.noise_draw import CLEAN
+from relakit.clean.score_table import ScoreTable
 from relakit.data.parallel_files import NumberedPair, ParallelFiles
-
-_SAME_SCORE: Final = 1e-3
-"""How far, in nats, a score may be from that of another processor."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +50,20 @@ def choose_sample(
 
 
 def filled_columns(table: ScoreTable) -> frozenset[str]:
-    """The columns that have a number for all pairs with scores, by the first of these."""
+    """The columns that have numbers, by the first pairs with scores.
+
+    One that is not known of cropped pairs may be empty for a while.
+    """
+    filled: frozenset[str] = frozenset()
     for block in table.blocks():
         scored = ~block.is_blank
-        if scored.any():
-            return frozenset(
-                name
-                for name, numbers in block.numbers.items()
-                if np.isfinite(numbers[scored]).all()
-            )
-    raise ValueError(f"{table.path} has no pair with scores: all have a blank side")
+        found = {n for n, numbers in block.numbers.items() if np.isfinite(numbers[scored]).any()}
+        if filled and found <= filled:
+            return filled
+        filled |= found
+    if not filled:
+        raise ValueError(f"{table.path} has no pair with scores: all have a blank side")
+    return filled
 
 
 def check_filled(calibration: Calibration, filled: frozenset[str], table: ScoreTable) -> None:
@@ -75,31 +74,3 @@ def check_filled(calibration: Calibration, filled: frozenset[str], table: ScoreT
             f"the column {missing[0]} of {table.path} is empty, and the calibration needs it; "
             "score the pairs as when it was fitted, or calibrate again"
         )
-
-
-def check_same_model(
-    table: ScoreTable, sample: Sample, planted: Sequence[PlantedPair], entropies: Numbers
-) -> None:
-    """Raise ValueError if a table was made by another model than that which scored the noise.
-
-    Args:
-        table: of the corpus.
-        sample: of the corpus.
-        planted: the same pairs, and noise.
-        entropies: what the model says about these.
-    """
-    now = {
-        sample.pairs[pair.origin].number: float(entropy)
-        for pair, entropy in zip(planted, entropies, strict=True)
-        if pair.label == CLEAN
-    }
-    for block in table.blocks():
-        for line, before in zip(
-            block.lines.tolist(), block.numbers["cross_entropy"].tolist(), strict=True
-        ):
-            if line in now and abs(now[line] - before) > _SAME_SCORE:
-                raise ValueError(
-                    f"{table.path} was not made by this MODEL: it has the cross_entropy "
-                    f"{before:.4f} for line {line:,}, MODEL says {now[line]:.4f}; score the text "
-                    "again, or leave --scores out"
-                )

@@ -1,5 +1,6 @@
 """Pairs that are taken for clean, and noise planted in them. No torch here."""
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from relakit.data.noise_draw import CLEAN, NOISE_KINDS, NoiseKind
 from relakit.data.parallel_files import NumberedPair, ParallelFiles, read_numbered_pairs
 from relakit.data.planted_noise import plant_text_noise
 from relakit.files.writing import whole_file
-from relakit.limits import number_with_noun
+from relakit.limits import MAX_LINE_BYTES, number_with_noun
 
 FEWEST_PAIRS: Final = 200
 """Clean pairs without which there is too little to learn from."""
@@ -27,6 +28,8 @@ MOST_RATIO: Final = 2.0
 """How many times longer or shorter than usual a clean target may be."""
 NOISE_SHARES: Final[Mapping[NoiseKind, float]] = dict.fromkeys(NOISE_KINDS, 0.18)
 """Of the pairs that noise is planted in; the others lend it their words."""
+MOST_BYTES: Final = MAX_LINE_BYTES // 4
+"""On each side, as a line of a table must hold a source, a target, and what is inserted there."""
 HELD_OUT: Final = 3
 """Every third pair is not for the fit."""
 
@@ -64,16 +67,14 @@ def sample_of_corpus(
     for block in table.blocks():
         rows += len(block)
         pool.add(block.lines, block.numbers, _could_be_clean(block.numbers))
-    lines = pool.lines_with_usual_ratios()[:count]
-    if len(lines) < FEWEST_PAIRS:
+    found = _first_usable(files, pool.lines_with_usual_ratios(), count)
+    if len(found) < FEWEST_PAIRS:
         raise ValueError(
-            f"{table.path}: {number_with_noun(len(lines), 'pair')} of {rows:,} could be clean, and "
-            f"calibrating needs at least {FEWEST_PAIRS}; name clean pairs with --clean SOURCE "
-            "TARGET, or cut by --keep or --threshold without --calibrate"
+            f"{table.path}: {number_with_noun(len(found), 'pair')} of {rows:,} could be clean, "
+            f"repetitions left out, and calibrating needs at least {FEWEST_PAIRS}; name clean "
+            "pairs with --clean SOURCE TARGET, or cut by --keep or --threshold without --calibrate"
         )
-    wanted = set(lines.tolist())
-    pairs = [pair for pair in read_numbered_pairs(files) if pair.number in wanted]
-    return _distinct(pairs), rows
+    return found, rows
 
 
 def sample_of_clean(files: ParallelFiles, count: int, seed: int) -> tuple[list[NumberedPair], int]:
@@ -82,21 +83,23 @@ def sample_of_clean(files: ParallelFiles, count: int, seed: int) -> tuple[list[N
     Raises:
         OSError, ValueError: something cannot be read, or there are too few pairs.
     """
-
-    def usable() -> Iterator[NumberedPair]:
-        for pair in read_numbered_pairs(files):
-            if all(len(text.split()) >= FEWEST_WORDS for text in pair.texts):
-                yield pair
-
-    numbers = np.array([pair.number for pair in usable()], dtype=np.int64)
-    if len(numbers) < FEWEST_PAIRS:
+    numbers = np.array(
+        [
+            pair.number
+            for pair in read_numbered_pairs(files)
+            if all(len(text.split()) >= FEWEST_WORDS for text in pair.texts)
+        ],
+        dtype=np.int64,
+    )
+    order = np.argsort(priorities(numbers, seed), kind="stable")[:POOL]
+    found = _first_usable(files, numbers[order], count)
+    if len(found) < FEWEST_PAIRS:
         raise ValueError(
-            f"--clean {files.source}: it has {number_with_noun(len(numbers), 'pair')} of "
-            f"{FEWEST_WORDS} words or more on each side, and calibrating needs at least "
-            f"{FEWEST_PAIRS}"
+            f"--clean {files.source}: it has {number_with_noun(len(found), 'pair')} of "
+            f"{FEWEST_WORDS} words or more on each side, repetitions left out, and calibrating "
+            f"needs at least {FEWEST_PAIRS}"
         )
-    wanted = set(numbers[np.argsort(_priorities(numbers, seed), kind="stable")][:count].tolist())
-    return _distinct(pair for pair in usable() if pair.number in wanted), len(numbers)
+    return found, len(numbers)
 
 
 def plant(sample: Sequence[NumberedPair], seed: int) -> Iterator[PlantedPair]:
@@ -115,10 +118,6 @@ def plant(sample: Sequence[NumberedPair], seed: int) -> Iterator[PlantedPair]:
         for place, pair in zip(places, noisy, strict=True):
             if pair.label != CLEAN:
                 yield PlantedPair(*pair.texts, pair.label, part, place)
-
-
-def _part(place: int) -> PartName:
-    return "held out" if place % HELD_OUT == HELD_OUT - 1 else "fit"
 
 
 def write_planted(pairs: Iterable[PlantedPair], path: Path) -> ParallelFiles:
@@ -161,7 +160,7 @@ class _Pool:
             self._draw()
 
     def _draw(self) -> None:
-        order = np.argsort(_priorities(self._lines, self._seed), kind="stable")[:POOL]
+        order = np.argsort(priorities(self._lines, self._seed), kind="stable")[:POOL]
         self._lines, self._ratios = self._lines[order], self._ratios[order]
 
     def lines_with_usual_ratios(self) -> npt.NDArray[np.int64]:
@@ -174,7 +173,7 @@ class _Pool:
         return usual
 
 
-def _priorities(numbers: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
+def priorities(numbers: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
     """Numbers in an order that looks random, and depends on each line and the seed alone."""
     # The mixing function of SplitMix64 (Steele, Lea and Flood 2014).
     state = numbers.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15) % (1 << 64))
@@ -184,7 +183,28 @@ def _priorities(numbers: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uin
     return mixed
 
 
-def _distinct(pairs: Iterable[NumberedPair]) -> list[NumberedPair]:
-    """Without pairs that are there twice, and those with a tab, which a table cannot hold."""
-    found = {pair.texts: pair for pair in pairs if "\t" not in pair.source + pair.target}
-    return list(found.values())
+def _first_usable(
+    files: ParallelFiles, lines: npt.NDArray[np.int64], count: int
+) -> list[NumberedPair]:
+    """The pairs of the first of these lines that are of use, in the order of their files."""
+    usable = {pair.number for pair in _distinct(_of_lines(files, lines))}
+    first = np.array([line for line in lines if line in usable][:count])
+    return list(_of_lines(files, first))
+
+
+def _of_lines(files: ParallelFiles, lines: npt.NDArray[np.int64]) -> Iterator[NumberedPair]:
+    wanted = set(lines.tolist())
+    return (pair for pair in read_numbered_pairs(files) if pair.number in wanted)
+
+
+def _distinct(pairs: Iterable[NumberedPair]) -> Iterator[NumberedPair]:
+    """Each once, without those that a line of a table cannot hold: with a tab, or very long."""
+    seen: set[bytes] = set()
+    for pair in pairs:
+        sides = [text.encode() for text in pair.texts]
+        # Texts would take much more memory.
+        digest = hashlib.blake2b(b"\n".join(sides), digest_size=16).digest()
+        fits = max(map(len, sides)) <= MOST_BYTES and not any(b"\t" in side for side in sides)
+        if fits and digest not in seen:
+            seen.add(digest)
+            yield pair

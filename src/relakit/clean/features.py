@@ -64,12 +64,13 @@ class PairFeatures:
     uncovered: tuple[Word, ...]
     """Source words that no target word attends to"""
     cross_entropy: float
-    """Nats per target token, the end of the sentence included"""
+    """Nats per target token, the end of the sentence included, unless the target is cropped"""
     worst: WorstToken
     worst_span_loss: float
     """Nats per token of the `SPAN` tokens in a row that the model expected least"""
-    end_loss: float
-    """Nats of the end of the sentence; high if the target seems to lack something"""
+    end_loss: float | None
+    """Nats of the end of the sentence; high if the target seems to lack something; None of a
+    cropped target, which ends elsewhere"""
     reverse_cross_entropy: float | None
     """Nats per source token, given the target, by a model of the other direction"""
     reverse_worst_span_loss: float | None
@@ -133,6 +134,10 @@ class EncodedSide:
             is_cropped=len(encoded.ids) > most,
         )
 
+    def counted(self, losses: Losses) -> Losses:
+        """Without that of the end, which comes last, where the text goes on."""
+        return losses[: len(self.ids)] if self.is_cropped else losses
+
     def word(self, index: int) -> Word:
         start, end = self.word_spans[index]
         return Word(index, self.text[start:end])
@@ -190,7 +195,7 @@ def _words(side: EncodedSide, indices: set[int]) -> tuple[Word, ...]:
 
 
 def worst_token(losses: Losses, target: EncodedSide) -> WorstToken:
-    """The first of those with the greatest loss; ``losses`` ends with the end of the sentence."""
+    """The first of those with the greatest loss; a last one may be of the end of the sentence."""
     place = int(losses.argmax())
     loss = float(losses[place])
     if place == len(target.ids):
@@ -237,8 +242,8 @@ def pair_features(
         links: of an alignment layer, ``[target tokens + 1, source tokens + 1]``; they are read
             instead.
         sums_to_one: whether the weights of a query always do, but for rounding.
-        reverse_losses: of each source token and the end of the source, by a model of the other
-            direction.
+        reverse_losses: of each source token and the end of the source, unless that is cropped, by
+            a model of the other direction.
         languages: log-odds of both sides.
 
     Raises:
@@ -260,16 +265,17 @@ def pair_features(
         alignment_null_rate = None if choice is None else null_rate(read)
     unsupported, uncovered = unreached_words(read, losses, source, target, shift=shift)
     source_words, target_words = pair.source.split(), pair.target.split()
+    counted = target.counted(losses)
     return PairFeatures(
         null_rate=null_rate(weights),
         alignment_null_rate=alignment_null_rate,
         attention_mass=mass,
         unsupported=unsupported,
         uncovered=uncovered,
-        cross_entropy=_mean(losses),
-        worst=worst_token(losses, target),
-        worst_span_loss=worst_span_loss(losses),
-        end_loss=float(losses[-1]),
+        cross_entropy=_mean(counted),
+        worst=worst_token(counted, target),
+        worst_span_loss=worst_span_loss(counted),
+        end_loss=None if target.is_cropped else float(losses[-1]),
         reverse_cross_entropy=None if reverse_losses is None else _mean(reverse_losses),
         reverse_worst_span_loss=None if reverse_losses is None else worst_span_loss(reverse_losses),
         source_words=len(source_words),

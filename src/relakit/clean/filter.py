@@ -13,7 +13,6 @@ from relakit.clean.calibrating import fit_calibration, read_columns
 from relakit.clean.calibration import Calibration, flat_facts
 from relakit.clean.calibration_sample import (
     check_filled,
-    check_same_model,
     choose_sample,
     filled_columns,
 )
@@ -36,6 +35,7 @@ from relakit.clean.filter_files import (
 from relakit.clean.filter_page import write_filter_page
 from relakit.clean.filter_samples import SampleCollector
 from relakit.clean.filter_settings import THRESHOLD, CalibrationSettings, FilterSettings
+from relakit.clean.given_scores import check_made_by, scored_with
 from relakit.clean.measures import PROBABILITY, RANKED, ColumnMeasure, Measure, ProbabilityMeasure
 from relakit.clean.score import ScoreJob
 from relakit.clean.score_table import ScoreTable
@@ -46,6 +46,7 @@ from relakit.files.writing import carry_over, whole_folder, write_whole
 from relakit.shards.cutting import SHARD_PAIRS
 from relakit.shards.engines import Engine
 from relakit.shards.ledger import OtherJobError
+from relakit.shards.receipt import receipt_path
 from relakit.shards.run import JobSummary, Progress, run_job
 
 FORMAT: Final = "relakit-filter"
@@ -129,7 +130,7 @@ class FilterJob:
         Raises:
             OSError, ValueError: something is wrong with the input, the output or a model.
         """
-        check_filter_folder(output, goes_on=self.settings.scores is None)
+        check_filter_folder(output, scores=self.settings.scores)
         with locked(output, beside=True), empty_folder_removed(output):
             return _Run(self, output, engine, restart, hooks or FilterHooks()).run()
 
@@ -181,6 +182,7 @@ class _Run:
             calibration = self._calibrated(table, filled, self._settings.calibrate)
         elif calibration is not None:
             check_filled(calibration, filled, table)
+            self._check_fitted_on(calibration, table)
         measure = self._measure(calibration, table, filled)
         cut = self._cut(measure, table)
         return self._write(measure, cut, table, calibration)
@@ -202,6 +204,21 @@ class _Run:
             self._hooks.on_stage("checking the scores", block.start + len(block), None)
         return table
 
+    def _check_fitted_on(self, calibration: Calibration, table: ScoreTable) -> None:
+        """Raise ValueError if a calibration is of other models than a table that was given."""
+        if self._settings.scores is None:
+            return
+        facts = scored_with(table.path)
+        if facts is None:
+            self._hooks.note(
+                f"{table.path} has no receipt ({receipt_path(table.path).name}) that tells which "
+                f"models made it; {self._settings.calibration} must be of the same"
+            )
+        elif problem := calibration.why_not_for(facts):
+            raise ValueError(
+                f"--scores {table.path}: --calibration {self._settings.calibration} {problem}"
+            )
+
     def _score(self, job: ScoreJob, path: Path, *, restart: bool) -> JobSummary:
         return run_job(
             job.job,
@@ -218,6 +235,9 @@ class _Run:
     ) -> Calibration:
         self._hooks.on_stage("choosing clean pairs", 0, None)
         sample = choose_sample(table, self._job.files, settings)
+        if self._settings.scores is not None:
+            assert self._job.scoring is not None
+            check_made_by(table, self._job.files, self._job.scoring, self._engine)
         planted = list(plant(sample.pairs, settings.seed))
         job = self._job.planted_job(write_planted(planted, self._output / PLANTED))
         path = self._output / PLANTED_SCORES
@@ -226,8 +246,6 @@ class _Run:
         except OtherJobError:  # of noise that an earlier command planted
             self._score(job, path, restart=True)
         columns = read_columns(ScoreTable(path))
-        if self._settings.scores is not None and settings.clean is None:
-            check_same_model(table, sample, planted, columns["cross_entropy"])
         self._hooks.on_stage("fitting", 0, None)
         fitted = fit_calibration(
             planted,
@@ -280,7 +298,7 @@ class _Run:
         settings = self._settings
         names = kept_names(settings.languages, compress=settings.compress)
         with whole_folder(self._output) as folder:
-            for name in kept_anyway(self._output):
+            for name in kept_anyway(self._output, planted=settings.calibrate is not None):
                 carry_over(self._output / name, folder)
             samples = SampleCollector(cut)
             with pair_writer(folder, names, measure) as writer:

@@ -31,27 +31,35 @@ UNSCORED: Final = "no score"
 _KEPT: Final = re.compile(r"kept\.[\w-]+(\.gz)?")
 
 
-def kept_anyway(folder: Path) -> list[str]:
-    """Files of a folder that stay when it is replaced: scores, which take long to compute."""
-    outputs = [Path(SCORES), Path(PLANTED_SCORES)]
-    names = [PLANTED, *(str(p) for output in outputs for p in (output, receipt_path(output)))]
-    return [name for name in names if (folder / name).is_file()]
+def kept_anyway(folder: Path, *, planted: bool) -> list[str]:
+    """Files of a folder that stay when it is replaced: scores, which take long to compute.
+
+    ``planted``: those of planted noise, too, which are of use to a job that calibrates.
+    """
+    outputs = [Path(SCORES), *([Path(PLANTED_SCORES)] if planted else [])]
+    names = [str(path) for output in outputs for path in (output, receipt_path(output))]
+    return [name for name in (*names, *([PLANTED] if planted else [])) if (folder / name).is_file()]
 
 
-def check_filter_folder(folder: Path, *, goes_on: bool) -> None:
+def check_filter_folder(folder: Path, *, scores: Path | None) -> None:
     """Raise OSError if a folder can surely not be written, or holds what would be lost.
 
     What an earlier command left, finished or not, may be there.
 
     Args:
         folder: that will be written.
-        goes_on: whether scores that are not finished will be.
+        scores: a table that was given; None: those of the folder are used, or finished.
     """
     found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    parts = set(kept_anyway(folder))
+    parts = set(kept_anyway(folder, planted=True))
     unfinished = [str(parts_folder(Path(name))) for name in (SCORES, PLANTED_SCORES)]
-    if goes_on:
+    if scores is None:
         parts |= {*unfinished}
+    elif SCORES in found and not (scores.exists() and scores.samefile(folder / SCORES)):
+        raise FileExistsError(
+            f"{folder} holds other scores ({SCORES}) than --scores {scores}, which would be lost; "
+            "remove them, or choose another folder"
+        )
     elif unfinished[0] in found:
         raise FileExistsError(
             f"{folder} holds scores that are not finished ({unfinished[0]}); give the command "

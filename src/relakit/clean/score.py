@@ -26,6 +26,8 @@ from relakit.shards.run import Job, Writer
 from relakit.shards.work import WorkDescription
 
 BUILDER: Final = "relakit.clean.score_work:build"
+SCORED_WITH: Final = ("MODEL", "--reverse", "--max-tokens", "the model of languages")
+"""What scores depend on, besides the pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +77,16 @@ class ScoreModels:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What scores depend on, besides the pairs."""
+        """By the names of `SCORED_WITH`."""
         model, reverse = self._settings.model, self._settings.reverse
         content = None if self.languages is None else self.languages.content
-        return {
-            "MODEL": model_digests(model),
-            "--reverse": {} if reverse is None else model_digests(reverse),
-            "--max-tokens": self.max_tokens,
-            "the model of languages": None if content is None else _digest_of(content),
-        }
+        values = (
+            model_digests(model),
+            {} if reverse is None else model_digests(reverse),
+            self.max_tokens,
+            None if content is None else _digest_of(content),
+        )
+        return dict(zip(SCORED_WITH, values, strict=True))
 
     def notes(self) -> Iterator[str]:
         """What users should know about columns that say nothing."""

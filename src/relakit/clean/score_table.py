@@ -1,6 +1,7 @@
 """Tables that `relakit score` wrote, read back block by block. No torch here."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,15 +18,21 @@ from relakit.clean.parquet import ENDING, check_parquet
 from relakit.data.compression import open_file
 from relakit.data.lines import read_lines
 from relakit.data.parallel_files import NumberedPair, ParallelFiles, read_numbered_pairs
-from relakit.limits import number_with_noun
+from relakit.limits import MAX_LINE_BYTES, number_with_noun
 
 BLOCK_ROWS: Final = 4096
+MOST_BYTES: Final = 16 * MAX_LINE_BYTES
+"""Of a row: it may name each word of two lines, with its number, and one of them three times."""
 NEEDED: Final = (
     NUMBER, "cross_entropy", "source_words", "target_words", "word_ratio", "character_ratio",
 )  # fmt: skip
 """Columns without which a table is of no use."""
 NUMBERS: Final = tuple(column.name for column in COLUMNS if column.kind != "text")
 TEXTS: Final = tuple(column.name for column in COLUMNS if column.kind == "text")
+RATIOS: Final = tuple(column.name for column in COLUMNS if column.good == "typical")
+NUMBERED_WORDS: Final = ("unsupported", "uncovered", "worst_word")
+_WORDS: Final = re.compile(r"(?:[0-9]{1,9}:[^ ]*(?: [0-9]{1,9}:[^ ]*)*)?", re.DOTALL)
+"""Words with their numbers, or none."""
 SCORE_AGAIN: Final = "score this text with relakit score, or leave --scores out"
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -147,13 +154,16 @@ class ScoreTable:
         if self._is_parquet:
             with _parquet_file(self.path) as file:
                 return tuple(file.schema_arrow.names)
-        first = next(read_lines(self.path), None)
+        first = next(self._lines(), None)
         if first is None:
             raise ValueError(f"{self.path} is empty")
         return tuple(first.split("\t"))
 
+    def _lines(self) -> Iterator[str]:
+        return read_lines(self.path, max_bytes=MOST_BYTES)
+
     def _text_blocks(self) -> Iterator[ScoreBlock]:
-        lines = read_lines(self.path)
+        lines = self._lines()
         next(lines)
         start = 0
         while rows := [line.split("\t") for line in islice(lines, BLOCK_ROWS)]:
@@ -182,16 +192,31 @@ class ScoreTable:
         def numbers(name: str) -> Numbers:
             return _numbers(cells[name], self.path, start, name)
 
-        lines = numbers(NUMBER)
-        if np.isnan(lines).any():
-            row = start + int(np.isnan(lines).argmax()) + 1
-            raise ValueError(f"{self.path}, row {row:,}: the column {NUMBER!r} is empty")
-        return ScoreBlock(
-            start=start,
-            lines=lines.astype(np.int64),
-            numbers={name: numbers(name) for name in NUMBERS if name in cells},
-            texts={name: cells[name] for name in TEXTS if name in cells},
-        )
+        def refuse(wrong: npt.NDArray[np.bool_], name: str, must_be: str) -> None:
+            if wrong.any():
+                place = int(wrong.argmax())
+                cell = cells[name][place]
+                problem = f"{name} must be {must_be}, got {cell!r}"
+                raise ValueError(
+                    f"{self.path}, row {start + place + 1:,}: "
+                    f"{f'the column {name!r} is empty' if cell == '' else problem}"
+                )
+
+        found = {name: numbers(name) for name in (NUMBER, *NUMBERS) if name in cells}
+        has_scores = ~np.isnan(found["cross_entropy"])
+        for name in NEEDED:
+            wrong = np.isnan(found[name]) & (has_scores | (name == NUMBER))
+            refuse(wrong, name, "a number")
+        for name in RATIOS:
+            refuse(found[name] <= 0, name, "above 0")
+        texts = {name: cells[name] for name in TEXTS if name in cells}
+        for name in NUMBERED_WORDS:
+            wrong = np.array(
+                [not _WORDS.fullmatch(cell) for cell in texts.get(name, ())], dtype=bool
+            )
+            refuse(wrong, name, "words with their numbers, such as 3:Hund")
+        lines = found.pop(NUMBER).astype(np.int64)
+        return ScoreBlock(start=start, lines=lines, numbers=found, texts=texts)
 
 
 def _numbers(cells: Sequence[Any], path: Path, start: int, name: str) -> Numbers:

@@ -187,7 +187,7 @@ class PairScorer:
         )
 
     def _backward_losses(self, pairs: Sequence[NumberedPair]) -> list[Losses | None]:
-        """Nats of each source token and the end, by the model of the other direction."""
+        """Nats of each source token that counts, by the model of the other direction."""
         found: list[Losses | None] = [None] * len(pairs)
         if self._backward is None:
             return found
@@ -197,7 +197,7 @@ class PairScorer:
             assert batch.token_losses is not None
             for index, losses in zip(batch.indices, batch.token_losses, strict=True):
                 # A copy, so that it does not keep those of the whole batch.
-                found[index] = losses.numpy().copy()
+                found[index] = sides[index][1].counted(losses.numpy()).copy()
         return found
 
     def _log_odds(self, pair: NumberedPair) -> tuple[float, float] | None:

@@ -76,7 +76,10 @@ def filter(
     keep: Annotated[
         float | None,
         typer.Option(
-            metavar="SHARE", help="The best so many of all pairs, such as 0.8.", rich_help_panel=CUT
+            metavar="SHARE",
+            help="The best so many of the pairs that can be ranked, such as 0.8; one with a blank "
+            "side cannot.",
+            rich_help_panel=CUT,
         ),
     ] = None,
     threshold: Annotated[
@@ -226,7 +229,7 @@ def filter(
     pairs = pair_files(source, target, input_format, columns, both_languages)
     job = FilterJob(pairs, settings, shard_pairs=shard_pairs)
     runner = chosen_engine(engine, workers, timeout)
-    with stoppable(is_kept=True), _hooks() as hooks:
+    with stoppable(is_kept=True, restart=restart), _hooks() as hooks:
         result = job.run(output, runner, restart=restart, hooks=hooks)
     for line in _summary(result):
         typer.echo(f"relakit: {line}", err=True)
@@ -316,5 +319,7 @@ def _summary(result: "FilterResult") -> Iterator[str]:
     if counts.reasons:
         reasons = counts.reasons.most_common(_MOST_REASONS)
         listed = ", ".join(f"{reason} {count:,}" for reason, count in reasons)
+        others = counts.rejected - sum(count for _, count in reasons)
+        listed += f", and {others:,} for other reasons" if others else ""
         yield f"rejected {counts.rejected:,}: {listed}"
     yield f"the pairs are in {result.folder}, the report is {result.page}"

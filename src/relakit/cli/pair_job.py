@@ -108,7 +108,7 @@ Restart = Annotated[
     typer.Option(
         "--restart",
         help="Begin again instead of going on with what an interrupted command left in "
-        "OUTPUT.parts.",
+        "OUTPUT.parts. To go on with this one, leave --restart out.",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -178,17 +178,19 @@ def run_with_bar(
     engine: "Engine",
     *,
     restart: bool,
+    receipt: bool = False,
     write: "Writer | None" = None,
 ) -> "JobSummary":
     """Do a job, with a bar on a terminal; say where it goes on, and how if it is stopped."""
     from relakit.shards.run import run_job
 
-    with stoppable(is_kept=output is not None), pair_bar() as progress:
+    with stoppable(is_kept=output is not None, restart=restart), pair_bar() as progress:
         return run_job(
             job,
             output,
             engine,
             restart=restart,
+            receipt=receipt,
             progress=progress,
             on_resume=say_it_goes_on,
             write=write,
@@ -201,13 +203,14 @@ def say_it_goes_on(done: int, total: int) -> None:
 
 
 @contextmanager
-def stoppable(*, is_kept: bool) -> Iterator[None]:
+def stoppable(*, is_kept: bool, restart: bool) -> Iterator[None]:
     """Ctrl-C ends the command; ``is_kept``: what was done so far is not lost."""
     try:
         yield
     except KeyboardInterrupt:
         if is_kept:
-            typer.echo("relakit: stopped; the same command goes on from here", err=True)
+            command = "the same command without --restart" if restart else "the same command"
+            typer.echo(f"relakit: stopped; {command} goes on from here", err=True)
         raise typer.Exit(STOPPED) from None
 
 

@@ -78,7 +78,7 @@ def score(
     explains the columns. A pair's scores depend on that pair and the models alone.
 
     What is done is kept in FILE.parts until FILE is there: if the command is stopped, the same
-    command goes on.
+    command goes on. FILE.json tells then what FILE was made from; relakit filter reads it.
     """
     from relakit.clean.score import ScoreJob, ScoreSettings
     from relakit.model.description import read_description
@@ -106,7 +106,12 @@ def score(
     scoring = ScoreJob(pairs, settings, shard_pairs=shard_pairs)
     with suppress(BrokenPipeError):  # whoever reads the scores has enough of them
         summary = run_with_bar(
-            scoring.job, written, runner, restart=restart, write=scoring.writer(written)
+            scoring.job,
+            written,
+            runner,
+            restart=restart,
+            receipt=True,
+            write=scoring.writer(written),
         )
         for note in (*scoring.notes(), *scoring.counted(summary.counts)):
             typer.echo(f"relakit: {note}", err=True)

@@ -15,6 +15,7 @@ and target. ``tmx``: a translation memory."""
 PAIR_FORMATS: Final[tuple[PairFormat, ...]] = get_args(PairFormat)
 BARS: Final = "|||"
 _TMX_ENDINGS: Final = (".tmx", ".tmx.gz", ".tmx.zst")
+_MOST_DIGITS: Final = 9
 _LOOKED_AT: Final = 100
 """Lines at the start of a file, to tell its format."""
 
@@ -44,9 +45,10 @@ class ParallelFiles:
             raise ValueError(
                 f"the format must be one of {', '.join(PAIR_FORMATS)}, got {self.format!r}"
             )
-        if self.columns[0] == self.columns[1]:
+        numbers = [_column_number(column) for column in self.columns]
+        if self.columns[0] == self.columns[1] or (numbers[0] == numbers[1] is not None):
             raise ValueError(f"source and target are both column {self.columns[0]!r}; name two")
-        if "0" in self.columns:
+        if 0 in numbers:
             raise ValueError("there is no column 0: columns are counted from 1")
 
     @property
@@ -164,13 +166,21 @@ def _one_by_one(path: Path, split: _Split) -> Iterator[NumberedPair]:
     check_has_text(path, number, has_text=has_text)
 
 
+def _column_number(column: str) -> int | None:
+    """None of a name; as such counts also what no table has so many columns for."""
+    is_number = column.isascii() and column.isdecimal() and len(column) <= _MOST_DIGITS
+    return int(column) if is_number else None
+
+
 class _Columns:
     """Takes two columns from the lines of a table."""
 
     def __init__(self, columns: tuple[str, str]) -> None:
         self._columns = columns
-        are_numbers = all(column.isascii() and column.isdecimal() for column in columns)
-        self._places = tuple(int(column) - 1 for column in columns) if are_numbers else None
+        numbers = [number for number in map(_column_number, columns) if number is not None]
+        self._places = (
+            tuple(number - 1 for number in numbers) if len(numbers) == len(columns) else None
+        )
 
     def __call__(self, path: Path, number: int, line: str) -> tuple[str, str] | None:
         cells = line.split("\t")

@@ -43,7 +43,7 @@ def read_tmx(path: Path, languages: tuple[str, str] | None) -> Iterator[Texts]:
     Args:
         path: the file.
         languages: of source and target. ``en`` is also ``en-GB`` in the file; if a unit has several
-            such segments, the one that is called exactly so or else the first of them counts.
+            such segments with text, the one that is called exactly so or else the first counts.
 
     Raises:
         OSError: it cannot be read.
@@ -145,7 +145,7 @@ class _Units:
         self._ended: list[Texts] = []
         self._path: list[str] = []
         """The elements that have begun."""
-        self._sides: list[str | None] = [None, None]
+        self._sides = ["", ""]
         self._is_exact = [False, False]
         self._language = ""
         self._text: list[str] = []
@@ -169,7 +169,7 @@ class _Units:
             raise _Refused(f"more than {_MOST_DEEP} elements within each other: it is no TMX")
         self._path.append(name)
         if name == "tu":
-            self._sides, self._is_exact = [None, None], [False, False]
+            self._sides, self._is_exact = ["", ""], [False, False]
         elif name == "tuv":
             self._language = _plain(attributes.get("xml:lang") or attributes.get("lang") or "")
             if self._language and len(self.languages) < _MOST_LISTED:
@@ -182,14 +182,14 @@ class _Units:
         if name == "seg":
             self._keep(" ".join("".join(self._text).split()))
         elif name == "tu":
-            self._ended.append((self._sides[0] or "", self._sides[1] or ""))
+            self._ended.append((self._sides[0], self._sides[1]))
 
     def _keep(self, text: str) -> None:
         for side, wanted in enumerate(self._wanted):
             is_exact = self._language == wanted
             if not is_exact and not self._language.startswith(f"{wanted}-"):
                 continue
-            if self._sides[side] is None or (is_exact and not self._is_exact[side]):
+            if not self._sides[side] or (text and is_exact and not self._is_exact[side]):
                 self._sides[side], self._is_exact[side] = text, is_exact
                 self.has_text[side] = self.has_text[side] or bool(text)
 

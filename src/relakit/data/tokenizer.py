@@ -18,7 +18,7 @@ from typing import Final
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BytePairTokenizer
 
-from relakit.data.compression import open_file
+from relakit.data.compression import BUFFER_BYTES, open_file
 from relakit.data.json_file import parse_json
 from relakit.data.prepared_format import PrepareSettings, check_vocab_size
 from relakit.data.token_spans import (
@@ -65,8 +65,12 @@ class Encoded:
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a tokenizer's file, which tells whether two are the same."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """The SHA-256 of a file of any size, which tells whether two are the same."""
+    digest = hashlib.sha256()
+    with open_file(path) as file:
+        while block := file.read(BUFFER_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 class Tokenizer:

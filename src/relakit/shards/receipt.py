@@ -20,6 +20,16 @@ def receipt_path(output: Path) -> Path:
     return output.with_name(f"{output.name}.json")
 
 
+def refuse_foreign_receipt(output: Path) -> None:
+    """Raise FileExistsError if something else is where the receipt of an output will be."""
+    path = receipt_path(output)
+    if path.exists() and _content(path) is None:
+        raise FileExistsError(
+            f"{path} is there already, and is no receipt of {output.name}, which would replace it; "
+            "move it away, or choose another --output"
+        )
+
+
 @dataclass(frozen=True)
 class Receipt:
     """What a finished output depends on, and what was counted."""
@@ -44,17 +54,20 @@ class Receipt:
     def read(cls, output: Path) -> "Receipt | None":
         """That of an output which is there, whole and unchanged; None otherwise."""
         path = receipt_path(output)
-        if not (path.is_file() and output.is_file()):
+        found = _content(path) if path.is_file() and output.is_file() else None
+        if found is None or found.get("version") != VERSION:
             return None
         try:
-            found = read_json(path)
             receipt = cls(
                 dict(found["facts"]), int(found["pairs"]), dict(found["counts"]), found["sha256"]
             )
-            is_ours = (found["format"], found["version"]) == (FORMAT, VERSION)
         except (ValueError, KeyError, TypeError):
             return None
-        return receipt if is_ours and receipt.sha256 == file_digest(output) else None
+        return receipt if receipt.sha256 == file_digest(output) else None
+
+    def is_of(self, facts: Mapping[str, Any]) -> bool:
+        """Whether the output was made from this."""
+        return differences(self.facts, facts) is None
 
     def check_is_of(self, facts: Mapping[str, Any], output: Path) -> None:
         """Raise `OtherJobError` if the output was made from something else."""
@@ -64,3 +77,12 @@ class Receipt:
                 f"{output} is there already, of another job: {listed}. Start again with --restart, "
                 "or choose another --output"
             )
+
+
+def _content(path: Path) -> dict[str, Any] | None:
+    """What a receipt says; None of a file that is none."""
+    try:
+        found = read_json(path)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and found.get("format") == FORMAT else None

@@ -17,8 +17,8 @@ from relakit.files.write_errors import WriteError, explained, os_error
 from relakit.files.writing import check_writable, standard_output, whole_file
 from relakit.shards.cutting import SHARD_PAIRS, Shard, Survey, survey, surveyed_shards
 from relakit.shards.engines import Engine
-from relakit.shards.ledger import Ledger, open_ledger
-from relakit.shards.receipt import Receipt
+from relakit.shards.ledger import Ledger, open_ledger, parts_folder
+from relakit.shards.receipt import Receipt, receipt_path, refuse_foreign_receipt
 from relakit.shards.work import ShardResult, WorkDescription
 
 PIECE_BYTES: Final = 1 << 18
@@ -62,6 +62,7 @@ def run_job(
     write: Writer | None = None,
     restart: bool = False,
     once: bool = False,
+    receipt: bool = False,
     progress: Progress = lambda done, total: None,
     on_resume: Callable[[int, int], None] = lambda done, total: None,
 ) -> JobSummary:
@@ -77,8 +78,10 @@ def run_job(
         engine: who does it.
         write: joins the parts; None: one after the other.
         restart: do not go on with what an earlier command did.
-        once: leave the output as it is if it is there, of this very job, which a file beside it
-            tells (`relakit.shards.receipt`).
+        once: leave the output as it is if it is there, of this very job, as its receipt tells,
+            which is written then, too.
+        receipt: write a file beside the output that tells what it was made from
+            (`relakit.shards.receipt`).
         progress: is told how many pairs are done.
         on_resume: is told how many shards had been done, of how many; not if there were none.
 
@@ -89,6 +92,9 @@ def run_job(
     if job.shard_pairs < 1:
         raise ValueError(f"a shard must have at least 1 pair, got {job.shard_pairs}")
     is_kept = output is not None and _is_file(output)
+    receipt = is_kept and (receipt or once)
+    if output is not None and receipt:
+        refuse_foreign_receipt(output)
     found = survey(job.files, job.shard_pairs)
     write = write or write_joined
     bar = _Bar(found.pairs, progress)
@@ -100,13 +106,16 @@ def run_job(
     assert output is not None
     facts = _facts(job, found)
     done_before = Receipt.read(output) if once and not restart else None
-    if done_before is not None:
+    # Parts are newer than a receipt of another job; whether they are of this one, the ledger tells.
+    if done_before is not None and (done_before.is_of(facts) or not _has_parts(output)):
         done_before.check_is_of(facts, output)
         return JobSummary(found.pairs, found.pairs, done_before.counts)
     shards = {"the size of shards": job.shard_pairs}
     with open_ledger(output, {**facts, **shards}, restart=restart) as ledger:
+        if receipt and restart:  # or an interrupted command would find that all had been done
+            receipt_path(output).unlink(missing_ok=True)
         summary = _run_with(ledger, job, found, output, engine, write, bar, on_resume)
-        if once:  # before the parts are gone, so that a killed command need not do them again
+        if receipt:  # before the parts are gone, so that a killed command need not do them again
             Receipt.of(output, facts, found.pairs, summary.counts).write(output)
         ledger.remove()
         return summary
@@ -224,6 +233,10 @@ def _facts(job: Job, found: Survey) -> dict[str, Any]:
         "the number of pairs": found.pairs,
         "the text of the input": found.digest,
     }
+
+
+def _has_parts(output: Path) -> bool:
+    return any(parts_folder(output).glob("*.part"))
 
 
 def _is_file(output: Path) -> bool:
