@@ -225,7 +225,7 @@ def test_null_rates_by_class(make_model: ModelMaker, tokenizer: Tokenizer, origi
             else:
                 start, end = pair.target_words[words[query - 1]]
                 name = token_class(pair.target[start:end])
-                if origin == "tags":
+                if origin == "tags" and pair.target[start:end] != ",":
                     name = pair.target_tags[words[query - 1]]
             counts[name] += 1
             for layer, (weights, _) in enumerate(cross):
