@@ -89,14 +89,21 @@ def test_equally_good() -> None:
 @pytest.mark.parametrize(
     ("scores", "expected", "measured"),
     [
-        ((None, None), "holds", "2 of 2 runs failed"),
-        ((None, 1.0), "not decidable", "1 of 2 runs failed; the others reach 1.0 BLEU"),
-        ((30.0, 32.0), "does not hold", "0 of 2 runs failed; the others reach 31.0 ± 1.4 BLEU"),
+        ((None, None), "holds", "2 of 2 runs learnt nothing"),
+        ((None, 1.0), "holds", "1 of 2 runs learnt nothing; the others reach 1.0 BLEU"),
+        ((None, 17.0), "not decidable", "1 of 2 runs learnt nothing; the others reach 17.0 BLEU"),
+        (
+            (30.0, 32.0),
+            "does not hold",
+            "0 of 2 runs learnt nothing; the others reach 31.0 ± 1.4 BLEU",
+        ),
     ],
 )
 def test_relu_alone(scores: tuple[float | None, ...], expected: Verdict, measured: str) -> None:
     records = [made_up_record("relu", seed, bleu=bleu) for seed, bleu in enumerate(scores, 1)]
-    finding = only_finding("ReLU alone fails", *records)
+    finding = only_finding("ReLU alone fails", *records, made_up_record("softmax", bleu=33.0))
+    if any(score is not None for score in scores):
+        measured += ", softmax 33.0"
     assert (finding.verdict, finding.measured, finding.n) == (expected, measured, 2)
 
 

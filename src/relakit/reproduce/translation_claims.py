@@ -24,7 +24,8 @@ from relakit.reproduce.studies import MAIN_CORPUS, STUDIES
 
 MARGIN: Final = 1.0
 """BLEU that a model may be behind another and still be called as good."""
-
+FAILING: Final = 0.5
+"""A model with less than this share of softmax's BLEU has failed, whatever it has learnt."""
 
 _as_good: Final = at_most_below(MARGIN)
 
@@ -39,14 +40,17 @@ def _claim(text: str, first: str, second: str, judge: Judge) -> Claim:
 
 def _relu_alone(evidence: Evidence, setting: Setting) -> Finding | None:
     runs = evidence.runs(setting, "relu")
-    if not runs:
+    softmax = evidence.seeds(setting, BASELINE, bleu)
+    if not runs or softmax is None:
         return None
     failed = evidence.failed(setting, "relu")
     scores = evidence.seeds(setting, "relu", bleu)
-    measured = f"{failed} of {len(runs)} runs failed"
+    measured = f"{failed} of {len(runs)} runs learnt nothing"
+    poor = 0
     if scores is not None:
-        measured += f"; the others reach {scores.text()} BLEU"
-    return Finding(setting.label, measured, len(runs), by_count(failed, len(runs)))
+        measured += f"; the others reach {scores.text()} BLEU, softmax {softmax.text()}"
+        poor = sum(score < FAILING * softmax.mean for score in scores.values)
+    return Finding(setting.label, measured, len(runs), by_count(failed + poor, len(runs)))
 
 
 def _further_languages(evidence: Evidence) -> list[Finding]:
@@ -79,7 +83,12 @@ def _further_languages(evidence: Evidence) -> list[Finding]:
 
 _AS_GOOD: Final = f"(at most {MARGIN:g} BLEU behind)"
 TRANSLATION_CLAIMS: Final = (
-    Claim("ReLU alone fails to train", "training fails", in_each_setting(_relu_alone)),
+    Claim(
+        f"ReLU alone fails to train (learns nothing, or has less than {FAILING:.0%} of softmax's "
+        "BLEU)",
+        "training fails",
+        in_each_setting(_relu_alone),
+    ),
     _claim("RMSNorm alone loses BLEU against softmax", "relu-rms", BASELINE, lower),
     _claim(f"ReLA-i is as good as softmax {_AS_GOOD}", "rela-i", BASELINE, _as_good),
     _claim(f"ReLA-g is as good as softmax {_AS_GOOD}", OURS, BASELINE, _as_good),
