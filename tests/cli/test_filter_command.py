@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from interrupted_jobs import interrupt_after_two_shards
 from model_folders import write_model
 
 from relakit.clean.filter import FilterResult
@@ -324,17 +325,8 @@ def test_an_interrupted_restart_goes_on(
     old = [model, *files, "--keep", 0.5, "--output", out, "--workers", 1, "--shard-pairs", 100]
     assert run(*old).status == 0
     new = [*old, "--max-tokens", 7]
-    from relakit.shards.ledger import Ledger
-
-    keep = Ledger.keep
-
-    def keep_two(self: Ledger, *result: object) -> None:
-        if len(self.finished) == 2:
-            raise KeyboardInterrupt
-        keep(self, *result)  # type: ignore[arg-type]
-
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "keep", keep_two)
+        interrupt_after_two_shards(patch)
         stopped = run(*new, "--restart")
     assert "stopped; the same command without --restart goes on from here" in stopped.err
     refused = run(*old)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from interrupted_jobs import interrupt_after_two_shards
 from model_folders import write_model
 
 from relakit.cli import main as cli
@@ -160,23 +161,14 @@ def test_interrupted_and_given_again(
     command = [model, *files, "--shard-pairs", 10, "--workers", 1, "--output", output]
     expected = run(*command[:-1], tmp_path / "whole.tsv.zst")
     assert expected.status == 0
-    from relakit.shards.ledger import Ledger
-
-    keep = Ledger.keep
-
-    def keep_two(self: Ledger, *result: object) -> None:
-        if len(self.finished) == 2:
-            raise KeyboardInterrupt
-        keep(self, *result)  # type: ignore[arg-type]
-
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "keep", keep_two)
+        interrupt_after_two_shards(patch)
         stopped = run(*command)
     assert stopped.status == 130
     assert "relakit: stopped; the same command goes on from here" in stopped.err
     assert not output.exists()
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "keep", keep_two)
+        interrupt_after_two_shards(patch)
         stopped = run(*command, "--restart")
     assert "stopped; the same command without --restart goes on from here" in stopped.err
     other = run(*command, "--max-tokens", 7)

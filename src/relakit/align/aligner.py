@@ -22,7 +22,7 @@ from relakit.align.layer_files import has_layer, heads_or_layer
 from relakit.align.settings import Level, Symmetrization
 from relakit.analysis.attention_pass import attention_batches, cross_attention_of
 from relakit.analysis.gold import GoldAlignment
-from relakit.analysis.links import READINGS
+from relakit.analysis.links import READINGS, EndWeight
 from relakit.analysis.long_pairs import longest_in_matrices
 from relakit.analysis.pair_batches import BATCH_TOKENS, EncodedPair, EncodedPairs, TokenPair
 from relakit.analysis.pairs import AnalysisPair
@@ -203,11 +203,19 @@ class Aligner:
                 yield attention.index, attention.weights[0, list(self.choice.heads)].mean(0)
 
     @property
+    def _heads(self) -> AlignmentChoice | None:
+        """The heads that are read; None if the layer is."""
+        return self.choice if self.layer is None else None
+
+    @property
     def _shift(self) -> int:
         """0 if row t of the weights is of target token t, 1 if row t + 1 is."""
-        if self.layer is not None or self.choice is None:
-            return 0
-        return READINGS.index(self.choice.reading)
+        return 0 if self._heads is None else READINGS.index(self._heads.reading)
+
+    @property
+    def _end(self) -> EndWeight:
+        """What weight on the source's end-of-sentence token does."""
+        return "ignored" if self._heads is None else self._heads.end
 
     def align_tokens(
         self, pairs: Iterable[TokenPair], words: Sequence[TokenWords]
@@ -226,15 +234,11 @@ class Aligner:
         return self._read_links(weights, self._words(pair))
 
     def _read_links(self, weights: Floats, words: TokenWords) -> Alignment:
-        if self.layer is not None or self.choice is None:
-            return read_alignment(weights, words, shift=self._shift, several=True)
-        return read_alignment(weights, words, shift=self._shift, end=self.choice.end)
+        several = self._heads is None
+        return read_alignment(weights, words, shift=self._shift, end=self._end, several=several)
 
     def _mutual(self, weights: Floats, pair: EncodedPair) -> GoldAlignment:
-        words = _token_words(pair)
-        if self.layer is not None or self.choice is None:
-            return read_mutual_links(weights, words, shift=self._shift)
-        return read_mutual_links(weights, words, shift=self._shift, end=self.choice.end)
+        return read_mutual_links(weights, _token_words(pair), shift=self._shift, end=self._end)
 
     def _words(self, pair: EncodedPair) -> TokenWords:
         if self.level == "token":

@@ -82,7 +82,7 @@ def has_layer(folder: Path) -> bool:
     return (folder / LAYER_FILE).is_file()
 
 
-def chosen_heads(folder: Path, config: ModelConfig) -> AlignmentChoice | None:
+def heads_to_read(folder: Path, config: ModelConfig) -> AlignmentChoice | None:
     """The heads that give a model's links; None if its alignment layer does, or nobody chose."""
     return None if has_layer(folder) else read_choice(folder, config)
 

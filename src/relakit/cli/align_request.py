@@ -62,12 +62,12 @@ class AlignRequest:
 
         Chosen now if nobody has chosen yet, and kept if there are enough pairs to tell.
         """
-        from relakit.align.layer_files import chosen_heads, has_layer
+        from relakit.align.layer_files import has_layer, heads_to_read
 
-        there = self.given or chosen_heads(self.model, self.described.config)
+        there = self.given or heads_to_read(self.model, self.described.config)
         back = None
         if self.back is not None:
-            back = chosen_heads(self.back.folder, self.back.config)
+            back = heads_to_read(self.back.folder, self.back.config)
         missing = [] if there or has_layer(self.model) else [self.model]
         if self.reverse is not None and back is None and not has_layer(self.reverse):
             missing.append(self.reverse)

@@ -30,7 +30,10 @@ from relakit.reproduce.paper import TABLE_5, TABLE_6
 from relakit.reproduce.records import RunRecord
 from relakit.reproduce.rows import BASELINE, OURS
 from relakit.reproduce.statistics import Difference, Seeds, difference, mean_interval
+from relakit.reproduce.studies import COMPARED
 
+OTHERS: Final = tuple(row for row in COMPARED if row != OURS)
+"""What ReLA-g is compared with in Table 5."""
 SPECIALISED, AWAKE = 0.8, 0.25
 """A head has specialised in a class of words if it is null that often in all, and at most that
 often after them: the paper's examples."""
@@ -208,7 +211,7 @@ def _alignment_finding(
     measure = alignment_measure(gold, reading, number, end)
     ours = evidence.seeds(setting, OURS, measure)
     verdicts, texts = [], []
-    for row in (BASELINE, "sparsemax", "entmax15"):
+    for row in OTHERS:
         other = evidence.seeds(setting, row, measure)
         if ours is None or other is None:
             continue
@@ -289,10 +292,7 @@ _NUMBER_TEXTS: Final = {"aol": "the mean of heads (AoL)", "aoh": "the best head 
 
 
 def _reported_alignment(reading: Reading, number: str) -> str:
-    ours, *others = (
-        getattr(TABLE_5[row], f"{reading}_{number}")
-        for row in (OURS, BASELINE, "sparsemax", "entmax15")
-    )
+    ours, *others = (getattr(TABLE_5[row], f"{reading}_{number}") for row in (OURS, *OTHERS))
     return f"AER {ours:.1f} against {', '.join(f'{other:.1f}' for other in others)}"
 
 
