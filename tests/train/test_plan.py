@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relakit.data.prepared_reader import PreparedCorpus
-from relakit.train.plan import Update, group_batches, plan_updates
+from relakit.train.plan import Update, enough_batches, group_batches, plan_updates
 
 
 def updates(corpus: PreparedCorpus, count: int, **changed: int) -> list[Update]:
@@ -59,3 +59,29 @@ def test_groups_come_near_their_size() -> None:
     assert sizes[:-1] == [120] * 8 or sizes[:-1] == [80] * 12
     assert sum(sizes) == 1000
     assert [tokens for _, tokens in group_batches(batches, lengths, 1)] == [40] * 25
+
+
+@pytest.mark.parametrize(
+    ("sizes", "processes", "expected"),
+    [
+        ([7], 1, [7]),
+        ([7], 2, [4, 3]),
+        ([8], 4, [2, 2, 2, 2]),
+        ([2, 6], 3, [2, 3, 3]),
+        ([2, 6], 2, [2, 6]),
+        ([5, 5, 5], 2, [5, 5, 5]),
+        ([1, 2], 8, [1, 1, 1]),
+    ],
+)
+def test_batches_are_cut_until_every_process_has_one(
+    sizes: list[int], processes: int, expected: list[int]
+) -> None:
+    sentences = np.arange(sum(sizes))
+    parts = enough_batches(np.split(sentences, np.cumsum(sizes)[:-1]), processes)
+    assert sorted(len(part) for part in parts) == sorted(expected)
+    assert sorted(np.concatenate(parts).tolist()) == sentences.tolist()
+
+
+def test_halves_of_a_batch_have_sentences_of_all_its_lengths() -> None:
+    first, second = enough_batches([np.arange(100)], 2)  # in the order of their lengths
+    assert abs(int(first.sum()) - int(second.sum())) <= 50

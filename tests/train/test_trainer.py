@@ -6,6 +6,7 @@ import subprocess
 import sys
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -24,6 +25,7 @@ from relakit.train.plan import Update, plan_updates
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import load_recipe, make_recipe, write_recipe
 from relakit.train.run import run_training
+from relakit.train.run_folder import LOG
 from relakit.train.step import GradientStep, UpdateLoss
 
 
@@ -132,13 +134,13 @@ def test_same_seed_same_weights(
 def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None:
     """The same global batch, dealt out to two processes by torchrun: the same bits.
 
-    An update has one or two batches here, so that no gradients are added in another order. The loss
+    An update has two batches here, so that no gradients are added in another order. The loss
     is the mean over sentences, of which the two processes have different numbers.
     Validation, by one process alone, meets a sentence longer than all that both have seen.
     """
-    tokens = {"batch_tokens": 150, "update_tokens": 220}
+    tokens = {"batch_tokens": 100, "update_tokens": 160}
     plan = plan_updates(corpus.split("train"), seed=1, **tokens)
-    assert {len(update.batches) for update in islice(plan, 24)} == {1, 2}
+    assert {len(update.batches) for update in islice(plan, 24)} == {2}
     recipe = recipe_of(
         _with_a_long_validation_sentence(corpus, tmp_path),
         training={**tokens, "loss_mean": "sentences"},
@@ -148,6 +150,29 @@ def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None
     run_training(recipe, tmp_path / "one")
     run_on_two_processes(recipe, tmp_path)
     assert_same(weights(tmp_path / "run"), weights(tmp_path / "one"))
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_batch(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    """An update of one batch: half of it for each, and nothing for one if it has one sentence."""
+    tokens = {"batch_tokens": 6, "update_tokens": 1}
+    plan = list(islice(plan_updates(corpus.split("train"), seed=1, **tokens), 24))
+    assert {len(update.batches) for update in plan} == {1}
+    assert {1, 2, 3} <= {len(update.batches[0]) for update in plan}
+    recipe = recipe_of(corpus, training=tokens, model={"dropout": 0.0, "attention_dropout": 0.0})
+    run_training(recipe, tmp_path / "one")
+    run_on_two_processes(recipe, tmp_path)
+    one, two = (read_updates(tmp_path / name) for name in ("one", "run"))
+    assert [entry["target_tokens"] for entry in two] == [u.target_tokens for u in plan]
+    for name in ("loss", "negative_log_likelihood", "gradient_norm"):
+        expected = [entry[name] for entry in one]
+        assert [entry[name] for entry in two] == pytest.approx(expected, rel=1e-4)
+
+
+def read_updates(folder: Path) -> list[dict[str, Any]]:
+    """A run's log, without validations."""
+    entries = map(json.loads, (folder / LOG).read_text(encoding="utf-8").splitlines())
+    return [entry for entry in entries if entry["kind"] == "update"]
 
 
 def _with_a_long_validation_sentence(corpus: PreparedCorpus, folder: Path) -> PreparedCorpus:

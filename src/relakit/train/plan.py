@@ -1,10 +1,11 @@
 """Which sentences go into which update: fixed by the seed, whoever computes them and when.
 
 An update takes consecutive batches of its epoch until they hold enough target tokens. With several
-processes the batches of an update are dealt out; the gradient is the same sum.
+processes the batches of an update are dealt out, cut up if there are too few; the gradient is the
+same sum.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -90,3 +91,22 @@ def group_batches(
     if group:
         groups.append((group, tokens))
     return groups
+
+
+def enough_batches(
+    batches: Sequence[npt.NDArray[np.int64]], processes: int
+) -> list[npt.NDArray[np.int64]]:
+    """The batches of an update, the largest cut in halves until every process has one.
+
+    Only an update with fewer sentences than processes leaves some without work.
+    """
+    parts = list(batches)
+    while len(parts) < processes:
+        largest = max(range(len(parts)), key=lambda place: len(parts[place]))
+        if len(parts[largest]) < 2:
+            break
+        batch = parts[largest]
+        # Sentences are in the order of their lengths: every other one makes equal halves.
+        parts[largest] = batch[::2]
+        parts.append(batch[1::2])
+    return parts

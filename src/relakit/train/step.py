@@ -4,6 +4,8 @@ import math
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
@@ -15,7 +17,7 @@ from relakit.data.tokenizer import PAD
 from relakit.model import Transformer
 from relakit.train.distributed import World
 from relakit.train.loss import smoothed_loss
-from relakit.train.plan import Update
+from relakit.train.plan import Update, enough_batches
 from relakit.train.recipe import TrainingSection
 from relakit.train.schedule import learning_rate
 
@@ -59,7 +61,8 @@ class GradientStep:
     """Leaves the gradients of an update in the model's parameters.
 
     The random numbers of a batch follow from the seed, the update and the batch's place in it, not
-    from what was computed before or by whom: a resumed run draws the same, and so do two processes.
+    from what was computed before or by whom: a resumed run draws the same, and so do two processes,
+    unless they must cut batches up to have one each.
     """
 
     def __init__(
@@ -75,7 +78,9 @@ class GradientStep:
         self._loss: nn.Module = BatchLoss(model, training)
         if world.size > 1:
             # The only buffer is the table of positions, which each process grows as it needs.
-            self._loss = DistributedDataParallel(self._loss, broadcast_buffers=False)
+            self._loss = DistributedDataParallel(
+                self._loss, forward_sync_buffers=False, gradient_as_bucket_view=True
+            )
         self._split = split
         self._world = world
         self._training = training
@@ -85,13 +90,16 @@ class GradientStep:
     def __call__(self, update: Update) -> UpdateLoss:
         """Compute loss and gradients; each process takes its share of the batches."""
         world = self._world
-        mine = list(range(world.rank, len(update.batches), world.size))
+        parts = enough_batches(update.batches, world.size)
+        mine = list(range(world.rank, len(parts), world.size))
         # All processes take part in the exchange of gradients: one without a batch of its own
         # computes the first, with weight 0.
         idle = not mine
         if idle:
             mine = [0]
-        batches = [(place, batch) for place in mine for batch in self._collate(update, place)]
+        batches = [
+            (place, batch) for place in mine for batch in self._collate(parts[place], update, place)
+        ]
         tokens = update.target_tokens
         if self._split_anew is not None:
             own = 0 if idle else sum(batch.target_tokens for _, batch in batches)
@@ -113,9 +121,8 @@ class GradientStep:
         smoothed, likelihood = world.sum(sums)
         return UpdateLoss(smoothed / count, likelihood / tokens, tokens)
 
-    def _collate(self, update: Update, place: int) -> list[Batch]:
+    def _collate(self, indices: npt.NDArray[np.int64], update: Update, place: int) -> list[Batch]:
         """A batch of an update; with BPE-dropout it may become several."""
-        indices = update.batches[place]
         if self._split_anew is None:
             return [collate(self._split, indices)]
         return collate_anew(
