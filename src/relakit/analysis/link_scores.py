@@ -1,7 +1,7 @@
 """Given links against gold ones: scores with confidence intervals. No torch here."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -68,10 +68,7 @@ def score_links(
         ValueError: there is no sure link.
     """
     settings = settings or BootstrapSettings()
-    rows = [
-        (len(found), len(gold.sure), len(found & gold.sure), len(found & gold.possible))
-        for gold, found in pairs
-    ]
+    rows = [astuple(AlignmentScore.of(found, gold)) for gold, found in pairs]
     counts = np.array(rows, dtype=np.int64).reshape(-1, 4)
     if not counts[:, 1].any():
         raise ValueError(f"{name} has no sure link in {len(rows):,} pairs: nothing can be scored")

@@ -25,6 +25,7 @@ from relakit.reproduce.evidence import (
     mean_diversity,
     mean_null_rate,
     mean_sparsity,
+    means_over_seeds,
 )
 from relakit.reproduce.paper import TABLE_5, TABLE_6
 from relakit.reproduce.records import RunRecord
@@ -83,11 +84,7 @@ def _rises_with_depth(kind: Kind, number: str) -> Find:
 
 def _profile(layers: Sequence[Sequence[float | None]]) -> str:
     """The mean over seeds of each layer, in percent."""
-    means = [
-        Seeds(tuple(value for value in seeds if value is not None)).mean
-        for seeds in zip(*layers, strict=True)
-    ]
-    return "by layer " + ", ".join(f"{100 * mean:.0f}%" for mean in means)
+    return "by layer " + ", ".join(f"{100 * mean:.0f}%" for mean in means_over_seeds(layers))
 
 
 def _peak_in_the_middle(evidence: Evidence, setting: Setting) -> Finding | None:

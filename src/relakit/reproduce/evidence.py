@@ -99,6 +99,14 @@ def layer_means(values: Sequence[LayerValues]) -> list[float | None]:
     return [_mean([layer]) for layer in values]
 
 
+def means_over_seeds(layers: Sequence[Sequence[float | None]]) -> list[float]:
+    """Of each layer: the mean over the seeds, each of which has a number for every layer."""
+    return [
+        Seeds(tuple(value for value in seeds if value is not None)).mean
+        for seeds in zip(*layers, strict=True)
+    ]
+
+
 def _mean(values: Sequence[LayerValues]) -> float | None:
     known = [value for layer in values for value in layer if value is not None]
     return sum(known) / len(known) if known else None

@@ -14,7 +14,7 @@ from relakit.reproduce.analyses import PEOPLE, PLANTED
 from relakit.reproduce.attention_claims import ATTENTION_CLAIMS
 from relakit.reproduce.claims import Claim, Finding
 from relakit.reproduce.corpora import CORPORA
-from relakit.reproduce.evidence import Evidence, layer_means
+from relakit.reproduce.evidence import Evidence, layer_means, means_over_seeds
 from relakit.reproduce.figures import example_paths, figure_paths, write_figures
 from relakit.reproduce.markdown import table
 from relakit.reproduce.plan import is_current
@@ -23,7 +23,6 @@ from relakit.reproduce.records import RECORDS, Records, RunRecord, read_records
 from relakit.reproduce.rows import ALL_ROWS, OURS
 from relakit.reproduce.runs import Run
 from relakit.reproduce.speed import SPEED_CLAIMS
-from relakit.reproduce.statistics import Seeds
 from relakit.reproduce.translation_claims import MARGIN, TRANSLATION_CLAIMS
 
 PAGE: Final = "README.md"
@@ -184,11 +183,7 @@ def _layers_part(evidence: Evidence) -> str:
             for number, name in (("sparsity", "sparsity"), ("null_rate", "null rate")):
                 layers = [layer_means(getattr(a.kind(kind), number)) for a in analyses]
                 if layers:
-                    means = [
-                        Seeds(tuple(x for x in seeds if x is not None)).mean
-                        for seeds in zip(*layers, strict=True)
-                    ]
-                    cells = " ".join(f"{100 * mean:.0f}" for mean in means)
+                    cells = " ".join(f"{100 * mean:.0f}" for mean in means_over_seeds(layers))
                     rows.append([setting.label, kind, name, cells, str(len(layers))])
     headings = ["where", "attention", "number", "by layer, percent", "n"]
     content = table(headings, rows, left=4) if rows else None
