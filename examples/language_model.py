@@ -282,7 +282,7 @@ def parse_arguments() -> argparse.Namespace:
         help="heads of keys and values, shared by 4 heads of queries",
     )
     parser.add_argument("--packed", action="store_true", help="texts do not see each other")
-    parser.add_argument("--steps", type=int, default=500, help="updates")
+    parser.add_argument("--steps", type=int, default=400, help="updates")
     parser.add_argument("--batch-size", type=int, default=batch.rows, help="rows of an update")
     parser.add_argument("--length", type=int, default=batch.length, help="tokens of a row")
     parser.add_argument("--seed", type=int, default=1, help="of weights and batches")

@@ -84,7 +84,10 @@ _HOMES: Final = MappingProxyType(
 
 
 def load(
-    *folders: str | PathLike[str], device: str = DEVICE, precision: Precision = PRECISION
+    *folders: str | PathLike[str],
+    device: str = DEVICE,
+    precision: Precision = PRECISION,
+    shortlist: bool = False,
 ) -> "Translator":
     """Read a model directory: ``relakit.load(folder).translate(["A sentence."])``.
 
@@ -94,10 +97,12 @@ def load(
         device: where to compute.
         precision: ``"fp32"``, ``"bf16"``, ``"int8"`` (weights of one byte, on a CPU) or ``"auto"``
             (bf16 where the device computes with it, else fp32).
+        shortlist: choose among the tokens of the first model's shortlist alone, which
+            ``relakit shortlist`` makes.
     """
     from relakit.decode.translator import Translator
 
-    return Translator.load(*folders, device=device, precision=precision)
+    return Translator.load(*folders, device=device, precision=precision, shortlist=shortlist)
 
 
 _find = lazy_names(__name__, _HOMES)

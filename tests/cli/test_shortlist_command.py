@@ -6,6 +6,7 @@ import pytest
 from model_folders import TEXTS, write_model
 from typer.testing import CliRunner
 
+import relakit
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
 from relakit.cli.main import app
 from relakit.decode.settings import SHORTLIST_FILE
@@ -47,6 +48,8 @@ def test_made_and_used(model: Path, text: tuple[Path, Path]) -> None:
         code, listed, told = run(*command, "--shortlist", input=f"{TEXTS[0]}\n")
         assert code == 0, told
         assert listed != run(*command, input=f"{TEXTS[0]}\n")[1]
+        translator = relakit.load(model, precision=precision, shortlist=True)
+        assert translator.translate([TEXTS[0]], max_length=8) == listed.splitlines()
 
 
 def test_translating_without_one(model: Path) -> None:
