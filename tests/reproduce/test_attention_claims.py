@@ -198,13 +198,14 @@ def test_heads_that_specialise() -> None:
         rates: dict[Kind, list[float]] = {"cross": [0.1, null_rate, 0.1]}
         return made_up_analysis(null_rate=rates, after_comma=after_comma, classes="tags")
 
-    assert verdict(claim, head(0.95, 0.02)) == "holds"
+    assert verdict(claim, head(0.95, 0.02), head(0.95, 0.02)) == "holds"
+    assert verdict(claim, head(0.95, 0.02)) == "not decidable", "one seed"
     assert verdict(claim, head(0.95, 0.5), head(0.7, 0.02)) == "does not hold"
     assert verdict(claim, head(0.95, 0.02), head(0.95, 0.5)) == "not decidable"
     rare = made_up_analysis(
         null_rate={"cross": [0.95] * 3}, after_comma=0.0, commas=99, classes="tags"
     )
-    assert verdict(claim, rare) == "does not hold", "too few to tell"
+    assert verdict(claim, rare, rare) == "does not hold", "too few to tell"
     shapes = made_up_analysis(null_rate={"cross": [0.95] * 3}, after_comma=0.5)
     assert verdict(claim, shapes) == "not decidable", "there may be one that waits for verbs"
     finding = only_finding(claim, made_up_record(attention=head(0.95, 0.02)))

@@ -77,6 +77,7 @@ def test_verdicts_by_count() -> None:
     assert [by_count(n, 3) for n in range(4)] == [
         "does not hold", "not decidable", "not decidable", "holds",
     ]  # fmt: skip
+    assert {by_count(n, 1) for n in range(2)} == {"not decidable"}
 
 
 def test_a_comparison_has_a_finding_for_every_setting_with_both_rows() -> None:

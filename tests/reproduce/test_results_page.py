@@ -65,6 +65,15 @@ def test_a_page_without_results(tmp_path: Path) -> None:
     assert "Not measured yet." in text
 
 
+def test_a_result_of_an_unknown_corpus_is_only_named(tmp_path: Path) -> None:
+    recipe = made_up_record().recipe
+    made_up_record(corpus="wmt99-en-eo", recipe=recipe).write(tmp_path)
+    evidence, older = read_evidence(tmp_path)
+    assert not evidence.settings()
+    assert [run.corpus for run in older] == ["wmt99-en-eo"]
+    assert "wmt99-en-eo" in make_page(evidence, older)
+
+
 def test_claims_are_different() -> None:
     assert len({claim.text for claim in CLAIMS}) == len(CLAIMS)
 

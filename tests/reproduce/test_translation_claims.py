@@ -90,7 +90,9 @@ def test_equally_good() -> None:
     ("scores", "expected", "measured"),
     [
         ((None, None), "holds", "2 of 2 runs learnt nothing"),
-        ((None, 1.0), "holds", "1 of 2 runs learnt nothing; the others reach 1.0 BLEU"),
+        ((None, 1.0), "not decidable", "1 of 2 runs learnt nothing; the others reach 1.0 BLEU"),
+        ((None,), "not decidable", "1 of 1 runs learnt nothing"),
+        ((7.0,), "not decidable", "0 of 1 runs learnt nothing; the others reach 7.0 BLEU"),
         ((None, 17.0), "not decidable", "1 of 2 runs learnt nothing; the others reach 17.0 BLEU"),
         (
             (30.0, 32.0),
@@ -104,7 +106,7 @@ def test_relu_alone(scores: tuple[float | None, ...], expected: Verdict, measure
     finding = only_finding("ReLU alone fails", *records, made_up_record("softmax", bleu=33.0))
     if any(score is not None for score in scores):
         measured += ", softmax 33.0"
-    assert (finding.verdict, finding.measured, finding.n) == (expected, measured, 2)
+    assert (finding.verdict, finding.measured, finding.n) == (expected, measured, len(scores))
 
 
 @pytest.mark.parametrize(

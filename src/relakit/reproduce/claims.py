@@ -128,7 +128,9 @@ def all_of(verdicts: list[Verdict]) -> Verdict:
 
 
 def by_count(having: int, runs: int) -> Verdict:
-    """Of a claim that each run bears out or not."""
+    """Of a claim that each run bears out or not; a single run decides nothing."""
+    if runs < 2:
+        return "not decidable"
     if having == runs:
         return "holds"
     return "not decidable" if having else "does not hold"

@@ -67,7 +67,8 @@ def read_evidence(results: Path) -> tuple[Evidence, list[Run]]:
 
 def _is_current(record: RunRecord) -> bool:
     run = record.run
-    is_known = run.row in ALL_ROWS and run.scale in CORPORA[run.corpus].recipes
+    corpus = CORPORA.get(run.corpus)
+    is_known = run.row in ALL_ROWS and corpus is not None and run.scale in corpus.recipes
     return is_known and is_current(record, run.recipe(Path("data")))
 
 
@@ -143,7 +144,7 @@ def _claims_part(evidence: Evidence) -> str:
         "these models and not about others that might be trained. "
         f"“As good as” allows {MARGIN:g} BLEU, more than what most rows of the paper's Table 1 "
         "differ by: smaller differences cannot be told apart with three seeds. "
-        "Where each run bears a claim out or not, it holds if all do. "
+        "Where each run bears a claim out or not, it holds if all do, and there are two or more. "
         f"Over all settings: {counts}."
     )
     return f"## Claims\n\n{note}\n\n{table(headings, rows, left=len(headings))}\n"
