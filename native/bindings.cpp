@@ -44,13 +44,9 @@ nb::dict cpu_features() {
 std::string isa() {
   const std::string* chosen = relakit::chosen_isa();
   if (chosen != nullptr) return *chosen;
-  std::string choices;
-  for (const std::string& name : relakit::usable_isas()) {
-    choices += (choices.empty() ? "" : ", ") + name;
-  }
   throw std::invalid_argument("RELAKIT_CPU_ISA='" +
                               std::string(relakit::environment("RELAKIT_CPU_ISA")) +
-                              "' is not usable here; choose one of " + choices);
+                              "' is not usable here; " + relakit::isa_choices());
 }
 
 // Never destroyed, nor objects of Python's: they refer to much of torch, and so, in a circle that

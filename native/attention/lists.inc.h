@@ -33,17 +33,24 @@ void add_rows_part(float* out, const T* rows, std::int64_t stride, const std::ui
     sum[sets - 1][v] = Vector::all(0.0f);
     sum[0][v] = Vector::load(out + v * kWidth);
   }
-  for (int t = 0; t < length; t += kStep) {
+  const auto add = [&](Vector number, int t, int set) {
+    const T* x = rows + list[t] * stride;
+    RELAKIT_UNROLL
+    for (int v = 0; v < N; v++) {
+      sum[set][v] = sum[set][v].plus_product(number, Vector::load(x + v * kWidth));
+    }
+  };
+  int t = 0;
+  for (; t + kStep <= length; t += kStep) {
     Vector w[kStep];
     load_each(numbers + t, w);
     RELAKIT_UNROLL
-    for (int u = 0; u < kStep; u++) {
-      const T* x = rows + list[t + u] * stride;
-      RELAKIT_UNROLL
-      for (int v = 0; v < N; v++) {
-        sum[u % sets][v] = sum[u % sets][v].plus_product(w[u], Vector::load(x + v * kWidth));
-      }
-    }
+    for (int u = 0; u < kStep; u++) add(w[u], t + u, u % sets);
+  }
+  // One by one, not padded: 0 times an infinite row is not a number.
+  RELAKIT_UNROLL
+  for (int u = 0; u < kStep - 1; u++) {
+    if (t + u < length) add(Vector::all(numbers[t + u]), t + u, u % sets);
   }
   RELAKIT_UNROLL
   for (int v = 0; v < N; v++) {

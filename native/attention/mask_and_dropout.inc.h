@@ -105,9 +105,7 @@ class Head {
                   PrefetchQueue& ahead) const {
     const Mask& mask = problem_.mask;
     if (mask.kind == Mask::Kind::none || mask.row == 0 || mask.column != 1) return;
-    const std::int64_t size = mask.kind == Mask::Kind::boolean    ? 1
-                              : mask.kind == Mask::Kind::additive ? 4
-                                                                  : 2;
+    const std::int64_t size = bytes_of(mask.kind);
     ahead.add(static_cast<const char*>(mask.data) + size * offset(query, key), size * columns,
               size * mask.row, rows);
   }

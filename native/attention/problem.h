@@ -27,6 +27,12 @@ struct Mask {
   std::int64_t batch = 0, head = 0, row = 0, column = 0;  // strides
 };
 
+// Of an entry of a mask.
+static inline std::int64_t bytes_of(Mask::Kind kind) {
+  if (kind == Mask::Kind::boolean) return 1;
+  return bytes_of(kind == Mask::Kind::additive_bf16 ? DType::bf16 : DType::f32);
+}
+
 // Further than any key is from any query; sums of it and a position do not overflow.
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
 

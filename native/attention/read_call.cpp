@@ -275,9 +275,7 @@ std::vector<Sequence> sequences_of(const ReadCall& call) {
   const Problem& whole = call.problem;
   const auto &queries = call.reach.query_starts, &keys = call.reach.key_starts;
   if (queries.empty()) return {{whole, 0, 0}};
-  const std::int64_t mask_bytes = whole.mask.kind == Mask::Kind::boolean    ? 1
-                                  : whole.mask.kind == Mask::Kind::additive ? 4
-                                                                            : 2;
+  const std::int64_t mask_bytes = bytes_of(whole.mask.kind);
   std::vector<Sequence> sequences;
   for (std::size_t i = 1; i < queries.size(); i++) {
     const std::int64_t query = queries[i - 1], key = keys[i - 1];

@@ -1,5 +1,7 @@
 #include "attention/scratch.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -13,10 +15,13 @@ constexpr std::size_t kAlignment = 64;
 
 #if !defined(RELAKIT_SEPARATE_SCRATCH)
 
+// A thread keeps no more than this: work that needs more takes long beside asking the system for it.
+constexpr std::size_t kMostKept = std::size_t{32} << 20;
+
 std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // A stack of memory. What does not fit comes from the system; once the stack is empty again, it grows to
-// the size that would have been enough.
+// the size that would have been enough, up to a limit.
 class Stack {
  public:
   ~Stack() { std::free(memory_); }
@@ -26,7 +31,7 @@ class Stack {
     bytes = round_up(bytes);
     needed_ += bytes;
     if (needed_ > most_needed_) most_needed_ = needed_;
-    if (used_ == 0 && most_needed_ > capacity_) grow();
+    if (used_ == 0 && std::min(most_needed_, kMostKept) > capacity_) grow();
     if (used_ + bytes <= capacity_) {
       char* taken = base_ + used_;
       used_ += bytes;
@@ -56,8 +61,9 @@ class Stack {
 
   void grow() {
     std::free(memory_);
-    memory_ = std::malloc(most_needed_ + kAlignment);
-    capacity_ = memory_ == nullptr ? 0 : most_needed_;
+    const std::size_t size = std::min(most_needed_, kMostKept);
+    memory_ = std::malloc(size + kAlignment);
+    capacity_ = memory_ == nullptr ? 0 : size;
     base_ = align(memory_);
   }
 

@@ -51,9 +51,13 @@ const std::string* chosen_isa() {
 void check_isa(const std::string& isa) {
   const auto& usable = usable_isas();
   if (std::find(usable.begin(), usable.end(), isa) != usable.end()) return;
+  throw std::invalid_argument("no kernels '" + isa + "' on this machine; " + isa_choices());
+}
+
+std::string isa_choices() {
   std::string choices;
-  for (const std::string& name : usable) choices += (choices.empty() ? "" : ", ") + name;
-  throw std::invalid_argument("no kernels '" + isa + "' on this machine; choose one of " + choices);
+  for (const std::string& isa : usable_isas()) choices += (choices.empty() ? "" : ", ") + isa;
+  return "choose one of " + choices;
 }
 
 }  // namespace relakit

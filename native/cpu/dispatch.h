@@ -16,6 +16,8 @@ const std::vector<std::string>& usable_isas();
 
 // std::invalid_argument unless it is one of usable_isas().
 void check_isa(const std::string& isa);
+// For messages: "choose one of" them.
+std::string isa_choices();
 
 // A variable RELAKIT_... of the environment; null if it is unset or empty. Reading os.environ, which
 // updates the environment, would take longer than a short call.

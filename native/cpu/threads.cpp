@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -26,15 +27,12 @@ class Pool {
     std::unique_lock<std::mutex> turn(one_caller_);
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      while (static_cast<int>(workers_.size()) < threads - 1) {
-        const int index = static_cast<int>(workers_.size());
-        workers_.emplace_back([this, index, seen = round_] { serve(index, seen); });
-      }
+      start_workers(threads - 1);
       task_ = &task;
       count_ = count;
       next_ = 0;
-      helpers_ = threads - 1;
-      running_ = threads - 1;
+      helpers_ = std::min(threads - 1, static_cast<int>(workers_.size()));
+      running_ = helpers_;
       round_++;
     }
     wake_.notify_all();
@@ -45,6 +43,17 @@ class Pool {
   }
 
  private:
+  // Where the system allows no more threads, those that there are do the work.
+  void start_workers(int wanted) {
+    try {
+      while (static_cast<int>(workers_.size()) < wanted) {
+        const int index = static_cast<int>(workers_.size());
+        workers_.emplace_back([this, index, seen = round_] { serve(index, seen); });
+      }
+    } catch (const std::system_error&) {
+    }
+  }
+
   // An exception, such as std::bad_alloc, stops all workers; the caller gets the first one.
   void work(const std::function<void(std::int64_t)>& task, std::int64_t count) {
     try {

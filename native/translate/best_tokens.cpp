@@ -42,6 +42,7 @@ void BestTokens::look(const Machine& machine, const LinearCall& call) {
       look_at_group(machine, call, part, group, logits);
     }
   });
+  join_parts();
 }
 
 void BestTokens::look_at_group(const Machine& machine, const LinearCall& whole, std::int64_t part,
@@ -72,11 +73,22 @@ void BestTokens::look_at_row(float* logits, std::int64_t panel, float largest,
   for (const std::int64_t token : choice_.forbidden) {
     if (token / kPanel == panel) logits[token % kPanel] = -INFINITY;
   }
-  for (std::int64_t i = 0; i < kPanel; i++) {
-    insert(
-        choice_.count, logits[i], [&](std::int64_t at) { return found[at].logit; },
-        [&](std::int64_t from, std::int64_t to) { found[to] = found[from]; },
-        [&](std::int64_t at) { found[at] = {logits[i], panel * kPanel + i}; });
+  for (std::int64_t i = 0; i < kPanel; i++) keep({logits[i], panel * kPanel + i}, found);
+}
+
+void BestTokens::keep(const Found& one, Found* found) const {
+  insert(
+      choice_.count, one.logit, [&](std::int64_t at) { return found[at].logit; },
+      [&](std::int64_t from, std::int64_t to) { found[to] = found[from]; },
+      [&](std::int64_t at) { found[at] = one; });
+}
+
+void BestTokens::join_parts() {
+  for (std::int64_t part = 1; part < parts_; part++) {
+    for (std::int64_t row = 0; row < rows_; row++) {
+      const Found* more = found_in(part, row);
+      for (std::int64_t i = 0; i < choice_.count; i++) keep(more[i], found_in(0, row));
+    }
   }
 }
 
@@ -126,11 +138,9 @@ void BestTokens::merge(std::int64_t sentence, std::int64_t beams, const float* s
       offer(offset + end_logits_[as_index(row)], beam, choice_.end);
       continue;
     }
-    for (std::int64_t part = 0; part < parts_; part++) {
-      const Found* found = found_.data() + (part * rows_ + row) * choice_.count;
-      for (std::int64_t i = 0; i < choice_.count; i++) {
-        offer(offset + found[i].logit, beam, found[i].token);
-      }
+    const Found* found = found_.data() + row * choice_.count;
+    for (std::int64_t i = 0; i < choice_.count; i++) {
+      offer(offset + found[i].logit, beam, found[i].token);
     }
   }
 }

@@ -33,6 +33,11 @@ class BestTokens {
   void look_at_group(const Machine& machine, const LinearCall& call, std::int64_t part,
                      std::int64_t group, Buffer<float>& logits);
   void look_at_row(float* logits, std::int64_t panel, float largest, Found* found) const;
+  // Into a list of a row, best first, if it is good enough.
+  void keep(const Found& one, Found* found) const;
+  // The list of the first part becomes that of all. By logits, as one part alone would find them: two
+  // logits may give equal scores, and then the better one must come first with any number of threads.
+  void join_parts();
   Found* found_in(std::int64_t part, std::int64_t row) {
     return found_.data() + (part * rows_ + row) * choice_.count;
   }
@@ -40,7 +45,7 @@ class BestTokens {
   const Choice& choice_;
   std::int64_t rows_, panels_, groups_, parts_;
   std::vector<Sum> sums_;          // [groups, rows]; groups do not depend on the number of threads
-  std::vector<Found> found_;       // [parts, rows, count], best first
+  std::vector<Found> found_;       // [parts, rows, count], best first; in the end part 0 has all
   std::vector<float> end_logits_;  // [rows]
 };
 

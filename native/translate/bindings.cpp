@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <numeric>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,6 +85,11 @@ void make_search(Search* self, const std::string& isa, int threads,
                  std::shared_ptr<Model> model, const std::vector<Size>& tokens,
                  const std::vector<Size>& lengths, Address positions, Size beams) {
   const Machine machine = find_machine(isa, threads);
+  const Size total = std::accumulate(lengths.begin(), lengths.end(), Size{0});
+  if (total != static_cast<Size>(tokens.size())) {
+    throw std::invalid_argument("the sentences have " + std::to_string(total) + " tokens, but " +
+                                std::to_string(tokens.size()) + " are given");
+  }
   nb::gil_scoped_release unlocked;
   Memory memory = encode(*model, machine, tokens.data(), lengths.data(),
                          static_cast<Size>(lengths.size()), at<const float>(positions));

@@ -10,6 +10,9 @@
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
 
 namespace relakit::translate {
 
@@ -86,8 +89,17 @@ class Kept {
 };
 
 // Never destroyed: searches may end after it would be.
+Kept* blocks = nullptr;
+std::once_flag prepared;
+
 Kept& kept() {
-  static auto* blocks = new Kept;
+  std::call_once(prepared, [] {
+    blocks = new Kept;
+#if !defined(_WIN32)
+    // A thread that does not exist in a forked process may have held the lock.
+    pthread_atfork(nullptr, nullptr, [] { blocks = new Kept; });
+#endif
+  });
   return *blocks;
 }
 

@@ -17,7 +17,7 @@ constexpr std::int64_t kStrip = kStripVectors * kWidth;
 constexpr Layout layout{kStrip, ByteSums::adds_in_16_bits};
 
 void finish(const LinearCall& c, Vector sum, std::int64_t row, std::int64_t column) {
-  if (c.is_rectified) sum = sum.clamped(0.0f, HUGE_VALF);
+  if (c.is_rectified) sum = sum.rectified();
   if (c.added != nullptr) sum = sum + Vector::load(c.added + row * c.added_stride + column);
   sum.store(c.y + row * c.y_stride + column - c.first_output);
 }

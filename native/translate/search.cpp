@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,14 @@ namespace relakit::translate {
 namespace {
 
 constexpr std::int64_t kFirstCapacity = 32;  // steps; doubled whenever they are used up
+
+// Numbers from Python, which are indices here.
+void check_range(const char* what, std::int64_t value, std::int64_t least, std::int64_t most) {
+  if (value >= least && value <= most) return;
+  throw std::invalid_argument(std::string(what) + " is " + std::to_string(value) +
+                              ", but must be from " + std::to_string(least) + " to " +
+                              std::to_string(most));
+}
 
 bool are_finite(const std::vector<float>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
@@ -31,6 +40,7 @@ Search::Search(std::shared_ptr<const Model> model, Memory memory, std::int64_t b
       sources_(memory_.starts.size() - 1),
       row_slots_(sources_.size()),
       rows_(model_->decoder.size()) {
+  check_range("the number of beams", beams, 1, INT32_MAX);
   std::iota(sources_.begin(), sources_.end(), 0);
   std::iota(row_slots_.begin(), row_slots_.end(), 0);
   for (std::size_t i = 1; i < memory_.starts.size(); i++) {
@@ -162,6 +172,7 @@ bool Search::choose(const Machine& machine, const Choice& choice, const float* s
                     const Candidates& best) {
   if (batch() == 0) return true;
   const PackedLinear& output = *model_->output;
+  check_range("the number of candidates", choice.count, 1, INT32_MAX);
   const LinearCall call =
       sublayers_.prepare(machine, output, sublayers_.x(), sublayers_.stride());
   if (!shortlists_.empty()) {
@@ -231,6 +242,7 @@ bool Search::choose_from_list(const Machine& machine, const LinearCall& all,
 
 void Search::reorder(const std::int64_t* parents) {
   for (std::int64_t row = 0; row < batch() * beams_; row++) {
+    check_range("a parent", parents[row], 0, beams_ - 1);
     const std::int64_t parent = row / beams_ * beams_ + parents[row];
     const auto from = ancestors_.begin() + parent * capacity_;
     std::copy(from, from + steps_, chosen_.begin() + row * capacity_);
@@ -239,6 +251,11 @@ void Search::reorder(const std::int64_t* parents) {
 }
 
 void Search::keep(const std::vector<std::int64_t>& sentences) {
+  std::int64_t next = 0;  // the places must rise: what is moved must not have been overwritten
+  for (const std::int64_t sentence : sentences) {
+    check_range("a sentence's place", sentence, next, batch() - 1);
+    next = sentence + 1;
+  }
   for (std::size_t i = 0; i < sentences.size(); i++) {
     sources_[i] = sources_[as_index(sentences[i])];
     row_slots_[i] = row_slots_[as_index(sentences[i])];

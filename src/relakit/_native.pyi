@@ -157,7 +157,7 @@ class PackedLinear:
 
     ``isa`` is the instruction set whose kernels will read them, of all layers of a model.
     In float32, or in bytes with a scale for each output. The bias may have the address 0: none.
-    ``filling`` is what outputs are that fill up the last vector.
+    ``filling`` is what outputs are that pad them to a multiple of 64.
     """
 
     def __init__(

@@ -186,6 +186,26 @@ def test_what_is_not_finite(
         torch.testing.assert_close(x, y, equal_nan=True, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("queries", [1, 9])
+@pytest.mark.parametrize("attended", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("bad", [torch.inf, -torch.inf])
+def test_an_infinite_value_that_is_attended_to(
+    isa: str, queries: int, attended: int, bad: float
+) -> None:
+    """Few queries or many, and however many keys one attends to."""
+    query, key, value = (
+        torch.ones(1, 1, queries, 16),
+        torch.ones(1, 1, 7, 16),
+        torch.ones(1, 1, 7, 16),
+    )
+    key[:, :, attended:] = -1.0
+    value[:, :, attended - 1, 3] = bad
+    output = relakit.attention(query, key, value, backend="native")
+    expected = relakit.attention(query, key, value, backend="reference")
+    assert (expected[..., 3] == bad).all()
+    torch.testing.assert_close(output, expected)
+
+
 @pytest.mark.parametrize("as_bias", [False, True])
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 def test_a_mask_hides_scores_that_are_not_finite(isa: str, bad: float, as_bias: bool) -> None:
