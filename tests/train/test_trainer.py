@@ -136,15 +136,20 @@ def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None
 
     An update has two batches here, so that no gradients are added in another order. The loss
     is the mean over sentences, of which the two processes have different numbers.
-    Validation, by one process alone, meets a sentence longer than all that both have seen.
+    Validation, by one process alone, meets a sentence longer than all that both have seen, and
+    does so before the first update: the run starts from a model.
     """
     tokens = {"batch_tokens": 100, "update_tokens": 160}
     plan = plan_updates(corpus.split("train"), seed=1, **tokens)
     assert {len(update.batches) for update in islice(plan, 24)} == {2}
+    long = _with_a_long_validation_sentence(corpus, tmp_path)
+    model = {"source_embedding": "separate", "embedding_bias": True}
+    start = recipe_of(long, model=model, training={"updates": 1})
+    run_training(start, tmp_path / "start")
     recipe = recipe_of(
-        _with_a_long_validation_sentence(corpus, tmp_path),
+        long,
         training={**tokens, "loss_mean": "sentences"},
-        model={"source_embedding": "separate", "embedding_bias": True},
+        model={**model, "start_from": str(tmp_path / "start")},
         validation={"every": 12, "bleu": True, "final_beam": 1},
     )
     run_training(recipe, tmp_path / "one")
