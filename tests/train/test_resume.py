@@ -16,6 +16,7 @@ from small_runs import assert_same, recipe_of, weights
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.files.leftovers import temporary_name
 from relakit.files.locks import BusyError, locked
+from relakit.model.description import SHORTLIST_FILE
 from relakit.train.recipe_file import write_recipe
 from relakit.train.resume import read_recipe
 from relakit.train.run import run_training
@@ -148,6 +149,21 @@ class TestFolder:
         (tmp_path / "nohup.out").write_text("mine")
         run_training(recipe_of(corpus, training={"updates": 1}), tmp_path)
         assert (tmp_path / "nohup.out").read_text() == "mine"
+
+    def test_with_what_belongs_to_the_model_before(
+        self, corpus: PreparedCorpus, tmp_path: Path
+    ) -> None:
+        """A shortlist goes with its model; a file of the user's is seen before anything is done."""
+        run_training(recipe_of(corpus, training={"updates": 2}), tmp_path)
+        (tmp_path / "model" / SHORTLIST_FILE).write_bytes(b"of the model before")
+        longer = recipe_of(corpus, training={"updates": 3})
+        run_training(longer, tmp_path, resume=True)
+        assert not (tmp_path / "model" / SHORTLIST_FILE).exists()
+        (tmp_path / "model" / "notes.txt").write_text("mine")
+        longer = recipe_of(corpus, training={"updates": 4})
+        with pytest.raises(FileExistsError, match=r"model holds 'notes\.txt'.*move it elsewhere"):
+            run_training(longer, tmp_path, resume=True)
+        assert not (tmp_path / "checkpoints" / "update-0000004").exists()
 
     @pytest.mark.parametrize("resume", [False, True])
     def test_of_another_process_is_busy(

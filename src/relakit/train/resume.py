@@ -7,6 +7,7 @@ from typing import Any, Final
 from relakit.data.json_file import read_json
 from relakit.files.output_paths import MODEL as MODEL_DIRECTORY
 from relakit.files.output_paths import RUN, what_is_in
+from relakit.model.description import check_model_folder
 from relakit.train.checkpoint import find_checkpoints
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import make_recipe
@@ -73,6 +74,11 @@ def settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recip
             "decides its updates; use the same values, or choose another --out"
         )
     return recipe
+
+
+def check_place_of_model(folder: Path) -> None:
+    """Raise FileExistsError if a run's model would replace anything but its model before."""
+    check_model_folder(folder / MODEL, replace=True, advice="move it elsewhere")
 
 
 def lasting_differences(before: Recipe, recipe: Recipe) -> Iterator[tuple[str, Any, Any]]:

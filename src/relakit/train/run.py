@@ -25,7 +25,7 @@ from relakit.train.plan import plan_updates
 from relakit.train.preflight import settled_settings
 from relakit.train.recipe import Recipe
 from relakit.train.result import Result, Scores
-from relakit.train.resume import read_recipe, settle_recipe
+from relakit.train.resume import check_place_of_model, read_recipe, settle_recipe
 from relakit.train.run_folder import (
     CHECKPOINTS,
     CORPUS,
@@ -74,6 +74,7 @@ def run_training(
         recipe = settled_settings(recipe, read_recipe(folder))
     with locked(folder) if lock and is_main_process() else nullcontext():
         recipe = settle_recipe(recipe, folder, resume=resume)
+        check_place_of_model(folder)
         try:
             return _run(recipe, folder, resume, console, stage_bar)
         except WriteError as error:
