@@ -268,14 +268,18 @@ def test_patience(corpus: PreparedCorpus, tmp_path: Path) -> None:
 
 
 def test_a_run_that_did_not_begin_is_no_obstacle(text_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "uneven").mkdir()
+    (tmp_path / "uneven" / "train.en").write_text("one\ntwo\n")
+    (tmp_path / "uneven" / "train.de").write_text("eins\n")
     content = {
-        "data": {"folder": str(tmp_path / "typo"), "vocab_size": 280},
+        "data": {"folder": str(tmp_path / "uneven"), "vocab_size": 280},
         "model": MODEL,
         "training": {**TRAINING, "updates": 2},
         "validation": {"bleu": False},
     }
-    with pytest.raises(ValueError, match="typo"):
+    with pytest.raises(ValueError, match="uneven"):
         run_training(make_recipe(content, "test"), tmp_path / "run")
+    assert (tmp_path / "run" / "recipe.json").exists()
     content["data"]["folder"] = str(text_folder)
     result, _ = run_training(make_recipe(content, "test"), tmp_path / "run")
     assert result.verdict == "finished"

@@ -61,7 +61,14 @@ def _check_data(recipe: Recipe, folder: Path) -> None:
         return
     if is_on_cpu:
         check_model(recipe, None)
-    if data.folder is not None and not (folder / CORPUS).exists():
+    check_text(recipe, folder)
+
+
+def check_text(recipe: Recipe, folder: Path) -> None:
+    """Raise ValueError for a folder without text, if the run does not have its corpus of it yet."""
+    data, before = recipe.data, read_recipe(folder)
+    is_new = before is None or before.data.folder != data.folder
+    if data.folder is not None and (is_new or not (folder / CORPUS).exists()):
         find_train(data.folder, data.source, data.target)
 
 

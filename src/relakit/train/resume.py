@@ -30,7 +30,8 @@ MAY_CHANGE: Final = (
 )
 """What a resumed run may do differently: none of it changes the updates that are made, save the
 number of them if there is a cooldown, which is a share of it. The corpus may move, but not change:
-the trainer compares."""
+the trainer compares. One that the run has prepared for itself is used again, wherever its text is
+now."""
 
 
 def settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
