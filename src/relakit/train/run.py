@@ -216,12 +216,12 @@ def _finish(trainer: Trainer, ending: Ending) -> Result:
     scores: dict[str, Scores] = {}
     averaged = 0
     if ending.verdict == "finished":
-        averaged = _take_final_weights(trainer)
+        averaged = _take_weights(trainer, is_finished=True)
         for split in trainer.corpus.splits:
             if split != "train":
                 scores[split] = trainer.scores(split, beam=recipe.validation.final_beam)
     elif ending.verdict == "stopped" and trainer.world.is_main:
-        averaged = _take_weights_so_far(trainer)
+        averaged = _take_weights(trainer, is_finished=False)
     result = Result(
         verdict=ending.verdict,
         reason=ending.reason,
@@ -247,19 +247,10 @@ def _finish(trainer: Trainer, ending: Ending) -> Result:
     return result
 
 
-def _take_final_weights(trainer: Trainer) -> int:
+def _take_weights(trainer: Trainer, *, is_finished: bool) -> int:
     """Put the average of the last checkpoints into the model; returns how many there were."""
-    last = checkpoints_of_model(trainer.checkpoints, trainer.recipe.training)
-    trainer.model.load_state_dict(average_weights(last))
-    return len(last)
-
-
-def _take_weights_so_far(trainer: Trainer) -> int:
-    """As at the end if there are enough checkpoints; those of the first updates are no help."""
     training = trainer.recipe.training
-    last = checkpoints_of_model(trainer.checkpoints, training, interrupted=True)
-    if len(last) < training.keep:
-        last = last[-1:]
+    last = checkpoints_of_model(trainer.checkpoints, training, is_finished=is_finished)
     trainer.model.load_state_dict(average_weights(last))
     return len(last)
 
