@@ -238,6 +238,17 @@ def test_a_loss_that_does_not_decrease_is_a_verdict(corpus: PreparedCorpus, tmp_
     assert (again.verdict, again.reason) == ("failed", result.reason)
 
 
+def test_with_a_later_limit_it_is_judged_again(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    """Validations are after 10 and 20 updates."""
+    slow = {"learning_rate_factor": 1e-9}
+    recipe = recipe_of(corpus, training={**slow, "give_up_after": 10})
+    assert run_training(recipe, tmp_path / "run")[0].updates == 10
+    later = recipe_of(corpus, training={**slow, "give_up_after": 15})
+    result, _ = run_training(later, tmp_path / "run", resume=True)
+    assert (result.verdict, result.updates) == ("failed", 20)
+    assert "the loss does not decrease: after 20 updates" in result.reason
+
+
 def test_the_first_update_may_fail(
     corpus: PreparedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
