@@ -30,7 +30,7 @@ class UpdateEntry:
     epoch: int
     """Counted from 1"""
     loss: float
-    """Smoothed, per target token"""
+    """Smoothed, per target token, or per sentence with ``training.loss_mean = "sentences"``"""
     negative_log_likelihood: float
     learning_rate: float
     gradient_norm: float
@@ -52,7 +52,7 @@ class RunLog(Protocol):
     """Where a run writes what happens."""
 
     def resume(self, update: int) -> None:
-        """The run goes on after this update; forget later ones."""
+        """The run goes on after this update; forget later ones. -1: it begins again."""
 
     def update(self, entry: UpdateEntry) -> None:
         """Log an update."""

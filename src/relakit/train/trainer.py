@@ -82,7 +82,7 @@ class Trainer:
         """Go back to the newest checkpoint, if there is one."""
         found = find_checkpoints(self.checkpoints, interrupted=True)
         if not found:
-            self.log.resume(0)
+            self.log.resume(-1)  # a run that starts from a model logs update 0 again
             return None
         fields = restore(found[-1], self.model, self.optimizer)
         self.state = _state_of(fields, found[-1])
