@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 import relakit
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
 from relakit.cli.main import app
-from relakit.decode.settings import SHORTLIST_FILE
 from relakit.decode.shortlist import read_shortlist
+from relakit.model.description import SHORTLIST_FILE
 
 
 def run(*arguments: object, input: str | None = None) -> tuple[int, str, str]:

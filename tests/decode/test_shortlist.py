@@ -17,7 +17,7 @@ from relakit.decode.choose_engine import why_not_native
 from relakit.decode.engine import Engine
 from relakit.decode.ensemble import EnsembleEngine
 from relakit.decode.native_engine import NativeEngine
-from relakit.decode.settings import SHORTLIST_FILE, SearchSettings
+from relakit.decode.settings import SearchSettings
 from relakit.decode.shortlist import (
     Shortlist,
     ShortlistAbout,
@@ -28,6 +28,7 @@ from relakit.decode.shortlist import (
 from relakit.decode.torch_engine import TorchEngine
 from relakit.decode.translator import Translator
 from relakit.model import Transformer
+from relakit.model.description import SHORTLIST_FILE
 
 VOCABULARY = 150
 ENGINES = ["native", "int8", "torch", "ensemble"]

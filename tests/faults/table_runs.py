@@ -134,6 +134,19 @@ ROWS: tuple[Row, ...] = (
         set_json("run/checkpoints/update-0000004/state.json", "update", "four"),
     ),
     row(
+        "a file of the user's in the run's model",
+        f"{RESUME} --set training.updates=6",
+        "run/model holds 'notes.txt', which is not part of a model directory and would be lost; move it elsewhere",
+        put("run/model/notes.txt", "mine"),
+    ),
+    row(
+        "a file where the run's model will be",
+        f"{RESUME} --set training.updates=6",
+        "run/model is a file; a model directory needs a folder",
+        remove("run/model"),
+        put("run/model", "mine"),
+    ),
+    row(
         "the corpus is gone",
         f"{RESUME} --set training.updates=6",
         "prepared is not a prepared corpus: it has no corpus.json; make one with `relakit prepare`",

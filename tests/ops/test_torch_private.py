@@ -29,7 +29,17 @@ PRIVATE_NAMES = {
 
 
 def test_every_private_name() -> None:
-    public = {"Any", "Function", "Optimizer", "Tensor", "forward_ad", "is_compiling", "nn", "torch"}
+    public = {
+        "Any",
+        "Function",
+        "Optimizer",
+        "Sequence",
+        "Tensor",
+        "forward_ad",
+        "is_compiling",
+        "nn",
+        "torch",
+    }
     imported = {
         name
         for name, value in vars(torch_private).items()
@@ -61,6 +71,13 @@ def test_optimizers_in_use() -> None:
     Mine([nn.Parameter(torch.zeros(1))])
     assert Mine in torch_private.optimizers_in_use()
     assert Unused not in torch_private.optimizers_in_use()
+
+
+def test_what_data_parallelism_leaves_alone() -> None:
+    """The wrapper reads this attribute; tests/train/test_trainer.py has it at work."""
+    module = nn.BatchNorm1d(2)
+    torch_private.keep_out_of_exchange(module, ["running_mean"])
+    assert module._ddp_params_and_buffers_to_ignore == ["running_mean"]
 
 
 def test_hooks_of_a_module() -> None:

@@ -72,11 +72,29 @@ def test_a_checkpoint_that_was_put_aside(run: Path, tmp_path: Path) -> None:
     assert_same(written(tmp_path / "model"), mean(run, "update-0000020"))
 
 
-def test_a_run_that_was_stopped(corpus: PreparedCorpus, tmp_path: Path) -> None:
-    run_until(recipe_of(corpus), tmp_path / "run", 7)
+@pytest.mark.parametrize(
+    ("update", "expected"),
+    [
+        (7, ["interrupted-0000007"]),
+        (12, ["update-0000005", "update-0000010", "interrupted-0000012"]),
+    ],
+)
+def test_a_run_that_was_stopped(
+    corpus: PreparedCorpus, tmp_path: Path, update: int, expected: list[str]
+) -> None:
+    """As its own model: fewer checkpoints than are averaged are not averaged."""
+    run_until(recipe_of(corpus), tmp_path / "run", update)
     average_run(tmp_path / "run", tmp_path / "model")
-    expected = mean(tmp_path / "run", "update-0000005", "interrupted-0000007")
+    assert_same(written(tmp_path / "model"), mean(tmp_path / "run", *expected))
+    assert_same(written(tmp_path / "model"), weights(tmp_path / "run"))
+
+
+def test_a_finished_run_with_few_checkpoints(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    run_training(recipe_of(corpus, training={"updates": 6}), tmp_path / "run")
+    average_run(tmp_path / "run", tmp_path / "model")
+    expected = mean(tmp_path / "run", "update-0000005", "update-0000006")
     assert_same(written(tmp_path / "model"), expected)
+    assert_same(written(tmp_path / "model"), weights(tmp_path / "run"))
 
 
 def test_a_model_is_replaced_only_when_asked(run: Path, tmp_path: Path) -> None:

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_runs import assert_same, recipe_of, weights
+from small_runs import MODEL, TRAINING, assert_same, recipe_of, weights
 
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.files.leftovers import temporary_name
 from relakit.files.locks import BusyError, locked
-from relakit.train.recipe_file import write_recipe
+from relakit.model.description import SHORTLIST_FILE
+from relakit.train.preflight import check_run
+from relakit.train.recipe import Recipe
+from relakit.train.recipe_file import make_recipe, write_recipe
 from relakit.train.resume import read_recipe
 from relakit.train.run import run_training
 
@@ -149,6 +152,21 @@ class TestFolder:
         run_training(recipe_of(corpus, training={"updates": 1}), tmp_path)
         assert (tmp_path / "nohup.out").read_text() == "mine"
 
+    def test_with_what_belongs_to_the_model_before(
+        self, corpus: PreparedCorpus, tmp_path: Path
+    ) -> None:
+        """A shortlist goes with its model; a file of the user's is seen before anything is done."""
+        run_training(recipe_of(corpus, training={"updates": 2}), tmp_path)
+        (tmp_path / "model" / SHORTLIST_FILE).write_bytes(b"of the model before")
+        longer = recipe_of(corpus, training={"updates": 3})
+        run_training(longer, tmp_path, resume=True)
+        assert not (tmp_path / "model" / SHORTLIST_FILE).exists()
+        (tmp_path / "model" / "notes.txt").write_text("mine")
+        longer = recipe_of(corpus, training={"updates": 4})
+        with pytest.raises(FileExistsError, match=r"model holds 'notes\.txt'.*move it elsewhere"):
+            run_training(longer, tmp_path, resume=True)
+        assert not (tmp_path / "checkpoints" / "update-0000004").exists()
+
     @pytest.mark.parametrize("resume", [False, True])
     def test_of_another_process_is_busy(
         self, corpus: PreparedCorpus, tmp_path: Path, resume: bool
@@ -233,6 +251,78 @@ def test_the_corpus_may_move_but_not_change(corpus: PreparedCorpus, tmp_path: Pa
     tokens.write_bytes(content)
     with pytest.raises(ValueError, match=r"is not the corpus that .*update-0000003 was trained on"):
         run_training(recipe, tmp_path / "run", resume=True)
+
+
+class TestTextInAnotherPlace:
+    """A run that has prepared its own corpus."""
+
+    @pytest.fixture
+    def run(self, text_folder: Path, tmp_path: Path) -> Path:
+        run_training(self.recipe(text_folder, 2), tmp_path / "run")
+        return tmp_path / "run"
+
+    @staticmethod
+    def recipe(text: Path, updates: int) -> Recipe:
+        content = {
+            "data": {"folder": str(text), "vocab_size": 280},
+            "model": MODEL,
+            "training": {**TRAINING, "updates": updates},
+            "validation": {"bleu": False},
+        }
+        return make_recipe(content, "test")
+
+    @staticmethod
+    def shorter(text_folder: Path, folder: Path) -> Path:
+        folder.mkdir()
+        for side in ("en", "de"):
+            text = (text_folder / f"train.{side}").read_text(encoding="utf-8")
+            lines = "\n".join(text.splitlines()[:99])
+            (folder / f"train.{side}").write_text(f"{lines}\n", encoding="utf-8")
+        return folder
+
+    def test_the_corpus_is_not_prepared_again(self, run: Path, text_folder: Path) -> None:
+        moved = run.parent / "moved"
+        shutil.copytree(text_folder, moved)
+        before = (run / "corpus").stat()
+        result, _ = run_training(self.recipe(moved, 3), run, resume=True)
+        assert result.updates == 3
+        assert os.path.samestat((run / "corpus").stat(), before)
+        changed = read_recipe(run)
+        assert changed is not None
+        assert changed.data.folder == moved
+
+    def test_a_mistyped_folder_changes_nothing(self, run: Path) -> None:
+        before = content_of(run)
+        mistyped = self.recipe(run.parent / "typo", 3)
+        with pytest.raises(ValueError, match="typo: there is no such folder"):
+            check_run(mistyped, run, resume=True)
+        with pytest.raises(ValueError, match="typo: there is no such folder"):
+            run_training(mistyped, run, resume=True)
+        assert content_of(run) == before
+
+    @pytest.mark.parametrize("is_prepared", [False, True])
+    def test_another_text_changes_nothing(
+        self, run: Path, text_folder: Path, is_prepared: bool
+    ) -> None:
+        """As text it is looked at only if the run's own corpus is gone."""
+        recipe = self.recipe(self.shorter(text_folder, run.parent / "other"), 3)
+        if is_prepared:
+            run_training(recipe, run.parent / "prepared")
+            prepared = {"prepared": run.parent / "prepared" / "corpus", "folder": None}
+            data = recipe.data.model_copy(update=prepared)
+            recipe = recipe.model_copy(update={"data": data})
+        else:
+            shutil.rmtree(run / "corpus")
+        before = content_of(run)
+        with pytest.raises(ValueError, match=r"is not the corpus that .*update-0000002 was"):
+            run_training(recipe, run, resume=True)
+        assert content_of(run) == before
+        result, _ = run_training(self.recipe(text_folder, 3), run, resume=True)
+        assert result.updates == 3
+
+
+def content_of(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize(

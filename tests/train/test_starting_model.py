@@ -1,5 +1,6 @@
 """Fine-tuning: what a run takes from the model that it starts from, and what may not differ."""
 
+import io
 import json
 import logging
 import random
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 from small_runs import MODEL, TRAINING, recipe_of
 
 from relakit.data.parallel_files import ParallelFiles
@@ -18,6 +20,7 @@ from relakit.model import load_model
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import make_recipe
 from relakit.train.run import run_training
+from relakit.train.run_log import LogFile, UpdateEntry
 from relakit.train.starting_model import with_starting_model
 from relakit.train.validation import split_loss
 
@@ -104,6 +107,26 @@ def test_a_resumed_run_ends_with_the_same_weights(
     ]
     one, other = ((c / "weights.safetensors").read_bytes() for c in checkpoints)
     assert one == other
+
+
+def test_killed_before_its_first_checkpoint(
+    base: Path, shifted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The resumed run begins again, and its log too."""
+
+    def killed(self: LogFile, entry: UpdateEntry) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LogFile, "update", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_training(fine_tuning(base, shifted), tmp_path)
+    assert [entry["update"] for entry in validations(tmp_path)] == [0]
+    text = io.StringIO()
+    console = Console(file=text)
+    run_training(fine_tuning(base, shifted), tmp_path, resume=True, console=console)
+    assert [entry["update"] for entry in validations(tmp_path)] == [0, 10, 20]
+    assert "Going on after" not in text.getvalue()
 
 
 def test_settings_that_agree_or_may_differ(base: Path, shifted: Path) -> None:

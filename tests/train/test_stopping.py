@@ -55,6 +55,23 @@ class TestBySignal:
         assert result.verdict == "finished"
         assert_same(weights(tmp_path), undisturbed)
 
+    def test_resumed_without_more_to_do(self, corpus: PreparedCorpus, tmp_path: Path) -> None:
+        """The checkpoint that the signal asked for is then the last of all."""
+        run_until(recipe_of(corpus), tmp_path / "first", 3)
+        shorter = recipe_of(corpus, training={"updates": 3})
+        result, _ = run_training(shorter, tmp_path / "first", resume=True)
+        assert (result.verdict, result.updates) == ("finished", 3)
+        last = checkpoint_weights(tmp_path / "first", "update-0000003")
+        assert_same(weights(tmp_path / "first"), last)
+        assert not (tmp_path / "first" / "checkpoints" / "interrupted-0000003").exists()
+
+        run_until(recipe_of(corpus), tmp_path / "later", 7)
+        shorter = recipe_of(corpus, training={"updates": 7, "average": False})
+        result, _ = run_training(shorter, tmp_path / "later", resume=True)
+        assert result.updates == 7
+        last = checkpoint_weights(tmp_path / "later", "update-0000007")
+        assert_same(weights(tmp_path / "later"), last)
+
 
 class TestByMinutes:
     @pytest.fixture(autouse=True)

@@ -136,15 +136,20 @@ def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None
 
     An update has two batches here, so that no gradients are added in another order. The loss
     is the mean over sentences, of which the two processes have different numbers.
-    Validation, by one process alone, meets a sentence longer than all that both have seen.
+    Validation, by one process alone, meets a sentence longer than all that both have seen, and
+    does so before the first update: the run starts from a model.
     """
     tokens = {"batch_tokens": 100, "update_tokens": 160}
     plan = plan_updates(corpus.split("train"), seed=1, **tokens)
     assert {len(update.batches) for update in islice(plan, 24)} == {2}
+    long = _with_a_long_validation_sentence(corpus, tmp_path)
+    model = {"source_embedding": "separate", "embedding_bias": True}
+    start = recipe_of(long, model=model, training={"updates": 1})
+    run_training(start, tmp_path / "start")
     recipe = recipe_of(
-        _with_a_long_validation_sentence(corpus, tmp_path),
+        long,
         training={**tokens, "loss_mean": "sentences"},
-        model={"source_embedding": "separate", "embedding_bias": True},
+        model={**model, "start_from": str(tmp_path / "start")},
         validation={"every": 12, "bleu": True, "final_beam": 1},
     )
     run_training(recipe, tmp_path / "one")
@@ -233,6 +238,17 @@ def test_a_loss_that_does_not_decrease_is_a_verdict(corpus: PreparedCorpus, tmp_
     assert (again.verdict, again.reason) == ("failed", result.reason)
 
 
+def test_with_a_later_limit_it_is_judged_again(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    """Validations are after 10 and 20 updates."""
+    slow = {"learning_rate_factor": 1e-9}
+    recipe = recipe_of(corpus, training={**slow, "give_up_after": 10})
+    assert run_training(recipe, tmp_path / "run")[0].updates == 10
+    later = recipe_of(corpus, training={**slow, "give_up_after": 15})
+    result, _ = run_training(later, tmp_path / "run", resume=True)
+    assert (result.verdict, result.updates) == ("failed", 20)
+    assert "the loss does not decrease: after 20 updates" in result.reason
+
+
 def test_the_first_update_may_fail(
     corpus: PreparedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,14 +279,18 @@ def test_patience(corpus: PreparedCorpus, tmp_path: Path) -> None:
 
 
 def test_a_run_that_did_not_begin_is_no_obstacle(text_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "uneven").mkdir()
+    (tmp_path / "uneven" / "train.en").write_text("one\ntwo\n")
+    (tmp_path / "uneven" / "train.de").write_text("eins\n")
     content = {
-        "data": {"folder": str(tmp_path / "typo"), "vocab_size": 280},
+        "data": {"folder": str(tmp_path / "uneven"), "vocab_size": 280},
         "model": MODEL,
         "training": {**TRAINING, "updates": 2},
         "validation": {"bleu": False},
     }
-    with pytest.raises(ValueError, match="typo"):
+    with pytest.raises(ValueError, match="uneven"):
         run_training(make_recipe(content, "test"), tmp_path / "run")
+    assert (tmp_path / "run" / "recipe.json").exists()
     content["data"]["folder"] = str(text_folder)
     result, _ = run_training(make_recipe(content, "test"), tmp_path / "run")
     assert result.verdict == "finished"

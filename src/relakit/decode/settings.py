@@ -27,8 +27,6 @@ _DEVICE: Final = re.compile(rf"(?:{'|'.join(DEVICE_KINDS)})(?::[0-9]{{1,4}})?")
 WINDOW: Final = 2000
 """Lines that a stream reads at a time, so that lines of similar length can share a batch."""
 
-SHORTLIST_FILE: Final = "shortlist.safetensors"
-"""In a model directory: see `relakit.decode.shortlist`."""
 SHORTLIST_BEST: Final = 100
 """Target tokens that a source token has there, at most."""
 SHORTLIST_FREQUENT: Final = 100

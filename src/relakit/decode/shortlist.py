@@ -19,8 +19,8 @@ from safetensors.numpy import save
 from relakit.data.setting_errors import explain_setting
 from relakit.data.tokenizer import BEGIN, END, PAD, Tokenizer
 from relakit.data.tokenizer_pair import Tokenizers, tokenizers_fingerprint
-from relakit.decode.settings import SHORTLIST_FILE
 from relakit.files.writing import write_whole
+from relakit.model.description import SHORTLIST_FILE
 
 AGAIN: Final = "make it again with relakit shortlist, or delete it"
 _ABOUT: Final = "about"

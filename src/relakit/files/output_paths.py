@@ -46,7 +46,12 @@ def check_is_folder(folder: Path, kind: FolderKind) -> None:
 
 
 def check_output_folder(
-    folder: Path, kind: FolderKind, *, parts: Collection[str], replace: bool
+    folder: Path,
+    kind: FolderKind,
+    *,
+    parts: Collection[str],
+    replace: bool,
+    advice: str = "choose another folder",
 ) -> None:
     """Refuse to replace a folder that is anything but empty, or one of a kind.
 
@@ -55,6 +60,7 @@ def check_output_folder(
         kind: what it may hold if ``replace`` is True.
         parts: names of the files and folders that belong to what is there.
         replace: whether that is to be replaced.
+        advice: what to do about anything else that is there.
 
     Raises:
         FileExistsError: names what is there.
@@ -65,8 +71,7 @@ def check_output_folder(
     if foreign:
         what = what_is_in(folder, but=kind) or repr(foreign[0])
         raise FileExistsError(
-            f"{folder} holds {what}, which is not part of {kind.name} and would be lost; choose "
-            "another folder"
+            f"{folder} holds {what}, which is not part of {kind.name} and would be lost; {advice}"
         )
     if names and not replace:
         raise FileExistsError(

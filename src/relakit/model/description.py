@@ -33,6 +33,8 @@ ALIGNMENT_FILES: Final = (
     "aligner-2.safetensors",
 )
 """What `relakit.align` adds to a model directory; it is of this model, and goes with it."""
+SHORTLIST_FILE: Final = "shortlist.safetensors"
+"""What `relakit shortlist` adds: see `relakit.decode.shortlist`."""
 PARTS: Final = (
     CONFIG_FILE,
     WEIGHTS_FILE,
@@ -40,6 +42,7 @@ PARTS: Final = (
     SOURCE_TOKENIZER_FILE,
     LANGUAGES_FILE,
     *ALIGNMENT_FILES,
+    SHORTLIST_FILE,
 )
 """Files of a model directory; not all of them are in each."""
 FORMAT: Final = "relakit-model"
@@ -61,10 +64,16 @@ class ModelAbout:
     """Of the tokenizer's file, found when the model is saved; None: an older directory."""
 
 
-def check_model_folder(folder: Path, *, replace: bool) -> None:
-    """Refuse to write a model over anything but, with ``replace``, a model directory."""
+def check_model_folder(
+    folder: Path, *, replace: bool, advice: str = "choose another folder"
+) -> None:
+    """Refuse to write a model over anything but, with ``replace``, a model directory.
+
+    ``advice`` is what to do about anything else.
+    """
     is_model = CONFIG_FILE in os.listdir(folder) if folder.is_dir() else False
-    check_output_folder(folder, MODEL, parts=PARTS if is_model else (), replace=replace)
+    parts = PARTS if is_model else ()
+    check_output_folder(folder, MODEL, parts=parts, replace=replace, advice=advice)
 
 
 @dataclass(frozen=True)

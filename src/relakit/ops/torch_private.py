@@ -6,6 +6,7 @@ uses; the test names them too.
 Functions are imported by name: looking them up in modules takes as long as they do.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -74,6 +75,16 @@ def _with_subclasses(kind: type[Optimizer]) -> set[type[Optimizer]]:
     for below in kind.__subclasses__():
         kinds |= _with_subclasses(below)
     return kinds
+
+
+def keep_out_of_exchange(module: nn.Module, names: Sequence[str]) -> None:
+    """Have `DistributedDataParallel` leave these parameters and buffers of a module alone.
+
+    Its public options cannot: ``broadcast_buffers=False`` is deprecated, and what came for it in
+    torch 2.13 still copies buffers when the module is wrapped.
+    """
+    wrapper = nn.parallel.DistributedDataParallel
+    wrapper._set_params_and_buffers_to_ignore_for_model(module, [*names])  # type: ignore[no-untyped-call]
 
 
 def cpu_computes_bf16() -> bool:

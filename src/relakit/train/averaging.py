@@ -26,8 +26,9 @@ from relakit.train.checkpoint import (
 )
 from relakit.train.corpus import languages, learn_languages
 from relakit.train.recipe import Recipe, TrainingSection
+from relakit.train.result import read_verdict
 from relakit.train.resume import read_recipe
-from relakit.train.run_folder import CHECKPOINTS, CORPUS, MODEL, RECIPE
+from relakit.train.run_folder import CHECKPOINTS, CORPUS, MODEL, RECIPE, RESULT
 
 if TYPE_CHECKING:  # what is wrong with names and folders is said before torch is loaded
     from torch import Tensor
@@ -66,14 +67,16 @@ def average_weights(checkpoints: Sequence[Checkpoint]) -> "dict[str, Tensor]":
 
 
 def checkpoints_of_model(
-    folder: Path, training: TrainingSection, *, interrupted: bool = False
+    folder: Path, training: TrainingSection, *, is_finished: bool
 ) -> list[Checkpoint]:
     """Those that a run's model is made from: the last few, or the last one without averaging.
 
-    ``interrupted`` counts one that a signal asked for.
+    Before the run is finished, one that a signal asked for counts too; and of fewer than are to be
+    averaged it is the last alone, as those of the first updates are no help.
     """
-    found = find_checkpoints(folder, interrupted=interrupted)
-    return found[-(training.keep if training.average else 1) :]
+    found = find_checkpoints(folder, interrupted=not is_finished)
+    wanted = training.keep if training.average else 1
+    return found[-wanted:] if is_finished or len(found) >= wanted else found[-1:]
 
 
 def average_run(
@@ -144,7 +147,8 @@ def _choose(run: Path, recipe: Recipe, names: Sequence[str], last: int | None) -
     if not found:
         raise ValueError(f"{run} has no checkpoints yet; name some, or let it train")
     if last is None:
-        return checkpoints_of_model(run / CHECKPOINTS, recipe.training, interrupted=True)
+        is_finished = read_verdict(run / RESULT) == "finished"
+        return checkpoints_of_model(run / CHECKPOINTS, recipe.training, is_finished=is_finished)
     if not 1 <= last <= len(found):
         raise ValueError(
             f"{run} has {len(found)} checkpoints, so the last {last} cannot be taken; take fewer"

@@ -55,7 +55,7 @@ def check_batches(
     vocabulary: int,
     source_vocabulary: int | None = None,
 ) -> None:
-    """Raise ValueError for ``training.batch_tokens`` that no pair fits into, or no memory."""
+    """Raise ValueError for ``training.batch_tokens`` too few for a pair, or too many for memory."""
     check_batch_tokens(recipe, split)
     batch_tokens = recipe.training.batch_tokens
     all_tokens = int(max(split.source_side.offsets[-1], split.target_side.offsets[-1]))

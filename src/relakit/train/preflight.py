@@ -20,7 +20,7 @@ from relakit.train.feasibility import (
     with_settings_of_corpus,
 )
 from relakit.train.recipe import Recipe
-from relakit.train.resume import read_recipe, settle_recipe
+from relakit.train.resume import check_place_of_model, read_recipe, settle_recipe
 from relakit.train.run_folder import CHECKPOINTS, CORPUS
 from relakit.train.starting_model import with_starting_model
 
@@ -36,6 +36,7 @@ def check_run(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
         recipe = settled_settings(recipe, read_recipe(folder))
     settled = settle_recipe(recipe, folder, resume=resume)
     check_is_folder(folder, RUN)
+    check_place_of_model(folder)
     check_writable(folder, is_folder=True)
     check_unlocked(folder)
     if settled.training.threads:
@@ -60,7 +61,14 @@ def _check_data(recipe: Recipe, folder: Path) -> None:
         return
     if is_on_cpu:
         check_model(recipe, None)
-    if data.folder is not None and not (folder / CORPUS).exists():
+    check_text(recipe, folder)
+
+
+def check_text(recipe: Recipe, folder: Path) -> None:
+    """Raise ValueError for a folder without text, if the run does not have its corpus of it yet."""
+    data, before = recipe.data, read_recipe(folder)
+    is_new = before is None or before.data.folder != data.folder
+    if data.folder is not None and (is_new or not (folder / CORPUS).exists()):
         find_train(data.folder, data.source, data.target)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from relakit.data.json_file import read_json
 from relakit.files.output_paths import MODEL as MODEL_DIRECTORY
 from relakit.files.output_paths import RUN, what_is_in
+from relakit.model.description import check_model_folder
 from relakit.train.checkpoint import find_checkpoints
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import make_recipe
@@ -29,7 +30,8 @@ MAY_CHANGE: Final = (
 )
 """What a resumed run may do differently: none of it changes the updates that are made, save the
 number of them if there is a cooldown, which is a share of it. The corpus may move, but not change:
-the trainer compares."""
+the trainer compares. One that the run has prepared for itself is used again, wherever its text is
+now."""
 
 
 def settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
@@ -73,6 +75,11 @@ def settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recip
             "decides its updates; use the same values, or choose another --out"
         )
     return recipe
+
+
+def check_place_of_model(folder: Path) -> None:
+    """Raise FileExistsError if a run's model would replace anything but its model before."""
+    check_model_folder(folder / MODEL, replace=True, advice="move it elsewhere")
 
 
 def lasting_differences(before: Recipe, recipe: Recipe) -> Iterator[tuple[str, Any, Any]]:

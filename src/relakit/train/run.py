@@ -18,14 +18,15 @@ from relakit.files.writing import WriteError, remove_folder, sweep, write_whole
 from relakit.limits import checked_threads
 from relakit.model import ModelAbout, save_model
 from relakit.train.averaging import average_weights, checkpoints_of_model
+from relakit.train.checkpoint import find_checkpoints
 from relakit.train.corpus import languages, learn_languages, open_corpus
 from relakit.train.distributed import World, is_main_process, join_world
 from relakit.train.feasibility import check_corpus, check_model
 from relakit.train.plan import plan_updates
-from relakit.train.preflight import settled_settings
+from relakit.train.preflight import check_text, settled_settings
 from relakit.train.recipe import Recipe
 from relakit.train.result import Result, Scores
-from relakit.train.resume import read_recipe, settle_recipe
+from relakit.train.resume import check_place_of_model, read_recipe, settle_recipe
 from relakit.train.run_folder import (
     CHECKPOINTS,
     CORPUS,
@@ -74,6 +75,8 @@ def run_training(
         recipe = settled_settings(recipe, read_recipe(folder))
     with locked(folder) if lock and is_main_process() else nullcontext():
         recipe = settle_recipe(recipe, folder, resume=resume)
+        check_place_of_model(folder)
+        check_text(recipe, folder)
         try:
             return _run(recipe, folder, resume, console, stage_bar)
         except WriteError as error:
@@ -91,12 +94,15 @@ def _run(
     with join_world(recipe.training.device) as world:
         check_model(recipe, world.device)
         console = console if console is not None and world.is_main else Console(quiet=True)
+        has_begun = bool(find_checkpoints(folder / CHECKPOINTS, interrupted=True))
+        prepares = recipe.data.prepared is None and not (folder / CORPUS).exists()
         world.wait()  # nobody may change the folder before all have looked at it
         if world.is_main:
-            _clear_other_corpus(recipe, folder)
             for place in (folder, folder / CHECKPOINTS):
                 sweep(place)
-            write_whole(folder / RECIPE, f"{recipe.model_dump_json(indent=2)}\n".encode())
+            if not has_begun:
+                _clear_other_corpus(recipe, folder)
+                _write_recipe(recipe, folder)
             with stage_bar() as on_stage:
                 corpus = open_corpus(
                     recipe.data,
@@ -110,7 +116,14 @@ def _run(
         check_corpus(recipe, corpus, world.device)
         with closing(_open_logs(recipe, corpus, folder, world, console, resume)) as log:
             trainer = Trainer(recipe, corpus, folder, world, log)
-            checkpoint = trainer.resume() if resume else None
+            try:
+                checkpoint = trainer.resume() if resume else None
+            except ValueError:
+                if world.is_main and has_begun and prepares:  # it is of another text
+                    remove_folder(folder / CORPUS)
+                raise
+            if world.is_main and checkpoint is not None:
+                _write_recipe(recipe, folder)  # not before: a refused run stays as it was
             if resume and checkpoint is None:
                 console.print("There is no checkpoint yet: starting from the beginning.")
             if checkpoint is None:
@@ -140,8 +153,15 @@ def remove_run(folder: Path) -> None:
         folder.rmdir()
 
 
+def _write_recipe(recipe: Recipe, folder: Path) -> None:
+    write_whole(folder / RECIPE, f"{recipe.model_dump_json(indent=2)}\n".encode())
+
+
 def _clear_other_corpus(recipe: Recipe, folder: Path) -> None:
-    """Remove the corpus that an earlier attempt prepared for another recipe."""
+    """Remove the corpus that an earlier attempt prepared for another recipe.
+
+    Only while there are no checkpoints: then the corpus is that of the run, wherever its text is.
+    """
     before = read_recipe(folder)
     if before is None:
         return
@@ -196,12 +216,12 @@ def _finish(trainer: Trainer, ending: Ending) -> Result:
     scores: dict[str, Scores] = {}
     averaged = 0
     if ending.verdict == "finished":
-        averaged = _take_final_weights(trainer)
+        averaged = _take_weights(trainer, is_finished=True)
         for split in trainer.corpus.splits:
             if split != "train":
                 scores[split] = trainer.scores(split, beam=recipe.validation.final_beam)
     elif ending.verdict == "stopped" and trainer.world.is_main:
-        averaged = _take_weights_so_far(trainer)
+        averaged = _take_weights(trainer, is_finished=False)
     result = Result(
         verdict=ending.verdict,
         reason=ending.reason,
@@ -227,19 +247,10 @@ def _finish(trainer: Trainer, ending: Ending) -> Result:
     return result
 
 
-def _take_final_weights(trainer: Trainer) -> int:
+def _take_weights(trainer: Trainer, *, is_finished: bool) -> int:
     """Put the average of the last checkpoints into the model; returns how many there were."""
-    last = checkpoints_of_model(trainer.checkpoints, trainer.recipe.training)
-    trainer.model.load_state_dict(average_weights(last))
-    return len(last)
-
-
-def _take_weights_so_far(trainer: Trainer) -> int:
-    """As at the end if there are enough checkpoints; those of the first updates are no help."""
     training = trainer.recipe.training
-    last = checkpoints_of_model(trainer.checkpoints, training, interrupted=True)
-    if len(last) < training.keep:
-        last = last[-1:]
+    last = checkpoints_of_model(trainer.checkpoints, training, is_finished=is_finished)
     trainer.model.load_state_dict(average_weights(last))
     return len(last)
 

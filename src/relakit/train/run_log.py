@@ -30,7 +30,7 @@ class UpdateEntry:
     epoch: int
     """Counted from 1"""
     loss: float
-    """Smoothed, per target token"""
+    """Smoothed, per target token, or per sentence with ``training.loss_mean = "sentences"``"""
     negative_log_likelihood: float
     learning_rate: float
     gradient_norm: float
@@ -52,7 +52,7 @@ class RunLog(Protocol):
     """Where a run writes what happens."""
 
     def resume(self, update: int) -> None:
-        """The run goes on after this update; forget later ones."""
+        """The run goes on after this update; forget later ones. -1: it begins again."""
 
     def update(self, entry: UpdateEntry) -> None:
         """Log an update."""
@@ -161,15 +161,10 @@ class TensorBoard:
     """
 
     def __init__(self, folder: Path, *, warn: Warn) -> None:
-        self._folder = folder
-        self._warn = warn
-        self._begin()
-
-    def _begin(self) -> None:
-        """Begin a file, as each resumed run has its own; TensorBoard reads them by their names."""
+        # Each resumed run has a file of its own; TensorBoard reads them by their names.
         name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
-        self._file = GrowingFile(self._folder / name, self._warn)
-        self._add(file_version="brain.Event:2")
+        self._file = GrowingFile(folder / name, warn)
+        self._has_begun = False
 
     @staticmethod
     def is_installed() -> bool:
@@ -210,6 +205,9 @@ class TensorBoard:
         self._add(step=update, summary=Summary(value=values))
 
     def _add(self, **fields: Any) -> None:
+        if not self._has_begun:  # not before: a run that is refused leaves no file
+            self._has_begun = True
+            self._add(file_version="brain.Event:2")
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.summary.writer.record_writer import RecordWriter
 

@@ -15,6 +15,7 @@ from relakit.data.bpe_dropout import SplitAnew
 from relakit.data.prepared_reader import EncodedSplit
 from relakit.data.tokenizer import PAD
 from relakit.model import Transformer
+from relakit.ops.torch_private import keep_out_of_exchange
 from relakit.train.distributed import World
 from relakit.train.loss import smoothed_loss
 from relakit.train.plan import Update, enough_batches
@@ -77,10 +78,9 @@ class GradientStep:
     ) -> None:
         self._loss: nn.Module = BatchLoss(model, training)
         if world.size > 1:
-            # The only buffer is the table of positions, which each process grows as it needs.
-            self._loss = DistributedDataParallel(
-                self._loss, forward_sync_buffers=False, gradient_as_bucket_view=True
-            )
+            # The only buffer, which each process grows as it needs: their sizes may differ.
+            keep_out_of_exchange(self._loss, ["model.embedding.positions"])
+            self._loss = DistributedDataParallel(self._loss, gradient_as_bucket_view=True)
         self._split = split
         self._world = world
         self._training = training

@@ -24,7 +24,7 @@ SECONDS_BETWEEN_LINES = 30.0
 class Terminal:
     """Shows loss, tokens per second, learning rate and the time left."""
 
-    def __init__(self, console: Console, *, total_updates: int | None, done: int = 0) -> None:
+    def __init__(self, console: Console, *, total_updates: int | None) -> None:
         self._console = console
         self._total = total_updates
         self._tokens_per_second = 0.0
@@ -45,7 +45,6 @@ class Terminal:
             self._task = self._bar.add_task(
                 "training",
                 total=total_updates,
-                completed=done,
                 epoch=1,
                 loss=float("nan"),
                 speed=0.0,
@@ -55,10 +54,10 @@ class Terminal:
 
     def resume(self, update: int) -> None:
         """Move the bar to where the run resumes."""
-        if update:
+        if update > 0:
             self._console.print(f"Going on after update {update:,}.")
         if self._bar is not None:
-            self._bar.update(self._task, completed=update)
+            self._bar.update(self._task, completed=max(update, 0))
 
     def update(self, entry: UpdateEntry) -> None:
         speed = entry.target_tokens / entry.seconds

@@ -82,7 +82,7 @@ class Trainer:
         """Go back to the newest checkpoint, if there is one."""
         found = find_checkpoints(self.checkpoints, interrupted=True)
         if not found:
-            self.log.resume(0)
+            self.log.resume(-1)  # a run that starts from a model logs update 0 again
             return None
         fields = restore(found[-1], self.model, self.optimizer)
         self.state = _state_of(fields, found[-1])
@@ -92,6 +92,8 @@ class Trainer:
                 "a resumed run keeps the corpus it was started with"
             )
         self.state.corpus = self._fingerprint
+        if self.state.update < self.recipe.training.give_up_after:
+            self.state.has_not_learnt = None  # it will be judged again, later than before
         self.log.resume(self.state.update)
         return found[-1]
 
@@ -109,6 +111,8 @@ class Trainer:
         """Train until the recipe's end, a failure or a signal."""
         ending = self._ending()
         if ending is not None:
+            if ending.verdict == "finished":
+                self._keep_interrupted()
             return ending
         self.model.train()
         step = GradientStep(
@@ -127,7 +131,7 @@ class Trainer:
                 stop = self.world.sum([float(interrupts.signal is not None)])[0] > 0
                 self._validate_if_due(update)
                 ending = self._ending()
-                self._checkpoint_if_due(update, is_end=ending is not None, is_stopped=stop)
+                self._checkpoint_if_due(is_end=ending is not None, is_stopped=stop)
                 if ending is not None:
                     return ending
                 if stop:
@@ -265,13 +269,24 @@ class Trainer:
             f"{scores.loss:.3f}, no better than {baseline:.3f} for guessing by frequency"
         )
 
-    def _checkpoint_if_due(self, update: Update, *, is_end: bool, is_stopped: bool) -> None:
-        training = self.recipe.training
-        is_due = is_end or update.number % training.checkpoint_every == 0
+    def _keep_interrupted(self) -> None:
+        """Have the last checkpoint count for the model, if only a signal asked for it.
+
+        A resumed run that has no more to do, as fewer updates are asked for now, ends with it.
+        """
+        newest = find_checkpoints(self.checkpoints, interrupted=True)[-1:]
+        is_interrupted = newest != find_checkpoints(self.checkpoints)[-1:]
+        self.world.wait()  # nobody may write before all have looked
+        if is_interrupted:
+            self._checkpoint_if_due(is_end=True, is_stopped=False)
+
+    def _checkpoint_if_due(self, *, is_end: bool, is_stopped: bool) -> None:
+        training, update = self.recipe.training, self.state.update
+        is_due = is_end or update % training.checkpoint_every == 0
         if self.world.is_main and (is_due or is_stopped):
             save_checkpoint(
                 self.checkpoints,
-                update.number,
+                update,
                 self.model,
                 self.optimizer,
                 asdict(self.state),
