@@ -130,9 +130,10 @@ class FilterJob:
         Raises:
             OSError, ValueError: something is wrong with the input, the output or a model.
         """
-        check_filter_folder(output, scores=self.settings.scores)
-        with locked(output, beside=True), empty_folder_removed(output):
-            return _Run(self, output, engine, restart, hooks or FilterHooks()).run()
+        with locked(output, beside=True):
+            check_filter_folder(output, scores=self.settings.scores)
+            with empty_folder_removed(output):
+                return _Run(self, output, engine, restart, hooks or FilterHooks()).run()
 
     def _check_models(self, calibration: Calibration) -> None:
         if self.scoring is None:
