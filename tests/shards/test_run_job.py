@@ -114,6 +114,35 @@ def test_an_input_that_has_changed_is_another_job(job: Job, output: Path) -> Non
         run_job(job, output, InProcess())
 
 
+class Changing:
+    """Changes the input when it has done a shard, which the shards after it show."""
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+
+    def run(
+        self, work: WorkDescription, shards: Iterator[Shard], unit: str, advance: Advance
+    ) -> Generator[tuple[int, ShardResult], None, None]:
+        yield from InProcess().run(work, iter([next(shards)]), unit, advance)
+        # In place: the file is open, and its first block has been read.
+        with self.source.open("r+b") as file:
+            file.seek(-4, 2)
+            file.write(b"x")
+        yield from InProcess().run(work, shards, unit, advance)
+
+
+def test_no_part_is_kept_of_an_input_that_changes(tmp_path: Path, output: Path) -> None:
+    count = 20_000  # more than a reader's buffer
+    job = Job(shouting(), write_files(tmp_path, count), shard_pairs=1000)
+    source = job.files.source
+    before = source.read_bytes()
+    with pytest.raises(ValueError, match="has changed while it was read"):
+        run_job(job, output, Changing(source))
+    source.write_bytes(before)
+    run_job(job, output, InProcess())
+    assert output.read_bytes() == expected(count)
+
+
 def test_what_was_there_stays_until_the_end(job: Job, output: Path) -> None:
     output.parent.mkdir()
     output.write_text("before")
