@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import zstandard
 from shard_works import expected, shouting, write_files
 
 from relakit.shards.cutting import Shard
-from relakit.shards.engines import Engine
+from relakit.shards.engines import Engine, GivenUpError
 from relakit.shards.engines.in_process import InProcess
 from relakit.shards.engines.processes import Processes
 from relakit.shards.ledger import OtherJobError, parts_folder
@@ -185,6 +186,31 @@ def test_standard_output(job: Job, engine: Engine, monkeypatch: pytest.MonkeyPat
     summary = run_job(job, None, engine)
     assert stream.buffer.getvalue() == expected(COUNT)  # type: ignore[attr-defined]
     assert summary.counts == {"blank": 5, "pairs": COUNT}
+
+
+class GivesUp:
+    """Does so many shards, and gives up."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def run(
+        self, work: WorkDescription, shards: Iterator[Shard], unit: str, advance: Advance
+    ) -> Generator[tuple[int, ShardResult], None, None]:
+        yield from InProcess().run(work, islice(shards, self.most), unit, advance)
+        raise GivenUpError("all workers died")
+
+
+@pytest.mark.parametrize("done", [0, 2])
+def test_what_is_kept_is_said_where_it_is(
+    job: Job, output: Path, done: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match="all workers died") as caught:
+        run_job(job, output, GivesUp(done))
+    assert ("What is done is kept" in str(caught.value)) == (done > 0)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+    with pytest.raises(ValueError, match=r"^all workers died$"):
+        run_job(job, None, GivesUp(done))
 
 
 def test_a_device_has_no_parts(job: Job) -> None:
