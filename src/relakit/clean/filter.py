@@ -34,11 +34,12 @@ from relakit.clean.filter_files import (
 )
 from relakit.clean.filter_page import write_filter_page
 from relakit.clean.filter_samples import SampleCollector
-from relakit.clean.filter_settings import THRESHOLD, CalibrationSettings, FilterSettings
+from relakit.clean.filter_settings import CalibrationSettings, FilterSettings
 from relakit.clean.given_scores import check_made_by, scored_with
 from relakit.clean.measures import PROBABILITY, RANKED, ColumnMeasure, Measure, ProbabilityMeasure
 from relakit.clean.score import ScoreJob
 from relakit.clean.score_table import ScoreTable
+from relakit.clean.settings import THRESHOLD
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.stages import OnStage, ignore_stage
 from relakit.files.locks import locked
