@@ -270,7 +270,7 @@ def test_wrong_parameters(
 
 
 def test_a_reverse_model_of_the_same_direction(make: Make, module: ModuleType, model: Path) -> None:
-    message = "NullAttentionFilter: reverse .* translates en to de.*relakit train --reverse makes"
+    message = "NullAttentionFilter: reverse .*: the models .* opposite.*train RECIPE --reverse$"
     with pytest.raises(module.ConfigurationError, match=message):
         make(reverse=str(model))
 

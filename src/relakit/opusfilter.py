@@ -24,9 +24,9 @@ import numpy as np
 from relakit.align.layer_files import has_layer
 from relakit.clean.calibration import Calibration
 from relakit.clean.columns import COLUMNS, Cell, Column
-from relakit.clean.filter_settings import THRESHOLD
 from relakit.clean.measures import PROBABILITY
 from relakit.clean.score import ScoreModels, ScoreSettings
+from relakit.clean.settings import THRESHOLD
 from relakit.data.parallel_files import NumberedPair
 from relakit.shards.cutting import cut_into_shards
 

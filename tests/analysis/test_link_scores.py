@@ -84,3 +84,4 @@ def test_nothing_found() -> None:
     assert scores.aer.value == 1.0
     assert scores.recall.value == 0.0
     assert scores.precision.value != scores.precision.value  # NaN: nothing was found
+    assert (scores.f1.value, scores.f1.low, scores.f1.high) == (0.0, 0.0, 0.0)

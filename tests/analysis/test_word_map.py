@@ -53,13 +53,17 @@ def test_tokenized_text_is_split_at_spaces_alone() -> None:
         ("it does n't , does it", "it doesn't, does it"),
         ("« Ja » – 50 % ...", "«Ja» – 50%..."),
         (", or so", ", or so"),
+        ("Er sagte „ ja “ und ging .", "Er sagte „ja“ und ging."),
+        ("„ Sie rief ‚ nein ‘ “ , sagte er", "„Sie rief ‚nein‘“, sagte er"),
+        ("He said “ yes ” and “ no ” .", "He said “yes” and “no”."),
+        ("der „ Spiegel und “ mehr", "der „Spiegel und“ mehr"),
     ],
 )
 def test_join_words(tokens: str, text: str) -> None:
     assert join_words(tokens.split())[0] == text
 
 
-@given(st.lists(st.sampled_from(["a", "Haus", ",", ".", "(", ")", "'s", "„", "–", "ß"])))
+@given(st.lists(st.sampled_from(["a", "ß", ",", ".", "(", ")", "'s", "„", "“", "‚", "‘", "–"])))
 def test_joined_words_are_where_it_says(tokens: list[str]) -> None:
     text, spans = join_words(tokens)
     assert [text[start:end] for start, end in spans] == tokens

@@ -97,6 +97,20 @@ def test_noise_in_the_sample_is_left_out(share: float) -> None:
     assert kept[~is_clean].mean() < 0.05
 
 
+def test_a_kind_that_was_planted_in_doubted_pairs() -> None:
+    """It stays, and so do they."""
+    pairs, columns = sample()
+    few = range(15)
+    kept = [n for n, p in enumerate(pairs) if p.label != "truncated" or p.origin in few]
+    some = {name: numbers[kept] for name, numbers in columns.items()}
+    left = [pairs[n] for n in kept]
+    is_bad = np.array([pair.label == CLEAN and pair.origin in few for pair in left])
+    some["cross_entropy"] = np.where(is_bad, 5.0, some["cross_entropy"])
+    origin = replace(ORIGIN, are_known=False)
+    found = fit_calibration(left, some, origin, expected_noise=0.5).calibration.fitted_on
+    assert (found.noise["truncated"], found.dropped) == (10, 0)
+
+
 def test_nothing_but_noise() -> None:
     """What it makes of that is of no use, but it is said."""
     pairs, columns = sample(contaminated=0.7)

@@ -121,6 +121,7 @@ def test_null_rate_and_mass() -> None:
     weights[0, 0, 0] = [1, 0, 0, 2]
     weights[1, 1, 2] = [-0.5, 0, 0, 0]
     assert null_rate(weights) == 10 / 12
+    assert null_rate(weights[..., :0, :]) == 0.0, "of a text without tokens"
     assert attention_mass(weights) == pytest.approx(3.5 / 12)
 
 

@@ -14,17 +14,10 @@ def table(counts: dict[tuple[int, bool], int]) -> tuple[np.ndarray, np.ndarray]:
 def test_of_a_table_it_is_the_odds_ratio() -> None:
     """With one number that is 0 or 1, the answer can be written down."""
     rows, labels = table({(0, False): 30, (0, True): 10, (1, False): 5, (1, True): 35})
-    fit = fit_logistic(rows, labels, share=45 / 80, penalty=1e-9)
-    assert fit.bias == pytest.approx(np.log(10 / 30), abs=1e-5)
-    assert fit.coefficients[0] == pytest.approx(np.log(35 / 5) - np.log(10 / 30), abs=1e-5)
-
-
-def test_the_share_moves_the_bias_alone() -> None:
-    rows, labels = table({(0, False): 30, (0, True): 10, (1, False): 5, (1, True): 35})
-    even = fit_logistic(rows, labels, share=0.5, penalty=1e-9)
-    rare = fit_logistic(rows, labels, share=0.1, penalty=1e-9)
-    assert rare.coefficients == pytest.approx(even.coefficients, abs=1e-4)
-    assert even.bias - rare.bias == pytest.approx(np.log(9), abs=1e-4)
+    fit = fit_logistic(rows, labels, penalty=1e-9)
+    # 45 rows are True and 35 are not, and both weigh the same.
+    assert fit.bias == pytest.approx(np.log(10 / 45) - np.log(30 / 35), abs=1e-5)
+    assert fit.coefficients[0] == pytest.approx(np.log(35 / 5) - np.log(10 / 30), abs=1e-4)
 
 
 def test_no_neighbour_is_better() -> None:
@@ -47,27 +40,27 @@ def test_no_neighbour_is_better() -> None:
 @pytest.mark.parametrize("factor", [1.0, 1e6])
 def test_what_a_line_separates_stays_finite(factor: float) -> None:
     rows = factor * np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    fit = fit_logistic(rows, [False, False, True, True])
+    fit = fit_logistic(rows, [False, False, True, True], penalty=1.0)
     assert np.isfinite(fit.coefficients).all()
-    assert (fit.log_odds(rows) > 0).tolist() == [False, False, True, True]
+    log_odds = rows @ fit.coefficients + fit.bias
+    assert (log_odds > 0).tolist() == [False, False, True, True]
 
 
 def test_numbers_that_repeat_each_other_share_the_weight() -> None:
     rows = np.array([[-1.0, -1.0], [0.5, 0.5], [-0.5, -0.5], [1.0, 1.0]])
-    fit = fit_logistic(rows, [False, False, True, True])
+    fit = fit_logistic(rows, [False, False, True, True], penalty=1.0)
     assert fit.coefficients[0] == pytest.approx(fit.coefficients[1])
 
 
 @pytest.mark.parametrize(
-    ("rows", "labels", "options", "says"),
+    ("rows", "labels", "penalty", "says"),
     [
-        ([[1.0], [np.nan]], [True, False], {}, "rows must be numbers"),
-        ([[1.0], [2.0]], [True, True], {}, "rows of both labels, got 2 of True and 0 of False"),
-        ([[1.0], [2.0]], [True], {}, "a label for each row"),
-        ([[1.0], [2.0]], [True, False], {"share": 1.0}, "share must be"),
-        ([[1.0], [2.0]], [True, False], {"penalty": 0.0}, "penalty must be"),
+        ([[1.0], [np.nan]], [True, False], 1.0, "rows must be numbers"),
+        ([[1.0], [2.0]], [True, True], 1.0, "rows of both labels, got 2 of True and 0 of False"),
+        ([[1.0], [2.0]], [True], 1.0, "a label for each row"),
+        ([[1.0], [2.0]], [True, False], 0.0, "penalty must be"),
     ],
 )
-def test_wrong_use(rows: list, labels: list, options: dict, says: str) -> None:  # type: ignore[type-arg]
+def test_wrong_use(rows: list, labels: list, penalty: float, says: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(ValueError, match=says):
-        fit_logistic(rows, labels, **options)
+        fit_logistic(rows, labels, penalty=penalty)

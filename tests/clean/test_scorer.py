@@ -10,6 +10,7 @@ import torch
 from clean_models import ModelWriter
 
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
+from relakit.align.independence import one_thread
 from relakit.align.layer import AlignmentLayer, save_layer
 from relakit.align.layer_files import LayerScores, LayerTrained
 from relakit.analysis import score_pairs
@@ -19,7 +20,6 @@ from relakit.clean.scorer import (
     Direction,
     PairScorer,
     is_independent_of_batches,
-    one_thread,
 )
 from relakit.data.parallel_files import NumberedPair
 from relakit.model.description import read_description

@@ -184,6 +184,42 @@ def test_heads_are_chosen_and_kept(text: tuple[Path, Path], tmp_path: Path) -> N
     assert read_choice(model, read_description(model).config).chosen.by == "aer"
 
 
+@pytest.mark.parametrize("select", [False, True])
+def test_no_heads_are_chosen_on_pairs_that_do_not_fit(
+    text: tuple[Path, Path], tmp_path: Path, select: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relakit.cli.align_request.PAIRS_TO_KEEP_A_CHOICE", 1)
+    model = write_model(tmp_path / "model")
+    text[1].write_text(text[1].read_text(encoding="utf-8") + "Ein Hund.\n", encoding="utf-8")
+    pairs = ("--source", text[0], "--target", text[1], "--limit", 1)
+    status, _, errors = run("align", model, *pairs, *(["--select"] if select else []))
+    assert status == 1
+    assert f"{text[0]} has 4 lines, {text[1]} has 5" in errors
+    assert read_choice(model, read_description(model).config) is None
+
+
+def test_no_heads_are_chosen_for_an_output_that_cannot_be(
+    text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relakit.cli.align_request.PAIRS_TO_KEEP_A_CHOICE", 1)
+    model = write_model(tmp_path / "model")
+    (tmp_path / "folder").mkdir()
+    pairs = ("--source", text[0], "--target", text[1])
+    status, _, errors = run("align", model, *pairs, "--output", tmp_path / "folder")
+    assert status == 1
+    assert "cannot be written: it is a folder" in errors
+    assert read_choice(model, read_description(model).config) is None
+
+
+def test_a_hyphen_is_standard_output(
+    model: Path, text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ("align", model, "--source", text[0], "--target", text[1])
+    assert run(*command, "--output", "-") == run(*command)
+    assert not (tmp_path / "-").exists()
+
+
 def test_pairs_that_are_too_long_have_no_links(model: Path, text: tuple[Path, Path]) -> None:
     pairs = ("--source", text[0], "--target", text[1])
     status, out, errors = run("align", model, *pairs, "--max-tokens", 8)
@@ -243,6 +279,16 @@ def test_scores(tmp_path: Path) -> None:
     assert f"{tmp_path / 'links'}: 2 pairs, 3 links, 2 sure ones" in out
     rows = {line.split()[0]: line.split()[1] for line in out.splitlines()[1:]}
     assert rows == {"AER": "0.400", "precision": "0.667", "recall": "0.500", "F1": "0.571"}
+
+
+def test_scores_of_no_links(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text("0-0\n0-1\n")
+    (tmp_path / "links").write_text("\n\n")
+    status, out, _ = run("aer", "--gold", tmp_path / "gold", "--hypothesis", tmp_path / "links")
+    assert status == 0
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()[1:]}
+    assert rows["precision"] == ["-"]
+    assert rows["F1"] == ["0.000", "(0.000", "to", "0.000)"]
 
 
 def test_links_do_not_depend_on_shards_or_workers(

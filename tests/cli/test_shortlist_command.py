@@ -66,6 +66,23 @@ def test_heads_must_have_been_chosen(text: tuple[Path, Path], tmp_path: Path) ->
     assert not (folder / SHORTLIST_FILE).exists()
 
 
+@pytest.mark.parametrize("broken", ["a line too many", "a folder in the way"])
+def test_errors_come_before_the_model_is_loaded(
+    model: Path, text: tuple[Path, Path], broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if broken == "a line too many":
+        text[1].write_text(text[1].read_text(encoding="utf-8") + "Ein Hund.\n", encoding="utf-8")
+        problem = f"{text[0]} has 4 lines, {text[1]} has 5: line n of one must be the translation"
+    else:
+        (model / SHORTLIST_FILE).mkdir()
+        problem = f"{model / SHORTLIST_FILE} cannot be written: it is a folder"
+    monkeypatch.setattr("relakit.align.aligner.Aligner.load", None)
+    options = ("--source", text[0], "--target", text[1], "--limit", 2)
+    code, _, told = run("shortlist", model, *options)
+    assert code == 1
+    assert told.startswith(problem)
+
+
 def test_texts_without_words(model: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n\n", encoding="utf-8")
     code, _, told = run(

@@ -142,7 +142,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "a reverse model of the same direction",
         f"{SCORE} --reverse model",
-        "--reverse model translates en to de, model en to de: give a model of the other direction, such as relakit train --reverse makes",
+        "--reverse model: the models must translate in opposite directions, but the source language of the first is 'en' and the target language of the second is 'de'; train the second with relakit train RECIPE --reverse",
     ),
     row("a reverse model that is none", f"{SCORE} --reverse corpus", "corpus is no model directory: it has no config.json. `relakit train` writes its models to OUT/model"),
     row(

@@ -54,6 +54,11 @@ ROWS: tuple[Row, ...] = (
         "--held-out and --valid-source exclude each other; give one",
     ),
     row(
+        "links to learn from, and none for the exam",
+        f"{TRAIN} --links gold --valid-source text.en --valid-target text.de",
+        "--links gold tells the links of --source alone, and --valid-source text.en has none; give its links with --gold, or leave --valid-source out",
+    ),
+    row(
         "a target that is too short",
         TRAIN,
         "text.en has 3 lines, text.de has 1: line n of one must be the translation of line n of "

@@ -82,6 +82,12 @@ VICTIMS = (
         "--format json --output out/links.zst",
         "out",
     ),
+    Victim(
+        "filter",
+        "filter model --source corpus/train.en --target corpus/train.de --shard-pairs 3 "
+        "--workers 2 --keep 0.5 --output out",
+        "out",
+    ),
 )
 
 

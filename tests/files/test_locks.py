@@ -51,6 +51,18 @@ def test_looking_takes_no_lock_and_writes_nothing(tmp_path: Path) -> None:
         pass
 
 
+def test_who_comes_next_keeps_its_lock(tmp_path: Path) -> None:
+    """The folder was moved away, with its lock, before the lock was given back."""
+    folder = tmp_path / "run"
+    with locked(folder):
+        folder.rename(tmp_path / "removed")
+        following = locked(folder)
+        following.__enter__()
+    assert is_locked(folder)
+    following.__exit__(None, None, None)
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize("name", ["", "made/for/it"])
 def test_waiting_for_a_lock(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name

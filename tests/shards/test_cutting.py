@@ -63,6 +63,15 @@ def test_an_input_that_changes(tmp_path: Path, change: tuple[str, str]) -> None:
         list(surveyed_shards(files, 10, found))
 
 
+@pytest.mark.parametrize("count", [20, 29, 31])
+def test_a_changed_shard_is_not_given(tmp_path: Path, count: int) -> None:
+    found = survey(write_files(tmp_path, 25), 10)
+    shards = surveyed_shards(write_files(tmp_path, count), 10, found)
+    assert [next(shards).index, next(shards).index] == [0, 1]
+    with pytest.raises(ValueError, match="has changed while it was read"):
+        next(shards)
+
+
 def test_a_pipe_cannot_be_read_twice(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ValueError, match="is no regular file: pairs are read twice"):

@@ -112,7 +112,7 @@ class TestWithoutRay:
                 "lines 31 to 40: the driver of the Ray cluster died by exit code 3: no space left "
                 "on device, 3 times",
             ),
-            ("fail", "lines 31 to 40: the Ray cluster failed: no actors, 3 times. What is done"),
+            ("fail", "lines 31 to 40: the Ray cluster failed: no actors, 3 times; see --timeout"),
         ],
     )
     def test_three_times_are_enough(

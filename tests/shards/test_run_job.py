@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import zstandard
 from shard_works import expected, shouting, write_files
 
 from relakit.shards.cutting import Shard
-from relakit.shards.engines import Engine
+from relakit.shards.engines import Engine, GivenUpError
 from relakit.shards.engines.in_process import InProcess
 from relakit.shards.engines.processes import Processes
 from relakit.shards.ledger import OtherJobError, parts_folder
@@ -114,6 +115,35 @@ def test_an_input_that_has_changed_is_another_job(job: Job, output: Path) -> Non
         run_job(job, output, InProcess())
 
 
+class Changing:
+    """Changes the input when it has done a shard, which the shards after it show."""
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+
+    def run(
+        self, work: WorkDescription, shards: Iterator[Shard], unit: str, advance: Advance
+    ) -> Generator[tuple[int, ShardResult], None, None]:
+        yield from InProcess().run(work, iter([next(shards)]), unit, advance)
+        # In place: the file is open, and its first block has been read.
+        with self.source.open("r+b") as file:
+            file.seek(-4, 2)
+            file.write(b"x")
+        yield from InProcess().run(work, shards, unit, advance)
+
+
+def test_no_part_is_kept_of_an_input_that_changes(tmp_path: Path, output: Path) -> None:
+    count = 20_000  # more than a reader's buffer
+    job = Job(shouting(), write_files(tmp_path, count), shard_pairs=1000)
+    source = job.files.source
+    before = source.read_bytes()
+    with pytest.raises(ValueError, match="has changed while it was read"):
+        run_job(job, output, Changing(source))
+    source.write_bytes(before)
+    run_job(job, output, InProcess())
+    assert output.read_bytes() == expected(count)
+
+
 def test_what_was_there_stays_until_the_end(job: Job, output: Path) -> None:
     output.parent.mkdir()
     output.write_text("before")
@@ -156,6 +186,31 @@ def test_standard_output(job: Job, engine: Engine, monkeypatch: pytest.MonkeyPat
     summary = run_job(job, None, engine)
     assert stream.buffer.getvalue() == expected(COUNT)  # type: ignore[attr-defined]
     assert summary.counts == {"blank": 5, "pairs": COUNT}
+
+
+class GivesUp:
+    """Does so many shards, and gives up."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def run(
+        self, work: WorkDescription, shards: Iterator[Shard], unit: str, advance: Advance
+    ) -> Generator[tuple[int, ShardResult], None, None]:
+        yield from InProcess().run(work, islice(shards, self.most), unit, advance)
+        raise GivenUpError("all workers died")
+
+
+@pytest.mark.parametrize("done", [0, 2])
+def test_what_is_kept_is_said_where_it_is(
+    job: Job, output: Path, done: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match="all workers died") as caught:
+        run_job(job, output, GivesUp(done))
+    assert ("What is done is kept" in str(caught.value)) == (done > 0)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+    with pytest.raises(ValueError, match=r"^all workers died$"):
+        run_job(job, None, GivesUp(done))
 
 
 def test_a_device_has_no_parts(job: Job) -> None:

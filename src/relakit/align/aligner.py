@@ -17,6 +17,7 @@ from relakit.align.alignment import (
 )
 from relakit.align.choice import AlignmentChoice
 from relakit.align.directions import check_opposite_languages
+from relakit.align.independence import is_same_alone
 from relakit.align.layer import AlignmentLayer, load_layer
 from relakit.align.layer_files import has_layer, heads_or_layer
 from relakit.align.settings import Level, Symmetrization
@@ -45,7 +46,7 @@ class Aligner:
     """Aligns sentence pairs with a translation model.
 
     What a pair gives depends on that pair, the model, and its layer or the choice of heads alone,
-    not on the pairs beside it.
+    not on the pairs beside it: to the bit where `is_same_alone`, with one thread.
     """
 
     def __init__(
@@ -134,6 +135,15 @@ class Aligner:
             max_tokens=max_tokens,
             name=str(folder),
         )
+
+    def is_same_alone(self) -> bool:
+        """Whether pairs give the same bits alone and in a batch, on this processor."""
+
+        def compute(pairs: Sequence[TokenPair], batch_tokens: int) -> dict[int, list[Floats]]:
+            return {index: [weights] for index, weights in self._weights(pairs, batch_tokens)}
+
+        with blamed_on(self.name):
+            return is_same_alone(self.model.config, compute)
 
     def fits(self, pair: AnalysisPair) -> bool:
         """Whether no side has more than ``max_tokens`` tokens."""

@@ -13,6 +13,18 @@ which of them it is about, puts it in place."""
 PAIRS_TO_CHOOSE_ON: Final = 500
 PAIRS_TO_KEEP_A_CHOICE: Final = 100
 """Heads that nobody asked to choose are kept with the model if so many pairs decided, at least."""
+HELD_OUT: Final = 500
+"""Pairs that alignment layers are not trained on, to see what they are worth."""
+ENOUGH_PAIRS: Final = 100_000
+"""That a layer sees in its training, each as often as it takes."""
+MOST_EPOCHS: Final = 10
+LAYER_SEED: Final = 1
+ALONE: Final = "alone"
+"""Counts pairs that were computed one by one, as this processor rounds otherwise in a batch."""
+COMPUTED_ALONE: Final = (
+    "this processor rounds otherwise in batches, so pairs were computed one by one, which is "
+    "slower, and the same for all"
+)
 
 Level: TypeAlias = Literal["word", "token"]
 """What is linked: words, or the model's tokens."""

@@ -16,15 +16,13 @@ from relakit.align.layer import save_layer
 from relakit.align.layer_files import LayerTrained, Teacher
 from relakit.align.lessons import Lesson, links_of_two_models, make_lessons
 from relakit.align.rivals import Rival, find_rivals, why_not_kept
-from relakit.align.settings import PAIRS_TO_CHOOSE_ON, PAIRS_TO_KEEP_A_CHOICE
+from relakit.align.settings import HELD_OUT, PAIRS_TO_CHOOSE_ON, PAIRS_TO_KEEP_A_CHOICE
 from relakit.align.train_layer import Exam, LayerSettings, TrainedLayer, train_layer
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.pairs import AnalysisPair, Pairs
 from relakit.broken_model import blamed_on
 from relakit.decode.settings import DEVICE
 
-HELD_OUT: Final = 500
-"""Pairs that layers are not trained on, to see what they are worth."""
 LARGEST_SHARE: Final = 0.1
 """Of the pairs that may be held out."""
 

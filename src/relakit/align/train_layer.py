@@ -17,6 +17,7 @@ from relakit.align.alignment import read_alignment
 from relakit.align.layer import AlignmentLayer
 from relakit.align.layer_files import LayerScores
 from relakit.align.lessons import Lesson, token_labels
+from relakit.align.settings import ENOUGH_PAIRS, LAYER_SEED, MOST_EPOCHS
 from relakit.align.states import StateBatch, state_batches
 from relakit.analysis.aer import AlignmentScore
 from relakit.analysis.pair_batches import WINDOW
@@ -29,9 +30,6 @@ LAST_RATE: Final = 0.02
 """The learning rate at the end, by its highest."""
 VALIDATIONS: Final = 8
 """In the whole training, evenly."""
-ENOUGH_PAIRS: Final = 100_000
-"""That a layer sees in its training, each as often as it takes."""
-MOST_EPOCHS: Final = 10
 THRESHOLDS: Final = tuple(step / 4 for step in range(-8, 9))
 """Scores that are tried as the least of a link, where there are gold links to try them on."""
 
@@ -50,7 +48,7 @@ class LayerSettings:
     """Passes over the pairs; None: until `ENOUGH_PAIRS` were seen, but at most `MOST_EPOCHS`"""
     minutes: float | None = None
     """End after so many at most; the learning rate falls accordingly"""
-    seed: int = 1
+    seed: int = LAYER_SEED
     update_tokens: int = 1024
     """Target tokens, padding included, that an update learns from"""
     learning_rate: float = 0.002

@@ -11,6 +11,7 @@ from relakit.align.formats import NO_WORDS, Words, format_line
 from relakit.align.layer_files import read_layer_about
 from relakit.align.pair_text import pair_of_texts
 from relakit.align.settings import (
+    ALONE,
     SYMMETRIZATION,
     AlignmentFormat,
     Level,
@@ -70,7 +71,10 @@ class AlignWork:
     """Turns pairs into lines of links, one for each pair."""
 
     def __init__(self, settings: AlignSettings) -> None:
-        from relakit.align.aligner import Aligner, TwoWayAligner  # torch takes a while to load
+        # Torch takes a while to load.
+        from relakit.align.aligner import Aligner, TwoWayAligner
+        from relakit.align.independence import one_thread
+        from relakit.analysis.pair_batches import BATCH_TOKENS
 
         self._settings = settings
 
@@ -86,22 +90,31 @@ class AlignWork:
         forward = load(settings.model, settings.choice)
         self._tokenizers = forward.tokenizers
         self._aligner: Aligner | TwoWayAligner = forward
+        aligners = [forward]
         if settings.reverse is not None:
             backward = load(settings.reverse, settings.reverse_choice)
             self._aligner = TwoWayAligner(forward, backward, settings.symmetrization)
+            aligners.append(backward)
+        with one_thread():
+            self._is_batched = all(aligner.is_same_alone() for aligner in aligners)
+        self._batch_tokens = BATCH_TOKENS if self._is_batched else 1
 
     def run(self, pairs: Sequence[NumberedPair], advance: Advance) -> ShardResult:
         """A line for each pair."""
+        from relakit.align.independence import one_thread
 
         read = [pair_of_texts(*pair.texts, words=self._settings.words) for pair in pairs]
         lines = []
         long = 0
-        for pair, alignment in zip(read, self._aligner.align(read), strict=True):
-            long += pair.has_words and alignment.null_rate is None
-            lines.append(self._line(pair, alignment))
-            advance(1)
+        with one_thread():
+            aligned = self._aligner.align(read, batch_tokens=self._batch_tokens)
+            for pair, alignment in zip(read, aligned, strict=True):
+                long += pair.has_words and alignment.null_rate is None
+                lines.append(self._line(pair, alignment))
+                advance(1)
         content = "".join(f"{line}\n" for line in lines).encode()
-        return ShardResult(content, {TOO_LONG: long} if long else {})
+        counts = {TOO_LONG: long, ALONE: 0 if self._is_batched else len(pairs)}
+        return ShardResult(content, {name: count for name, count in counts.items() if count})
 
     def _line(self, pair: "AnalysisPair", alignment: "Alignment") -> str:
         format = self._settings.format

@@ -56,7 +56,9 @@ class AlignmentScore:
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall; 0 if no link is right."""
+        """The harmonic mean of precision and recall; 0 if no link is right, or none is found."""
+        if self.sure and not self.found:
+            return 0.0
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else total
 

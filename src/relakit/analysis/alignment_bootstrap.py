@@ -13,6 +13,7 @@ import numpy.typing as npt
 from relakit.analysis.estimate import CONFIDENCE, Estimate, check_confidence
 from relakit.analysis.links import READINGS, EndWeight
 from relakit.analysis.pair_links import PairLinks
+from relakit.analysis.settings import BOOTSTRAP_SEED
 from relakit.metrics.settings import SAMPLES
 
 _Floats = npt.NDArray[np.float64]
@@ -26,7 +27,7 @@ class BootstrapSettings:
 
     samples: int = SAMPLES
     """How often the pairs are drawn"""
-    seed: int = 1
+    seed: int = BOOTSTRAP_SEED
     confidence: float = CONFIDENCE
     """Share of the samples in an interval; as many lie below as above"""
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.analysis.pairs import AnalysisPair
+from relakit.analysis.settings import BATCH_TOKENS as BATCH_TOKENS
 from relakit.analysis.word_map import Span, words_of_tokens
 from relakit.data.batches import pad_batch
 from relakit.data.tokenizer_pair import Tokenizers
@@ -16,8 +17,6 @@ from relakit.data.tokenizer_pair import Tokenizers
 TokenPair: TypeAlias = tuple[Sequence[int], Sequence[int]]
 """Ids of source and target, without special tokens."""
 
-BATCH_TOKENS: Final = 4096
-"""Padded tokens of the longer side that are computed at once, by default."""
 _PADDED_TO: Final = 8
 """Positions; attention kernels work on such blocks anyway."""
 _FEWEST_POSITIONS: Final = 16

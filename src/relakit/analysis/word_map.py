@@ -19,8 +19,10 @@ NO_WORD: Final = -1
 """Stands for a word's number where there is no word."""
 _CLOSING: Final = re.compile(r"[.,;:!?)\]}%»”…]+|'s|n't")
 """Words that follow the one before them without a space"""
-_OPENING: Final = ("(", "[", "{", "«", "„", "“")
+_OPENING: Final = ("(", "[", "{", "«", "„", "‚", "“", "‘")
 """Words that the next one follows without a space"""
+_GERMAN_QUOTES: Final = {"„": "“", "‚": "‘"}
+"""Marks that open, and those that close them, which open in English"""
 
 
 def split_words(text: str, *, tokenized: bool = False) -> tuple[Span, ...]:
@@ -48,12 +50,18 @@ def join_words(words: Sequence[str]) -> tuple[str, tuple[Span, ...]]:
     """
     text, spans = "", []
     is_after_opening = True
+    closing: list[str] = []  # of German quotation marks that are open
     for word in words:
-        if not (is_after_opening or _CLOSING.fullmatch(word)):
+        closes = bool(closing) and word == closing[-1]
+        if not (is_after_opening or closes or _CLOSING.fullmatch(word)):
             text += " "
         spans.append((len(text), len(text) + len(word)))
         text += word
-        is_after_opening = word in _OPENING
+        is_after_opening = word in _OPENING and not closes
+        if closes:
+            closing.pop()
+        elif word in _GERMAN_QUOTES:
+            closing.append(_GERMAN_QUOTES[word])
     return text, tuple(spans)
 
 

@@ -178,6 +178,8 @@ def _fit_without_doubted(
         left = chosen & ~np.isin(origins, origins[is_doubted])
         if not is_doubted.any() or (left & (labels == CLEAN)).sum() < FEWEST_LEFT * is_fit.sum():
             break
+        if any((left & (labels == kind)).sum() < FEWEST_OF_A_KIND for kind in kinds):
+            break  # noise goes with the pair that it was made from
         chosen = left
         models = _fit_kinds(rows, labels, chosen, kinds)
     return models, chosen

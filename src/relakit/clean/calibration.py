@@ -29,8 +29,6 @@ from relakit.shards.ledger import differences
 
 CLIP: Final = 10.0
 """Standard deviations from the median beyond which a number says no more than there."""
-EXPECTED_NOISE: Final = 0.5
-"""Share of pairs that are thought to be noise before they are looked at, by default."""
 LOOKS: Final[Mapping[NoiseKind, str]] = {
     "shuffled": "looks like the translation of something else",
     "inserted": "looks as if something was inserted",

@@ -144,9 +144,9 @@ class EncodedSide:
 
 
 def null_rate(weights: Weights) -> float:
-    """Share of queries that attend to nothing, of ``[..., queries, keys]``."""
+    """Share of queries that attend to nothing, of ``[..., queries, keys]``; 0 of no queries."""
     null: npt.NDArray[np.bool_] = ~(weights != 0).any(-1)
-    return float(null.sum()) / null.size
+    return float(null.sum()) / max(1, null.size)
 
 
 def attention_mass(weights: Weights) -> float:

@@ -34,11 +34,12 @@ from relakit.clean.filter_files import (
 )
 from relakit.clean.filter_page import write_filter_page
 from relakit.clean.filter_samples import SampleCollector
-from relakit.clean.filter_settings import THRESHOLD, CalibrationSettings, FilterSettings
+from relakit.clean.filter_settings import CalibrationSettings, FilterSettings
 from relakit.clean.given_scores import check_made_by, scored_with
 from relakit.clean.measures import PROBABILITY, RANKED, ColumnMeasure, Measure, ProbabilityMeasure
 from relakit.clean.score import ScoreJob
 from relakit.clean.score_table import ScoreTable
+from relakit.clean.settings import THRESHOLD
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.stages import OnStage, ignore_stage
 from relakit.files.locks import locked
@@ -130,9 +131,10 @@ class FilterJob:
         Raises:
             OSError, ValueError: something is wrong with the input, the output or a model.
         """
-        check_filter_folder(output, scores=self.settings.scores)
-        with locked(output, beside=True), empty_folder_removed(output):
-            return _Run(self, output, engine, restart, hooks or FilterHooks()).run()
+        with locked(output, beside=True):
+            check_filter_folder(output, scores=self.settings.scores)
+            with empty_folder_removed(output):
+                return _Run(self, output, engine, restart, hooks or FilterHooks()).run()
 
     def _check_models(self, calibration: Calibration) -> None:
         if self.scoring is None:

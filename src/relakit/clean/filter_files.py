@@ -1,5 +1,6 @@
 """What `relakit filter` leaves in its folder, and what may be there before. No torch here."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from relakit.clean.score_table import ScoreBlock
 from relakit.data.compression import compressed_by_ending
 from relakit.data.parallel_files import NumberedPair
 from relakit.files.output_paths import FILTERED, check_output_folder
-from relakit.files.writing import check_writable, whole_file
+from relakit.files.writing import check_writable, sweep, whole_file
 from relakit.shards.ledger import parts_folder
 from relakit.shards.receipt import receipt_path
 
@@ -44,12 +45,16 @@ def kept_anyway(folder: Path, *, planted: bool) -> list[str]:
 def check_filter_folder(folder: Path, *, scores: Path | None) -> None:
     """Raise OSError if a folder can surely not be written, or holds what would be lost.
 
-    What an earlier command left, finished or not, may be there.
+    What an earlier command left, finished or not, may be there; what a killed one was writing is
+    removed.
 
     Args:
         folder: that will be written.
         scores: a table that was given; None: those of the folder are used, or finished.
     """
+    target = Path(os.path.realpath(folder))
+    sweep(target.parent, target.name)  # of who was killed while it replaced the folder
+    sweep(target)
     found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     parts = set(kept_anyway(folder, planted=True))
     unfinished = [str(parts_folder(Path(name))) for name in (SCORES, PLANTED_SCORES)]

@@ -3,18 +3,13 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from relakit.clean.calibration import EXPECTED_NOISE
 from relakit.clean.clean_sample import FEWEST_PAIRS
 from relakit.clean.measures import PROBABILITY, RANKED
 from relakit.clean.score import ScoreSettings
+from relakit.clean.settings import CALIBRATION_PAIRS, CALIBRATION_SEED, EXPECTED_NOISE
 from relakit.data.parallel_files import ParallelFiles
 from relakit.limits import MAX_COUNT
-
-CALIBRATION_PAIRS: Final = 2000
-THRESHOLD: Final = 0.5
-"""Of a probability, by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +24,7 @@ class CalibrationSettings:
     """Pairs that are known to be clean; None: such as seem so in the corpus itself."""
     pairs: int = CALIBRATION_PAIRS
     """Clean pairs that are used at most."""
-    seed: int = 1
+    seed: int = CALIBRATION_SEED
     """Other seeds choose other pairs, and plant other noise."""
     expected_noise: float = EXPECTED_NOISE
     """Share of the corpus that is thought to be noise before it is looked at."""

@@ -16,8 +16,6 @@ Matrix: TypeAlias = npt.NDArray[np.float64]
 Vector: TypeAlias = npt.NDArray[np.float64]
 _Loss: TypeAlias = Callable[[Vector], float]
 
-PENALTY: Final = 1.0
-"""Of coefficients, beside rows that weigh 1 on average."""
 MOST_STEPS: Final = 100
 TOLERANCE: Final = 1e-9
 """Of the gradient, for each row: where it is less, it is zero."""
@@ -32,36 +30,20 @@ class LogisticFit:
     bias: float
     coefficients: Vector
 
-    def log_odds(self, rows: Matrix) -> Vector:
-        """For each row, that it is of the group that is True."""
-        return rows @ self.coefficients + self.bias
 
-
-def fit_logistic(
-    rows: npt.ArrayLike,
-    labels: npt.ArrayLike,
-    *,
-    share: float = 0.5,
-    penalty: float = PENALTY,
-) -> LogisticFit:
-    """Fit the log-odds that the label is True.
+def fit_logistic(rows: npt.ArrayLike, labels: npt.ArrayLike, *, penalty: float) -> LogisticFit:
+    """Fit the log-odds that the label is True; both labels weigh the same, however many they are.
 
     Args:
         rows: numbers of about the size of 1, ``[rows, numbers]``.
         labels: True or False for each row.
-        share: how much the rows that are True weigh among all, however many they are: what is
-            thought of a row before it is looked at.
-        penalty: of the coefficients, not of the bias; above 0.
+        penalty: of the coefficients, not of the bias, beside rows that weigh 1 on average; above 0.
 
     Raises:
         ValueError: numbers that are none, a group without rows, or settings out of range.
     """
-    matrix, is_true = _checked(rows, labels, share, penalty)
-    weights = np.where(
-        is_true,
-        share * len(matrix) / is_true.sum(),
-        (1 - share) * len(matrix) / (~is_true).sum(),
-    )
+    matrix, is_true = _checked(rows, labels, penalty)
+    weights = len(matrix) / 2 / np.where(is_true, is_true.sum(), (~is_true).sum())
     # The bias is one more coefficient, without a penalty.
     padded = np.column_stack([np.ones(len(matrix)), matrix])
     penalties = np.full(padded.shape[1], float(penalty))
@@ -90,7 +72,7 @@ def fit_logistic(
 
 
 def _checked(
-    rows: npt.ArrayLike, labels: npt.ArrayLike, share: float, penalty: float
+    rows: npt.ArrayLike, labels: npt.ArrayLike, penalty: float
 ) -> tuple[Matrix, npt.NDArray[np.bool_]]:
     matrix = np.asarray(rows, dtype=np.float64)
     is_true = np.asarray(labels, dtype=np.bool_)
@@ -106,8 +88,6 @@ def _checked(
             f"there must be rows of both labels, got {int(is_true.sum()):,} of True and "
             f"{int((~is_true).sum()):,} of False"
         )
-    if not 0 < share < 1:
-        raise ValueError(f"share must be above 0 and below 1, got {share}")
     if not 0 < penalty < np.inf:
         raise ValueError(f"penalty must be a number above 0, got {penalty}")
     return matrix, is_true

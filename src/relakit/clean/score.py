@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from relakit.align.choice import read_choice
+from relakit.align.directions import check_opposite_languages
 from relakit.align.layer_files import has_layer, read_layer_about
-from relakit.align.settings import CHOICE_FILE, LAYER_FILE
+from relakit.align.settings import ALONE, CHOICE_FILE, COMPUTED_ALONE, LAYER_FILE
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS
 from relakit.analysis.results import SUM_TO_ONE
 from relakit.clean.columns import header_line
-from relakit.clean.counted import ALONE, BLANK, CROPPED
+from relakit.clean.counted import BLANK, CROPPED
 from relakit.clean.parquet import ENDING, check_parquet, write_parquet
 from relakit.data.languages import LANGUAGES_FILE, LanguagePair
 from relakit.data.parallel_files import ParallelFiles
@@ -190,23 +191,15 @@ class ScoreJob:
                 "beginning (--max-tokens)"
             )
         if counts.get(ALONE):
-            yield (
-                "this processor rounds otherwise in batches, so pairs were computed one by one, "
-                "which is slower, and the same for all"
-            )
+            yield COMPUTED_ALONE
 
 
 def _check_directions(forward: ModelDescription, backward: ModelDescription) -> None:
     """Raise ValueError if the second model is known not to be of the other direction."""
-    there = (forward.about.source_language, forward.about.target_language)
-    back = (backward.about.target_language, backward.about.source_language)
-    for one, other in zip(there, back, strict=True):
-        if one is not None and other is not None and one != other:
-            raise ValueError(
-                f"--reverse {backward.folder} translates {back[1]} to {back[0]}, {forward.folder} "
-                f"{there[0]} to {there[1]}: give a model of the other direction, such as relakit "
-                "train --reverse makes"
-            )
+    try:
+        check_opposite_languages(forward.about, backward.about)
+    except ValueError as error:
+        raise ValueError(f"--reverse {backward.folder}: {error}") from None
 
 
 def _digest_of(content: Any) -> str:

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from relakit.align.settings import ALONE
 from relakit.clean.columns import row_line
-from relakit.clean.counted import ALONE, BLANK, CROPPED
+from relakit.clean.counted import BLANK, CROPPED
 from relakit.clean.scorer import PairScorer
 from relakit.data.languages import LanguagePair
 from relakit.data.parallel_files import NumberedPair

@@ -1,15 +1,15 @@
 """`PairScorer`: a model, and optionally one of the other direction, that score sentence pairs."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
-import torch
 
 from relakit.align.choice import AlignmentChoice, read_choice
+from relakit.align.independence import is_same_alone, one_thread
 from relakit.align.layer import AlignmentLayer, load_layer
 from relakit.align.layer_files import has_layer
 from relakit.align.states import StateBatch
@@ -20,7 +20,6 @@ from relakit.analysis.results import SUM_TO_ONE
 from relakit.clean.features import EncodedSide, Losses, PairFeatures, Weights, pair_features
 from relakit.data.languages import LanguagePair
 from relakit.data.parallel_files import NumberedPair
-from relakit.data.tokenizer import END
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import AttentionKind, Transformer
 from relakit.model.description import read_description
@@ -28,8 +27,6 @@ from relakit.model.directory import build_model
 
 KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
 _Sides: TypeAlias = tuple[EncodedSide, EncodedSide]
-_CHECKED: Final = ((5, 7), (9, 12), (14, 14), (3, 10), (20, 30), (17, 27), (23, 25), (40, 33))
-"""Tokens of the made-up pairs with which it is checked that pairs do not depend on others."""
 
 
 @dataclass(frozen=True)
@@ -221,38 +218,12 @@ def _by_pair(batch: AttentionBatch) -> "Iterator[tuple[int, np.ndarray, Losses]]
         yield attention.index, attention.weights, of_tokens
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute with one thread, whose sums do not depend on how many there are."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def is_independent_of_batches(model: Transformer, layer: AlignmentLayer | None = None) -> bool:
     """Whether made-up pairs give the same bits alone and in a batch, on this processor.
 
     By a model, and by its alignment layer if it has one.
     """
-    draw = np.random.default_rng(0)
-    entries = model.config.source_entries, model.config.vocabulary
-    pairs: list[TokenPair] = [
-        (
-            draw.integers(END + 1, max(END + 2, entries[0]), sizes[0]).tolist(),
-            draw.integers(END + 1, max(END + 2, entries[1]), sizes[1]).tolist(),
-        )
-        for sizes in _CHECKED
-    ]
-    together = _seen(model, layer, pairs, BATCH_TOKENS)
-    alone = _seen(model, layer, pairs, 1)
-    return all(
-        np.array_equal(one, other)
-        for index, found in alone.items()
-        for one, other in zip(found, together[index], strict=True)
-    )
+    return is_same_alone(model.config, partial(_seen, model, layer))
 
 
 def _seen(

@@ -1,5 +1,6 @@
 """`relakit aer`: word alignments against gold ones."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -8,7 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.analysis.settings import BOOTSTRAP_SEED
 from relakit.cli.link_file_options import first_of, format_of, link_file, reverse_of
+from relakit.metrics.settings import SAMPLES
 
 if TYPE_CHECKING:
     from relakit.analysis.estimate import Estimate
@@ -47,8 +50,8 @@ def aer(
         typer.Option(
             min=1, help="How often pairs are drawn for the intervals.", rich_help_panel=INTERVALS
         ),
-    ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, rich_help_panel=INTERVALS)] = 1,
+    ] = SAMPLES,
+    seed: Annotated[int, typer.Option(min=0, rich_help_panel=INTERVALS)] = BOOTSTRAP_SEED,
 ) -> None:
     """Score word alignments: alignment error rate, precision, recall and F1.
 
@@ -84,6 +87,9 @@ def _print(path: Path, score: "LinkScores") -> None:
     named = {"AER": "aer", "precision": "precision", "recall": "recall", "F1": "f1"}
     for name, field in named.items():
         estimate: Estimate = getattr(score, field)
+        if math.isnan(estimate.value):  # precision, where no link was found
+            table.add_row(f"  {name}", "-", "")
+            continue
         interval = f"{estimate.low:.3f} to {estimate.high:.3f}"
         table.add_row(f"  {name}", f"{estimate.value:.3f}", f"({interval})")
     console.print(table)

@@ -8,6 +8,8 @@ import typer
 
 from relakit.align.settings import (
     ALIGNMENT_FORMATS,
+    ALONE,
+    COMPUTED_ALONE,
     LEVELS,
     PAIRS_TO_CHOOSE_ON,
     SYMMETRIZATION,
@@ -34,11 +36,13 @@ from relakit.cli.pair_job import (
     Timeout,
     Workers,
     chosen_engine,
+    output_file,
     pair_files,
     pair_languages,
     run_with_bar,
 )
 from relakit.files.output_paths import refuse_inputs
+from relakit.files.writing import check_writable
 from relakit.shards.cutting import SHARD_PAIRS
 
 if TYPE_CHECKING:
@@ -69,7 +73,7 @@ def align(
         Path | None,
         typer.Option(
             help="A line for each pair; plain, .gz or .zst. Appears when all are aligned. "
-            "\\[default: standard output]",
+            "\\[default: standard output, as for -]",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -202,9 +206,10 @@ def align(
             "--end": (end, END_WEIGHTS),
         }
     )
-    if output is not None:
+    written = output_file(output)
+    if written is not None:
         inputs = {"MODEL": model, "--reverse": reverse, "--source": source, "--target": target}
-        refuse_inputs("--output", output, inputs)
+        refuse_inputs("--output", written, inputs)
     if gold is not None and not select:
         raise ValueError("--gold is for --select; relakit aer scores links against gold ones")
     for option, given in (("--head", head), ("--reading", reading), ("--end", end)):
@@ -239,10 +244,12 @@ def align(
             links = link_file("--gold", gold, gold_format, gold_first, gold_reverse)
         request.select(files, links, limit)
         return
+    if written is not None:
+        check_writable(written)  # before heads are chosen, which are kept
     there, back = request.choices(files, limit)
     named = {"symmetrization": symmetrize, "format": format, "level": level}
     settings = request.settings(there, back, {k: v for k, v in named.items() if v is not None})
-    _align(settings, files, output, runner, shard_pairs, restart)
+    _align(settings, files, written, runner, shard_pairs, restart)
 
 
 def _check_names(options: Mapping[str, tuple[str | None, Sequence[str]]]) -> None:
@@ -283,5 +290,7 @@ def _align(
             "(--max-tokens)",
             err=True,
         )
+    if summary.counts.get(ALONE):
+        typer.echo(f"relakit: {COMPUTED_ALONE}", err=True)
     if output is not None:
         typer.echo(f"relakit: {summary.pairs:,} pairs aligned: {output}", err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import typer
 
 from relakit.align.settings import CHOICE_FILE, PAIRS_TO_KEEP_A_CHOICE
+from relakit.shards.cutting import SHARD_PAIRS, survey
 
 if TYPE_CHECKING:
     from relakit.align.choice import AlignmentChoice
@@ -97,7 +98,13 @@ class AlignRequest:
     def _choose(
         self, files: "ParallelFiles", gold: "LinkFile | None", limit: int
     ) -> dict[Path, "AlignmentChoice"]:
-        """The best heads of each model, on the first pairs with words on both sides."""
+        """The best heads of each model, on the first pairs with words on both sides.
+
+        Raises:
+            OSError, ValueError: something is wrong with a model, or with any pair.
+        """
+        # Lines that are missing further down make the first pairs wrong ones.
+        survey(files, SHARD_PAIRS)
         from relakit.align.choosing import LoadedModel, choose
         from relakit.align.pair_text import read_pairs_with_gold
 

@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from relakit.clean.settings import (
+    CALIBRATION_PAIRS,
+    CALIBRATION_SEED,
+    EXPECTED_NOISE,
+    THRESHOLD,
+)
 from relakit.cli.completion import complete_model
 from relakit.cli.pair_job import (
     COLUMNS,
@@ -87,7 +93,7 @@ def filter(
         typer.Option(
             metavar="X",
             help="Pairs that are at least as good as this by the column --by. \\[default of a "
-            "probability: 0.5]",
+            f"probability: {THRESHOLD:g}]",
             rich_help_panel=CUT,
         ),
     ] = None,
@@ -123,7 +129,7 @@ def filter(
         int | None,
         typer.Option(
             metavar="N",
-            help="Clean pairs to calibrate on, at most. \\[default: 2000]",
+            help=f"Clean pairs to calibrate on, at most. \\[default: {CALIBRATION_PAIRS}]",
             rich_help_panel=CALIBRATING,
         ),
     ] = None,
@@ -132,14 +138,15 @@ def filter(
         typer.Option(
             metavar="SHARE",
             help="How much of the corpus you think is noise; it moves all probabilities up or "
-            "down. \\[default: 0.5]",
+            f"down. \\[default: {EXPECTED_NOISE:g}]",
             rich_help_panel=CALIBRATING,
         ),
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            help="Other seeds calibrate on other pairs. \\[default: 1]", rich_help_panel=CALIBRATING
+            help=f"Other seeds calibrate on other pairs. \\[default: {CALIBRATION_SEED}]",
+            rich_help_panel=CALIBRATING,
         ),
     ] = None,
     calibration: Annotated[

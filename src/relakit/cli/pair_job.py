@@ -161,6 +161,11 @@ def pair_languages(given: str | None, about: "ModelAbout") -> tuple[str, str] | 
     return about.source_language, about.target_language
 
 
+def output_file(output: Path | None) -> Path | None:
+    """None for standard output, which ``-`` is, too."""
+    return None if output == Path("-") else output
+
+
 def chosen_engine(name: str, workers: int | None, timeout: float | None) -> "Engine":
     """Who does the work; ValueError if there is no such engine, or it cannot be had."""
     if name not in ENGINES:

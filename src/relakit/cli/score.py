@@ -22,6 +22,7 @@ from relakit.cli.pair_job import (
     Timeout,
     Workers,
     chosen_engine,
+    output_file,
     pair_files,
     pair_languages,
     run_with_bar,
@@ -83,7 +84,7 @@ def score(
     from relakit.clean.score import ScoreJob, ScoreSettings
     from relakit.model.description import read_description
 
-    written = None if output in (None, Path("-")) else output
+    written = output_file(output)
     if written is not None:
         inputs = {
             "--source": source,

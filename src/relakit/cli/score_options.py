@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.cli.completion import complete_model
 from relakit.cli.pair_job import COMPUTATION
 
@@ -44,7 +45,7 @@ BatchTokens = Annotated[
     typer.Option(
         min=1,
         help="Padded tokens that are computed at once; scores do not depend on it. "
-        "\\[default: 4096]",
+        f"\\[default: {BATCH_TOKENS}]",
         rich_help_panel=COMPUTATION,
     ),
 ]

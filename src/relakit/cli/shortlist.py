@@ -19,7 +19,15 @@ from relakit.cli.pair_job import (
     pair_languages,
 )
 from relakit.cli.translator_options import Device, Threads, describe_models
-from relakit.decode.settings import DEVICE, PRECISION, SHORTLIST_BEST, SHORTLIST_FREQUENT
+from relakit.decode.settings import (
+    DEVICE,
+    PRECISION,
+    SHORTLIST_BEST,
+    SHORTLIST_FILE,
+    SHORTLIST_FREQUENT,
+)
+from relakit.files.writing import check_writable
+from relakit.shards.cutting import SHARD_PAIRS, survey
 
 if TYPE_CHECKING:
     from relakit.align.make_shortlist import Coverage
@@ -66,7 +74,10 @@ def shortlist(
     files = pair_files(
         source, target, input_format, columns, pair_languages(languages, described.about)
     )
-    heads_or_layer(model, described.config)  # the errors before torch is loaded
+    # The errors before torch is loaded.
+    heads_or_layer(model, described.config)
+    check_writable(model / SHORTLIST_FILE)
+    survey(files, SHARD_PAIRS)
     import torch
 
     from relakit.align.aligner import Aligner

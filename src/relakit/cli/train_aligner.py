@@ -8,10 +8,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from relakit.align.settings import LAYER_FILE, WORD_RULES
+from relakit.align.settings import (
+    ENOUGH_PAIRS,
+    HELD_OUT,
+    LAYER_FILE,
+    LAYER_SEED,
+    MOST_EPOCHS,
+    WORD_RULES,
+)
 from relakit.cli.completion import complete_model
 from relakit.cli.link_file_options import first_of, format_of, link_file, reverse_of
 from relakit.cli.pair_job import (
+    COLUMNS,
     PAIRS,
     Columns,
     InputFormat,
@@ -48,7 +56,7 @@ def train_aligner(
     source: Source,
     target: Target = None,
     input_format: InputFormat = None,
-    columns: Columns = "1,2",
+    columns: Columns = COLUMNS,
     languages: Languages = None,
     words: Annotated[
         str,
@@ -133,7 +141,7 @@ def train_aligner(
         typer.Option(
             min=1,
             help="So many pairs of --source are held out, a tenth at most, if there is no "
-            "--valid-source. \\[default: 500]",
+            f"--valid-source. \\[default: {HELD_OUT}]",
             rich_help_panel=VALIDATION,
         ),
     ] = None,
@@ -141,8 +149,8 @@ def train_aligner(
         int | None,
         typer.Option(
             min=1,
-            help="Passes over the pairs. \\[default: 10, but one that ends after 100,000 pairs in "
-            "all is the last]",
+            help=f"Passes over the pairs. \\[default: {MOST_EPOCHS}, but one that ends after "
+            f"{ENOUGH_PAIRS:,} pairs in all is the last]",
             rich_help_panel=TRAINING,
         ),
     ] = None,
@@ -157,7 +165,7 @@ def train_aligner(
         int | None,
         typer.Option(
             min=0,
-            help="Of the layer's first weights and the order of pairs. \\[default: 1]",
+            help=f"Of the layer's first weights and the order of pairs. \\[default: {LAYER_SEED}]",
             rich_help_panel=TRAINING,
         ),
     ] = None,
@@ -189,7 +197,7 @@ def train_aligner(
         checked_threads("--threads", threads)
     if minutes is not None and not minutes > 0:
         raise ValueError(f"--minutes must be above 0, got {minutes}")
-    _check_options(reverse, both, valid_source, valid_target, gold, held_out)
+    _check_options(reverse, both, links, valid_source, valid_target, gold, held_out)
     known_device(device)
     about = _check_models(model, reverse, both)
 
@@ -238,6 +246,7 @@ def train_aligner(
 def _check_options(
     reverse: Path | None,
     both: bool,
+    links: Path | None,
     valid_source: Path | None,
     valid_target: Path | None,
     gold: Path | None,
@@ -248,6 +257,11 @@ def _check_options(
     for option, path in (("--gold", gold), ("--valid-target", valid_target)):
         if path is not None and valid_source is None:
             raise ValueError(f"{option} is about the pairs of --valid-source; give these, too")
+    if links is not None and valid_source is not None and gold is None:
+        raise ValueError(
+            f"--links {links} tells the links of --source alone, and --valid-source {valid_source} "
+            "has none; give its links with --gold, or leave --valid-source out"
+        )
     if held_out is not None and valid_source is not None:
         raise ValueError("--held-out and --valid-source exclude each other; give one")
 

@@ -84,10 +84,13 @@ def locked(
     try:
         yield
     finally:
-        with suppress(OSError):
-            path.unlink()  # before it is given back: whoever waits for it notices
+        # The folder may be gone with our lock, and the path be the lock of who came next.
+        is_ours = _is_still(path, handle)
+        if is_ours:
+            with suppress(OSError):
+                path.unlink()  # before it is given back: whoever waits for it notices
         os.close(handle)
-        if made:
+        if made and is_ours:
             with suppress(OSError):  # others have put something there
                 path.parent.rmdir()
 

@@ -59,9 +59,17 @@ class Survey:
     """What a first look at the input has found."""
 
     pairs: int
-    shards: int
-    digest: str
-    """Of all texts and their numbers"""
+    digests: list[str]
+    """After each shard: of all texts so far and their numbers"""
+
+    @property
+    def shards(self) -> int:
+        return len(self.digests)
+
+    @property
+    def digest(self) -> str:
+        """Of the whole input, however it is cut."""
+        return self.digests[-1] if self.digests else _Digest().value
 
 
 def check_read_twice(path: Path) -> None:
@@ -84,34 +92,48 @@ def survey(files: ParallelFiles, most: int) -> Survey:
     for path in files.paths:
         check_read_twice(path)
     digest = _Digest()
-    count = shards = 0
-    for shard in digest.of(cut_into_shards(read_numbered_pairs(files), most)):
-        shards = shard.index + 1
+    count = 0
+    digests = []
+    for shard in cut_into_shards(read_numbered_pairs(files), most):
+        digests.append(digest.after(shard))
         count += len(shard.pairs)
-    return Survey(count, shards, digest.value)
+    return Survey(count, digests)
 
 
 def surveyed_shards(files: ParallelFiles, most: int, found: Survey) -> Iterator[Shard]:
-    """The shards once more; ValueError at the end if the input is no longer what it was."""
+    """The shards once more; none that is not as it was.
+
+    Raises:
+        ValueError: the input is no longer what it was. What came before is of the same text.
+    """
     digest = _Digest()
-    yield from digest.of(cut_into_shards(read_numbered_pairs(files), most))
-    if digest.value != found.digest:
-        names = " or ".join(map(str, files.paths))
-        raise ValueError(f"{names} has changed while it was read; start again with --restart")
+    count = 0
+    for shard in cut_into_shards(read_numbered_pairs(files), most):
+        if found.digests[shard.index : shard.index + 1] != [digest.after(shard)]:
+            raise _changed(files)
+        count += 1
+        yield shard
+    if count != found.shards:
+        raise _changed(files)
+
+
+def _changed(files: ParallelFiles) -> ValueError:
+    names = " or ".join(map(str, files.paths))
+    return ValueError(f"{names} has changed while it was read; start again with --restart")
 
 
 class _Digest:
-    """Of the pairs that pass through."""
+    """Of the pairs that pass by."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
-    def of(self, shards: Iterable[Shard]) -> Iterator[Shard]:
-        for shard in shards:
-            for number, source, target in shard.pairs:
-                # No text has a line end in it.
-                self._hash.update(f"{number}\n{source}\n{target}\n".encode())
-            yield shard
+    def after(self, shard: Shard) -> str:
+        """Of all so far, with this shard."""
+        for number, source, target in shard.pairs:
+            # No text has a line end in it.
+            self._hash.update(f"{number}\n{source}\n{target}\n".encode())
+        return self.value
 
     @property
     def value(self) -> str:

@@ -16,7 +16,7 @@ from relakit.files.output_stream import open_special
 from relakit.files.write_errors import WriteError, explained, os_error
 from relakit.files.writing import check_writable, standard_output, whole_file
 from relakit.shards.cutting import SHARD_PAIRS, Shard, Survey, survey, surveyed_shards
-from relakit.shards.engines import Engine
+from relakit.shards.engines import Engine, GivenUpError
 from relakit.shards.ledger import Ledger, open_ledger, parts_folder
 from relakit.shards.receipt import Receipt, receipt_path, refuse_foreign_receipt
 from relakit.shards.work import ShardResult, WorkDescription
@@ -135,9 +135,14 @@ def _run_with(
     if finished:
         on_resume(len(finished), found.shards)
     if len(finished) < found.shards:
-        with closing(_done(job, found, engine, bar, finished)) as done:
-            for index, result in done:
-                ledger.keep(index, result)
+        try:
+            with closing(_done(job, found, engine, bar, finished)) as done:
+                for index, result in done:
+                    ledger.keep(index, result)
+        except GivenUpError as error:
+            if not ledger.finished:
+                raise
+            raise GivenUpError(f"{error}. What is done is kept; give the command again") from error
     counts: Counter[str] = Counter()
     with whole_file(output) as file:
         write(file, output, _with_header(job, _contents(ledger.results(), counts)))

@@ -7,6 +7,10 @@ from relakit.shards.cutting import Shard
 from relakit.shards.work import Advance, ShardResult, WorkDescription
 
 
+class GivenUpError(ValueError):
+    """Whoever does the work has failed too often; another time it may go better."""
+
+
 class Engine(Protocol):
     """Does shards, and gives their results by the shards' numbers, as they are done."""
 
@@ -23,4 +27,5 @@ class Engine(Protocol):
 
         Raises:
             OSError, ValueError: the work cannot be built, or fails.
+            GivenUpError: who does it fails.
         """

@@ -13,6 +13,7 @@ from typing import Final
 
 from relakit.limits import max_threads
 from relakit.shards.cutting import Shard
+from relakit.shards.engines import GivenUpError
 from relakit.shards.engines.child import ONE_THREAD, ChildProcess
 from relakit.shards.engines.in_process import InProcess
 from relakit.shards.engines.messages import Done, Failed, Progressed, parse
@@ -164,9 +165,8 @@ class _Pool:
         self._advance(-worker.told)
         task.deaths += 1
         if task.deaths == ATTEMPTS:
-            raise ValueError(
+            raise GivenUpError(
                 f"{task.shard.in_words(self._unit)}: {ATTEMPTS} worker processes died over them, "
-                f"the last one by {end}; if memory is short, use fewer --workers. What is done is "
-                "kept"
+                f"the last one by {end}; if memory is short, use fewer --workers"
             )
         self._again.append(task)

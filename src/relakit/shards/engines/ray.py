@@ -16,6 +16,7 @@ from tempfile import TemporaryFile
 from typing import Final
 
 from relakit.shards.cutting import Shard
+from relakit.shards.engines import GivenUpError
 from relakit.shards.engines.child import ChildProcess
 from relakit.shards.engines.messages import Done, Failed, Message, parse
 from relakit.shards.work import Advance, ShardResult, WorkDescription
@@ -73,9 +74,8 @@ class RayCluster:
                 except _Hangs as problem:
                     if attempt == ATTEMPTS:
                         first = next(iter(missing.values())).in_words(unit)
-                        raise ValueError(
-                            f"{first}: {problem}, {ATTEMPTS} times. What is done is kept; see "
-                            "--timeout"
+                        raise GivenUpError(
+                            f"{first}: {problem}, {ATTEMPTS} times; see --timeout"
                         ) from None
 
     def _once(

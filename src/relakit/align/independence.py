@@ -1,0 +1,52 @@
+"""Whether numbers of a pair depend on that pair alone, to the bit."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
+from relakit.data.tokenizer import END
+from relakit.model import ModelConfig
+
+Compute: TypeAlias = Callable[[Sequence[TokenPair], int], Mapping[int, Sequence[npt.NDArray[Any]]]]
+"""From pairs, and how many padded tokens are computed at once, to the numbers of each pair."""
+_CHECKED: Final = ((5, 7), (9, 12), (14, 14), (3, 10), (20, 30), (17, 27), (23, 25), (40, 33))
+"""Tokens of the made-up pairs."""
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread, whose sums do not depend on how many there are."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def is_same_alone(config: ModelConfig, compute: Compute) -> bool:
+    """Whether made-up pairs give the same bits alone and in a batch, on this processor.
+
+    ``config`` is of the model that computes.
+    """
+    draw = np.random.default_rng(0)
+    entries = config.source_entries, config.vocabulary
+    pairs: list[TokenPair] = [
+        (
+            draw.integers(END + 1, max(END + 2, entries[0]), sizes[0]).tolist(),
+            draw.integers(END + 1, max(END + 2, entries[1]), sizes[1]).tolist(),
+        )
+        for sizes in _CHECKED
+    ]
+    together = compute(pairs, BATCH_TOKENS)
+    alone = compute(pairs, 1)
+    return all(
+        np.array_equal(one, other)
+        for index, found in alone.items()
+        for one, other in zip(found, together[index], strict=True)
+    )

@@ -1,0 +1,10 @@
+"""Defaults of `relakit filter`; light enough for help texts."""
+
+from typing import Final
+
+CALIBRATION_PAIRS: Final = 2000
+CALIBRATION_SEED: Final = 1
+EXPECTED_NOISE: Final = 0.5
+"""Share of pairs that are thought to be noise before they are looked at."""
+THRESHOLD: Final = 0.5
+"""Of a probability."""
