@@ -19,14 +19,9 @@ from relakit.cli.pair_job import (
     pair_languages,
 )
 from relakit.cli.translator_options import Device, Threads, describe_models
-from relakit.decode.settings import (
-    DEVICE,
-    PRECISION,
-    SHORTLIST_BEST,
-    SHORTLIST_FILE,
-    SHORTLIST_FREQUENT,
-)
+from relakit.decode.settings import DEVICE, PRECISION, SHORTLIST_BEST, SHORTLIST_FREQUENT
 from relakit.files.writing import check_writable
+from relakit.model.description import SHORTLIST_FILE
 from relakit.shards.cutting import SHARD_PAIRS, survey
 
 if TYPE_CHECKING:
