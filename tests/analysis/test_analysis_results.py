@@ -15,7 +15,7 @@ from relakit.analysis import (
     analyze_model,
     generated_gold_pair,
 )
-from relakit.analysis.results import spread
+from relakit.analysis.results import mean_of, spread
 from relakit.data.generated import generate_pairs
 from relakit.data.tokenizer import Tokenizer
 from relakit.model import Transformer
@@ -41,6 +41,12 @@ ALIGNMENT = AlignmentResult(
         layers=(score(2), score(2), score(2)),
     ),
 )
+
+
+def test_mean_of_known_values() -> None:
+    assert mean_of(((0.5, None), (1.0, 0.0))) == 0.5
+    assert mean_of([(None, 0.25)]) == 0.25
+    assert mean_of(((None,), ())) is None
 
 
 def test_best_reading() -> None:

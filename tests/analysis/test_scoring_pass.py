@@ -51,9 +51,18 @@ def test_long_sides_are_scored_by_their_beginning() -> None:
     tokenizer = learn_tokenizer(["a dog runs", "ein Hund"] * 9, vocab_size=300)
     model = random_model(vocabulary=tokenizer.size)
     found = score_pairs(model, tokenizer, pairs, max_tokens=6)
-    beginning = [tokenizer.decode(tokenizer.encode(text[:99]).ids[:6]) for text in pairs[1]]
-    expected = score_pairs(model, tokenizer, [pairs[0], (beginning[0], beginning[1])])
-    np.testing.assert_allclose(found.cross_entropy, expected.cross_entropy, rtol=1e-5)
+    source, target = (tokenizer.encode(text[:99]).ids[:6] for text in pairs[1])
+    whole = score_pairs(
+        model, tokenizer, [pairs[0], (tokenizer.decode(source), tokenizer.decode(target))]
+    )
+    assert np.array_equal(found.null_queries, whole.null_queries)
+    assert found.cross_entropy[0] == pytest.approx(whole.cross_entropy[0], rel=1e-5)
+    # The sentence goes on behind its sixth token, so there is no end to predict.
+    with torch.no_grad():
+        states = model(torch.tensor([[*source, END]]), torch.tensor([[BEGIN, *target]]))
+        predicted = model.logits(states)[0].double().softmax(-1)
+    entropy = [-math.log(predicted[t, token]) for t, token in enumerate(target)]
+    assert found.cross_entropy[1] == pytest.approx(sum(entropy) / 6, rel=1e-4)
 
 
 @pytest.mark.parametrize("attention", ["rela-g", "rela-g-leaky", "softmax"])
@@ -121,6 +130,8 @@ def test_what_cannot_be_scored(make_model: ModelMaker, tokenizer: Tokenizer) -> 
     model = make_model("rela-g")
     with pytest.raises(ValueError, match="there are no pairs to score"):
         score_pairs(model, tokenizer, [])
+    with pytest.raises(ValueError, match="max_tokens must be at least 1, got 0"):
+        score_pairs(model, tokenizer, [("A dog.", "Ein Hund.")], max_tokens=0)
     small = Transformer(model.config.model_copy(update={"vocabulary": 300}))
     with pytest.raises(ValueError, match="tokenizer has 400 entries, the model 300"):
         score_pairs(small, tokenizer, [])

@@ -25,12 +25,21 @@ from relakit.data.parallel_files import NumberedPair
 from relakit.model.description import read_description
 
 
-def test_numbers_of_the_scoring_pass(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:
+@pytest.mark.parametrize("max_tokens", [None, 12])
+def test_numbers_of_the_scoring_pass(
+    write_model: ModelWriter, pairs: list[NumberedPair], max_tokens: int | None
+) -> None:
+    """Of whole pairs, and of pairs with a cropped side."""
     folder = write_model()
     member = Direction.load(folder)
     whole = [pair for pair in pairs if not pair.has_blank_side]
-    expected = score_pairs(member.model, member.tokenizers, [pair.texts for pair in whole])
-    scored = {pair.number: pair.features for pair in PairScorer.load(folder).score(pairs)}
+    expected = score_pairs(
+        member.model, member.tokenizers, [pair.texts for pair in whole], max_tokens=max_tokens
+    )
+    found_pairs = PairScorer.load(folder, max_tokens=max_tokens).score(pairs)
+    cropped = {pair.is_cropped for pair in found_pairs}
+    assert cropped == ({False} if max_tokens is None else {True, False})
+    scored = {pair.number: pair.features for pair in found_pairs}
     assert list(scored) == [pair.number for pair in pairs]
     assert expected.mass is not None
     for index, pair in enumerate(whole):

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from torch import nn
 
 import relakit
-from relakit.model import ModelConfig, Transformer, sized
+from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer, sized
 from relakit.model.embedding import sinusoids
 from relakit.model.transformer import Attention
 
@@ -259,6 +259,15 @@ def test_dropout_is_used() -> None:
 def test_bad_settings(changed: dict[str, object], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         build(**changed)
+
+
+def test_a_model_without_settings_is_the_papers() -> None:
+    """Transformer base."""
+    config = ModelConfig(vocabulary=100)
+    sizes = (config.dim, config.heads, config.encoder_layers, config.decoder_layers)
+    assert sizes == (512, 8, 6, 6)
+    assert config.feed_forward == 2048
+    assert {config.attention(kind) for kind in ATTENTION_KINDS} == {"rela-g"}
 
 
 def test_unknown_size() -> None:

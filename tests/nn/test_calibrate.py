@@ -167,6 +167,36 @@ def test_modules_of_ones_own_and_norms_elsewhere():
     assert torch.equal(model[1].norm.gate, torch.zeros(DIM))
 
 
+class TwoCores(nn.Module):
+    """Self-attention, then attention to the block's input: two cores in one module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.self_core = relakit.AttentionCore(HEADS, DIM // HEADS)
+        self.cross_core = relakit.AttentionCore(HEADS, DIM // HEADS)
+
+    def forward(self, x: Tensor) -> Tensor:
+        context = x.unflatten(-1, (HEADS, -1)).transpose(1, 2)
+        heads = self.self_core(context, context, context)
+        queries = heads.unflatten(-1, (HEADS, -1)).transpose(1, 2)
+        return self.cross_core(queries, context, context)
+
+
+class OneCore(TwoCores):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cross_core = self.self_core
+
+
+def test_two_cores_in_one_module_are_both_calibrated():
+    model = nn.Sequential(TwoCores(), OneCore())
+    result = relakit.calibrate(model, batches())
+    assert list(result) == ["0.self_core", "0.cross_core", "1"]
+    for core in (model[0].self_core, model[0].cross_core, model[1].self_core):
+        assert not torch.equal(core.norm.weight, torch.ones(DIM))
+    assert list(relakit.calibrate(model, batches(), where="0.cross_core")) == ["0.cross_core"]
+
+
 def test_a_head_that_is_always_null_gets_the_gain_of_the_others():
     model = encoder(1).eval()
     relakit.convert_attention(model, relakit.AttentionSpec(threshold="learned"))

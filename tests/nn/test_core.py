@@ -62,6 +62,19 @@ def test_a_mask_excludes_causal(heads, window):
         AttentionCore(HEADS, DIM)(*heads, mask, is_causal=True, window=window)
 
 
+@pytest.mark.parametrize("window", [None, 3])
+@pytest.mark.parametrize("attention", ["rela-g", "softmax"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_a_mask_may_have_the_dtype_of_half_precision_queries(heads, dtype, attention, window):
+    """As for `relakit.attention`."""
+    core = AttentionCore(HEADS, DIM, attention, dtype=dtype)
+    half = [head.to(dtype) for head in heads]
+    mask = torch.randn(12, 12, generator=torch.Generator().manual_seed(4)).to(dtype)
+    output = core(*half, mask, window=window)
+    assert output.dtype == dtype
+    assert torch.equal(output, core(*half, mask.float(), window=window))
+
+
 def test_a_learned_threshold_is_what_is_subtracted(heads):
     core = AttentionCore(HEADS, DIM, relakit.AttentionSpec(activation="relu", threshold="learned"))
     plain = core(*heads)

@@ -141,6 +141,21 @@ def test_query_with_negative_scores_only(dtype: torch.dtype) -> None:
     assert all((tensor.grad == 0).all() for tensor in (q, k, v))
 
 
+def test_statistics_are_of_weights_that_float16_cannot_hold() -> None:
+    """509,000 is infinite in float16, and 1e-8 is 0."""
+    query = torch.tensor([[500.0], [1e-4]], dtype=torch.float16)
+    key = torch.tensor([[1018.0], [1e-4], [-1.0]], dtype=torch.float16)
+    details = relakit.attention_details(
+        query, key, key, scale=1.0, weights="dense", backend="reference"
+    )
+    assert details.weights is not None
+    assert details.weights.dtype == torch.float16
+    assert details.statistics is not None
+    assert details.statistics.nonzeros.tolist() == [2, 2]
+    expected = (query.float() @ key.float().mT).clamp(min=0).sum(-1)
+    torch.testing.assert_close(details.statistics.sums, expected)
+
+
 # The module.
 
 

@@ -47,6 +47,17 @@ def test_outputs_are_those_of_all_sentences(corpus: PreparedCorpus, model: Trans
     assert found["encoder"].closed_gates is not None
 
 
+def test_positions_that_it_grows_can_be_written_into(
+    corpus: PreparedCorpus, model: Transformer
+) -> None:
+    """As torch does where processes exchange buffers."""
+    model.embedding.positions = model.embedding.positions[:2].clone()
+    split = corpus.split("valid")
+    split_loss(model, split, torch.float32)
+    assert model.embedding.positions.size(0) > split.longest
+    assert not model.embedding.positions.is_inference()
+
+
 def test_measuring_does_not_change_the_loss(
     corpus: PreparedCorpus, model: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -382,7 +382,8 @@ class _EncodedSources:
 @contextmanager
 def recording(model: Transformer, positions: int) -> Iterator[None]:
     """Without dropout and gradients; afterwards the model is in the same mode as before."""
-    # Grow them now: a tensor made in inference mode could not be used in training later.
+    # Grow them now: nothing could write into a tensor made in inference mode later, as torch
+    # does where processes exchange buffers.
     model.embedding.position_vectors(positions)
     was_training = model.training
     model.eval()

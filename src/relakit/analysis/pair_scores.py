@@ -15,7 +15,8 @@ class PairScores:
     queries: npt.NDArray[np.int64]
     """``[pairs]``: the target's tokens and the begin token"""
     cross_entropy: npt.NDArray[np.float64]
-    """``[pairs]``: nats per target token, the end of the sentence included"""
+    """``[pairs]``: nats per target token, the end of the sentence included, unless the target is
+    cropped"""
     mass: npt.NDArray[np.float64] | None
     """``[pairs, layers]``: cross-attention weight of a query, the mean over heads and queries; None
     if weights always sum to 1"""

@@ -1,7 +1,7 @@
 """The results of an analysis and its settings, written to and read from JSON. No torch here."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
@@ -28,10 +28,17 @@ LayerValues: TypeAlias = tuple[float | None, ...]
 HeadValues: TypeAlias = tuple[LayerValues, ...]
 """``[layers][heads]``; None where nothing was counted."""
 
+
 SUM_TO_ONE: Final = frozenset({"softmax", "sparsemax", "entmax15"})
 """Attention, and activations, whose weights are a distribution over keys as they are."""
 TEMPERATURES: Final = (1.0, 0.5, 0.25, 0.1)
 """Of Table 6."""
+
+
+def mean_of(values: Iterable[Sequence[float | None]]) -> float | None:
+    """Over all heads of all layers that have a value; None if none has."""
+    known = [value for layer in values for value in layer if value is not None]
+    return statistics.fmean(known) if known else None
 
 
 class _Result(BaseModel):

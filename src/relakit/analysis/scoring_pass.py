@@ -1,6 +1,6 @@
 """One pass over sentence pairs: a model's scores of each."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,14 +45,17 @@ def score_pairs(
         progress: called now and then with the number of pairs done.
 
     Raises:
-        ValueError: model and tokenizer do not belong together, there are no pairs, or the model is
-            broken.
+        ValueError: model and tokenizer do not belong together, there are no pairs, ``max_tokens``
+            is less than 1, or the model is broken.
     """
     model.config.check_tokenizer(tokenizer)
     most = longest_pair(model.config, KINDS) if max_tokens is None else max_tokens
+    if most < 1:
+        raise ValueError(f"max_tokens must be at least 1, got {most}")
+    cropped: set[int] = set()
     batches = attention_batches(
         model,
-        _encoded(tokenizer, pairs, most),
+        _encoded(tokenizer, pairs, most, cropped),
         kinds=KINDS,
         losses=True,
         batch_tokens=batch_tokens,
@@ -62,7 +65,7 @@ def score_pairs(
     parts: list[_Part] = []
     done = 0
     for batch in batches:
-        parts.append(_Part.of(batch))
+        parts.append(_Part.of(batch, cropped))
         done += len(batch.indices)
         if progress is not None:
             progress(done)
@@ -72,13 +75,16 @@ def score_pairs(
 
 
 def _encoded(
-    tokenizer: Tokenizers, pairs: Iterable[tuple[str, str]], most: int
+    tokenizer: Tokenizers, pairs: Iterable[tuple[str, str]], most: int, cropped: set[int]
 ) -> Iterator[TokenPair]:
-    for pair in pairs:
+    """At most so many tokens of each side; the numbers of cropped targets go into ``cropped``."""
+    for number, pair in enumerate(pairs):
         source, target = (
             one.encode_batch([one.beginning(text, most)])[0]
             for one, text in zip((tokenizer.source, tokenizer.target), pair, strict=True)
         )
+        if len(target) > most:
+            cropped.add(number)
         yield source[:most], target[:most]
 
 
@@ -93,16 +99,21 @@ class _Part:
     mass: Tensor
 
     @classmethod
-    def of(cls, batch: AttentionBatch) -> "_Part":
+    def of(cls, batch: AttentionBatch, cropped: Collection[int]) -> "_Part":
         layers, valid = batch.layers["cross"], batch.valid("cross")
         sizes = batch.target_sizes
-        assert batch.losses is not None
+        assert batch.token_losses is not None
+        # A cropped target has no end, so its loss, which comes last, does not count.
+        counted = [
+            losses[:-1] if index in cropped else losses
+            for index, losses in zip(batch.indices, batch.token_losses, strict=True)
+        ]
         weight = [layer.abs().mul(valid).sum((2, 3), dtype=torch.float64) for layer in layers]
         return cls(
             indices=torch.tensor(batch.indices),
             null=null_counts(layers, valid).int(),
             queries=sizes,
-            cross_entropy=batch.losses / sizes,
+            cross_entropy=torch.stack([losses.sum() / len(losses) for losses in counted]),
             mass=torch.stack(weight, dim=1).mean(-1) / sizes[:, None],
         )
 

@@ -13,7 +13,12 @@ from relakit.analysis.text_results import TextAnalysis, TextTokens, TextView
 from relakit.analysis.totals import KindTotals
 from relakit.model.attention_outputs import OutputSums
 from relakit.nn.capture import AttentionRecord, Records
-from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
+from relakit.nn.variants import (
+    DEFAULT_ATTENTION,
+    AttentionName,
+    AttentionSpec,
+    resolve_attention,
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ def analyze_texts(
     texts: Iterable[RecordedText],
     *,
     name: str,
-    attention: AttentionName | AttentionSpec = "rela-g",
+    attention: AttentionName | AttentionSpec = DEFAULT_ATTENTION,
     keep: Collection[int] = (),
     settings: AnalysisSettings | None = None,
     inputs: Mapping[str, str] | None = None,

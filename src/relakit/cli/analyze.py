@@ -348,8 +348,10 @@ def _summary(analysis: "ModelAnalysis") -> list[str]:
 
 def mean_percent(values: Sequence[Sequence[float | None]]) -> str:
     """The mean over all heads that have a value."""
-    counted = [value for layer in values for value in layer if value is not None]
-    return f"{sum(counted) / len(counted):.1%}" if counted else "-"
+    from relakit.analysis.results import mean_of
+
+    mean = mean_of(values)
+    return "-" if mean is None else f"{mean:.1%}"
 
 
 def print_written(

@@ -311,7 +311,8 @@ class Translator:
     def _grow_positions(self, count: int) -> None:
         """Grow the models' tables of positions, outside of inference mode.
 
-        The models keep them, and a tensor made in inference mode could not take part in training.
+        The models keep them, and into a tensor made in inference mode nothing outside of it may
+        write, as torch does where processes exchange buffers.
         """
         for model in self.models:
             model.embedding.position_vectors(count)

@@ -19,12 +19,17 @@ from relakit.hf.saved_choice import SOFTMAX, write_choice
 from relakit.nn.core import AttentionParts
 from relakit.nn.latecomers import why_not_trained
 from relakit.nn.module_names import Where, check_patterns, is_selected
-from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
+from relakit.nn.variants import (
+    DEFAULT_ATTENTION,
+    AttentionName,
+    AttentionSpec,
+    resolve_attention,
+)
 
 
 def convert(
     model: PreTrainedModel,
-    attention: AttentionName | AttentionSpec = "rela-g",
+    attention: AttentionName | AttentionSpec = DEFAULT_ATTENTION,
     where: Where = None,
 ) -> list[str]:
     """Give the attention modules of a Hugging Face model another attention, in place.

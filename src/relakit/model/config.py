@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.limits import MAX_COUNT
 from relakit.model.attention_setting import AttentionSetting, write_attention
-from relakit.nn.variants import AttentionSpec, resolve_attention
+from relakit.nn.variants import DEFAULT_ATTENTION, AttentionSpec, resolve_attention
 
 AttentionKind = Literal["encoder", "decoder", "cross"]
 ATTENTION_KINDS: Final[tuple[AttentionKind, ...]] = get_args(AttentionKind)
@@ -18,6 +18,16 @@ Timescales: TypeAlias = Literal["vaswani", "tensor2tensor"]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+
+SIZES: Final = MappingProxyType(
+    {
+        "tiny": {"dim": 128, "heads": 4, "layers": 2, "feed_forward": 512},
+        "small": {"dim": 256, "heads": 4, "layers": 3, "feed_forward": 1024},
+        "base": {"dim": 512, "heads": 8, "layers": 6, "feed_forward": 2048},
+    }
+)
+"""``tiny`` for tests and the demo, ``small`` for small corpora, ``base`` is the paper's."""
+_BASE: Final = SIZES["base"]
 
 
 class ModelOptions(BaseModel):
@@ -58,19 +68,19 @@ class ModelConfig(ModelOptions):
     """Entries of the vocabulary of target and output, and of the source if it has none itself."""
     source_vocabulary: Count | None = None
     """Entries of the source's own vocabulary; it then has its own matrix."""
-    dim: Count = 512
+    dim: Count = _BASE["dim"]
     """Features of every position."""
-    heads: Count = 8
+    heads: Count = _BASE["heads"]
     """Attention heads; divides ``dim``."""
-    encoder_layers: Count = 6
-    decoder_layers: Count = 6
-    feed_forward: Count = 2048
+    encoder_layers: Count = _BASE["layers"]
+    decoder_layers: Count = _BASE["layers"]
+    feed_forward: Count = _BASE["feed_forward"]
     """Features inside the feed-forward layers."""
-    encoder_attention: AttentionSetting = "rela-g"
+    encoder_attention: AttentionSetting = DEFAULT_ATTENTION
     """Self-attention in the encoder: a name in `relakit.ATTENTIONS`, or an `AttentionSpec`."""
-    decoder_attention: AttentionSetting = "rela-g"
+    decoder_attention: AttentionSetting = DEFAULT_ATTENTION
     """Self-attention in the decoder."""
-    cross_attention: AttentionSetting = "rela-g"
+    cross_attention: AttentionSetting = DEFAULT_ATTENTION
     """Attention from the decoder to the encoder."""
 
     def attention(self, kind: AttentionKind) -> str:
@@ -121,16 +131,6 @@ class ModelConfig(ModelOptions):
         if self.dim % 2:
             raise ValueError(f"dim must be even (a sine and a cosine each), got {self.dim}")
         return self
-
-
-SIZES: Final = MappingProxyType(
-    {
-        "tiny": {"dim": 128, "heads": 4, "layers": 2, "feed_forward": 512},
-        "small": {"dim": 256, "heads": 4, "layers": 3, "feed_forward": 1024},
-        "base": {"dim": 512, "heads": 8, "layers": 6, "feed_forward": 2048},
-    }
-)
-"""``tiny`` for tests and the demo, ``small`` for small corpora, ``base`` is the paper's."""
 
 
 def sized(size: str) -> dict[str, int]:

@@ -33,7 +33,7 @@ class Memory(NamedTuple):
 
 
 class Transformer(nn.Module):
-    """Encoder and decoder over one vocabulary.
+    """Encoder and decoder over one vocabulary, or one of each language.
 
     ``model(source, target)`` gives the decoder's states, ``model.logits(states)`` the scores of
     every next token. Loss and search call them separately, so neither holds all logits at once.

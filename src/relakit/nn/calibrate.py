@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -60,7 +61,8 @@ def calibrate(
             `relakit.convert_attention`; None for all. The others are not changed.
 
     Returns:
-        For each attention module by name, how far its output is from softmax's.
+        For each attention module by name, how far its output is from softmax's. Of several
+        `AttentionCore` in one module, each has its own name.
 
     Raises:
         ValueError: there is no norm to calibrate, no batch, or an output that is not finite.
@@ -87,14 +89,21 @@ def calibrate(
 
 
 def _chosen_norms(model: nn.Module, where: Where) -> dict[str, RMSNorm]:
-    """Norms by the names of the attention modules they belong to, or else by their own."""
+    """Norms by the names of the attention modules they belong to, or else by their own.
+
+    Several `AttentionParts` in one module go by names of their own.
+    """
     modules = names_of_modules(model)
-    found = {}
+    found: dict[RMSNorm, str] = {}
+    own_names: dict[RMSNorm, str] = {}
     for module, (name, *_) in modules.items():
         norm = getattr(module, "norm", None)
         if isinstance(norm, RMSNorm) and isinstance(module, (AttentionParts, MultiheadAttention)):
             is_part = isinstance(module, AttentionParts)  # of the attention module
             found[norm] = name.rpartition(".")[0] if is_part else name
+            own_names[norm] = name
+    times = Counter(found.values())
+    found = {norm: own_names[norm] if times[name] > 1 else name for norm, name in found.items()}
     for module, (name, *_) in modules.items():
         if isinstance(module, RMSNorm):
             found.setdefault(module, name)

@@ -19,7 +19,12 @@ from relakit.nn.module_names import (
 )
 from relakit.nn.multihead import MultiheadAttention
 from relakit.nn.timm_attention import TIMM_ADAPTERS
-from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
+from relakit.nn.variants import (
+    DEFAULT_ATTENTION,
+    AttentionName,
+    AttentionSpec,
+    resolve_attention,
+)
 
 _OURS: Final = ("attention", "backend", "norm", "not_fused", "threshold")
 """What a module has after conversion and PyTorch's has not."""
@@ -31,7 +36,7 @@ for _name, _adapter in TIMM_ADAPTERS.items():
 
 def convert_attention(
     model: nn.Module,
-    attention: AttentionName | AttentionSpec = "rela-g",
+    attention: AttentionName | AttentionSpec = DEFAULT_ATTENTION,
     where: Where = None,
 ) -> list[str]:
     """Replace every `torch.nn.MultiheadAttention` in the model, in place.

@@ -5,7 +5,12 @@ from torch import Tensor, nn
 
 from relakit.nn.fused import attend_in_steps
 from relakit.nn.norms import RMSNorm, build_norm
-from relakit.nn.variants import AttentionName, AttentionSpec, resolve_attention
+from relakit.nn.variants import (
+    DEFAULT_ATTENTION,
+    AttentionName,
+    AttentionSpec,
+    resolve_attention,
+)
 from relakit.ops.backends import BackendName, known_backend
 from relakit.ops.reach import Alignment, SequenceStarts, Window, reach_of
 
@@ -83,7 +88,7 @@ class AttentionCore(AttentionParts):
         self,
         num_heads: int,
         head_dim: int,
-        attention: AttentionName | AttentionSpec = "rela-g",
+        attention: AttentionName | AttentionSpec = DEFAULT_ATTENTION,
         *,
         backend: BackendName | None = None,
         device: torch.device | str | None = None,

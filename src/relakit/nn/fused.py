@@ -130,6 +130,8 @@ def attend_in_steps(
         # ReLU weights have no upper bound, and for a nearly null row the norm multiplies gradients
         # by up to 1e4: float16 between attention and norm would overflow.
         query, key, value = query.float(), key.float(), value.float()
+        if isinstance(attn_mask, Tensor) and attn_mask.dtype == torch.float16:
+            attn_mask = attn_mask.float()
     if reach is None:  # the function's way to the kernels is the shortest
         result = attention(
             query,

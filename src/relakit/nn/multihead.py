@@ -20,6 +20,7 @@ from relakit.nn.norms import RMSNorm, build_norm
 from relakit.nn.projection import project
 from relakit.nn.variants import (
     ATTENTIONS,
+    DEFAULT_ATTENTION,
     AttentionName,
     AttentionSpec,
     resolve_attention,
@@ -100,7 +101,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         *,
-        attention: AttentionName | AttentionSpec = "rela-g",
+        attention: AttentionName | AttentionSpec = DEFAULT_ATTENTION,
         backend: BackendName | None = None,
         kv_heads: int | None = None,
         window: Window = None,
@@ -145,7 +146,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     def from_torch(
         cls,
         module: nn.MultiheadAttention,
-        attention: AttentionName | AttentionSpec = "rela-g",
+        attention: AttentionName | AttentionSpec = DEFAULT_ATTENTION,
         *,
         backend: BackendName | None = None,
     ) -> "MultiheadAttention":

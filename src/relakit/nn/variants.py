@@ -23,6 +23,8 @@ AttentionName: TypeAlias = Literal[
     "rela-g-leaky",
 ]
 """Rows 1 to 10 of the paper's Table 1, in its order."""
+DEFAULT_ATTENTION: Final[AttentionName] = "rela-g"
+"""Of modules, conversions, models and recipes."""
 
 
 @dataclass(frozen=True, kw_only=True)

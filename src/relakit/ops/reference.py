@@ -18,7 +18,7 @@ def reference_attention(call: AttentionCall) -> tuple[Tensor, Tensor]:
     """Output ``[..., heads, queries, value dim]`` and weights ``[..., heads, queries, keys]``.
 
     The weights are those that the values were multiplied with, that is after dropout, as in
-    PyTorch's modules.
+    PyTorch's modules. For half-precision input they are float32, the output is not.
     """
     weights, _ = reference_weights(call)
     with without_autocast(call.query):
@@ -27,7 +27,7 @@ def reference_attention(call: AttentionCall) -> tuple[Tensor, Tensor]:
         if call.enable_gqa:
             value = _repeat_heads(value, call.query)
         output = weights @ value  # [..., heads, queries, value dim]
-    return output.to(call.query.dtype), weights.to(call.query.dtype)
+    return output.to(call.query.dtype), weights
 
 
 def reference_weights(call: AttentionCall) -> tuple[Tensor, Tensor | None]:

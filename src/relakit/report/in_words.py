@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from statistics import fmean, median
 from typing import Final
 
-from relakit.analysis.results import Kind, KindResult, ModelAnalysis
+from relakit.analysis.results import Kind, KindResult, ModelAnalysis, mean_of
 from relakit.analysis.tags import BEGIN_CLASS
 from relakit.report.head_clarity import clearest_head
 from relakit.report.number_words import (
     heads_with,
-    mean_of,
     number_of,
     percent,
     place,

@@ -1,8 +1,6 @@
 """Numbers, heads and differences as they stand in sentences."""
 
 from collections.abc import Sequence
-from itertools import chain
-from statistics import fmean
 from typing import Final
 
 from relakit.analysis.results import HeadValues
@@ -38,12 +36,6 @@ def places(heads: Sequence[tuple[int, int, float]]) -> str:
 def place(layer: int, head: int) -> str:
     """A head, counted from 1 as people do."""
     return f"layer {layer + 1}, head {head + 1}"
-
-
-def mean_of(values: HeadValues) -> float | None:
-    """Over all heads that have a value."""
-    known = [value for value in chain.from_iterable(values) if value is not None]
-    return fmean(known) if known else None
 
 
 def percent(share: float | None) -> str:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from relakit.analysis.aer import AlignmentScore
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import HeadValues, KindResult, LayerValues, ModelAnalysis
+from relakit.analysis.results import HeadValues, KindResult, LayerValues, ModelAnalysis, mean_of
 from relakit.files.writing import make_folder, write_whole
 from relakit.report.page_data import finite
 
@@ -115,16 +115,11 @@ def _diversity(analyses: Sequence[ModelAnalysis]) -> Table:
 
 def _diversity_means(analyses: Sequence[ModelAnalysis]) -> Table:
     return ("model", "kind", "temperature", "value"), [
-        (analysis.name, kind.kind, temperature, _mean(values))
+        (analysis.name, kind.kind, temperature, mean_of([values]))
         for analysis in analyses
         for kind in analysis.kinds
         for temperature, values in kind.diversity.items()
     ]
-
-
-def _mean(values: LayerValues) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 def _flops(analyses: Sequence[ModelAnalysis]) -> Table:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from relakit.analysis.results import ModelAnalysis
+from relakit.analysis.results import ModelAnalysis, mean_of
 from relakit.report.head_clarity import clearest_head
-from relakit.report.number_words import heads_with, mean_of, number_of, percent, place
+from relakit.report.number_words import heads_with, number_of, percent, place
 from relakit.report.temperatures import shown_temperature
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from relakit.analysis.results import Kind, LayerValues
+from relakit.analysis.results import Kind, LayerValues, mean_of
 from relakit.reproduce.corpora import CORPORA, DEMO, SCALES, Scale
 from relakit.reproduce.records import Records, RunRecord
 from relakit.reproduce.statistics import Seeds
@@ -68,7 +68,7 @@ def mean_sparsity(kind: Kind) -> Measure:
     """Over layers and heads."""
 
     def measure(record: RunRecord) -> float | None:
-        return None if record.attention is None else _mean(record.attention.kind(kind).sparsity)
+        return None if record.attention is None else mean_of(record.attention.kind(kind).sparsity)
 
     return measure
 
@@ -77,7 +77,7 @@ def mean_null_rate(kind: Kind) -> Measure:
     """Over layers and heads."""
 
     def measure(record: RunRecord) -> float | None:
-        return None if record.attention is None else _mean(record.attention.kind(kind).null_rate)
+        return None if record.attention is None else mean_of(record.attention.kind(kind).null_rate)
 
     return measure
 
@@ -89,14 +89,14 @@ def mean_diversity(kind: Kind, temperature: str) -> Measure:
         if record.attention is None:
             return None
         layers = record.attention.kind(kind).diversity.get(temperature)
-        return None if layers is None else _mean([layers])
+        return None if layers is None else mean_of([layers])
 
     return measure
 
 
 def layer_means(values: Sequence[LayerValues]) -> list[float | None]:
     """Of each layer: the mean over its heads."""
-    return [_mean([layer]) for layer in values]
+    return [mean_of([layer]) for layer in values]
 
 
 def means_over_seeds(layers: Sequence[Sequence[float | None]]) -> list[float]:
@@ -105,8 +105,3 @@ def means_over_seeds(layers: Sequence[Sequence[float | None]]) -> list[float]:
         Seeds(tuple(value for value in seeds if value is not None)).mean
         for seeds in zip(*layers, strict=True)
     ]
-
-
-def _mean(values: Sequence[LayerValues]) -> float | None:
-    known = [value for layer in values for value in layer if value is not None]
-    return sum(known) / len(known) if known else None

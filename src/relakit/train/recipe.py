@@ -17,6 +17,7 @@ from relakit.limits import MAX_COUNT, MAX_VOCABULARY
 from relakit.model.attention_setting import AttentionSetting
 from relakit.model.config import Count, ModelConfig, ModelOptions, Positive, Share, sized
 from relakit.model.memory import check_sizes
+from relakit.nn.variants import DEFAULT_ATTENTION
 
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 VocabSize = Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=MAX_VOCABULARY)]
@@ -112,7 +113,7 @@ class ModelSection(ModelOptions):
     """Fine-tuning: a model directory, or the folder of a run, whose weights, settings and tokenizer
     the run begins with."""
     size: Literal["tiny", "small", "base"] = "base"
-    attention: AttentionSetting = "rela-g"
+    attention: AttentionSetting = DEFAULT_ATTENTION
     """For all three kinds of attention, unless one is given below: a name, or a table."""
     encoder_attention: AttentionSetting | None = None
     decoder_attention: AttentionSetting | None = None

@@ -40,6 +40,9 @@ def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) 
     )
     total, tokens = 0.0, 0
     meter = OutputMeter(model)
+    # Grow them now, with the token that begins or ends a sentence: the model keeps them, and into a
+    # tensor made in inference mode nothing outside of it may write.
+    model.embedding.position_vectors(split.longest + 1)
     was_training = model.training
     model.eval()
     with torch.inference_mode():

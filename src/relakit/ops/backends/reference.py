@@ -20,10 +20,12 @@ class ReferenceBackend(Backend):
         output, weights = reference_attention(call)
         return AttentionResult(
             output,
-            _in_wanted_form(weights, call.need_weights) if call.need_weights else None,
+            _in_wanted_form(weights, call) if call.need_weights else None,
+            # Of float32 weights: rounded to float16, some would be infinite and others 0.
             statistics_of(weights) if call.need_statistics else None,
         )
 
 
-def _in_wanted_form(weights: Tensor, form: bool | str) -> Tensor:
-    return weights.flatten(0, -2).to_sparse_csr() if form == "csr" else weights
+def _in_wanted_form(weights: Tensor, call: AttentionCall) -> Tensor:
+    weights = weights.to(call.query.dtype)
+    return weights.flatten(0, -2).to_sparse_csr() if call.need_weights == "csr" else weights
