@@ -88,6 +88,12 @@ def test_a_generated_corpus_and_the_other_direction() -> None:
     other = dry_run(make_recipe(content, "test"))
     assert one.corpus.split.source(0).tolist() == other.corpus.split.target(0).tolist()
     assert one.seconds <= 120
+    content["data"] = {**content["data"], "reverse": False, "source": "de", "target": "en"}
+    named = dry_run(make_recipe(content, "test"))
+    assert named.corpus.split.source(0).tolist() == other.corpus.split.source(0).tolist()
+    content["data"] = {**content["data"], "source": "fr"}
+    with pytest.raises(ValueError, match="a generated corpus has en and de, not fr and en; set"):
+        dry_run(make_recipe(content, "test"))
 
 
 def test_the_printed_recipe_is_the_recipe(corpus: PreparedCorpus) -> None:

@@ -17,6 +17,7 @@ from typing import BinaryIO, Final
 
 import numpy as np
 
+from relakit.data.pair_encoder import PairEncoder
 from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.prepared_format import (
     DOCUMENT_NAME,
@@ -279,10 +280,12 @@ class _SplitWriter:
         settings: PrepareSettings,
         stack: ExitStack,
     ) -> None:
-        self._tokenizers = (tokenizers.source, tokenizers.target)
-        self._max_tokens = settings.longest_sentence(name)
-        self._truncates = settings.long_sentences == "truncate"
-        self._token_type = token_type(max(tokenizer.size for tokenizer in self._tokenizers))
+        self._encoder = PairEncoder(
+            tokenizers,
+            settings.longest_sentence(name),
+            truncates=settings.long_sentences == "truncate",
+        )
+        self._token_type = token_type(max(tokenizers.source.size, tokenizers.target.size))
 
         def create(file_name: str) -> BinaryIO:
             return stack.enter_context(whole_file(folder / file_name))
@@ -293,57 +296,29 @@ class _SplitWriter:
         for file in self._offsets:
             file.write(np.zeros(1, dtype=OFFSET_TYPE).tobytes())
         self._written = [0, 0]
-        self.read = self._kept = self._empty = self._overlong = 0
+        self._kept = 0
+
+    @property
+    def read(self) -> int:
+        return self._encoder.read
 
     @property
     def counts(self) -> SplitCounts:
         return SplitCounts(
             read=self.read,
             kept=self._kept,
-            empty=self._empty,
-            overlong=self._overlong,
+            empty=self._encoder.empty,
+            overlong=self._encoder.overlong,
             source_tokens=self._written[0],
             target_tokens=self._written[1],
         )
 
     def add(self, pairs: list[tuple[str, str]]) -> None:
-        lines: list[int] = []
-        encodable: list[tuple[str, str]] = []
-        for number, pair in enumerate(pairs, start=self.read + 1):
-            if self._truncates:
-                lines.append(number)
-                source, target = (
-                    tokenizer.beginning(text, self._max_tokens)
-                    for tokenizer, text in zip(self._tokenizers, pair, strict=True)
-                )
-                encodable.append((source, target))
-            elif any(
-                tokenizer.surely_exceeds(text, self._max_tokens)
-                for tokenizer, text in zip(self._tokenizers, pair, strict=True)
-            ):
-                self._overlong += 1
-            else:
-                lines.append(number)
-                encodable.append(pair)
-        self.read += len(pairs)
-        sources, targets = (
-            tokenizer.encode_batch([pair[side] for pair in encodable])
-            for side, tokenizer in enumerate(self._tokenizers)
-        )
-        kept = [i for i, pair in enumerate(zip(sources, targets, strict=True)) if self._fits(*pair)]
-        self._kept += len(kept)
-        self._lines.write(np.array([lines[i] for i in kept], dtype=OFFSET_TYPE).tobytes())
-        for side, sentences in enumerate((sources, targets)):
-            self._append(side, [sentences[i][: self._max_tokens] for i in kept])
-
-    def _fits(self, source: list[int], target: list[int]) -> bool:
-        if not source or not target:
-            self._empty += 1
-            return False
-        if max(len(source), len(target)) > self._max_tokens:
-            self._overlong += 1
-            return self._truncates
-        return True
+        kept = self._encoder.encode(pairs)
+        self._kept += len(kept.numbers)
+        self._lines.write(np.array(kept.numbers, dtype=OFFSET_TYPE).tobytes())
+        for side, sentences in enumerate((kept.sources, kept.targets)):
+            self._append(side, sentences)
 
     def _append(self, side: int, sentences: list[list[int]]) -> None:
         lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from relakit.data.generated import generate_pairs
+from relakit.data.generated import LANGUAGES, generate_pairs
+from relakit.data.pair_encoder import PairEncoder
 from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.prepared_format import SplitCounts
 from relakit.data.prepared_reader import EncodedSide, EncodedSplit, PreparedCorpus
@@ -81,7 +82,16 @@ def _text(data: DataSection) -> tuple[int, list[tuple[str, str]]]:
     if data.generated is not None:
         total, seed = data.generated.train, data.generated.seed
         generated = generate_pairs(min(total, SAMPLE_PAIRS), seed=seed)
-        return total, [(pair.source_text, pair.target_text) for pair in generated]
+        pairs = [(pair.source_text, pair.target_text) for pair in generated]
+        asked = (data.source, data.target)
+        if asked == LANGUAGES[::-1]:
+            pairs = [(german, english) for english, german in pairs]
+        elif asked != LANGUAGES:
+            raise ValueError(
+                f"a generated corpus has {' and '.join(LANGUAGES)}, not {' and '.join(asked)}; "
+                "set data.source and data.target"
+            )
+        return total, pairs
     assert data.folder is not None, "a recipe has one place for its data"
     files = find_splits(data.folder, data.source, data.target)["train"]
     total = sum(1 for _ in read_pairs(files))
@@ -101,33 +111,25 @@ def _encoded(
     pairs: list[tuple[str, str]], tokenizers: Tokenizers, data: DataSection
 ) -> EncodedSplit:
     """The pairs as `prepare` would encode them."""
-    sides = [
-        tokenizer.encode_batch([pair[side] for pair in pairs])
-        for side, tokenizer in enumerate((tokenizers.source, tokenizers.target))
-    ]
     longest = data.max_tokens
-    filled = [(s, t) for s, t in zip(*sides, strict=True) if s and t]
-    is_short = [max(len(s), len(t)) <= longest for s, t in filled]
-    if data.long_sentences == "truncate":
-        kept = [(s[:longest], t[:longest]) for s, t in filled]
-    else:
-        kept = [pair for pair, short in zip(filled, is_short, strict=True) if short]
-    if not kept:
+    encoder = PairEncoder(tokenizers, longest, truncates=data.long_sentences == "truncate")
+    kept = encoder.encode(pairs)
+    if not kept.numbers:
         raise ValueError(
-            f"no pair of train is left: {len(pairs) - len(filled):,} have an empty side and "
-            f"{is_short.count(False):,} have more than {number_with_noun(longest, 'token')}; give "
+            f"no pair of train is left: {encoder.empty:,} have an empty side and "
+            f"{encoder.overlong:,} have more than {number_with_noun(longest, 'token')}; give "
             "other files, or a larger max_tokens"
         )
-    source, target = (_side([pair[side] for pair in kept]) for side in (0, 1))
+    source, target = _side(kept.sources), _side(kept.targets)
     counts = SplitCounts(
-        read=len(pairs),
-        kept=len(kept),
-        empty=len(pairs) - len(filled),
-        overlong=is_short.count(False),
+        read=encoder.read,
+        kept=len(kept.numbers),
+        empty=encoder.empty,
+        overlong=encoder.overlong,
         source_tokens=len(source.tokens),
         target_tokens=len(target.tokens),
     )
-    return EncodedSplit("train", source, target, np.arange(1, len(kept) + 1), counts)
+    return EncodedSplit("train", source, target, np.array(kept.numbers), counts)
 
 
 def _side(sentences: list[list[int]]) -> EncodedSide:

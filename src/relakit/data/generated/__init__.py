@@ -3,7 +3,7 @@
 The German is a function of the English, so a perfect translation is possible.
 """
 
-from relakit.data.generated.corpus_files import GeneratedCounts, write_corpus
+from relakit.data.generated.corpus_files import LANGUAGES, GeneratedCounts, write_corpus
 from relakit.data.generated.noise import plant_noise
 from relakit.data.generated.pairs import (
     GeneratedPair,
@@ -16,6 +16,7 @@ from relakit.data.generator_settings import SPLITS, Split
 from relakit.data.noise_draw import NOISE_KINDS, NoiseKind
 
 __all__ = [
+    "LANGUAGES",
     "NOISE_KINDS",
     "SPLITS",
     "GeneratedCounts",

@@ -33,7 +33,9 @@ from relakit.files.writing import whole_file, whole_folder, write_whole
 DOCUMENT_NAME: Final = GENERATED.marker
 FORMAT: Final = "relakit generated corpus"
 VERSION: Final = 1
-_ENDINGS: Final = ("en", "de", "links", "en.tags", "de.tags")
+LANGUAGES: Final = ("en", "de")
+"""Of a pair's source and target."""
+_ENDINGS: Final = (*LANGUAGES, "links", *(f"{language}.tags" for language in LANGUAGES))
 _STEP: Final = 1000
 """Pairs between two calls of ``on_stage``."""
 _NO_NOISE: Final[Mapping[NoiseKind, float]] = MappingProxyType({})
