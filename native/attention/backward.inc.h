@@ -1,8 +1,6 @@
 // The gradients of query, key and value (and of the scores' sums, for thresholds), tile by tile: dense
 // where a tile has many non-zeros, along lists where it has few. Part of kernels.inc.h.
 
-#include "cpu/threads.h"
-
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
@@ -10,8 +8,6 @@ namespace {
 constexpr int kFewQueries = 4;
 // More than in forward, as there are gradients to fetch too.
 constexpr int kLinesPerRowBackward = 2 * kLinesPerRow;
-
-constexpr std::int64_t kBackwardBlock = 1024;  // queries or keys per task, if heads are few
 
 // The gradients of a range of queries, of a range of keys and values, or of both, for one key head and
 // all query heads that share it, one after the other.
@@ -56,9 +52,9 @@ class BackwardTask {
     are_keys_finite_ = is_finite(p_.key, key_head_, p_.keys, p_.dim) &&
                        is_finite(p_.value, key_head_, p_.keys, p_.value_dim);
     const std::int64_t count = want_keys_ ? keys_.end - keys_.begin : 0;
-    Sums grad_keys(row_of<T>(result_.grad_key, batch_, key_head_, keys_.begin),
+    GradientSums<T> grad_keys(row_of<T>(result_.grad_key, batch_, key_head_, keys_.begin),
                    result_.grad_key.row, count, p_.dim);
-    Sums grad_values(row_of<T>(result_.grad_value, batch_, key_head_, keys_.begin),
+    GradientSums<T> grad_values(row_of<T>(result_.grad_value, batch_, key_head_, keys_.begin),
                      result_.grad_value.row, count, p_.value_dim);
     grad_keys_ = grad_keys.rows();
     grad_values_ = grad_values.rows();
@@ -68,41 +64,6 @@ class BackwardTask {
   }
 
  private:
-  // Rows of a gradient while they are summed up: in the result itself where its rows are packed, else
-  // in scratch memory.
-  class Sums {
-   public:
-    Sums(T* result, std::int64_t stride, std::int64_t count, std::int64_t size)
-        : result_(result),
-          stride_(stride),
-          count_(count),
-          size_(size),
-          padded_(round_up(size, kWidth)),
-          in_place_(is_packed<T>(stride, size)),
-          buffer_(in_place_ ? 0 : count_ * padded_) {
-      set_to_zero(rows(), sizeof(float) * static_cast<std::size_t>(count_ * padded_));
-    }
-
-    float* rows() { return in_place_ ? reinterpret_cast<float*>(result_) : buffer_.data(); }
-
-    void write(float factor) {
-      if (!in_place_) {
-        unpack_rows(rows(), padded_, count_, size_, factor, result_, stride_);
-      } else if (factor != 1.0f) {
-        const Vector f = Vector::all(factor);
-        for (std::int64_t i = 0; i < count_ * padded_; i += kWidth) {
-          (Vector::load(rows() + i) * f).store(rows() + i);
-        }
-      }
-    }
-
-   private:
-    T* result_;
-    std::int64_t stride_, count_, size_, padded_;
-    bool in_place_;
-    Buffer buffer_;
-  };
-
   bool is_finite(const View& view, std::int64_t head, std::int64_t rows, std::int64_t size) {
     const std::int64_t padded = round_up(size, kWidth);
     Buffer buffer(kQueryTile * padded);
@@ -121,7 +82,7 @@ class BackwardTask {
     const std::int64_t count = queries_.end - queries_.begin;
     Scorer<T> scorer(p_, batch_, head_index, queries_.begin, queries_.end, {false, true, true}, ahead_);
     const std::int64_t row = scorer.head.row(queries_.begin);
-    Sums grad_queries(row_of<T>(result_.grad_query, batch_, head_index, queries_.begin),
+    GradientSums<T> grad_queries(row_of<T>(result_.grad_query, batch_, head_index, queries_.begin),
                       result_.grad_query.row, want_queries_ ? count : 0, p_.dim);
     if (want_queries_ && result_.grad_rows != nullptr) {
       set_to_zero(result_.grad_rows + row, sizeof(float) * static_cast<std::size_t>(count));
@@ -360,96 +321,6 @@ class BackwardTask {
   bool are_keys_finite_ = false, is_finite_ = false, has_values_t_ = false;
   Tile tile_;
 };
-
-// How backward is divided into tasks: all of a key head; or, where heads are fewer than threads, blocks of
-// queries first, then blocks of keys. Scores are then computed twice, but all threads have work.
-enum class Share { key_heads, query_blocks, key_blocks };
-
-struct BackwardPlan {
-  BackwardJob* jobs;
-  std::int64_t count, tasks;
-  int threads;
-
-  std::int64_t blocks(const Problem& p, Share share) const {
-    const std::int64_t rows = share == Share::query_blocks ? p.queries : p.keys;
-    return share == Share::key_heads ? 1 : (rows + kBackwardBlock - 1) / kBackwardBlock;
-  }
-
-  void divide(Share share) {
-    tasks = 0;
-    for (std::int64_t i = 0; i < count; i++) {
-      const Problem& p = jobs[i].problem;
-      jobs[i].first_task = tasks;
-      const std::int64_t heads = share == Share::query_blocks ? p.heads : p.key_heads;
-      tasks += p.batch * heads * blocks(p, share);
-    }
-  }
-};
-
-template <class T>
-void backward_key_head(const BackwardPlan& plan, std::int64_t task) {
-  const BackwardJob& job = job_of(plan.jobs, plan.count, task);
-  const Problem& p = job.problem;
-  const std::int64_t mine = task - job.first_task;
-  const std::int64_t key_head = mine % p.key_heads, group = p.heads / p.key_heads;
-  BackwardTask<T> work(p, job.result, mine / p.key_heads, key_head, {0, p.queries}, {0, p.keys},
-                       true, true);
-  if (task + plan.threads < plan.tasks) {
-    const BackwardJob& later = job_of(plan.jobs, plan.count, task + plan.threads);
-    const std::int64_t its = task + plan.threads - later.first_task;
-    if (is_short<T>(later.problem, 2)) {
-      work.fetch_ahead(later, its / p.key_heads, its % p.key_heads);
-    }
-  }
-  work.run(key_head * group, (key_head + 1) * group);
-}
-
-template <class T>
-void backward_query_block(const BackwardPlan& plan, std::int64_t task) {
-  const BackwardJob& job = job_of(plan.jobs, plan.count, task);
-  const Problem& p = job.problem;
-  const std::int64_t blocks = plan.blocks(p, Share::query_blocks);
-  const std::int64_t pair = (task - job.first_task) / blocks, head = pair % p.heads;
-  const std::int64_t begin = (task - job.first_task) % blocks * kBackwardBlock;
-  BackwardTask<T>(p, job.result, pair / p.heads, head / (p.heads / p.key_heads),
-                  {begin, least(begin + kBackwardBlock, p.queries)}, {0, p.keys}, true, false)
-      .run(head, head + 1);
-}
-
-template <class T>
-void backward_key_block(const BackwardPlan& plan, std::int64_t task) {
-  const BackwardJob& job = job_of(plan.jobs, plan.count, task);
-  const Problem& p = job.problem;
-  const std::int64_t blocks = plan.blocks(p, Share::key_blocks), group = p.heads / p.key_heads;
-  const std::int64_t pair = (task - job.first_task) / blocks, key_head = pair % p.key_heads;
-  const std::int64_t begin = (task - job.first_task) % blocks * kBackwardBlock;
-  BackwardTask<T>(p, job.result, pair / p.key_heads, key_head, {0, p.queries},
-                  {begin, least(begin + kBackwardBlock, p.keys)}, false, true)
-      .run(key_head * group, (key_head + 1) * group);
-}
-
-template <class T>
-void backward_all(BackwardJob* jobs, std::int64_t count, int threads) {
-  BackwardPlan plan{jobs, count, 0, threads};
-  const auto run = [&](void (*task)(void*, std::int64_t)) {
-    run_parallel(plan.tasks, threads, task, &plan);
-  };
-  plan.divide(Share::key_heads);
-  if (plan.tasks >= threads) {
-    run([](void* data, std::int64_t task) {
-      backward_key_head<T>(*static_cast<BackwardPlan*>(data), task);
-    });
-    return;
-  }
-  plan.divide(Share::query_blocks);
-  run([](void* data, std::int64_t task) {
-    backward_query_block<T>(*static_cast<BackwardPlan*>(data), task);
-  });
-  plan.divide(Share::key_blocks);
-  run([](void* data, std::int64_t task) {
-    backward_key_block<T>(*static_cast<BackwardPlan*>(data), task);
-  });
-}
 
 }  // namespace
 }  // namespace relakit::attention::RELAKIT_ISA

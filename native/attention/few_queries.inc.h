@@ -189,10 +189,10 @@ template <class T>
 void forward_few_queries_part(const FewQueriesPlan& plan, std::int64_t index) {
   const ForwardJob& job = job_of(plan.jobs, plan.count, index);
   const Problem& p = job.problem;
-  const std::int64_t task = index - job.first_task, parts = plan.parts(p);
-  const std::int64_t pair = task / parts, begin = task % parts * kKeysPerTask;
-  FewQueriesTask<T>(p, job.result, pair / p.heads, pair % p.heads,
-                    plan.sums + job.first_sum + task * plan.size(p))
+  const TaskPart part = part_of(job, index, p.heads, plan.parts(p));
+  const std::int64_t begin = part.block * kKeysPerTask;
+  FewQueriesTask<T>(p, job.result, part.batch, part.head,
+                    plan.sums + job.first_sum + (index - job.first_task) * plan.size(p))
       .run(begin, least(begin + kKeysPerTask, p.keys));
 }
 

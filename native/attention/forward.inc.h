@@ -61,18 +61,6 @@ void write_bits(const Problem& p, const ForwardResult& result, std::int64_t row,
   for (int w = 0; 64 * w < columns; w++) words[w] = bits.words[w];
 }
 
-// The job that a task belongs to: the last that begins at it or before. One without tasks begins where
-// the next does.
-template <class Result>
-const Job<Result>& job_of(const Job<Result>* jobs, std::int64_t count, std::int64_t task) {
-  std::int64_t low = 0, high = count;
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (jobs[middle].first_task <= task ? low : high) = middle;
-  }
-  return jobs[low];
-}
-
 // The output for a block of queries of one head.
 template <class T>
 class ForwardTask {
@@ -226,15 +214,15 @@ template <class T>
 void forward_block(const ForwardPlan& plan, std::int64_t task) {
   const ForwardJob& job = job_of(plan.jobs, plan.count, task);
   const Problem& p = job.problem;
-  const std::int64_t blocks = plan.blocks(p), pair = (task - job.first_task) / blocks;
-  const std::int64_t begin = (task - job.first_task) % blocks * plan.size;
-  ForwardTask<T> mine(p, job.result, pair / p.heads, pair % p.heads, begin,
+  const TaskPart part = part_of(job, task, p.heads, plan.blocks(p));
+  const std::int64_t begin = part.block * plan.size;
+  ForwardTask<T> mine(p, job.result, part.batch, part.head, begin,
                       least(begin + plan.size, p.queries));
   if (task + plan.threads < plan.tasks) {
     const ForwardJob& later = job_of(plan.jobs, plan.count, task + plan.threads);
-    const std::int64_t later_pair = task + plan.threads - later.first_task;
     if (plan.blocks(later.problem) == 1 && is_short<T>(later.problem, 1)) {
-      mine.fetch_ahead(later, later_pair / p.heads, later_pair % p.heads);
+      const TaskPart next = part_of(later, task + plan.threads, later.problem.heads, 1);
+      mine.fetch_ahead(later, next.batch, next.head);
     }
   }
   mine.run();

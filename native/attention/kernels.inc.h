@@ -37,9 +37,12 @@ const Thresholds& thresholds_for() {
 #endif
 #include "attention/score_tile.inc.h"
 #include "attention/scorer.inc.h"
+#include "attention/tasks.inc.h"
 #include "attention/forward.inc.h"
 #include "attention/few_queries.inc.h"
+#include "attention/gradient_sums.inc.h"
 #include "attention/backward.inc.h"
+#include "attention/backward_plan.inc.h"
 #include "attention/speed.inc.h"
 
 namespace relakit::attention::RELAKIT_ISA {

@@ -1,0 +1,31 @@
+// From the number of a task to its part of the work. Part of kernels.inc.h.
+
+namespace relakit::attention::RELAKIT_ISA {
+namespace {
+
+// The job that a task belongs to: the last that begins at it or before. One without tasks begins where
+// the next does.
+template <class Result>
+const Job<Result>& job_of(const Job<Result>* jobs, std::int64_t count, std::int64_t task) {
+  std::int64_t low = 0, high = count;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (jobs[middle].first_task <= task ? low : high) = middle;
+  }
+  return jobs[low];
+}
+
+// Which rows of a job a task is about: the tasks of a job go by sequences, then heads, then blocks of rows.
+struct TaskPart {
+  std::int64_t batch, head, block;
+};
+
+template <class Result>
+TaskPart part_of(const Job<Result>& job, std::int64_t task, std::int64_t heads,
+                 std::int64_t blocks) {
+  const std::int64_t mine = task - job.first_task, pair = mine / blocks;
+  return {pair / heads, pair % heads, mine % blocks};
+}
+
+}  // namespace
+}  // namespace relakit::attention::RELAKIT_ISA
