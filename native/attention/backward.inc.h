@@ -221,7 +221,6 @@ class BackwardTask {
       ahead_.fetch(kLinesPerRowBackward);
       const int length = tile_.lengths[i];
       dot_rows(place.grad_output[i], values_, value_dim_, tile_.list(i), length, gradient_row(i));
-      pad_numbers(gradient_row(i), length);
     }
     for (int i = 0; i < tile_.rows; i++) {  // the next pass then finds the keys cached
       ahead_.fetch(kLinesPerRowBackward);
@@ -259,7 +258,6 @@ class BackwardTask {
       head.add_bias(place.query + i, place.key + list[t], 1, weights + t);
     }
     rectify_list(weights, length, -head.threshold());
-    pad_numbers(weights, length);
   }
 
   // What the listed weights and gradients add to the gradients of keys and values.

@@ -14,7 +14,6 @@ void weigh_list(const Problem& p, const Head& head, std::int64_t query, std::int
       const Vector x = Vector::load(weights + t);
       (x * x).store(weights + t);
     }
-    pad_numbers(weights, length);
   }
   if (p.dropout > 0.0f) {
     for (int t = 0; t < length; t++) weights[t] *= head.kept(query, key + list[t]);

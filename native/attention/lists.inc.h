@@ -2,7 +2,7 @@
 // kernels.inc.h.
 //
 // A list holds positions of rows, and beside it are the numbers that belong to them. Lists are padded
-// to a multiple of kStep with the last position and the number 0, so that loops need no remainder.
+// to a multiple of kStep with the last position, so that dot products need no remainder.
 
 #include <cstdint>
 #include <cstring>
@@ -13,12 +13,9 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// Pad a list, and the numbers beside it. Both need room for kStep more.
+// It needs room for kStep more.
 void pad_list(std::uint8_t* list, int length) {
   std::memset(list + length, length > 0 ? list[length - 1] : 0, kStep);
-}
-void pad_numbers(float* numbers, int length) {
-  std::memset(numbers + length, 0, kStep * sizeof(float));
 }
 
 // out += sum over the list of number * row[position], for N vectors of a row.
@@ -47,7 +44,7 @@ void add_rows_part(float* out, const T* rows, std::int64_t stride, const std::ui
     RELAKIT_UNROLL
     for (int u = 0; u < kStep; u++) add(w[u], t + u, u % sets);
   }
-  // One by one, not padded: 0 times an infinite row is not a number.
+  // The rest one by one: numbers are not padded with zeros, as 0 times an infinite row is NaN.
   RELAKIT_UNROLL
   for (int u = 0; u < kStep - 1; u++) {
     if (t + u < length) add(Vector::all(numbers[t + u]), t + u, u % sets);
@@ -214,7 +211,7 @@ void rectify_list(float* scores, int length, float minus_threshold) {
   }
 }
 
-// The rectified scores of one query with the listed keys, padded like the list.
+// The rectified scores of one query with the listed keys.
 void score_rows(const float* query, Rows keys, std::int64_t padded, const std::uint8_t* list,
                 int length, float minus_threshold, float* weights) {
   if (padded == kHead * kWidth && keys.stride == padded) {
@@ -223,7 +220,6 @@ void score_rows(const float* query, Rows keys, std::int64_t padded, const std::u
     dot_rows(query, keys, padded, list, length, weights);
     rectify_list(weights, length, minus_threshold);
   }
-  pad_numbers(weights, length);
 }
 
 }  // namespace

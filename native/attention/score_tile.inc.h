@@ -173,7 +173,6 @@ struct Tile {
 
   void finish_list(int i, int length) {
     pad_list(list(i), length);
-    pad_numbers(weight_row(i), length);
     lengths[i] = length;
   }
 
