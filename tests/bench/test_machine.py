@@ -1,5 +1,6 @@
 """What a result says about the machine that it was measured on."""
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from relakit.ops.backends import BACKENDS
 def test_describes_this_machine() -> None:
     found = machine.describe_machine()
     assert found.torch == torch.__version__
+    assert platform.release() not in found.system  # which would name the host's own build
     assert (found.rela_instructions is None) == bool(BACKENDS["native"].unavailable())
 
 

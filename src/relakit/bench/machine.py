@@ -12,6 +12,7 @@ class Machine:
 
     cpu: str
     system: str
+    """Kind of operating system; its exact build says much of a host and little of a number."""
     relakit: str
     torch: str
     torch_instructions: str
@@ -27,7 +28,7 @@ def describe_machine() -> Machine:
 
     return Machine(
         cpu=cpu_name(Path("/proc/cpuinfo")),
-        system=platform.platform(),
+        system=f"{platform.system()} {platform.machine()}",
         relakit=version("relakit"),
         torch=torch.__version__,
         torch_instructions=torch.backends.cpu.get_cpu_capability(),
