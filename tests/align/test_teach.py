@@ -112,6 +112,19 @@ def test_links_of_a_file_are_learnt_in_both_directions(folders: tuple[Path, Path
         assert scores["aer"] < 0.1
 
 
+@pytest.mark.parametrize(
+    ("without_gold", "message"),
+    [("pairs", "none of the pairs has any"), ("valid", "the valid pairs need gold links")],
+)
+def test_links_must_be_there_to_be_learnt(
+    without_gold: str, message: str, folders: tuple[Path, Path]
+) -> None:
+    given = {"pairs": planted_pairs(60), "valid": planted_pairs(30)}
+    given[without_gold] = [dataclasses.replace(pair, gold=None) for pair in given[without_gold]]
+    with pytest.raises(ValueError, match=message):
+        train_aligners(request(folders, by_links=True, **given))
+
+
 def test_heads_are_chosen_where_nobody_has(folders: tuple[Path, Path]) -> None:
     for folder in folders:
         (folder / "alignment.json").unlink()

@@ -58,6 +58,23 @@ class AlignerTraining:
     force: bool = False
     """Keep layers that are worth less than what is there"""
 
+    def check(self) -> None:
+        """Raise ValueError if links are wanted from pairs that have none."""
+        if not self.by_links:
+            return
+        if not _have_gold(self.pairs):
+            raise ValueError("by_links learns from gold links, but none of the pairs has any")
+        if self.valid is not None and not _have_gold(self.valid):
+            raise ValueError(
+                "with by_links no attention is read, so that the valid pairs need gold links to "
+                "examine a layer on; give some, or no valid pairs: then some of the others are "
+                "held out"
+            )
+
+
+def _have_gold(pairs: Pairs) -> bool:
+    return any(pair.gold is not None for pair in pairs)
+
 
 @dataclass(frozen=True)
 class LayerResult:
@@ -97,6 +114,7 @@ def train_aligners(
     Raises:
         ValueError: there is nothing to learn from, or a layer is not worth keeping.
     """
+    request.check()
     teaching = _Teaching(request, progress)
     directions = teaching.lessons()
     trained = [
@@ -139,8 +157,7 @@ class _Teaching:
     @property
     def _has_gold(self) -> bool:
         """Whether there are gold links for the exam."""
-        valid = self.request.valid
-        return valid is not None and any(pair.gold is not None for pair in valid)
+        return self.request.valid is not None and _have_gold(self.request.valid)
 
     @property
     def teacher(self) -> Teacher:
