@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -52,7 +51,6 @@ class MemoryResult:
     """Resident memory of all processes together; what they share counts once for each."""
     largest_mib: float
     """Of the largest process"""
-    seconds: float
 
 
 class MemoryWatch(threading.Thread):
@@ -142,14 +140,12 @@ def measure(command: str, model: Path, corpus: tuple[Path, Path], workers: int) 
     source, target = corpus
     output = source.with_name(f"{source.stem}.{command}")
     options = ["--source", source, "--target", target, "--output", output, "--workers", workers]
-    begin = time.monotonic()
     process = subprocess.Popen(
         [*PROGRAM, command, str(model), *map(str, options)], stderr=subprocess.DEVNULL
     )
     watch = MemoryWatch(process.pid)
     watch.start()
     code = process.wait()
-    seconds = time.monotonic() - begin
     watch.stop()
     if code:
         raise ValueError(f"relakit {command} ended with {code} on {source}")
@@ -157,7 +153,7 @@ def measure(command: str, model: Path, corpus: tuple[Path, Path], workers: int) 
     if rows != pairs:
         raise ValueError(f"relakit {command} gave {rows:,} lines for {pairs:,} pairs")
     output.unlink()
-    return MemoryResult(command, pairs, watch.peak / MIB, watch.largest / MIB, seconds)
+    return MemoryResult(command, pairs, watch.peak / MIB, watch.largest / MIB)
 
 
 def count_lines(path: Path) -> int:
@@ -198,7 +194,7 @@ def main() -> None:
                 results.append(result)
                 print(
                     f"{command}, {pairs:,} pairs: {result.peak_mib:,.0f} MiB at most, the largest "
-                    f"process {result.largest_mib:,.0f} MiB, {pairs / result.seconds:,.0f} pairs/s",
+                    f"process {result.largest_mib:,.0f} MiB",
                     flush=True,
                 )
                 if arguments.json is not None:

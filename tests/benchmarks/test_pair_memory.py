@@ -85,7 +85,7 @@ def test_a_command_must_do_all_pairs(
 
 
 def result(pairs: int, peak: float) -> MemoryResult:
-    return MemoryResult("score", pairs, peak, peak / 2, 1.0)
+    return MemoryResult("score", pairs, peak, peak / 2)
 
 
 def test_growth() -> None:
