@@ -24,12 +24,12 @@ TOKENS = ("The", "old", "dog", "sees", "it", ".")
 
 
 class TinyDecoder(nn.Module):
-    """Two layers of causal self-attention of our own, which see so many tokens before them."""
+    """Two layers of self-attention of our own, which see so many tokens before and after them."""
 
-    def __init__(self, before: int = 100) -> None:
+    def __init__(self, before: int = 100, after: int = 0) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
-            relakit.MultiheadAttention(16, 4, batch_first=True, window=(before, 0))
+            relakit.MultiheadAttention(16, 4, batch_first=True, window=(before, after))
             for _ in range(2)
         )
 
@@ -67,6 +67,15 @@ def test_numbers_of_a_causal_model() -> None:
         sinks = np.array(result.first_sink[layer], dtype=float)
         np.testing.assert_allclose(sinks, first_sink_rate(weights, visible), rtol=1e-5)
     np.testing.assert_array_equal(view.seen[0], [(0, row + 1) for row in range(6)])
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_a_token_alone_does_not_tell_who_sees_whom(is_causal: bool) -> None:
+    model = TinyDecoder(after=0 if is_causal else 100).eval()
+    texts = [recorded(model, ("Hi",)), recorded(model, ("Hi", "!"))]
+    result = analyze_texts(texts, name="mine").result
+    assert result.kind == ("decoder" if is_causal else "encoder")
+    assert analyze_texts(texts, name="mine").texts == 2
 
 
 def test_a_window_hides_what_is_far_away() -> None:

@@ -13,7 +13,7 @@ from made_up_records import (
 )
 
 from relakit.analysis.results import Kind, ModelAnalysis
-from relakit.reproduce.claims import Verdict
+from relakit.reproduce.claims import Finding, Verdict
 from relakit.reproduce.page import CLAIMS
 
 RATES: tuple[float, ...] = (0.3, 0.4, 0.5)
@@ -86,18 +86,23 @@ def test_encoder_has_the_fewest_nulls() -> None:
 
 
 def test_gap_of_shuffled_pairs() -> None:
-    claim = "Targets with a wrong source are null more often"
+    everywhere, later = (
+        "Targets with a wrong source are null more often",
+        "every layer but the first",
+    )
     above, below, both = (0.05, 0.04, 0.06), (-0.05, -0.06, -0.04), (0.0, -0.01, 0.01)
 
-    def of(*gaps: tuple[float, float, float]) -> Verdict:
+    def of(claim: str, *gaps: tuple[float, float, float]) -> Verdict:
         return verdict(claim, made_up_analysis(gap=gaps))
 
-    assert of(above, above, above) == "holds"
-    assert of(below, above, above) == "holds", "the first layer does not count"
-    assert of(above, above, below) == "does not hold"
-    assert of(above, both, above) == "not decidable"
-    seeds = [made_up_analysis(gap=[one] * 3) for one in (above, both)]
-    assert verdict(claim, *seeds) == "not decidable", "every seed counts"
+    for claim in (everywhere, later):
+        assert of(claim, above, above, above) == "holds"
+        assert of(claim, above, above, below) == "does not hold"
+        assert of(claim, above, both, above) == "not decidable"
+        seeds = [made_up_analysis(gap=[one] * 3) for one in (above, both)]
+        assert verdict(claim, *seeds) == "not decidable", "every seed counts"
+    assert of(everywhere, below, above, above) == "does not hold"
+    assert of(later, below, above, above) == "holds"
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
@@ -152,18 +157,37 @@ def test_single_models_align_better_by_sentences(
     assert [(finding.setting, finding.verdict) for finding in findings] == [
         (f"Multi30k en-de, tiny, RWTH links, end of sentence {end}", expected)
         for end in ("ignored", "competes")
+        for _ in ("softmax", "entmax15")
     ]
-    assert all("; against 62.0 of entmax15: " in finding.measured for finding in findings)
+    for number, against in enumerate(("60.0 of softmax", "62.0 of entmax15") * 2):
+        assert f" against {against}: " in findings[number].measured
 
 
-def test_one_baseline_that_aligns_better_is_enough() -> None:
+def test_a_row_with_a_single_run_is_compared_with_every_run_of_the_other() -> None:
+    def found(*ours: float) -> list[Finding]:
+        records = [
+            made_up_record("rela-g", n, alignments={"RWTH": made_up_alignment(rate)})
+            for n, rate in enumerate(ours, 1)
+        ]
+        other = made_up_record("sparsemax", alignments={"RWTH": made_up_alignment(0.6)})
+        return claim_about(ALIGNS[0]).find(evidence_of(*records, other))
+
+    assert [finding.verdict for finding in found(0.5, 0.5, 0.51)] == ["holds"] * 2
+    assert [finding.verdict for finding in found(0.5, 0.5, 0.595)] == ["not decidable"] * 2
+    # Half widths of 1 point each: 1.4 together, beside the lowest and the highest difference.
+    assert found(0.5, 0.52)[0].measured == (
+        "51.0 ± 1.4 against 60.0 of sparsemax: -9.0 (-11.4 to -6.6) points of AER"
+    )
+
+
+def test_each_baseline_has_its_own_verdict() -> None:
     rates = {"rela-g": 0.5, "softmax": 0.6, "sparsemax": 0.4}
     records = [
         made_up_record(row, alignments={"RWTH": made_up_alignment(rate)})
         for row, rate in rates.items()
     ]
     findings = claim_about(ALIGNS[0]).find(evidence_of(*records))
-    assert [finding.verdict for finding in findings] == ["does not hold"] * 2
+    assert [finding.verdict for finding in findings] == ["holds", "does not hold"] * 2
 
 
 def test_several_models_align_better_by_seeds() -> None:

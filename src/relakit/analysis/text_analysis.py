@@ -1,7 +1,8 @@
 """From recorded self-attention over texts to the numbers of the paper's analysis."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +66,8 @@ def analyze_texts(
         keep: the numbers, from 0, of the texts whose attention is kept to look at.
         settings: what the numbers depend on; None for the defaults.
         inputs: what is analyzed, for people.
-        is_causal: whether a token sees only those before it; None: as the first text's masks say.
+        is_causal: whether a token sees only those before it; None: as the masks of the first text
+            say that has two tokens or more.
 
     Raises:
         ValueError: there is no text, or layers are not self-attention over its tokens.
@@ -75,11 +77,12 @@ def analyze_texts(
     totals: KindTotals | None = None
     layers: tuple[str, ...] = ()
     views = []
+    if is_causal is None:
+        is_causal, texts = _look_ahead(texts)
     for index, text in enumerate(texts):
         seen = [_seen_keys(record) for _, record in _checked(text, index)]
         if totals is None:
-            causal = _is_causal(seen) if is_causal is None else is_causal
-            totals = _totals(text, spec, settings, is_causal=causal)
+            totals = _totals(text, spec, settings, is_causal=is_causal)
             layers = tuple(layer for layer, _ in text.layers)
         _add(totals, text, len(layers), index)
         if index in keep:
@@ -129,8 +132,22 @@ def _seen_keys(record: AttentionRecord) -> npt.NDArray[np.int32]:
     return np.stack([first, after], 1).astype(np.int32)
 
 
-def _is_causal(seen: Sequence[npt.NDArray[np.int32]]) -> bool:
-    return all((one[:, 1] <= np.arange(1, len(one) + 1)).all() for one in seen)
+def _look_ahead(texts: Iterable[RecordedText]) -> tuple[bool, Iterator[RecordedText]]:
+    """Whether attention is causal, and all the texts. A token alone sees itself in either case."""
+    remaining = iter(texts)
+    ahead: list[RecordedText] = []
+    is_causal = True
+    for text in remaining:
+        layers = _checked(text, len(ahead))
+        ahead.append(text)
+        if len(text.read.labels) > 1:
+            is_causal = all(_is_causal(_seen_keys(record)) for _, record in layers)
+            break
+    return is_causal, chain(ahead, remaining)
+
+
+def _is_causal(seen: npt.NDArray[np.int32]) -> bool:
+    return bool((seen[:, 1] <= np.arange(1, len(seen) + 1)).all())
 
 
 def _totals(

@@ -5,12 +5,17 @@ sentences where a claim is about one model. An interval on the claim's side says
 other side "does not hold"; anything else is "not decidable".
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from relakit.limits import number_with_noun
 from relakit.reproduce.evidence import Evidence, Measure, Setting
-from relakit.reproduce.statistics import Difference, difference
+from relakit.reproduce.statistics import Difference, Seeds, difference
+
+LEAST_RUNS: Final = 2
+"""One run that fails, or does not, decides nothing."""
 
 Verdict: TypeAlias = Literal["holds", "does not hold", "not decidable"]
 Judge: TypeAlias = Callable[[Difference], Verdict]
@@ -88,36 +93,66 @@ def within(margin: float) -> Judge:
     return judge
 
 
+_NEVER: Final = Difference(-math.inf, -math.inf, -math.inf, (0, 0))
+"""How far a model that cannot be trained is behind one that can."""
+
+
+def by_failures(judge: Judge, failed: tuple[int, int]) -> list[Verdict]:
+    """What runs of the first and of the second model say that failed.
+
+    A model that cannot be trained is worse than any other, and never as good.
+    """
+    extremes = (_NEVER, _NEVER.negated())
+    return [judge(gap) for gap, count in zip(extremes, failed, strict=True) if count]
+
+
+def despite_failures(verdict: Verdict, judge: Judge, failed: tuple[int, int]) -> Verdict:
+    """The verdict of the runs that were trained, unless those that failed say otherwise."""
+    return all_agree([verdict, *by_failures(judge, failed)])
+
+
+def all_agree(verdicts: Sequence[Verdict]) -> Verdict:
+    """What all say; not decidable if they differ."""
+    return verdicts[0] if len(set(verdicts)) == 1 else "not decidable"
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """Two rows, compared by one number in every setting that has both."""
+    """Two rows, compared in every setting that has both, by one number: the higher, the better."""
 
     first: str
     second: str
     measure: Measure
     judge: Judge
     unit: str
-    if_failed: Verdict = "does not hold"
-    """The verdict if training of the first row fails"""
 
     def __call__(self, evidence: Evidence) -> list[Finding]:
         return in_each_setting(self._finding)(evidence)
 
     def _finding(self, evidence: Evidence, setting: Setting) -> Finding | None:
-        first = evidence.seeds(setting, self.first, self.measure)
-        second = evidence.seeds(setting, self.second, self.measure)
-        failed = evidence.failed(setting, self.first)
-        if second is None or (first is None and not failed):
+        rows = (self.first, self.second)
+        scores = [evidence.seeds(setting, row, self.measure) for row in rows]
+        failed = (evidence.failed(setting, rows[0]), evidence.failed(setting, rows[1]))
+        if any(score is None and not count for score, count in zip(scores, failed, strict=True)):
             return None
-        if first is None:
-            return Finding(setting.label, f"all {failed} runs failed", failed, self.if_failed)
-        gap = difference(first.values, second.values)
-        verdict = self.judge(gap)
-        measured = f"{first.text()} against {second.text()}: {gap.text()} {self.unit}"
-        if failed:
-            measured += f"; {failed} more failed"
-            verdict = verdict if verdict == self.if_failed else "not decidable"
-        return Finding(setting.label, measured, first.n, verdict)
+        sides = [_in_words(*side) for side in zip(rows, scores, failed, strict=True)]
+        measured = " against ".join(sides)
+        first, second = scores
+        if first is not None and second is not None:
+            gap = difference(first.values, second.values)
+            measured += f": {gap.text()} {self.unit}"
+            verdict = despite_failures(self.judge(gap), self.judge, failed)
+        elif max(failed) < LEAST_RUNS:
+            verdict = "not decidable"
+        else:
+            verdict = all_agree(by_failures(self.judge, failed))
+        return Finding(setting.label, measured, len(evidence.runs(setting, self.first)), verdict)
+
+
+def _in_words(row: str, scores: Seeds | None, failed: int) -> str:
+    if scores is None:
+        return f"{number_with_noun(failed, 'run')} of {row}, all failed"
+    return scores.text() + (f" ({failed} more failed)" if failed else "")
 
 
 def all_of(verdicts: list[Verdict]) -> Verdict:
@@ -129,7 +164,7 @@ def all_of(verdicts: list[Verdict]) -> Verdict:
 
 def by_count(having: int, runs: int) -> Verdict:
     """Of a claim that each run bears out or not; a single run decides nothing."""
-    if runs < 2:
+    if runs < LEAST_RUNS:
         return "not decidable"
     if having == runs:
         return "holds"

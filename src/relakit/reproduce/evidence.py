@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from relakit.analysis.estimate import Estimate
+from relakit.analysis.links import EndWeight, Reading
 from relakit.analysis.results import Kind, LayerValues, mean_of
 from relakit.reproduce.corpora import CORPORA, DEMO, SCALES, Scale
 from relakit.reproduce.records import Records, RunRecord
@@ -56,7 +58,27 @@ class Evidence:
 
     def failed(self, setting: Setting, row: str) -> int:
         """How many runs of a row failed."""
-        return sum(r.training.verdict == "failed" for r in self.runs(setting, row))
+        return sum(run.has_failed for run in self.runs(setting, row))
+
+
+@dataclass(frozen=True)
+class ErrorRate:
+    """One of the numbers of Table 5."""
+
+    gold: str
+    end: EndWeight
+    reading: Reading
+    number: str
+    """``aol`` or ``aoh``"""
+
+    def of(self, evidence: Evidence, setting: Setting, row: str) -> list[Estimate]:
+        """Of each run that has it, with its interval over sentences."""
+        studies = [run.alignments.get(self.gold) for run in evidence.runs(setting, row)]
+        return [
+            getattr(getattr(study.estimates[self.end], self.reading), self.number)
+            for study in studies
+            if study is not None
+        ]
 
 
 def bleu(record: RunRecord) -> float | None:

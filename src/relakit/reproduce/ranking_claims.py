@@ -71,12 +71,12 @@ def _finding(where: str, areas: Sequence[RankingAreas]) -> Finding:
 _REPORTED: Final = "of pairs with low null rates about 95% were correct, with high ones 1%"
 RANKING_CLAIMS: Final = (
     Claim(
-        "The null rate separates good pairs from bad ones: planted noise",
+        "Bad pairs have higher null rates than good ones (AUC above 0.5): planted noise",
         _REPORTED,
         _ranks_planted,
     ),
     Claim(
-        "The null rate separates good pairs from bad ones: crawled pairs judged by people",
+        "Bad pairs have higher null rates than good ones (AUC above 0.5): judged by people",
         _REPORTED,
         _ranks_judged,
     ),

@@ -93,6 +93,11 @@ class RunRecord(_Part):
     """By the set of labelled pairs"""
 
     @property
+    def has_failed(self) -> bool:
+        """Whether it could not be trained."""
+        return self.training.verdict == "failed"
+
+    @property
     def run(self) -> Run:
         return Run(scale=self.scale, corpus=self.corpus, row=self.row, seed=self.seed)
 

@@ -12,9 +12,8 @@ from relakit.analysis.ranking import QualityRanking
 from relakit.analysis.results import KINDS, KindResult
 from relakit.model import Transformer
 from relakit.reproduce import paper
-from relakit.reproduce.attention_claims import alignment_measure
 from relakit.reproduce.corpora import CORPORA, DEMO
-from relakit.reproduce.evidence import Evidence, Setting, bleu, mean_diversity
+from relakit.reproduce.evidence import ErrorRate, Evidence, Setting, bleu, mean_diversity
 from relakit.reproduce.markdown import table
 from relakit.reproduce.rows import BASELINE, OURS, ROWS, VARIANTS
 from relakit.reproduce.speed import decoding_speed, decoding_speed_by_length, training_speed
@@ -158,20 +157,17 @@ def _alignment_cells(
     end: EndWeight,
 ) -> list[str]:
     """Empty if there are none. One run has its interval over sentences, several their deviation."""
-    runs = [run for run in evidence.runs(setting, row) if gold in run.alignments]
-    if not runs:
-        return []
-    cells = []
+    cells, runs = [], 0
     for reading, number in columns:
-        seeds = evidence.seeds(setting, row, alignment_measure(gold, reading, number, end))
-        assert seeds is not None
-        text = seeds.times(100).text()
-        if len(runs) == 1:
-            estimates = getattr(runs[0].alignments[gold].estimates[end], reading)
-            estimate = getattr(estimates, number)
-            text += f" ({100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
+        rates = ErrorRate(gold, end, reading, number).of(evidence, setting, row)
+        if not rates:
+            return []
+        runs = len(rates)
+        text = Seeds(tuple(rate.value for rate in rates)).times(100).text()
+        if runs == 1:
+            text += f" ({100 * rates[0].low:.1f} to {100 * rates[0].high:.1f})"
         cells.append(text)
-    return [*cells, str(len(runs))]
+    return [*cells, str(runs)]
 
 
 def table_5_paper() -> str:

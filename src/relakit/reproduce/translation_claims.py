@@ -1,15 +1,20 @@
 """Claims about translation: Tables 1 and 3."""
 
+from collections.abc import Sequence
 from typing import Final
 
+from relakit.limits import number_with_noun
 from relakit.reproduce.claims import (
+    LEAST_RUNS,
     Claim,
     Comparison,
     Finding,
     Judge,
-    Verdict,
+    all_agree,
     at_most_below,
     by_count,
+    by_failures,
+    despite_failures,
     higher,
     in_each_setting,
     lower,
@@ -22,8 +27,9 @@ from relakit.reproduce.rows import BASELINE, OURS
 from relakit.reproduce.statistics import mean_interval
 from relakit.reproduce.studies import MAIN_CORPUS, STUDIES
 
-MARGIN: Final = 1.0
-"""BLEU that a model may be behind another and still be called as good."""
+MARGIN: Final = 0.5
+"""BLEU that a model may be behind another and still be called as good. In the paper's Table 1
+ReLA-g and ReLA-i are behind by 0.3 and 0.4, which it calls comparable; 0.6 is a big reduction."""
 
 _as_good: Final = at_most_below(MARGIN)
 
@@ -31,22 +37,24 @@ _as_good: Final = at_most_below(MARGIN)
 def _claim(text: str, first: str, second: str, judge: Judge) -> Claim:
     """About the BLEU of two rows of Table 1."""
     reported = f"{TABLE_1[first]:.1f} against {TABLE_1[second]:.1f}"
-    # A model that cannot be trained is worse, and never as good.
-    if_failed: Verdict = "holds" if judge is lower else "does not hold"
-    return Claim(text, reported, Comparison(first, second, bleu, judge, "BLEU", if_failed))
+    return Claim(text, reported, Comparison(first, second, bleu, judge, "BLEU"))
 
 
 def _relu_alone(evidence: Evidence, setting: Setting) -> Finding | None:
     runs = evidence.runs(setting, "relu")
-    softmax = evidence.seeds(setting, BASELINE, bleu)
-    if not runs or softmax is None:
+    if not runs:
         return None
-    failed = evidence.failed(setting, "relu")
+    failed = [run for run in runs if run.has_failed]
+    measured = f"{len(failed)} of {number_with_noun(len(runs), 'run')} failed"
+    if failed:
+        measured += f" ({failed[0].training.reason})"
     scores = evidence.seeds(setting, "relu", bleu)
-    measured = f"{failed} of {len(runs)} runs learnt nothing"
     if scores is not None:
-        measured += f"; the others reach {scores.text()} BLEU, softmax {softmax.text()}"
-    return Finding(setting.label, measured, len(runs), by_count(failed, len(runs)))
+        measured += f"; the others reach {scores.text()} BLEU"
+    softmax = evidence.seeds(setting, BASELINE, bleu)
+    if softmax is not None:
+        measured += f"; softmax {softmax.text()}"
+    return Finding(setting.label, measured, len(runs), by_count(len(failed), len(runs)))
 
 
 def _further_languages(evidence: Evidence) -> list[Finding]:
@@ -54,27 +62,42 @@ def _further_languages(evidence: Evidence) -> list[Finding]:
     findings = []
     for scale in SCALES:
         corpora = {need.corpus for need in STUDIES["table3"].needs.get(scale, ())}
-        gaps, failed = [], 0
-        for corpus in sorted(corpora - {MAIN_CORPUS[scale]}):
-            failed += evidence.failed(Setting(scale, corpus), OURS)
-            scores = [evidence.seeds(Setting(scale, corpus), row, bleu) for row in (OURS, BASELINE)]
-            if scores[0] is not None and scores[1] is not None:
-                gaps.append(scores[0].mean - scores[1].mean)
-        if failed and not gaps:
-            findings.append(Finding(scale, f"all {failed} runs failed", failed, "does not hold"))
-        if gaps:
-            found = mean_interval(gaps)
-            low, high = min(gaps), max(gaps)
-            measured = (
-                f"ReLA-g minus softmax on {len(gaps)} further pairs: {low:+.1f} to {high:+.1f} "
-                f"BLEU, mean {found.text()}"
-            )
-            verdict = _as_good(found)
-            if failed:
-                measured += f"; {failed} runs of ReLA-g failed"
-                verdict = "does not hold"
-            findings.append(Finding(f"{len(gaps)} pairs, {scale}", measured, len(gaps), verdict))
+        settings = [Setting(scale, corpus) for corpus in sorted(corpora - {MAIN_CORPUS[scale]})]
+        finding = _over_pairs(evidence, scale, settings)
+        if finding is not None:
+            findings.append(finding)
     return findings
+
+
+def _over_pairs(evidence: Evidence, scale: str, settings: Sequence[Setting]) -> Finding | None:
+    gaps = []
+    for setting in settings:
+        scores = [evidence.seeds(setting, row, bleu) for row in (OURS, BASELINE)]
+        if scores[0] is not None and scores[1] is not None:
+            gaps.append(scores[0].mean - scores[1].mean)
+    runs = [[run for s in settings for run in evidence.runs(s, row)] for row in (OURS, BASELINE)]
+    failed = (sum(run.has_failed for run in runs[0]), sum(run.has_failed for run in runs[1]))
+    texts = [
+        f"{count} of {number_with_noun(len(some), 'run')} of {row} failed"
+        for row, some, count in zip((OURS, BASELINE), runs, failed, strict=True)
+        if count
+    ]
+    if gaps:
+        found = mean_interval(gaps)
+        measured = (
+            f"ReLA-g minus softmax on {number_with_noun(len(gaps), 'further pair')}: "
+            f"{min(gaps):+.1f} to {max(gaps):+.1f} BLEU, mean {found.text()}"
+        )
+        verdict = despite_failures(_as_good(found), _as_good, failed)
+        where = f"{number_with_noun(len(gaps), 'pair')}, {scale}"
+        return Finding(where, "; ".join([measured, *texts]), len(gaps), verdict)
+    if not any(failed):
+        return None
+    is_lost = any(
+        count == len(some) >= LEAST_RUNS for some, count in zip(runs, failed, strict=True)
+    )
+    verdict = all_agree(by_failures(_as_good, failed)) if is_lost else "not decidable"
+    return Finding(scale, "; ".join(texts), max(failed), verdict)
 
 
 _AS_GOOD: Final = f"(at most {MARGIN:g} BLEU behind)"
