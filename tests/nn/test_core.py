@@ -82,3 +82,35 @@ def test_a_learned_threshold_is_what_is_subtracted(heads):
         core.threshold.fill_(100.0)
     assert core(*heads).abs().max() == 0.0
     assert plain.abs().max() > 0.0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_float16_autocast_does_not_overflow_before_the_norm(heads, dtype):
+    core = AttentionCore(HEADS, DIM)
+    large = [200 * x for x in heads]
+    with torch.autocast("cpu", torch.float16):
+        output = core(*(x.to(dtype) for x in large))
+    assert output.dtype == torch.float16
+    torch.testing.assert_close(output.float(), core(*large), rtol=0.01, atol=0.01)
+
+
+def test_values_may_have_fewer_heads_than_keys(heads):
+    query, key, value = heads
+    core = AttentionCore(HEADS, DIM)
+    expected = core(query, key, value[:, :1].expand_as(value))
+    torch.testing.assert_close(core(query, key, value[:, :1]), expected)
+
+
+@pytest.mark.parametrize("sizes", [(0, 8), (4, 0), (-1, 8)])
+def test_sizes_are_at_least_1(sizes):
+    with pytest.raises(ValueError, match=r"must be at least 1, got"):
+        AttentionCore(*sizes)
+
+
+def test_shapes_are_those_of_the_module(heads):
+    query, key, value = heads
+    with pytest.raises(ValueError, match=r"key must be \[batch, heads.*got shape \(2, 12, 8\)"):
+        AttentionCore(HEADS, DIM)(query, key[:, 0], value)
+    for other in (AttentionCore(2, DIM, "softmax"), AttentionCore(HEADS, 4, "softmax")):
+        with pytest.raises(ValueError, match=r"query has 4 heads and value 8 features per head"):
+            other(query, key, value)

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -327,3 +328,34 @@ class TestLog:
             torch.testing.assert_close(attend(*x), relakit.attention(*x, backend="reference"))
         (record,) = [r for r in log.records if r.name == "relakit.attention"]
         assert "not torch.float64" in record.getMessage()
+
+
+def test_a_mask_of_less_precision_beside_float64() -> None:
+    """PyTorch's kernel gives wrong numbers for it, from 16 keys on."""
+    torch.manual_seed(1)
+    query, key, value = torch.randn(3, 1, 2, 20, 8, dtype=torch.float64)
+    mask = torch.randn(20, 20)
+    attend = partial(relakit.attention, query, key, value, activation="softmax")
+    torch.testing.assert_close(attend(mask), attend(mask.double(), backend="reference"))
+
+
+def test_values_may_have_more_heads_than_weights() -> None:
+    torch.manual_seed(1)
+    query, key, value = torch.randn(2, 1, 5, 8), torch.randn(2, 1, 6, 8), torch.randn(2, 3, 6, 4)
+    expected = relakit.attention(*(x.expand(2, 3, -1, -1) for x in (query, key, value)))
+    torch.testing.assert_close(relakit.attention(query, key, value), expected)
+
+
+@pytest.mark.parametrize("default", [torch.bfloat16, torch.float64])
+def test_division_by_length_does_not_depend_on_the_default_type(default: torch.dtype) -> None:
+    x = torch.rand(1, 1, 300, 4)
+    attend = partial(relakit.attention_details, x, x, x, length_exponent=1.0, statistics=True)
+    expected = attend()
+    torch.set_default_dtype(default)
+    try:
+        found = attend()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    torch.testing.assert_close(found.output, expected.output, rtol=0, atol=0)
+    assert found.statistics is not None
+    assert found.statistics.sums.dtype == torch.float32

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
+from torch.func import grad, jvp, vmap
 
 import relakit
 from relakit.ops.activations import ACTIVATIONS
@@ -141,3 +143,40 @@ def test_autocast_compiles() -> None:
         output, expected = compiled(x, x, x)[0], module(x, x, x)[0]
     assert output.dtype == torch.bfloat16
     torch.testing.assert_close(output, expected)
+
+
+def slope(x: Tensor) -> Tensor:
+    """A forward-mode derivative, by torch.func."""
+    key, value = torch.linspace(-2, 3, 96).view(2, 1, 2, 6, 4)
+
+    def attend(query: Tensor) -> Tensor:
+        return relakit.attention(query, key, value)
+
+    return jvp(attend, (x,), (torch.ones_like(x),))[1]
+
+
+def test_forward_derivatives_compile() -> None:
+    x = torch.linspace(-1, 2, 48).view(1, 2, 6, 4)
+    assert slope(x).count_nonzero()
+    torch.testing.assert_close(compile_strictly(slope)(x), slope(x))
+
+
+def test_gradients_inside_compiled_code() -> None:
+    key, value = torch.linspace(-2, 3, 96).view(2, 1, 2, 6, 4)
+    gradient = grad(lambda query: relakit.attention(query, key, value).square().sum())
+    x = torch.linspace(-1, 2, 96).view(2, 1, 2, 6, 4)
+    torch.testing.assert_close(compile_strictly(gradient)(x[0]), gradient(x[0]))
+    torch._dynamo.reset()
+    torch.testing.assert_close(compile_strictly(vmap(gradient))(x), vmap(gradient)(x))
+
+
+@torch._dynamo.config.patch(error_on_recompile=False)
+def test_what_was_compiled_before_is_not_used_for_forward_derivatives() -> None:
+    key, value = torch.linspace(-2, 3, 96).view(2, 1, 2, 6, 4)
+    compiled = compile_strictly(lambda query: relakit.attention(query, key, value))
+    x = torch.linspace(-1, 2, 48).view(1, 2, 6, 4)
+    compiled(x)
+    expected = slope(x)
+    with forward_ad.dual_level():
+        output = compiled(forward_ad.make_dual(x, torch.ones_like(x)))
+        torch.testing.assert_close(forward_ad.unpack_dual(output).tangent, expected)

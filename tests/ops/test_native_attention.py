@@ -463,3 +463,14 @@ def test_dropout_follows_the_generator() -> None:
     torch.manual_seed(3)
     assert torch.equal(relakit.attention(q, k, v, dropout_p=0.5), first)
     assert not torch.equal(first, second)
+
+
+def test_tensors_without_numbers_may_have_features_apart() -> None:
+    query, key, value = torch.randn(3, 2, 4, 8, 10).mT
+    assert relakit.attention(query[:, :, :0], key, value).shape == (2, 4, 0, 8)
+    assert relakit.attention(query[:0], key[:0], value[:0]).shape == (0, 4, 10, 8)
+    output, weights = relakit.attention(
+        query, key[:, :, :0], value[:, :, :0], need_weights=True, backend="native"
+    )
+    assert weights.shape == (2, 4, 10, 0)
+    assert torch.equal(output, torch.zeros(2, 4, 10, 8))

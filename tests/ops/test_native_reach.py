@@ -210,6 +210,15 @@ def test_compiles() -> None:
     )
 
 
+@pytest.mark.parametrize("starts", [[0, 11, 1200], [0, 20, 11, 30], [1, 30]])
+def test_compiled_code_says_which_starts_are_wrong(starts: list[int]) -> None:
+    torch._dynamo.reset()
+    attend = torch.compile(relakit.attention, fullgraph=True, backend="aot_eager")
+    x = torch.zeros(1, 2, 30, 16)
+    with pytest.raises(ValueError, match=r"sequence_starts of queries must ascend from 0 to.*30"):
+        attend(x, x, x, sequence_starts=torch.tensor(starts))
+
+
 def test_second_derivatives() -> None:
     def penalty(backend: str) -> tuple[Tensor, ...]:
         generator = torch.Generator().manual_seed(0)

@@ -35,6 +35,7 @@ def test_every_private_name() -> None:
         "Optimizer",
         "Sequence",
         "Tensor",
+        "assume_constant_result",
         "forward_ad",
         "is_compiling",
         "nn",

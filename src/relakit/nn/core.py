@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from relakit.nn.arguments import check_size
 from relakit.nn.fused import attend_in_steps
 from relakit.nn.norms import RMSNorm, build_norm
 from relakit.nn.variants import (
@@ -12,6 +13,7 @@ from relakit.nn.variants import (
     resolve_attention,
 )
 from relakit.ops.backends import BackendName, known_backend
+from relakit.ops.precision import follow_autocast, without_autocast
 from relakit.ops.reach import Alignment, SequenceStarts, Window, reach_of
 
 
@@ -94,6 +96,8 @@ class AttentionCore(AttentionParts):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
+        check_size("num_heads", num_heads)
+        check_size("head_dim", head_dim)
         spec = resolve_attention(attention)
         super().__init__(spec, num_heads, num_heads * head_dim, device=device, dtype=dtype)
         self.backend = known_backend(backend)
@@ -116,22 +120,41 @@ class AttentionCore(AttentionParts):
     ) -> Tensor:
         """``[batch, queries, heads * head dim]``; the arguments are those of `relakit.attention`.
 
-        Keys and values may have fewer heads, which groups of queries share.
+        All have four dimensions. Keys and values may have fewer heads, which groups of queries
+        share.
         """
-        return attend_in_steps(
-            query,
-            key,
-            value,
-            spec=self.attention,
-            threshold=self.current_threshold(),
-            norm=self.norm,
-            attn_mask=attn_mask,
-            dropout_p=dropout_p,
-            is_causal=is_causal,
-            scale=scale,
-            backend=self.backend,
-            reach=reach_of(is_causal=is_causal, window=window, align=align, starts=sequence_starts),
-        ).output
+        self._check_shapes(query, key, value)
+        query, key, value = follow_autocast(query, key, value)
+        with without_autocast(query):
+            return attend_in_steps(
+                query,
+                key,
+                value,
+                spec=self.attention,
+                threshold=self.current_threshold(),
+                norm=self.norm,
+                attn_mask=attn_mask,
+                dropout_p=dropout_p,
+                is_causal=is_causal,
+                scale=scale,
+                backend=self.backend,
+                reach=reach_of(
+                    is_causal=is_causal, window=window, align=align, starts=sequence_starts
+                ),
+            ).output
+
+    def _check_shapes(self, query: Tensor, key: Tensor, value: Tensor) -> None:
+        for name, tensor in (("query", query), ("key", key), ("value", value)):
+            if tensor.dim() != 4:
+                raise ValueError(
+                    f"{name} must be [batch, heads, positions, head dim], got shape "
+                    f"{tuple(tensor.shape)}"
+                )
+        if (query.size(1), value.size(3)) != (self.num_heads, self.head_dim):
+            raise ValueError(
+                f"the module has num_heads={self.num_heads} and head_dim={self.head_dim}, but "
+                f"query has {query.size(1)} heads and value {value.size(3)} features per head"
+            )
 
     def extra_repr(self) -> str:
         return f"num_heads={self.num_heads}, attention={self.attention}"

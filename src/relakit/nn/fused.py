@@ -120,7 +120,7 @@ def attend_in_steps(
     Args:
         query: ``[batch, heads, queries, head dim]``.
         key: ``[batch, key heads, keys, head dim]``; the number of heads divides the query's.
-        value: ``[batch, key heads, keys, value dim]``.
+        value: ``[batch, value heads, keys, value dim]``, the same for these.
         scale: factor on the scores; ``dim ** -0.5`` if None.
 
     The other arguments are those of `attend_and_normalise`.
@@ -141,7 +141,7 @@ def attend_in_steps(
             dropout_p,
             is_causal,
             scale=scale,
-            enable_gqa=query.size(1) != key.size(1),
+            enable_gqa=not query.size(1) == key.size(1) == value.size(1),
             activation=spec.activation,
             threshold=threshold,
             power=spec.power,
@@ -159,7 +159,7 @@ def attend_in_steps(
             dropout_p=dropout_p,
             is_causal=is_causal,
             scale=scale,
-            enable_gqa=query.size(1) != key.size(1),
+            enable_gqa=not query.size(1) == key.size(1) == value.size(1),
             activation=spec.activation,
             threshold=threshold,
             power=spec.power,

@@ -21,19 +21,21 @@ from torch._C import (
 )
 from torch._C._functorch import is_batchedtensor, peek_interpreter_stack
 from torch.autograd import Function, forward_ad
-from torch.compiler import is_compiling
+from torch.compiler import assume_constant_result, is_compiling
 from torch.nn.modules.module import _has_any_global_hook
 from torch.optim import Optimizer
 
 
+# A compiler guards what it compiles by the transforms that are active.
+@assume_constant_result  # type: ignore[untyped-decorator]
 def is_transforming() -> bool:
     """Whether we are inside vmap, grad or another torch.func transform."""
-    return not is_compiling() and peek_interpreter_stack() is not None
+    return peek_interpreter_stack() is not None
 
 
 def is_forward_mode() -> bool:
     """Whether tensors may carry forward-mode derivatives."""
-    return not is_compiling() and forward_ad._current_level >= 0
+    return forward_ad._current_level >= 0
 
 
 def is_batched(tensor: Tensor) -> bool:

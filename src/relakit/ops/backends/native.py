@@ -121,9 +121,11 @@ def _is_plain(call: AttentionCall) -> bool:
 
 def _has_weights_for_all_values(call: AttentionCall) -> bool:
     """Whether value's leading dimensions broadcast to those of the weights, and not beyond."""
-    if call.value.dim() == 4 and call.value.size(0) == call.key.size(0) == call.query.size(0):
+    query, key, value = call.query, call.key, call.value
+    is_one_batch = value.dim() == 4 and value.size(0) == key.size(0) == query.size(0)
+    if is_one_batch and (call.enable_gqa or value.size(1) == query.size(1)):
         return True
-    lead, value_lead = call.weights_shape[:-2], tuple(call.value.shape[:-2])
+    lead, value_lead = call.weights_shape[:-2], tuple(value.shape[:-2])
     if call.enable_gqa:
         lead, value_lead = lead[:-1], value_lead[:-1]
     return tuple(torch.broadcast_shapes(lead, value_lead)) == lead  # type: ignore[no-untyped-call]
@@ -262,7 +264,8 @@ def _divided_by_length(call: AttentionCall, result: AttentionResult) -> Attentio
             visible = shown if visible is None else shown & visible
         assert visible is not None
         valid = visible.expand(*visible.shape[:-1], keys).sum(-1, keepdim=True)
-    factor = valid.clamp(min=1).pow(-float(call.length_exponent))  # [..., queries, 1], float32
+    # [..., queries, 1]; whole numbers would become torch's default type.
+    factor = valid.clamp(min=1).to(torch.float32).pow(-float(call.length_exponent))
     output = (result.output * factor).to(result.output.dtype)
     weights, statistics = result.weights, result.statistics
     if weights is not None and weights.layout == torch.sparse_csr:

@@ -22,6 +22,9 @@ class SdpaBackend(Backend):
 
     def run(self, call: AttentionCall) -> AttentionResult:
         mask = _mask_with_reach(call)
+        if mask is not None and mask.is_floating_point() and call.query.dtype == torch.float64:
+            # PyTorch's kernels for the CPU take float32 here, and compute something else.
+            mask = mask.double()
         output = F.scaled_dot_product_attention(
             call.query,
             call.key,

@@ -12,7 +12,10 @@ from torch import Tensor
 
 def with_rows(x: Tensor) -> Tensor:
     """The tensor with contiguous features, which the kernels need; a copy only if it must be."""
-    return x if x.stride(-1) == 1 else x.contiguous()
+    if x.stride(-1) == 1:
+        return x
+    # Not `contiguous`, which leaves a tensor without numbers as it is.
+    return x.clone(memory_format=torch.contiguous_format)
 
 
 def in_four_dims(mask: Tensor) -> Tensor:

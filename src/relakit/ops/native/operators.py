@@ -18,7 +18,7 @@ from relakit.ops.native.attention import (
 )
 from relakit.ops.native.connection import connected_extension, empty_output, why_not_connected
 from relakit.ops.native.layout import with_rows
-from relakit.ops.reach import UNLIMITED, Reach
+from relakit.ops.reach import UNLIMITED, Reach, check_starts
 from relakit.ops.torch_private import is_batched
 
 
@@ -49,6 +49,7 @@ def rela(
     """
     dropout = (dropout_p, 0 if seed is None else int(seed))
     tensors = (with_rows(x) for x in (query, key, value))
+    reach = _reach(before, after, is_lower_right, query_starts, key_starts)
     result = _extension().attention(
         *tensors,
         mask,
@@ -62,8 +63,10 @@ def rela(
         False,
         "native",
         keep_bits,
-        _reach(before, after, is_lower_right, query_starts, key_starts),
+        reach,
     )
+    if result is None and reach is not None:
+        check_starts(reach, query.size(2), key.size(2))  # compiled code could not
     _check_served(
         result, "relakit::rela", query=query, key=key, value=value, mask=mask, threshold=threshold
     )
