@@ -12,6 +12,7 @@ from relakit.align.choice import AlignmentChoice, ChosenOn
 from relakit.align.settings import ALONE
 from relakit.align.work import AlignSettings, AlignWork
 from relakit.data.parallel_files import NumberedPair
+from relakit.model.description import model_digests
 
 PAIRS = [NumberedPair(1, *TEXTS), NumberedPair(2, "A dog.", "Ein Hund."), NumberedPair(3, "", "")]
 
@@ -75,3 +76,17 @@ def test_rounding_is_found_out_with_made_up_pairs(
 
     monkeypatch.setattr(Aligner, "_weights", strange)
     assert not aligner.is_same_alone()
+
+
+def test_a_model_that_was_replaced_meanwhile(settings: AlignSettings, tmp_path: Path) -> None:
+    back = write_model(tmp_path / "back", seed=1, source="de", target="en")
+    settings = settings.model_copy(update={"reverse": back, "reverse_choice": settings.choice})
+    digests = {name: model_digests(folder) for name, folder in settings.models.items()}
+    work = settings.description(digests)
+    assert work.build().run(PAIRS, lambda count: None).content
+    (back / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match=r"back on .* has another model.safetensors\. "):
+        work.build()  # says more than that it is broken
+    write_model(settings.model, seed=2)
+    with pytest.raises(ValueError, match=r"model on .* has another model.safetensors\. "):
+        work.build()

@@ -310,5 +310,5 @@ def test_a_worker_elsewhere_finds_the_models(
     choice = read_choice(model, read_description(model).config)
     assert choice is not None
     settings = AlignSettings(model=Path("model"), choice=choice, reverse=Path("back"))
-    described = settings.description().settings
+    described = settings.description({}).settings["settings"]
     assert (described["model"], described["reverse"]) == (str(model), str(tmp_path / "back"))

@@ -19,6 +19,7 @@ from relakit.align.settings import (
     WordRule,
 )
 from relakit.data.parallel_files import NumberedPair
+from relakit.model.description import check_same_model
 from relakit.shards.work import Advance, ShardResult, WorkDescription
 
 if TYPE_CHECKING:
@@ -53,18 +54,35 @@ class AlignSettings(BaseModel):
             if folder is not None and choice is None:
                 read_layer_about(folder)
 
-    def description(self) -> WorkDescription:
-        """With absolute paths: who does the work may do it elsewhere."""
-        folders = {"model": self.model.absolute()}
-        if self.reverse is not None:
-            folders["reverse"] = self.reverse.absolute()
+    @property
+    def models(self) -> dict[str, Path]:
+        """The model directories, by the names of their fields."""
+        folders = {"model": self.model, "reverse": self.reverse}
+        return {name: folder for name, folder in folders.items() if folder is not None}
+
+    def description(self, digests: Mapping[str, Mapping[str, str]]) -> WorkDescription:
+        """With absolute paths: who does the work may do it elsewhere.
+
+        ``digests``: of each of `models`, as `model_digests` gives them.
+        """
+        folders = {name: folder.absolute() for name, folder in self.models.items()}
         settings = self.model_copy(update=folders).model_dump(mode="json", exclude_none=True)
-        return WorkDescription("align", "relakit.align.work:build", settings)
+        described = {"settings": settings, "digests": digests}
+        return WorkDescription("align", "relakit.align.work:build", described)
 
 
 def build(settings: Mapping[str, Any]) -> "AlignWork":
-    """The work that `AlignSettings.description` describes."""
-    return AlignWork(AlignSettings.model_validate(dict(settings)))
+    """The work that `AlignSettings.description` describes.
+
+    Raises:
+        OSError, ValueError: a model is broken, or not the one that was described.
+    """
+    read = AlignSettings.model_validate(settings["settings"])
+    try:
+        return AlignWork(read)
+    finally:  # afterwards, so that nobody can replace it between this and loading
+        for name, folder in read.models.items():
+            check_same_model(folder, settings["digests"][name])
 
 
 class AlignWork:

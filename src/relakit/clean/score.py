@@ -146,6 +146,7 @@ class ScoreJob:
         """``shard_pairs``: how many are done at a time, and kept if the rest is interrupted."""
         self._models = ScoreModels(settings)
         self.max_tokens: Final = self._models.max_tokens
+        self.facts: Final = self._models.facts
         languages = self._models.languages
         described = {
             "model": str(settings.model.absolute()),
@@ -153,8 +154,9 @@ class ScoreJob:
             "languages": None if languages is None else languages.content,
             "max_tokens": self.max_tokens,
             "batch_tokens": settings.batch_tokens,
+            "model_digests": self.facts["MODEL"],
+            "reverse_digests": self.facts["--reverse"],
         }
-        self.facts: Final = self._models.facts
         self.job: Final = Job(
             WorkDescription("score", BUILDER, described),
             files,

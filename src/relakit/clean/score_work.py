@@ -10,6 +10,7 @@ from relakit.clean.counted import BLANK, CROPPED
 from relakit.clean.scorer import PairScorer
 from relakit.data.languages import LanguagePair
 from relakit.data.parallel_files import NumberedPair
+from relakit.model.description import check_same_model
 from relakit.shards.work import Advance, ShardResult
 
 
@@ -33,14 +34,24 @@ class ScoreWork:
 
 
 def build(settings: Mapping[str, Any]) -> ScoreWork:
-    """As `relakit.clean.score` describes it."""
-    reverse, languages = settings["reverse"], settings["languages"]
-    return ScoreWork(
-        PairScorer.load(
-            Path(settings["model"]),
-            reverse=None if reverse is None else Path(reverse),
-            languages=None if languages is None else LanguagePair.from_content(languages, "it"),
-            max_tokens=settings["max_tokens"],
-            batch_tokens=settings["batch_tokens"],
+    """As `relakit.clean.score` describes it.
+
+    Raises:
+        OSError, ValueError: a model is broken, or not the one that was described.
+    """
+    model, languages = Path(settings["model"]), settings["languages"]
+    reverse = None if settings["reverse"] is None else Path(settings["reverse"])
+    try:
+        return ScoreWork(
+            PairScorer.load(
+                model,
+                reverse=reverse,
+                languages=None if languages is None else LanguagePair.from_content(languages, "it"),
+                max_tokens=settings["max_tokens"],
+                batch_tokens=settings["batch_tokens"],
+            )
         )
-    )
+    finally:  # afterwards, so that nobody can replace it between this and loading
+        check_same_model(model, settings["model_digests"])
+        if reverse is not None:
+            check_same_model(reverse, settings["reverse_digests"])

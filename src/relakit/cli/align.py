@@ -276,12 +276,12 @@ def _align(
     from relakit.model.description import model_digests
     from relakit.shards.run import Job
 
-    models = {"model": settings.model, "reverse": settings.reverse}
+    digests = {name: model_digests(folder) for name, folder in settings.models.items()}
     facts: dict[str, Any] = {
-        "settings": settings.model_dump(mode="json", exclude=set(models)),
-        "models": {name: model_digests(path) for name, path in models.items() if path is not None},
+        "settings": settings.model_dump(mode="json", exclude={"model", "reverse"}),
+        "models": digests,
     }
-    job = Job(settings.description(), files, facts=facts, shard_pairs=shard_pairs)
+    job = Job(settings.description(digests), files, facts=facts, shard_pairs=shard_pairs)
     summary = run_with_bar(job, output, engine, restart=restart)
     long = summary.counts.get(TOO_LONG, 0)
     if long:

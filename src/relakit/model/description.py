@@ -1,6 +1,8 @@
 """What a model directory says of its model, read before torch is loaded or anything is built."""
 
 import os
+import platform
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -127,6 +129,19 @@ def model_digests(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file that a model's results depend on."""
     names = (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE, SOURCE_TOKENIZER_FILE, *ALIGNMENT_FILES)
     return {name: file_digest(folder / name) for name in names if (folder / name).is_file()}
+
+
+def check_same_model(folder: Path, digests: Mapping[str, str]) -> None:
+    """Raise ValueError if a folder holds another model than that with these `model_digests`."""
+    found = model_digests(folder)
+    names = [name for name in {**digests, **found} if digests.get(name) != found.get(name)]
+    if names:
+        raise ValueError(
+            f"{folder} on {platform.node()} is not the model that the command began with: it has "
+            f"another {' and '.join(names)}. Somebody has replaced it, or this is an old copy, and "
+            "results of two models must not be mixed; put the same files there, or give the "
+            "command a copy of the model that nobody writes to"
+        )
 
 
 def read_config(folder: Path) -> tuple[ModelConfig, ModelAbout]:
