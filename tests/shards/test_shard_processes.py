@@ -38,6 +38,16 @@ def test_a_single_shard_needs_no_process(tmp_path: Path, monkeypatch: pytest.Mon
     assert run(Processes(2), shouting(), tmp_path, 9) == expected(9)
 
 
+@pytest.mark.parametrize("module", ["json", "runpy", "shard_works"])
+def test_files_of_the_working_folder_are_not_run(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    (tmp_path / f"{module}.py").write_text("raise SystemExit('it is run')")
+    assert run(Processes(2), shouting(), tmp_path) == expected(60)
+
+
 def test_a_dead_worker_is_replaced(tmp_path: Path) -> None:
     graves = tmp_path / "graves"
     graves.mkdir()

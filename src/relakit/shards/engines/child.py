@@ -17,13 +17,21 @@ ONE_THREAD: Final = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 """For processes of which there are several."""
+STARTER: Final = """
+import sys
+sys.path[:] = filter(None, sys.path)  # an empty one is the working folder
+from runpy import run_module
+run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+"""As ``python -m MODULE``, which would take a user's ``json.py`` in the working folder for the
+library; ``-P``, which would not, is of Python 3.11."""
 NOTHING_MORE: Final = b"nothing more"
 MOST_WORDS: Final = 300
 """Characters of a log that an error quotes."""
 
 
 class ChildProcess:
-    """Our side: starts ``python -m MODULE DESCRIPTOR``, talks to it and ends it.
+    """Our side: starts a module with a descriptor as its argument, talks to it and ends it.
 
     Not forked, so threads and locks of this process do not matter.
     """
@@ -47,7 +55,7 @@ class ChildProcess:
         self.connection: Final[Connection[bytes, bytes]] = ours
         with theirs:
             self.process: Final = subprocess.Popen(
-                [sys.executable, "-m", module, str(theirs.fileno())],
+                [sys.executable, "-c", STARTER, module, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,  # ours may be the output

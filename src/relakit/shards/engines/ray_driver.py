@@ -18,7 +18,7 @@ from relakit.shards.work import Work, WorkDescription
 
 
 def main() -> None:
-    """``python -m relakit.shards.engines.ray_driver DESCRIPTOR``, of one end of a pipe."""
+    """Started as a `ChildProcess`."""
     master = Master()
     description = master.receive().decode()
     workers, count = json.loads(master.receive())

@@ -10,7 +10,7 @@ from relakit.shards.work import WorkDescription
 
 
 def main() -> None:
-    """``python -m relakit.shards.engines.worker DESCRIPTOR``, of one end of a pipe."""
+    """Started as a `ChildProcess`."""
     master = Master()
     serve(master.receive, lambda message: master.send(message.to_bytes()))
 
