@@ -124,6 +124,15 @@ def test_a_line_of_more_bytes_than_allowed(
         list(read_lines(path, max_bytes=4))
 
 
+def test_a_byte_order_mark_does_not_count_as_a_part_of_the_line(path: Path) -> None:
+    path.write_bytes("\ufeffüü\r\nab\n".encode())
+    assert list(read_lines(path, max_bytes=4)) == ["üü", "ab"]
+    for too_long in ("\ufeffüüx\n", "\ufeffüüxyz and more\n", "üüxyz and more\n"):
+        path.write_bytes(too_long.encode())
+        with pytest.raises(ValueError, match="line 1: it has more than 4 bytes"):
+            list(read_lines(path, max_bytes=4))
+
+
 def test_a_nul_byte(path: Path) -> None:
     with pytest.raises(ValueError, match="line 2: a NUL byte at position 3 of the line: it is not"):
         read(path, b"a\nb \0\n")

@@ -46,7 +46,8 @@ def decode_lines(
 ) -> Generator[str, None, None]:
     """The lines of a UTF-8 stream, as `read_lines` gives them; ``path`` is its name in errors."""
     number = 0
-    while line := stream.readline(max_bytes + _LONGEST_LINE_END):
+    longest = max_bytes + _LONGEST_LINE_END
+    while line := stream.readline(longest if number else len(_BOM) + longest):
         number += 1
         if number == 1:
             line = line.removeprefix(_BOM)
