@@ -244,6 +244,32 @@ def test_what_cannot_be(run: Run, folder: Path, arguments: list[str], message: s
     assert printed.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("closed", "options", "message"),
+    [
+        ("<&-", [], "standard input is closed; redirect it, or give --input"),
+        ("<&-", ["--output", "out"], "standard input is closed; redirect it, or give --input"),
+        (">&-", [], "standard output cannot be written: it is closed; redirect it, or choose"),
+    ],
+)
+def test_streams_that_are_closed(
+    closed: str, options: list[str], message: str, folder: Path, tmp_path: Path
+) -> None:
+    code = "from relakit.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "translate", str(folder), *options]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *command],
+        input=b"A dog.",
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 1
+    assert done.stderr.decode().startswith(f"relakit: error: {message}")
+    assert done.stderr.count(b"\n") == 1
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_reader_that_has_enough(folder: Path) -> None:
     with start(folder, "--interactive", "--max-length", 2) as process:
         assert process.stdin is not None

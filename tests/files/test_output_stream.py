@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 from entries import names
 
-from relakit.files.writing import WriteError, append, make_folder, standard_output, write_whole
+from relakit.files.writing import (
+    WriteError,
+    append,
+    check_writable,
+    flush_standard_output,
+    make_folder,
+    standard_output,
+    write_whole,
+)
 
 
 class TestWhatIsNoRegularFile:
@@ -101,7 +109,34 @@ class TestStandardOutput:
         code = code.replace('print("third")', "")
         command = [sys.executable, "-c", code, "/dev/stdout"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert "/dev/stdout cannot be written: bad file descriptor" in done.stderr
+        assert "/dev/stdout cannot be written: it is closed; redirect it, or" in done.stderr
+
+    @pytest.mark.parametrize("path", ["/dev/stdout", "/dev/fd/1"])
+    def test_that_was_closed_before_is_no_other_file(
+        self, path: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys, "stdout", None)  # but there is a file with its number
+        with pytest.raises(WriteError, match=f"^{path} cannot be written: it is closed; redirect"):
+            write_whole(Path(path), b"text")
+        with pytest.raises(WriteError, match=f"^{path} cannot be written: it is closed"):
+            check_writable(Path(path))
+
+    def test_does_not_need_standard_error(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys, "stderr", None)
+        with (tmp_path / "out").open("wb") as file:
+            write_whole(Path(f"/dev/fd/{file.fileno()}"), b"text")
+        assert (tmp_path / "out").read_bytes() == b"text"
+
+    def test_that_is_closed_takes_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "stdout", None)
+        with (
+            pytest.raises(WriteError, match=r"^standard output cannot be written: it is closed; "),
+            standard_output(),
+        ):
+            pass
+        flush_standard_output()  # nothing was to be written
 
     def test_takes_bytes(self, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
         with standard_output() as file:

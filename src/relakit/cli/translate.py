@@ -149,6 +149,8 @@ def translate(
     models = named_models(model, more_models)
     if not models:
         raise ValueError("name a model directory: relakit translate MODEL")
+    if input_file is None and sys.stdin is None:
+        raise ValueError("standard input is closed; redirect it, or give --input")
     if output_file is not None:
         inputs = {"MODEL": models, "--input": input_file, "--prefix-file": prefix_file}
         if input_file is None:

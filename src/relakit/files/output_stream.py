@@ -95,7 +95,8 @@ def open_special(path: Path, *, only_look: bool = False) -> int | None:
     """A handle of what is no regular file, to write into as it is; None for regular files."""
     descriptor = _own_descriptor(path)
     if descriptor is not None:
-        for stream in (sys.stdout, sys.stderr):
+        _check_open(descriptor)
+        for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()  # what was printed before comes before
         return descriptor if only_look else os.dup(descriptor)
     try:
@@ -129,6 +130,14 @@ def _own_descriptor(path: Path) -> int | None:
             return None
         current = os.path.join(folder, os.readlink(current))
     return None
+
+
+def _check_open(descriptor: int) -> None:
+    """Standard streams that were closed have no object; another file may have their number now."""
+    standard = (sys.stdin, sys.stdout, sys.stderr)
+    if descriptor < len(standard) and standard[descriptor] is None:
+        raise os_error(errno.EBADF)
+    os.fstat(descriptor)
 
 
 def check_access(path: Path) -> None:

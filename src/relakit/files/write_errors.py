@@ -20,6 +20,7 @@ _REASONS: Final = {
     errno.EBUSY: ("it is a mount point, or in use", "choose a place inside it"),
     errno.ELOOP: ("its symbolic links lead in a circle", "remove them"),
     errno.ENXIO: ("nothing is there to take it", "choose another place"),
+    errno.EBADF: ("it is closed", "redirect it, or choose another place"),
     errno.EIO: ("the device reports an error", "check the disk"),
 }
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)

@@ -176,6 +176,8 @@ def open_to_append(path: Path) -> Generator[BinaryIO, None, None]:
 @contextmanager
 def standard_output() -> Generator[BinaryIO, None, None]:
     """Standard output for bytes; what cannot be written there is a `WriteError`, too."""
+    if sys.stdout is None:
+        raise WriteError("standard output", os_error(errno.EBADF))
     stream = sys.stdout.buffer
     try:
         with buffered(Stream(stream), "standard output") as file:
@@ -188,6 +190,8 @@ def standard_output() -> Generator[BinaryIO, None, None]:
 
 def flush_standard_output() -> None:
     """Write what was printed now, so that what cannot be written is a `WriteError`."""
+    if sys.stdout is None:
+        return  # closed by who started us; what is printed goes nowhere
     try:
         with explained("standard output"):
             sys.stdout.flush()
