@@ -1,6 +1,7 @@
 """The numbers of one pair, from weights and losses that are made up."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from relakit.clean.features import (
     EncodedSide,
     PairFeatures,
     Word,
+    WorstToken,
     attention_mass,
     null_rate,
     pair_features,
@@ -245,3 +247,14 @@ def test_rows(sides: tuple[EncodedSide, EncodedSide]) -> None:
     assert (row["line"], row["uncovered"]) == ("7", "1:dogs 2:bark")
     assert (row["word_ratio"], row["dual_cross_entropy"]) == ("1.333333", "")
     assert row_line(8, None) == "8" + "\t" * len(COLUMNS) + "\n"
+
+
+@pytest.mark.parametrize("separator", ["\t", "\n", "\r", "\r\n"])
+def test_a_token_with_a_separator_stays_one_cell(
+    sides: tuple[EncodedSide, EncodedSide], separator: str
+) -> None:
+    worst = WorstToken(2.0, f"of{separator}the", Word(0, "of"))
+    line = row_line(7, replace(features(sides), worst=worst))
+    assert line.splitlines(keepends=True) == [line]
+    row = dict(zip(header_line().split("\t"), line.split("\t"), strict=True))
+    assert row["worst_token"] == f"of{' ' * len(separator)}the"

@@ -13,6 +13,8 @@ Good: TypeAlias = Literal["low", "high", "typical"]
 ratios, where half is as far as double."""
 DIGITS: Final = 7
 """Of numbers, as many as attention is computed with."""
+_SEPARATORS_AS_SPACES: Final = str.maketrans("\t\r\n", "   ")
+"""Of cells and rows."""
 
 
 @dataclass(frozen=True)
@@ -74,4 +76,6 @@ def row_line(number: int, features: PairFeatures | None) -> str:
 def _text(cell: Cell) -> str:
     if cell is None:
         return ""
+    if isinstance(cell, str):  # a token may span two words, and what is between them
+        return cell.translate(_SEPARATORS_AS_SPACES)
     return f"{cell:.{DIGITS}g}" if isinstance(cell, float) else str(cell)
