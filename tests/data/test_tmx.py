@@ -50,6 +50,7 @@ def test_regions_of_a_language(path: Path) -> None:
     "sides",
     [
         {"en": " ", "en_GB": "colour"},
+        {"en": " \u00a0 \u3000", "en_GB": "colour"},
         {"en_GB": "", "en_US": "colour"},
         {"en_GB": "colour", "en": ""},
         {"en": "", "en_GB": "color", "EN": "colour"},
@@ -71,6 +72,12 @@ def test_segments_are_text_on_one_line(path: Path) -> None:
     )
     path.write_text(document(unit(en=marked, de="<![CDATA[a < b]]>")))
     assert list(read_tmx(path, BOTH)) == [("Press the red key & go", "a < b")]
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u3000", "\u2009"])
+def test_spaces_that_are_text_stay(path: Path, space: str) -> None:
+    path.write_text(document(unit(en=f"\n  5{space}%\t of \r\n", de=f"Nr.{space}{space}5")))
+    assert list(read_tmx(path, BOTH)) == [(f"5{space}% of", f"Nr.{space}{space}5")]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1"])

@@ -4,6 +4,7 @@ Whatever a file declares, nothing is expanded and nothing else is opened: a docu
 named, but one that defines entities is refused.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ _MOST_DEEP: Final = 100
 _MOST_LISTED: Final = 20
 """Languages that are named in an error."""
 
+_LAYOUT: Final = re.compile(r"[ \t\r\n]+")
 _ENDS_EARLY: Final = tuple(
     expat.errors.codes[name]
     for name in (
@@ -134,6 +136,12 @@ def _refused(path: Path, parser: expat.XMLParserType, problem: str) -> ValueErro
     return ValueError(f"{path}, line {parser.CurrentLineNumber:,}: {problem}")
 
 
+def _on_one_line(text: str) -> str:
+    """Without what XML may be laid out with; other spaces, such as no-break ones, are text."""
+    text = _LAYOUT.sub(" ", text).strip(" ")
+    return "" if text.isspace() else text
+
+
 class _Units:
     """Listens to a parser, and gives the sides of each unit once it has ended."""
 
@@ -180,7 +188,7 @@ class _Units:
     def _end(self, name: str) -> None:
         self._path.pop()
         if name == "seg":
-            self._keep(" ".join("".join(self._text).split()))
+            self._keep(_on_one_line("".join(self._text)))
         elif name == "tu":
             self._ended.append((self._sides[0], self._sides[1]))
 
