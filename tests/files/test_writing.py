@@ -329,6 +329,14 @@ def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path: Path) -> None:
     assert not left.exists()
 
 
+def test_a_folder_that_was_swept_need_not_be_swept_again(tmp_path: Path) -> None:
+    left = killed(tmp_path / "file")
+    left.write_bytes(b"half")
+    with whole_file(tmp_path / "file", sweeps=False) as file:
+        file.write(b"whole")
+    assert names(tmp_path) == sorted(["file", left.name])
+
+
 def test_a_small_disk(tmp_path: Path) -> None:
     """A real one, of one megabyte."""
     disk = tmp_path / "disk"

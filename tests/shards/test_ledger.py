@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from relakit.files.leftovers import temporary_name
 from relakit.files.locks import BusyError, locked
 from relakit.shards.ledger import Ledger, open_ledger, parts_folder
 from relakit.shards.work import ShardResult
@@ -83,6 +84,29 @@ def test_killed_while_the_parts_are_removed(output: Path, monkeypatch: pytest.Mo
     assert [path.name.endswith(".tmp") for path in output.parent.iterdir()] == [True]
     keep(output)
     assert list(output.parent.iterdir()) == []
+
+
+def test_killed_while_a_part_is_written(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(output, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: NOBODY)
+        half = temporary_name(parts_folder(output) / "000001.part")
+    half.write_bytes(b"half")
+    with open_ledger(output, FACTS):
+        assert not half.exists()
+
+
+def test_keeping_a_part_does_not_look_at_the_others(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or many shards would take time that grows with the square of their number."""
+    with open_ledger(output, FACTS) as ledger:
+        ledger.keep(0, ShardResult(b"first"))
+        with monkeypatch.context() as patch:
+            for name in ("listdir", "scandir"):
+                patch.setattr(os, name, None)
+            ledger.keep(1, ShardResult(b"second"))
+        assert set(ledger.finished) == {0, 1}
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}\n", b"part 0\n", b"x"])

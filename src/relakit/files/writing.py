@@ -51,12 +51,16 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def whole_file(path: Path, *, size: int | None = None) -> Generator[BinaryIO, None, None]:
+def whole_file(
+    path: Path, *, size: int | None = None, sweeps: bool = True
+) -> Generator[BinaryIO, None, None]:
     """A file to write into that becomes ``path`` at the end; if the block raises, nothing stays.
 
     Args:
         path: missing folders are made.
         size: how many bytes it will have, if that is known.
+        sweeps: remove what killed writers of ``path`` left, for which the whole folder is looked
+            through. For one of many files in a folder that was swept before, this may be left out.
 
     Raises:
         WriteError: it cannot be written.
@@ -73,7 +77,7 @@ def whole_file(path: Path, *, size: int | None = None) -> Generator[BinaryIO, No
     written = 0
     try:
         with explained(path):
-            handle = _begin_file(temporary, target)
+            handle = _begin_file(temporary, target, sweeps=sweeps)
         with buffered(handle, path) as file:
             yield file
             file.flush()
@@ -238,13 +242,14 @@ def _write_all(handle: int, content: bytes) -> None:
         rest = rest[os.write(handle, rest) :]
 
 
-def _begin_file(temporary: Path, target: Path) -> int:
+def _begin_file(temporary: Path, target: Path, *, sweeps: bool = True) -> int:
     """Open a temporary file beside a target, with the mode and owner that it will have."""
     before = os.stat(target) if target.exists() else None
     if before is not None:
         check_access(target)
     os.makedirs(target.parent, exist_ok=True)
-    sweep(target.parent, target.name)
+    if sweeps:
+        sweep(target.parent, target.name)
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         hold(handle)

@@ -57,6 +57,7 @@ def open_ledger(
     sweep(folder.parent, folder.name)  # of who was killed while it removed its parts
     with locked(folder):
         _refuse_foreign(folder)
+        sweep(folder)  # once for all parts, of which there may be many
         if restart:
             _forget(folder)
         before = _read_job(folder / JOB_FILE)
@@ -104,7 +105,7 @@ class Ledger:
             "sha256": hashlib.sha256(result.content).hexdigest(),
             "counts": dict(result.counts),
         }
-        with whole_file(path) as file:
+        with whole_file(path, sweeps=False) as file:
             file.write(json.dumps(head).encode() + b"\n")
             file.write(result.content)
         self._finished[index] = path
