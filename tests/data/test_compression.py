@@ -4,6 +4,8 @@ import bz2
 import gzip
 import lzma
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,50 @@ def read(path: Path, content: bytes) -> bytes:
 def test_zstd_frames_without_content_are_passed_over(path: Path) -> None:
     skippable = struct.pack("<II", 0x184D2A50, 3) + b"abc"
     assert read(path, skippable + zstd(b"a\n") + skippable + zstd(b"b\n")) == b"a\nb\n"
+
+
+def zstd_with_window(log: int, content: bytes) -> bytes:
+    """As of ``zstd --long=LOG``: a frame with a header and a block that is not compressed."""
+    header = b"\x28\xb5\x2f\xfd" + bytes([0, (log - 10) << 3])
+    return header + (len(content) << 3 | 1).to_bytes(3, "little") + content
+
+
+@pytest.mark.parametrize("log", [27, 28, 31])
+def test_a_zstd_file_that_looks_far_back(log: int, path: Path) -> None:
+    content = zstd_with_window(log, b"a dog\n" * 10)
+    assert read(path, content + zstd_with_window(log, b"b") + content) == (
+        b"a dog\n" * 10 + b"b" + b"a dog\n" * 10
+    )
+
+
+def test_a_zstd_file_that_looks_back_farther_than_there_is_memory(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relakit.limits.machine_memory", lambda: 1 << 30)
+    far = zstd_with_window(31, b"a dog\n" * 10)
+    for content in (far, zstd(b"short") + far, zstd_with_window(20, b"") + far):
+        with pytest.raises(ValueError, match=f"^unpacking {path} would need about 2.0 GiB of"):
+            read(path, content)
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from relakit.data.lines import read_lines
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+try:
+    next(read_lines(Path(sys.argv[1])))
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_memory_that_cannot_be_had(path: Path) -> None:
+    path.write_bytes(zstd_with_window(31, b"a dog\n" * 10))
+    command = [sys.executable, "-c", LIMITED, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    expected = f"{path} cannot be unpacked: there is not enough memory; compress it again without"
+    assert done.stdout.startswith(expected), done.stderr
 
 
 LONG = "".join(f"{number * number}\n" for number in range(20_000)).encode()

@@ -12,14 +12,20 @@ from typing import BinaryIO, Final, cast
 import zstandard
 
 from relakit.files.write_errors import reason_and_advice
+from relakit.limits import check_memory
 
 BUFFER_BYTES: Final = 1 << 18
 ZSTD_CHUNK_BYTES: Final = 1 << 10
 """Small, because four bytes of a zstd file may stand for 128 KiB."""
+ZSTD_WINDOW_BYTES: Final = 1 << 31
+"""As many as ``zstd --long=31`` looks back, which is the most; unpacking takes that much memory."""
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE: Final = tuple(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60))
+_ZSTD_HEADER_BYTES: Final = 18
+"""That a frame's header has at most."""
+_WITHOUT_LONG: Final = "compress it again without --long, on a machine with more"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _FOREIGN: Final = {
     b"\xfd7zXZ\x00": "compressed with xz",
@@ -132,7 +138,8 @@ class _ZstdStream(io.RawIOBase):
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path = path
         self._file = file
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._unpacker = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
+        self._frame = self._unpacker.decompressobj()
         self._frame_begun = False
         self._first_frame = True
         self._pending = memoryview(b"")
@@ -144,18 +151,26 @@ class _ZstdStream(io.RawIOBase):
         while not self._pending:
             chunk = self._frame.unused_data if self._frame.eof else b""
             if self._frame.eof:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
+                self._frame = self._unpacker.decompressobj()
                 self._frame_begun = self._first_frame = False
-            chunk = chunk or self._file.read(ZSTD_CHUNK_BYTES)
+            is_start = not self._frame_begun
+            if not chunk or (is_start and len(chunk) < _ZSTD_HEADER_BYTES):
+                chunk += self._file.read(ZSTD_CHUNK_BYTES)
             if not chunk:
                 if self._frame_begun:
                     raise _truncated(self._path, "zstd")
                 return 0
-            is_start = not self._frame_begun
             self._frame_begun = True
             try:
+                if is_start:
+                    self._check_window(chunk)
                 self._pending = memoryview(self._frame.decompress(chunk))
-            except zstandard.ZstdError:
+            except zstandard.ZstdError as error:
+                if "not enough memory" in str(error):
+                    raise ValueError(
+                        f"{self._path} cannot be unpacked: there is not enough memory; "
+                        f"{_WITHOUT_LONG}"
+                    ) from None
                 if is_start and not self._first_frame:
                     raise _something_after(self._path, "zstd") from None
                 raise _damaged(self._path, "it cannot be unpacked") from None
@@ -163,3 +178,9 @@ class _ZstdStream(io.RawIOBase):
         buffer[:count] = self._pending[:count]
         self._pending = self._pending[count:]
         return count
+
+    def _check_window(self, start: bytes) -> None:
+        """Raise ValueError if a frame that begins so needs more memory than there is."""
+        if len(start) >= _ZSTD_HEADER_BYTES:  # else it is over at once, or truncated
+            window = zstandard.get_frame_parameters(start).window_size
+            check_memory(f"unpacking {self._path}", window, advice=_WITHOUT_LONG)
