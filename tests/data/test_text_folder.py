@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_writer import SPLIT_NAME
 from relakit.data.text_folder import find_splits
 
 
@@ -38,6 +39,15 @@ def test_several_test_sets_keep_their_names(tmp_path: Path) -> None:
     assert list(find_splits(tmp_path, "en", "de")) == ["train", "test", "test_2017"]
 
 
+def test_dots_in_the_names_of_test_sets(tmp_path: Path) -> None:
+    tests = ["test.2016.en", "test.2016.de", "test.2017.v2.en.gz", "test.2017.v2.de"]
+    make(tmp_path, "train.en", "train.de", *tests)
+    found = find_splits(tmp_path, "en", "de")
+    assert list(found) == ["train", "test_2016", "test_2017_v2"]
+    assert all(SPLIT_NAME.fullmatch(name) for name in found)
+    assert found["test_2016"] == ParallelFiles(tmp_path / tests[0], tmp_path / tests[1])
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [
@@ -49,6 +59,10 @@ def test_several_test_sets_keep_their_names(tmp_path: Path) -> None:
         (
             ["train.en", "train.de", "dev.en", "dev.de", "val.en", "val.de"],
             "has several validation sets: val, dev",
+        ),
+        (
+            [f"{name}.{end}" for name in ("train", "test.a", "test_a") for end in ("en", "de")],
+            r"test\.a\.en and test_a\.en would both be the split 'test_a'; rename one of them",
         ),
     ],
 )

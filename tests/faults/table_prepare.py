@@ -83,6 +83,13 @@ ROWS: tuple[Row, ...] = (
         copy("corpus/valid.de", "corpus/dev.de"),
     ),
     row(
+        "two test sets with the same name but for a dot",
+        f"prepare out {FOLDER}",
+        "corpus/test.a.en and test_a.en would both be the split 'test_a'; rename one of them, or name the files one by one",
+        *(copy("corpus/valid.en", f"corpus/{name}.en") for name in ("test.a", "test_a")),
+        *(copy("corpus/valid.de", f"corpus/{name}.de") for name in ("test.a", "test_a")),
+    ),
+    row(
         "a file plain and packed",
         f"prepare out {FOLDER}",
         "corpus/train.en and train.en.gz both exist; remove one of them",

@@ -19,12 +19,13 @@ def find_splits(
 
     File names end in the language and, if compressed, .gz or .zst. The validation set may also be
     called val, validation or dev. Whatever starts with "test" is a test set; if there are several
-    (test_2016.en, test_2017.en), each split is named after its files. One that lacks a language is
-    left out with a warning: collections of test sets often do not have all of them in every
-    language.
+    (test_2016.en, test_2017.en), each split is named after its files, with _ for dots. One that
+    lacks a language is left out with a warning: collections of test sets often do not have all of
+    them in every language.
 
     Raises:
-        ValueError: there is no train, train or valid lacks a language, or a file is there twice.
+        ValueError: there is no train, train or valid lacks a language, a file is there twice, or
+            two test sets would have the same name.
     """
     splits = {"train": find_train(folder, source_language, target_language)}
     valid = {
@@ -70,15 +71,22 @@ class _OneSided(ValueError):
 
 
 def _tests(folder: Path, source: str, target: str) -> dict[str, ParallelFiles]:
-    tests = {}
+    tests: dict[str, ParallelFiles] = {}
     for name in _test_names(folder, (source, target)):
         try:
             files = _pair(folder, name, source, target)
         except _OneSided as error:
             logger.warning("%s: this test set is left out", error.problem)
             continue
-        if files is not None:
-            tests[name] = files
+        if files is None:
+            continue
+        split = name.replace(".", "_")  # a dot ends a split's name in a prepared corpus
+        if split in tests:
+            raise ValueError(
+                f"{tests[split].source} and {files.source.name} would both be the split "
+                f"{split!r}; rename one of them, or name the files one by one"
+            )
+        tests[split] = files
     return tests
 
 
