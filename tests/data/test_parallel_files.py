@@ -120,7 +120,9 @@ def test_columns_by_name(tmp_path: Path) -> None:
         ("en\tde\n", ("en", "fr"), ", line 1: no column called 'fr'; there are en, de"),
         ("en\ten\tde\n", ("en", "de"), ", line 1: two columns called 'en'; there are en, en, de"),
         ("en\tde\na\n", ("en", "de"), ", line 2: no tab; every line needs a source, a tab and"),
-        ("en\tde\n", ("en", "de"), " has no text: its only line is blank"),
+        ("en\tde\n", ("en", "de"), " has only the line that names its columns, and no pairs"),
+        ("\nen\tde\n\n", ("en", "de"), " has only the line that names its columns, and no pairs"),
+        ("\n\n", ("en", "de"), " has no text: all its 2 lines are blank"),
     ],
 )
 def test_columns_that_are_not_there(

@@ -69,6 +69,12 @@ ROWS: tuple[Row, ...] = (
         put("pairs.tsv", "source\ttarget\none\teins\n"),
     ),
     row(
+        "a table of nothing but names",
+        "score model --source pairs.tsv --columns source,target",
+        "pairs.tsv has only the line that names its columns, and no pairs",
+        put("pairs.tsv", "source\ttarget\n"),
+    ),
+    row(
         "one column",
         "score model --source pairs.tsv --columns 1",
         "--columns must be SOURCE,TARGET, got '1'",

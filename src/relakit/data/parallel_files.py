@@ -153,16 +153,20 @@ _Split: TypeAlias = Callable[[Path, int, str], tuple[str, str] | None]
 
 
 def _one_by_one(path: Path, split: _Split) -> Iterator[NumberedPair]:
-    number, has_text = 0, False
+    number, has_text, has_names = 0, False, False
     for number, line in enumerate(read_lines(path), start=1):
         if not line or line.isspace():
             # As in two files: a blank line is a pair of blank lines.
             yield NumberedPair(number, "", "")
             continue
         texts = split(path, number, line)
-        if texts is not None:
-            has_text = True
-            yield NumberedPair(number, *texts)
+        if texts is None:
+            has_names = True
+            continue
+        has_text = True
+        yield NumberedPair(number, *texts)
+    if has_names and not has_text:
+        raise ValueError(f"{path} has only the line that names its columns, and no pairs")
     check_has_text(path, number, has_text=has_text)
 
 
