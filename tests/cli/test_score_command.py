@@ -180,6 +180,23 @@ def test_interrupted_and_given_again(
     assert "2 pairs with a blank side" in again.err
 
 
+def test_interrupted_where_nothing_can_be_kept(
+    run: Run, model: Path, files: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("relakit.clean.score_work.ScoreWork.run", interrupted)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    stopped = run(model, *files, "--workers", 1, "--output", pipe)
+    os.close(reader)
+    assert stopped.status == 130
+    assert "goes on from here" not in stopped.err
+    assert not (tmp_path / "pipe.parts").exists()
+
+
 @pytest.mark.slow
 def test_killed_and_given_again(model: Path, files: list[object], tmp_path: Path) -> None:
     """A real SIGKILL of a command with workers, as soon as its first part is there."""

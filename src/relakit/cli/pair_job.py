@@ -187,9 +187,9 @@ def run_with_bar(
     write: "Writer | None" = None,
 ) -> "JobSummary":
     """Do a job, with a bar on a terminal; say where it goes on, and how if it is stopped."""
-    from relakit.shards.run import run_job
+    from relakit.shards.run import keeps_parts, run_job
 
-    with stoppable(is_kept=output is not None, restart=restart), pair_bar() as progress:
+    with stoppable(is_kept=keeps_parts(output), restart=restart), pair_bar() as progress:
         return run_job(
             job,
             output,

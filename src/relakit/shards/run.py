@@ -91,7 +91,7 @@ def run_job(
     """
     if job.shard_pairs < 1:
         raise ValueError(f"a shard must have at least 1 pair, got {job.shard_pairs}")
-    is_kept = output is not None and _is_file(output)
+    is_kept = keeps_parts(output)
     receipt = is_kept and (receipt or once)
     if output is not None and receipt:
         refuse_foreign_receipt(output)
@@ -244,8 +244,14 @@ def _has_parts(output: Path) -> bool:
     return any(parts_folder(output).glob("*.part"))
 
 
-def _is_file(output: Path) -> bool:
-    """Whether it is, or will be, a regular file; `WriteError` if it can surely not be written."""
+def keeps_parts(output: Path | None) -> bool:
+    """Whether what is done for an output can be kept: it is, or will be, a regular file.
+
+    Raises:
+        WriteError: it can surely not be written.
+    """
+    if output is None:
+        return False
     if output.is_dir():
         raise WriteError(output, os_error(errno.EISDIR))
     check_writable(output)
