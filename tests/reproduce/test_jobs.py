@@ -18,11 +18,11 @@ from relakit.reproduce.places import Places
 from relakit.reproduce.plan import Step
 from relakit.reproduce.runs import Run
 
-# Called as `python -m relakit.reproduce.one_run ORDER`; the seed decides what it does.
+# Called as `python -c STARTER relakit.reproduce.one_run ORDER`; the seed decides what it does.
 WORKER = r"""#!/bin/sh
 folder=$(dirname "$0")
-seed=$(printf '%s' "$3" | sed 's/.*"seed": \([0-9]*\).*/\1/')
-printf '%s\n' "$3" >> "$folder/orders"
+seed=$(printf '%s' "$4" | sed 's/.*"seed": \([0-9]*\).*/\1/')
+printf '%s\n' "$4" >> "$folder/orders"
 case $seed in
     1) echo 'all is well' ;;
     2) echo 'starting' >&2; echo 'the disk is full' >&2; exit 1 ;;

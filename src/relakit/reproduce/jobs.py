@@ -3,13 +3,13 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from relakit.files.writing import open_to_append
+from relakit.python_process import module_command
 from relakit.reproduce.one_run import BUSY, STOPPED, Order
 from relakit.reproduce.places import Places
 from relakit.reproduce.plan import Step
@@ -109,7 +109,7 @@ def run_steps(steps: Sequence[Step], places: Places, *, jobs: int, view: JobsVie
 def _start(step: Step, places: Places) -> Job:
     assert step.folder is not None
     order = Order(step.run, places, parent=os.getpid())
-    command = [sys.executable, "-m", "relakit.reproduce.one_run", order.write()]
+    command = module_command("relakit.reproduce.one_run", order.write())
     with open_to_append(step.folder / OUTPUT) as output:
         # A group of its own: Ctrl-C is for us, and we pass it on, once.
         process = subprocess.Popen(

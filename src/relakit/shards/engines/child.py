@@ -11,20 +11,14 @@ from signal import SIGKILL, Signals
 from threading import Thread
 from typing import IO, Final
 
+from relakit.python_process import module_command
+
 ONE_THREAD: Final = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
 """For processes of which there are several."""
-STARTER: Final = """
-import sys
-sys.path[:] = filter(None, sys.path)  # an empty one is the working folder
-from runpy import run_module
-run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
-"""
-"""As ``python -m MODULE``, which would take a user's ``json.py`` in the working folder for the
-library; ``-P``, which would not, is of Python 3.11."""
 NOTHING_MORE: Final = b"nothing more"
 MOST_WORDS: Final = 300
 """Characters of a log that an error quotes."""
@@ -55,7 +49,7 @@ class ChildProcess:
         self.connection: Final[Connection[bytes, bytes]] = ours
         with theirs:
             self.process: Final = subprocess.Popen(
-                [sys.executable, "-c", STARTER, module, str(theirs.fileno())],
+                module_command(module, str(theirs.fileno())),
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,  # ours may be the output

@@ -1,0 +1,20 @@
+"""How this interpreter is started once more, with a module of ours as its program."""
+
+import sys
+from typing import Final
+
+_STARTER: Final = """
+import sys
+sys.path[:] = filter(None, sys.path)  # an empty one is the working folder
+from runpy import run_module
+run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+
+
+def module_command(module: str, *arguments: str) -> list[str]:
+    """As ``python -m MODULE ARGUMENTS``, without the working folder on the module search path.
+
+    A user's ``json.py`` there would be taken for the library. ``-P``, which does the same, is of
+    Python 3.11.
+    """
+    return [sys.executable, "-c", _STARTER, module, *arguments]
