@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_hf_models import ARCHITECTURES, COMMON, NAMES, SEQ2SEQ, VOCABULARY, logits_of
+from tiny_hf_models import (
+    ARCHITECTURES,
+    NAMES,
+    SEQ2SEQ,
+    VOCABULARY,
+    clip_inputs,
+    logits_of,
+    tiny_clip,
+)
 from torch import nn
 from transformers import (
     AutoModel,
@@ -15,8 +23,6 @@ from transformers import (
     BigBirdPegasusModel,
     BloomConfig,
     BloomForCausalLM,
-    CLIPConfig,
-    CLIPModel,
     LlamaModel,
 )
 
@@ -165,18 +171,9 @@ def test_an_optimizer_that_was_there_before_is_reported() -> None:
 
 
 def test_models_with_configs_inside() -> None:
-    text = {**COMMON, "projection_dim": 16}
-    vision = {
-        "hidden_size": 32,
-        "intermediate_size": 40,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "image_size": 16,
-        "patch_size": 8,
-    }
-    model = CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=16)).eval()
+    model = tiny_clip()
     assert len(relakit.hf.convert(model)) == 4
-    outputs = model(input_ids=torch.tensor([[3, 4, 2]]), pixel_values=torch.randn(1, 3, 16, 16))
+    outputs = model(**clip_inputs())
     assert outputs.logits_per_image.isfinite().all()
 
 

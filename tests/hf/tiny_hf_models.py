@@ -224,6 +224,31 @@ ARCHITECTURES = {
 NAMES = tuple(ARCHITECTURES)
 
 
+def tiny_clip() -> Any:
+    """A model of two parts, each with a config inside that of the whole."""
+    text = {**COMMON, "projection_dim": 16}
+    vision = {
+        "hidden_size": 32,
+        "intermediate_size": 40,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "image_size": 16,
+        "patch_size": 8,
+    }
+    torch.manual_seed(3)
+    config = hf.CLIPConfig(text_config=text, vision_config=vision, projection_dim=16)
+    return hf.CLIPModel(config).eval()
+
+
+def clip_inputs() -> dict[str, Tensor]:
+    """A text and an image."""
+    generator = torch.Generator().manual_seed(5)
+    return {
+        "input_ids": torch.tensor([[BEGIN, 7, 9, 8, END]]),
+        "pixel_values": torch.randn(1, 3, 16, 16, generator=generator),
+    }
+
+
 def names_of(*kinds: str) -> list[str]:
     return [name for name, architecture in ARCHITECTURES.items() if architecture.kind in kinds]
 

@@ -14,6 +14,7 @@ from relakit.hf.interface_modules import (
     needs_additive_masks,
     passed_over,
 )
+from relakit.hf.own_configs import own_configs
 from relakit.hf.parts import CHILD, HeadSizes, head_sizes, parts_of
 from relakit.hf.saved_choice import SOFTMAX, write_choice
 from relakit.nn.core import AttentionParts
@@ -38,7 +39,9 @@ def convert(
     position encodings and caches stay as they are; what the attention adds (its norm's gain and
     gate, a learned threshold) becomes a child of the module, called ``rela``. So convert before you
     build an optimizer; a warning says if there is one. The choice goes into ``model.config``, and
-    with it through ``save_pretrained`` and `relakit.hf.from_pretrained`.
+    with it through ``save_pretrained`` and `relakit.hf.from_pretrained`. That config becomes a copy
+    of the one that the model was made from: convert the whole model, since one that contains it
+    would not know.
 
     ::
 
@@ -89,6 +92,7 @@ def convert(
         )
         return []
     before = set(model.parameters())
+    own_configs(model)
     attach(model, specs)
     for reason in why_not_trained(model, before):
         warnings.warn(reason, stacklevel=2)
