@@ -23,6 +23,8 @@ from transformers import (
     BigBirdPegasusModel,
     BloomConfig,
     BloomForCausalLM,
+    CLIPModel,
+    CLIPTextModel,
     LlamaModel,
 )
 
@@ -215,6 +217,32 @@ def test_a_converted_model_that_transformers_loaded_alone_does_not_run(tmp_path:
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="rela")
     with pytest.raises(ValueError, match=r"load it with relakit.hf.from_pretrained"):
         loaded(**inputs)
+
+
+@pytest.mark.parametrize("model_class", [CLIPModel, CLIPTextModel])
+def test_parts_that_transformers_loaded_alone_do_not_run(model_class: Any, tmp_path: Path) -> None:
+    model = tiny_clip()
+    relakit.hf.convert(model)
+    model.save_pretrained(tmp_path)
+    loaded = model_class.from_pretrained(tmp_path, attn_implementation="rela")
+    inputs = clip_inputs()
+    if model_class is CLIPTextModel:
+        del inputs["pixel_values"]
+    with pytest.raises(ValueError, match="CLIPAttention has no norm: load it with relakit"):
+        loaded(**inputs)
+    softmax = model_class.from_pretrained(tmp_path)
+    assert softmax(**inputs)[0].isfinite().all()
+
+
+def test_every_config_names_the_modules_as_its_part_does() -> None:
+    model = tiny_clip()
+    relakit.hf.convert(model, where="text_model.*")
+    names = [f"encoder.layers.{layer}.self_attn" for layer in (0, 1)]
+    assert model.config.text_config.relakit_attention == [{"attention": "rela-g", "modules": names}]
+    assert model.config.vision_config.relakit_attention == []
+    assert model.config.relakit_attention == [
+        {"attention": "rela-g", "modules": [f"text_model.{name}" for name in names]}
+    ]
 
 
 def test_sizes_that_cannot_be_found_out() -> None:

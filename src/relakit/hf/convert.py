@@ -19,7 +19,7 @@ from relakit.hf.parts import CHILD, HeadSizes, head_sizes, parts_of
 from relakit.hf.saved_choice import SOFTMAX, write_choice
 from relakit.nn.core import AttentionParts
 from relakit.nn.latecomers import why_not_trained
-from relakit.nn.module_names import Where, check_patterns, is_selected
+from relakit.nn.module_names import Where, check_patterns, is_selected, names_of_modules
 from relakit.nn.variants import (
     DEFAULT_ATTENTION,
     AttentionName,
@@ -100,7 +100,7 @@ def convert(
 
 
 def attach(model: PreTrainedModel, specs: Mapping[nn.Module, AttentionSpec]) -> None:
-    """Give each of the modules its attention; the model's config takes note.
+    """Give each of the modules its attention; the model's configs take note.
 
     Nothing is changed if one of them cannot have it.
     """
@@ -122,7 +122,28 @@ def attach(model: PreTrainedModel, specs: Mapping[nn.Module, AttentionSpec]) -> 
         )
     for module, parts in new.items():
         module.add_module(CHILD, parts)
-    write_choice(model.config, {found[module][0]: spec for module, spec in specs.items()})
+    _write_choices(model, {found[module][0]: spec for module, spec in specs.items()})
+
+
+def _write_choices(model: PreTrainedModel, specs: Mapping[str, AttentionSpec]) -> None:
+    """Note the attention of every module in the config of the model, and in those of its parts.
+
+    A part, such as the text model of CLIP, can be saved and loaded alone, so the names in its
+    config are those that its modules have within it.
+    """
+    noted = set()
+    for part, (name, *_) in names_of_modules(model).items():
+        if isinstance(part, PreTrainedModel) and id(part.config) not in noted:
+            start = f"{name}." if name else ""
+            within = {n.removeprefix(start): s for n, s in specs.items() if n.startswith(start)}
+            if within:
+                write_choice(part.config, within)
+                noted.add(id(part.config))
+    for module, (name, *_) in interface_modules(model).items():
+        # Of modules that are in no such part; without a choice they would pass for unconverted.
+        if name in specs and id(module.config) not in noted:
+            write_choice(module.config, specs)
+            noted.add(id(module.config))
 
 
 def _implementation(module: nn.Module) -> object:

@@ -4,7 +4,8 @@
 
     "relakit_attention": [{"attention": "rela-g", "modules": ["model.layers.0.self_attn"]}]
 
-Modules that are not in it have softmax. The key is there in every converted model.
+Modules that are not in it have softmax. The key is there in every converted model, and in the
+configs within its config.
 """
 
 from collections.abc import Mapping
