@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import transformers
 from torch import nn
-from transformers import AutoConfig, PreTrainedModel
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
 from relakit.hf import registration
 from relakit.hf.convert import attach
@@ -15,8 +15,19 @@ from relakit.hf.parts import CHILD
 from relakit.hf.saved_choice import SOFTMAX, read_choice
 from relakit.nn.variants import AttentionSpec
 
-_FOR_CONFIG: Final = ("cache_dir", "local_files_only", "revision", "subfolder", "token")
-"""Arguments of transformers that say where the files are; reading the config needs them too."""
+_WHERE: Final = (
+    "cache_dir",
+    "force_download",
+    "local_files_only",
+    "proxies",
+    "revision",
+    "subfolder",
+    "token",
+    "trust_remote_code",
+)
+"""Arguments of transformers about the files, which config and weights both need."""
+_NOT_FOR_CONFIG: Final = ("dtype", "torch_dtype", "quantization_config")
+"""Arguments that a config would keep for itself, though the loading of weights needs them."""
 
 
 def from_pretrained(
@@ -26,24 +37,25 @@ def from_pretrained(
 
     Args:
         folder: what ``from_pretrained`` of transformers takes.
-        model_class: a class of transformers, or an Auto class; that of the saved model if None.
-        **kwargs: for ``from_pretrained`` of transformers.
+        model_class: a class of transformers, or an Auto class; that of the saved model if None. It
+            may be that of a part, such as ``CLIPTextModel`` for a saved ``CLIPModel``.
+        **kwargs: for ``from_pretrained`` of transformers, changes to the config included, such as
+            ``num_labels=5``.
 
     Returns:
         The model; with ``output_loading_info=True`` also the information, as in transformers.
 
     Raises:
-        ValueError: the model was not converted, is of an unknown class, or lacks weights that
-            conversion adds.
+        ValueError: the model was not converted, is of an unknown class, its weights do not fit
+            the attention in its config, or another attention is asked for.
     """
     registration.register()
-    config = kwargs.pop("config", None)
-    if config is None:
-        where = {name: kwargs[name] for name in _FOR_CONFIG if name in kwargs}
-        config = AutoConfig.from_pretrained(folder, **where)
-    specs = read_choice(config)
-    kind = class_to_load(config, model_class)
+    _check_implementation(kwargs.pop("attn_implementation", None))
     wants_info = kwargs.pop("output_loading_info", False)
+    config, kwargs = _read_config(folder, model_class, kwargs)
+    kind = class_to_load(config, model_class)
+    config = _config_for(kind, config)
+    specs = read_choice(config)
     model, info = _with_parts(kind, specs).from_pretrained(
         folder,
         config=config,
@@ -52,13 +64,64 @@ def from_pretrained(
         **kwargs,
     )
     model.__class__ = kind
+    _check_weights(folder, model, info)
+    return (model, info) if wants_info else model
+
+
+def _check_implementation(name: object) -> None:
+    if name not in (None, registration.NAME):
+        raise ValueError(
+            f"a converted model has attn_implementation={registration.NAME!r}, got {name!r}; leave "
+            "it out, or load the model without its conversion, with transformers alone"
+        )
+
+
+def _read_config(
+    folder: str | PathLike[str], model_class: type[Any] | None, kwargs: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """The config with the changes that the arguments ask for, and the arguments for the model."""
+    others = dict(kwargs)
+    config = others.pop("config", None)
+    if isinstance(config, PreTrainedConfig):
+        return config, others
+    kept: dict[str, Any] = {name: others.pop(name) for name in _NOT_FOR_CONFIG if name in others}
+    kept |= {name: others[name] for name in _WHERE if name in others}
+    # The class of a part reads the part's config, so that arguments change that.
+    reader = getattr(model_class, "config_class", None) or AutoConfig
+    config, unused = reader.from_pretrained(
+        folder if config is None else config, return_unused_kwargs=True, **others
+    )
+    return config, {**unused, **kept}
+
+
+def _config_for(kind: type[PreTrainedModel], config: Any) -> Any:
+    """The config, or the one within it that the class is made from."""
+    wanted = kind.config_class
+    if wanted is None or isinstance(config, wanted):
+        return config
+    inner = [getattr(config, name, None) for name in config.sub_configs]
+    return next((part for part in inner if isinstance(part, wanted)), config)
+
+
+def _check_weights(folder: object, model: PreTrainedModel, info: Mapping[str, Any]) -> None:
+    """Weights and config must tell of the same attention."""
     missing = sorted(key for key in info["missing_keys"] if f".{CHILD}." in f".{key}")
     if missing:
         raise ValueError(
             f"{folder} has no weights for {len(missing)} parameters of the converted attention, "
             f"such as {missing[0]}; was it saved after relakit.hf.convert?"
         )
-    return (model, info) if wants_info else model
+    # Those of modules that the model does not have are of a part that was not asked for.
+    modules = _by_saved_name(model)
+    unexpected = sorted(
+        key for key in info["unexpected_keys"] if key.rpartition(f".{CHILD}.")[0] in modules
+    )
+    if unexpected:
+        raise ValueError(
+            f"{folder} has weights for {len(unexpected)} parameters that the attention in its "
+            f"config does not have, such as {unexpected[0]}; save the model again, so that config "
+            "and weights are of one conversion"
+        )
 
 
 def class_to_load(config: Any, model_class: type[Any] | None = None) -> type[PreTrainedModel]:
@@ -104,18 +167,23 @@ def _with_parts(
 def _specs_by_module(
     model: PreTrainedModel, specs: Mapping[str, AttentionSpec]
 ) -> dict[nn.Module, AttentionSpec]:
-    """Modules by their saved names, which may be those of a model with or without a head."""
-    found = interface_modules(model)
-    by_name = {name: module for module, names in found.items() for name in names}
-    prefix = f"{model.base_model_prefix}."
-    chosen = dict.fromkeys(found, SOFTMAX)
+    """The attention of every module: softmax where the saved choice names no other."""
+    modules = _by_saved_name(model)
+    chosen = dict.fromkeys(modules.values(), SOFTMAX)
     for name, spec in specs.items():
-        module = by_name.get(name) or by_name.get(prefix + name)
-        module = module or by_name.get(name.removeprefix(prefix))
-        if module is not None:
-            chosen[module] = spec
+        if name in modules:
+            chosen[modules[name]] = spec
     if specs and all(spec == SOFTMAX for spec in chosen.values()):
         raise ValueError(
             f"none of the converted modules is in {type(model).__name__}: {', '.join(specs)}"
         )
     return chosen
+
+
+def _by_saved_name(model: PreTrainedModel) -> dict[str, nn.Module]:
+    """Modules by the names that they were saved with, in a model with a head or without."""
+    names = {name: module for module, all_ in interface_modules(model).items() for name in all_}
+    prefix = f"{model.base_model_prefix}."
+    with_head = {prefix + name: module for name, module in names.items()}
+    without = {name.removeprefix(prefix): module for name, module in names.items()}
+    return {**without, **with_head, **names}
