@@ -268,3 +268,29 @@ def test_a_model_can_be_loaded_in_another_precision(tmp_path: Path) -> None:
         logits_of(loaded, inputs).float().flatten(), logits_of(model, inputs).flatten(), 0
     )
     assert close > 0.99
+
+
+@pytest.mark.parametrize("quantized", [torch.int8, torch.float8_e4m3fn])
+@pytest.mark.parametrize("as_buffers", [False, True])
+def test_what_is_added_to_quantized_attention(quantized: torch.dtype, as_buffers: bool) -> None:
+    model, _ = small("llama")
+    model.to(torch.bfloat16)
+    for layer in model.model.layers:
+        for projection in layer.self_attn.children():
+            weight = projection.weight.detach().to("meta", quantized)
+            del projection.weight
+            if as_buffers:
+                projection.register_buffer("weight", weight)
+            else:
+                projection.weight = nn.Parameter(weight, requires_grad=False)
+    relakit.hf.convert(model)
+    added = [p for name, p in model.named_parameters() if ".rela." in name]
+    assert {(p.device.type, p.dtype) for p in added} == {("meta", torch.bfloat16)}
+
+
+def test_what_is_added_has_the_precision_of_its_module() -> None:
+    model, _ = small("llama")
+    model.model.layers.to(torch.bfloat16)  # embeddings stay in float32
+    relakit.hf.convert(model)
+    added = [p for name, p in model.named_parameters() if ".rela." in name]
+    assert {p.dtype for p in added} == {torch.bfloat16}

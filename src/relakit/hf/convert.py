@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from itertools import chain
 
 import torch
 from torch import nn
@@ -109,7 +110,7 @@ def attach(model: PreTrainedModel, specs: Mapping[nn.Module, AttentionSpec]) -> 
     for module, spec in specs.items():
         old = parts_of(module)
         if old is None or old.attention != spec:
-            new[module] = _build_parts(found[module][0], module, spec, old)
+            new[module] = _build_parts(model, found[module][0], module, spec, old)
     registration.register()
     before = model.config._attn_implementation
     model.set_attn_implementation(registration.NAME)
@@ -177,14 +178,28 @@ def _checked_modules(model: PreTrainedModel) -> dict[nn.Module, list[str]]:
 
 
 def _build_parts(
-    name: str, module: nn.Module, spec: AttentionSpec, old: AttentionParts | None
+    model: PreTrainedModel,
+    name: str,
+    module: nn.Module,
+    spec: AttentionSpec,
+    old: AttentionParts | None,
 ) -> AttentionParts:
-    some = next((p for p in module.parameters() if p.is_floating_point()), None)
-    dtype = torch.get_default_dtype() if some is None else some.dtype
     needs_sizes = spec.norm != "none" or spec.threshold == "learned"
     sizes = head_sizes(name, module) if needs_sizes else HeadSizes(1, 1)
-    device = None if some is None else some.device
+    device, dtype = _device_and_dtype(model, module)
     parts = AttentionParts(spec, *sizes, device=device, dtype=dtype)
     if old is not None:
         parts.keep_from(old)
     return parts.train(module.training)
+
+
+def _device_and_dtype(
+    model: PreTrainedModel, module: nn.Module
+) -> tuple[torch.device | None, torch.dtype]:
+    """The module's device and precision; the model's precision if the module is quantized."""
+    tensors = chain(module.parameters(), module.buffers(), model.parameters())
+    device = next((tensor.device for tensor in tensors), None)
+    dtypes = (p.dtype for p in chain(module.parameters(), model.parameters()))
+    # Weights of 8 bits or less may be floats, too, but no precision to train a gain in.
+    dtype = next((d for d in dtypes if d.is_floating_point and d.itemsize > 1), None)
+    return device, torch.get_default_dtype() if dtype is None else dtype
