@@ -1,6 +1,6 @@
 """Runs: --out, --resume, checkpoints, `relakit average`, `relakit demo`."""
 
-from fault_rows import Row, cut, put, remove, row, set_json, usage
+from fault_rows import Row, cut, put, remove, row, set_header, set_json, usage
 
 RESUME = "train --resume --out run"
 AVERAGE = "average run --out out"
@@ -132,6 +132,41 @@ ROWS: tuple[Row, ...] = (
         f"{RESUME} --set training.updates=6",
         "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: update must be a whole number, got 'four'); remove that folder, and --resume goes on from the checkpoint before it",
         set_json("run/checkpoints/update-0000004/state.json", "update", "four"),
+    ),
+    row(
+        "a moment of another shape",
+        f"{RESUME} --set training.updates=6",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/adam.safetensors: encoder.layers.0.feed_forward.inner.bias.mean has shape (4, 4) instead of (16,)); remove that folder, and --resume goes on from the checkpoint before it",
+        set_header(
+            "run/checkpoints/update-0000004/adam.safetensors",
+            lambda header: header["encoder.layers.0.feed_forward.inner.bias.mean"].update(
+                shape=[4, 4]
+            ),
+        ),
+    ),
+    row(
+        "a checkpoint's state is empty",
+        f"{RESUME} --set training.updates=6",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: update is missing); remove that folder, and --resume goes on from the checkpoint before it",
+        put("run/checkpoints/update-0000004/state.json", "{}"),
+    ),
+    row(
+        "a checkpoint's state lacks the corpus",
+        f"{RESUME} --set training.updates=6",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: corpus is missing); remove that folder, and --resume goes on from the checkpoint before it",
+        set_json("run/checkpoints/update-0000004/state.json", "corpus", ...),
+    ),
+    row(
+        "a checkpoint's state has true for a number",
+        f"{RESUME} --set training.updates=6",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: seconds must be a number, got True); remove that folder, and --resume goes on from the checkpoint before it",
+        set_json("run/checkpoints/update-0000004/state.json", "seconds", True),
+    ),
+    row(
+        "a checkpoint's state is of another update",
+        f"{RESUME} --set training.updates=6",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json is the state after update 99, and the folder's name says 4); remove that folder, and --resume goes on from the checkpoint before it",
+        set_json("run/checkpoints/update-0000004/state.json", "update", 99),
     ),
     row(
         "a file of the user's in the run's model",

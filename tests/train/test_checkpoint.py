@@ -1,15 +1,20 @@
 """Checkpoints: complete or not there, the last few, exact, averaged."""
 
+import json
 import shutil
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
+from relakit.files.leftovers import temporary_name
 from relakit.train.averaging import average_weights
 from relakit.train.checkpoint import (
     Checkpoint,
+    RunState,
     find_checkpoints,
     remove_interrupted,
     restore,
@@ -34,15 +39,13 @@ def step(model: nn.Module, optimizer: torch.optim.Adam) -> None:
 
 def save(folder: Path, update: int, *, is_interrupted: bool = False) -> Checkpoint:
     model, optimizer = trained(update)
-    state = {"update": update}
-    return save_checkpoint(
-        folder, update, model, optimizer, state, keep=3, is_interrupted=is_interrupted
-    )
+    state = RunState(update=update)
+    return save_checkpoint(folder, model, optimizer, state, keep=3, is_interrupted=is_interrupted)
 
 
 def test_goes_on_exactly(tmp_path: Path) -> None:
     model, optimizer = trained(1)
-    checkpoint = save_checkpoint(tmp_path, 3, model, optimizer, {}, keep=5)
+    checkpoint = save_checkpoint(tmp_path, model, optimizer, RunState(update=3), keep=5)
     other, other_optimizer = trained(2)
     restore(checkpoint, other, other_optimizer)
     for _ in range(4):
@@ -59,7 +62,7 @@ def test_keeps_the_last_ones(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "update-0000015", "update-0000020", "update-0000100",
     ]  # fmt: skip
-    assert find_checkpoints(tmp_path)[-1].state() == {"update": 100}
+    assert find_checkpoints(tmp_path)[-1].state() == RunState(update=100)
 
 
 def test_those_of_a_signal_are_apart(tmp_path: Path) -> None:
@@ -74,7 +77,7 @@ def test_those_of_a_signal_are_apart(tmp_path: Path) -> None:
 
 def test_an_unfinished_one_is_not_seen(tmp_path: Path) -> None:
     save(tmp_path, 5)
-    shutil.copytree(tmp_path / "update-0000005", tmp_path / ".update-0000010.unfinished")
+    shutil.copytree(tmp_path / "update-0000005", temporary_name(tmp_path / "update-0000010"))
     assert [c.update for c in find_checkpoints(tmp_path)] == [5]
     save(tmp_path, 10)  # the remains of the earlier attempt are no obstacle
     assert [c.update for c in find_checkpoints(tmp_path)] == [5, 10]
@@ -100,3 +103,70 @@ def test_broken_files_are_named(tmp_path: Path) -> None:
     (checkpoint.folder / "state.json").write_text("{", encoding="utf-8")
     with pytest.raises(ValueError, match=r"state\.json is no JSON file"):
         checkpoint.state()
+
+
+@pytest.mark.parametrize(
+    ("name", "moment", "problem"),
+    [
+        ("weight.mean", torch.zeros(2, 2), r"weight.mean has shape \(2, 2\) instead of \(2, 3\)"),
+        ("weight.square", torch.zeros(6), r"weight.square has shape \(6,\) instead of \(2, 3\)"),
+        ("bias.mean", torch.zeros(2).half(), "bias.mean has the type float16 instead of float32"),
+        ("bias.step", torch.zeros(2), r"bias.step has shape \(2,\) instead of \(\)"),
+        ("bias.square", None, "adam.safetensors has no bias.square"),
+    ],
+)  # fmt: skip
+def test_moments_must_fit_their_weights(
+    tmp_path: Path, name: str, moment: torch.Tensor | None, problem: str
+) -> None:
+    """Fused Adam does not look: it works beyond a buffer that is too short."""
+    checkpoint = save(tmp_path, 1)
+    path = checkpoint.folder / "adam.safetensors"
+    moments = load_file(path)
+    del moments[name]
+    save_file(moments if moment is None else {**moments, name: moment}, path)
+    with pytest.raises(ValueError, match=f"update-0000001 is damaged.*{problem}.*remove that"):
+        restore(checkpoint, *trained(1))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"update": 99}, "is the state after update 99, and the folder's name says 1"),
+        ({"update": True}, "update must be a whole number, got True"),
+        ({"seconds": "long"}, "seconds must be a number, got 'long'"),
+        ({"best_loss": False}, "best_loss must be a number or null, got False"),
+        ({"recent": 1.5}, "recent must be a list of numbers, got 1.5"),
+        ({"recent": [1.5, None]}, r"recent must be a list of numbers, got \[1.5, None\]"),
+        ({"has_not_learnt": 1}, "has_not_learnt must be text or null, got 1"),
+        ({"corpus": None}, "corpus must be text, got None"),
+    ],
+)
+def test_the_state_is_of_this_update_and_has_the_right_types(
+    tmp_path: Path, change: dict[str, object], problem: str
+) -> None:
+    checkpoint = save(tmp_path, 1)
+    path = checkpoint.folder / "state.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ValueError, match=f"update-0000001 is damaged.*{problem}"):
+        restore(checkpoint, *trained(1))
+
+
+@pytest.mark.parametrize("key", [field.name for field in fields(RunState)])
+def test_the_state_has_all_keys(tmp_path: Path, key: str) -> None:
+    """Without its update, a run would begin anew from trained weights."""
+    checkpoint = save(tmp_path, 1)
+    path = checkpoint.folder / "state.json"
+    path.write_text(json.dumps({k: v for k, v in json.loads(path.read_text()).items() if k != key}))
+    with pytest.raises(
+        ValueError, match=f"update-0000001 is damaged.*state.json: {key} is missing"
+    ):
+        restore(checkpoint, *trained(1))
+
+
+def test_the_state_may_have_whole_numbers_for_others(tmp_path: Path) -> None:
+    checkpoint = save(tmp_path, 1)
+    path = checkpoint.folder / "state.json"
+    change = {"seconds": 7, "best_loss": 2, "recent": [1, 2.5]}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    expected = RunState(update=1, seconds=7, best_loss=2, recent=[1, 2.5])
+    assert restore(checkpoint, *trained(1)) == expected

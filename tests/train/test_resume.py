@@ -329,6 +329,7 @@ def content_of(folder: Path) -> dict[Path, bytes]:
     ("name", "content"),
     [
         ("state.json", b'{"unknown": 1}'),
+        ("state.json", b"{}"),
         ("state.json", None),
         ("adam.safetensors", b"nothing"),
         ("weights.safetensors", None),

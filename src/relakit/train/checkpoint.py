@@ -13,15 +13,16 @@ before.
 
 import json
 import re
+import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from relakit.data.json_file import read_json
 from relakit.files.output_paths import CHECKPOINT
 from relakit.files.writing import remove_folder, whole_folder, write_whole
-from relakit.model.weight_shapes import read_shapes
+from relakit.model.weight_shapes import Shapes, read_shapes
 
 if TYPE_CHECKING:  # a wrong --out is said before torch is loaded
     import torch
@@ -33,6 +34,15 @@ CHECKPOINT_NAMES: Final = "update-0001200 or interrupted-0001234"
 WEIGHTS: Final = "weights.safetensors"
 MOMENTS: Final = "adam.safetensors"
 STATE: Final = CHECKPOINT.marker
+_TYPES_IN_WORDS: Final[dict[object, str]] = {
+    int: "a whole number",
+    float: "a number",
+    float | None: "a number or null",
+    list[float]: "a list of numbers",
+    str: "text",
+    str | None: "text or null",
+}
+"""The types of `RunState`'s fields, for people."""
 
 
 @dataclass
@@ -68,17 +78,40 @@ class Checkpoint:
 
         return read_weights(self.folder / WEIGHTS)
 
-    def state(self) -> dict[str, Any]:
-        """The fields of `RunState`."""
+    def state(self) -> RunState:
+        """How far the run was; ValueError unless it is the state of this checkpoint's update."""
         path = self.folder / STATE
-        state = read_json(path)
-        known = RunState.__dataclass_fields__
-        if not isinstance(state, dict) or not known.keys() >= state.keys():
-            raise ValueError(f"{path} does not hold the state of a training run")
-        for key, value in state.items():
-            if known[key].type is int and type(value) is not int:
-                raise ValueError(f"{path}: {key} must be a whole number, got {value!r}")
+        state = read_state(path)
+        if state.update != self.update:
+            raise ValueError(
+                f"{path} is the state after update {state.update:,}, and the folder's name says "
+                f"{self.update:,}"
+            )
         return state
+
+
+def read_state(path: Path) -> RunState:
+    """The content of a ``state.json``; ValueError if a field is missing, unknown or wrong."""
+    content = read_json(path)
+    known = {each.name: each.type for each in fields(RunState)}
+    if not isinstance(content, dict) or not known.keys() >= content.keys():
+        raise ValueError(f"{path} does not hold the state of a training run")
+    for key, kind in known.items():
+        if key not in content:
+            raise ValueError(f"{path}: {key} is missing")
+        if not _is_of_type(content[key], kind):
+            got = reprlib.repr(content[key])  # a list may be long
+            raise ValueError(f"{path}: {key} must be {_TYPES_IN_WORDS[kind]}, got {got}")
+    return RunState(**content)
+
+
+def _is_of_type(value: object, kind: object) -> bool:
+    """Whether a value of a JSON file may be that of a field of `RunState`."""
+    if kind == list[float]:
+        return isinstance(value, list) and all(_is_of_type(each, float) for each in value)
+    types = get_args(kind) or (kind,)
+    # Not isinstance: for Python, true and false are whole numbers.
+    return type(value) in types or (type(value) is int and float in types)
 
 
 def find_checkpoints(folder: Path, *, interrupted: bool = False) -> list[Checkpoint]:
@@ -102,19 +135,14 @@ def open_checkpoint(folder: Path) -> Checkpoint:
     """
     if not CHECKPOINT.is_at(folder) or not (folder / WEIGHTS).is_file():
         raise ValueError(f"{folder} is no checkpoint: it has no {STATE} and {WEIGHTS}")
-    checkpoint = Checkpoint(folder, 0)
-    update = checkpoint.state().get("update")
-    if not isinstance(update, int):
-        raise ValueError(f"{folder / STATE} does not say of which update it is")
-    return replace(checkpoint, update=update)
+    return Checkpoint(folder, read_state(folder / STATE).update)
 
 
 def save_checkpoint(
     folder: Path,
-    update: int,
     model: "nn.Module",
     optimizer: "torch.optim.Optimizer",
-    state: Mapping[str, Any],
+    state: RunState,
     *,
     keep: int,
     is_interrupted: bool = False,
@@ -122,15 +150,15 @@ def save_checkpoint(
     """Write a checkpoint, then remove all but the last ``keep``."""
     from relakit.model.tensor_file import tensor_bytes, write_tensors
 
-    final = folder / f"{'interrupted' if is_interrupted else 'update'}-{update:07d}"
+    final = folder / f"{'interrupted' if is_interrupted else 'update'}-{state.update:07d}"
     weights, moments = model.state_dict(), _moments(model, optimizer)
     with whole_folder(final, size=tensor_bytes(weights) + tensor_bytes(moments)) as unfinished:
         write_tensors(unfinished / WEIGHTS, weights)
         write_tensors(unfinished / MOMENTS, moments)
-        write_whole(unfinished / STATE, (json.dumps(state, indent=2) + "\n").encode())
+        write_whole(unfinished / STATE, (json.dumps(asdict(state), indent=2) + "\n").encode())
     for old in find_checkpoints(folder)[:-keep]:
         remove_folder(old.folder)
-    return Checkpoint(final, update)
+    return Checkpoint(final, state.update)
 
 
 def remove_interrupted(folder: Path) -> None:
@@ -144,8 +172,12 @@ def remove_interrupted(folder: Path) -> None:
 def check_checkpoint(checkpoint: Checkpoint) -> None:
     """Raise ValueError for a checkpoint that is damaged, as far as can be told without torch."""
     try:
-        for name in (WEIGHTS, MOMENTS):
-            read_shapes(checkpoint.folder / name)
+        weights = read_shapes(checkpoint.folder / WEIGHTS)
+        path = checkpoint.folder / MOMENTS
+        moments = read_shapes(path)
+        # Weights without a step are buffers.
+        trained = {name: shape for name, shape in weights.items() if f"{name}.step" in moments}
+        _check_shapes_of_moments(trained, moments, path)
         checkpoint.state()
     except (OSError, ValueError) as error:
         raise damaged(checkpoint, error) from None
@@ -153,8 +185,8 @@ def check_checkpoint(checkpoint: Checkpoint) -> None:
 
 def restore(
     checkpoint: Checkpoint, model: "nn.Module", optimizer: "torch.optim.Optimizer"
-) -> dict[str, Any]:
-    """Set model and optimizer to what they were, and return the fields of `RunState`.
+) -> RunState:
+    """Set model and optimizer to what they were, and return how far the run was.
 
     Raises:
         ValueError: the checkpoint is damaged, or of another model.
@@ -163,7 +195,15 @@ def restore(
 
     try:
         model.load_state_dict(checkpoint.weights())
-        moments = read_weights(checkpoint.folder / MOMENTS)
+        path = checkpoint.folder / MOMENTS
+        moments = read_weights(path)
+        # Fused Adam looks at neither: it would write beyond a moment that is too short.
+        _check_shapes_of_moments(
+            {name: tuple(parameter.shape) for name, parameter in model.named_parameters()},
+            {name: tuple(moment.shape) for name, moment in moments.items()},
+            path,
+        )
+        _check_types_of_moments(model, moments, path)
         for name, parameter in model.named_parameters():
             optimizer.state[parameter] = {
                 # Adam's implementations expect the step on their own device.
@@ -172,18 +212,41 @@ def restore(
                 "exp_avg_sq": moments[f"{name}.square"].to(parameter.device),
             }
         return checkpoint.state()
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         raise damaged(checkpoint, error) from None
 
 
 def damaged(checkpoint: Checkpoint, error: Exception) -> ValueError:
     """The error for a checkpoint that cannot be read."""
-    is_foreign = isinstance(error, (KeyError, RuntimeError, TypeError))
-    what = "its weights or moments have other names or shapes" if is_foreign else str(error)
+    is_foreign = isinstance(error, RuntimeError)  # in the words of torch
+    what = "its weights have other names or shapes" if is_foreign else str(error)
     return ValueError(
         f"{checkpoint.folder} is damaged, or of another model ({what}); "
         "remove that folder, and --resume goes on from the checkpoint before it"
     )
+
+
+def _check_shapes_of_moments(weights: Shapes, moments: Shapes, path: Path) -> None:
+    """Raise ValueError unless each weight has a step, and two moments of its own shape."""
+    for weight, shape in weights.items():
+        for part, expected in (("step", ()), ("mean", shape), ("square", shape)):
+            name = f"{weight}.{part}"
+            if name not in moments:
+                raise ValueError(f"{path} has no {name}")
+            if moments[name] != expected:
+                raise ValueError(f"{path}: {name} has shape {moments[name]} instead of {expected}")
+
+
+def _check_types_of_moments(
+    model: "nn.Module", moments: "Mapping[str, Tensor]", path: Path
+) -> None:
+    """Raise ValueError unless the moments are as precise as their weights."""
+    for weight, parameter in model.named_parameters():
+        for name in (f"{weight}.mean", f"{weight}.square"):
+            found, expected = moments[name].dtype, parameter.dtype
+            if found != expected:
+                message = f"{path}: {name} has the type {found} instead of {expected}"
+                raise ValueError(message.replace("torch.", ""))
 
 
 def _moments(model: "nn.Module", optimizer: "torch.optim.Optimizer") -> "dict[str, Tensor]":

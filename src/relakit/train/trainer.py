@@ -3,9 +3,8 @@
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -15,7 +14,6 @@ from relakit.model import Transformer, load_model
 from relakit.train.checkpoint import (
     Checkpoint,
     RunState,
-    damaged,
     find_checkpoints,
     remove_interrupted,
     restore,
@@ -84,14 +82,12 @@ class Trainer:
         if not found:
             self.log.resume(-1)  # a run that starts from a model logs update 0 again
             return None
-        fields = restore(found[-1], self.model, self.optimizer)
-        self.state = _state_of(fields, found[-1])
-        if self.state.corpus not in ("", self._fingerprint):
+        self.state = restore(found[-1], self.model, self.optimizer)
+        if self.state.corpus != self._fingerprint:
             raise ValueError(
                 f"{self.corpus.folder} is not the corpus that {found[-1].folder} was trained on; "
                 "a resumed run keeps the corpus it was started with"
             )
-        self.state.corpus = self._fingerprint
         if self.state.update < self.recipe.training.give_up_after:
             self.state.has_not_learnt = None  # it will be judged again, later than before
         self.log.resume(self.state.update)
@@ -286,10 +282,9 @@ class Trainer:
         if self.world.is_main and (is_due or is_stopped):
             save_checkpoint(
                 self.checkpoints,
-                update,
                 self.model,
                 self.optimizer,
-                asdict(self.state),
+                self.state,
                 keep=training.keep,
                 # One that only a signal asked for must not change the average at the end.
                 is_interrupted=not is_due,
@@ -298,13 +293,6 @@ class Trainer:
                 remove_interrupted(self.checkpoints)
         if is_due or is_stopped:
             self.world.wait()
-
-
-def _state_of(fields: dict[str, Any], checkpoint: Checkpoint) -> RunState:
-    try:
-        return RunState(**fields)
-    except TypeError as error:
-        raise damaged(checkpoint, error) from None
 
 
 def _not_finite(update: Update, done: WeightStep) -> Ending:
