@@ -174,6 +174,20 @@ def test_two_processes_share_a_batch(corpus: PreparedCorpus, tmp_path: Path) -> 
         assert [entry[name] for entry in two] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize("cooldown", [0.0, 0.5])
+def test_the_log_has_the_schedules_learning_rate(
+    corpus: PreparedCorpus, tmp_path: Path, cooldown: float
+) -> None:
+    training = {"updates": 8, "warmup": 2, "learning_rate_factor": 0.3, "cooldown": cooldown}
+    run_training(recipe_of(corpus, training=training), tmp_path)
+    peak = 0.3 * MODEL["dim"] ** -0.5 * 2**-0.5
+    expected = [peak / 2] + [peak * (2 / update) ** 0.5 for update in range(2, 9)]
+    if cooldown:  # over the last four, to a quarter in the last
+        expected[5:] = [rate * part / 4 for rate, part in zip(expected[5:], (3, 2, 1), strict=True)]
+    found = [entry["learning_rate"] for entry in read_updates(tmp_path)]
+    assert found == pytest.approx(expected)
+
+
 def read_updates(folder: Path) -> list[dict[str, Any]]:
     """A run's log, without validations."""
     entries = map(json.loads, (folder / LOG).read_text(encoding="utf-8").splitlines())
