@@ -1,5 +1,6 @@
 """From links of tokens to a shortlist."""
 
+import numpy as np
 import pytest
 from random_models import random_model
 
@@ -47,14 +48,20 @@ def test_tokens_that_go_with_everything_go_with_nothing(tokenizer: Tokenizer) ->
 
 def test_links_of_an_aligner(tokenizer: Tokenizer, gold_pairs: list[AnalysisPair]) -> None:
     aligner = aligner_for(tokenizer)
-    made = count_links(aligner, iter(gold_pairs)).shortlist(best=5, frequent=0)
+    made = count_links(aligner, iter(gold_pairs)).shortlist(best=tokenizer.size, frequent=0)
     for pair, alignment in zip(gold_pairs, aligner.align(gold_pairs), strict=True):
         source, target = (tokenizer.encode(text).ids for text in (pair.source, pair.target))
         allowed = made.tokens_for(source).tolist()
-        for from_place, to_place in alignment.scores:
-            token = source[from_place]
-            is_full = made.starts[token + 1] - made.starts[token] == 5
-            assert target[to_place] in allowed or is_full
+        assert alignment.scores
+        assert {target[to_place] for _, to_place in alignment.scores} <= set(allowed)
+
+
+def test_a_token_has_at_most_the_best(tokenizer: Tokenizer, gold_pairs: list[AnalysisPair]) -> None:
+    counts = count_links(aligner_for(tokenizer), iter(gold_pairs))
+    all_sizes = np.diff(counts.shortlist(best=tokenizer.size, frequent=0).starts)
+    assert all_sizes.max() > 5 > all_sizes[all_sizes > 0].min()
+    sizes = np.diff(counts.shortlist(best=5, frequent=0).starts)
+    assert sizes.tolist() == np.minimum(all_sizes, 5).tolist()
 
 
 def test_words_make_no_shortlist(tokenizer: Tokenizer) -> None:

@@ -13,8 +13,13 @@ from relakit.decode.native_engine import why_not_native
 from relakit.decode.translator import Translator, choose_dtype, plan_batches
 from relakit.model import save_model
 from relakit.nn.variants import AttentionSpec
+from relakit.ops.native.extension import why_unavailable
 
 LINES = ["A small dog runs.", "", "the old bridge", "  \t", "A dog", "über die alte Brücke!"]
+PRECISIONS = [
+    "fp32",
+    pytest.param("int8", marks=pytest.mark.skipif(bool(why_unavailable()), reason="no C++")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +36,10 @@ def test_loading_keeps_what_the_directory_tells(translator: Translator) -> None:
     assert (translator.about.source_language, translator.about.target_language) == ("en", "de")
 
 
-def test_random_numbers_of_the_user_are_left_alone(folder: Path) -> None:
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_random_numbers_of_the_user_are_left_alone(folder: Path, precision: str) -> None:
     before = torch.get_rng_state()
-    for precision in ("fp32", "int8"):
-        relakit.load(folder, precision=precision).translate(LINES, max_length=8)
+    relakit.load(folder, precision=precision).translate(LINES, max_length=8)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -82,9 +87,9 @@ def test_translations_begin_with_their_prefixes(
     assert found != free
     assert found[1] == free[1], "an empty line stays empty"
     assert [h.text for h in found[3]] == [""], "whatever its prefix"
-    for hypotheses, prefix in zip(found, PREFIXES, strict=True):
+    for line, hypotheses, prefix in zip(LINES, found, PREFIXES, strict=True):
         for hypothesis in hypotheses:
-            assert hypothesis.text.startswith(prefix.strip()) or hypothesis.text == ""
+            assert hypothesis.text.startswith(prefix.strip()) or not line.strip()
             assert not hypothesis.tokens or len(hypothesis.tokens) <= 8
     stream = translator.translate_stream(
         LINES, prefixes=iter(PREFIXES), window=2, max_length=8, nbest=2, **options
@@ -94,7 +99,7 @@ def test_translations_begin_with_their_prefixes(
     ]
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("precision", PRECISIONS)
 def test_prefixes_change_no_other_line(folder: Path, precision: str) -> None:
     """To the bit, though with a prefix the last layer is in float32."""
     translator = relakit.load(folder, precision=precision)
@@ -200,10 +205,15 @@ def test_specs_translate_after_loading_as_before(activation: str, tmp_path: Path
     assert loaded.translate_ids(sources, max_length=9) == before
 
 
-def test_translating_does_not_disturb_training() -> None:
+@pytest.mark.parametrize("reference", [False, True], ids=["usual", "PyTorch"])
+def test_translating_does_not_disturb_training(
+    reference: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does training disturb it: there is no dropout in translation. C++ knows none at all."""
+    if reference:
+        monkeypatch.setenv("RELAKIT_BACKEND", "reference")
     tokenizer = learn_tokenizer(["a b c"] * 9, vocab_size=290)
-    model = random_model(vocabulary=tokenizer.size).train()
-    model.config = model.config.model_copy(update={"dropout": 0.5})
+    model = random_model(vocabulary=tokenizer.size, options={"dropout": 0.5}).train()
     translator = Translator(model, tokenizer)
     sources = random_sources([5, 300], vocabulary=tokenizer.size)
     first, second = (translator.translate_ids(sources, beam=2, max_length=4) for _ in range(2))
