@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -32,28 +31,42 @@ def test_a_longer_run_goes_on_where_a_shorter_one_ended(
     assert_same(weights(tmp_path / "run"), undisturbed)
 
 
-COMMAND = (sys.executable, "-c", "from relakit.cli.main import main; main()", "train")
+RUN = "from relakit.cli.main import main; main()"
+RUN_UNTIL = """
+import os, signal
+from relakit.cli.main import main
+from relakit.train.run_log import LogFile
+log = LogFile.update
+def log_and_stop(self, entry):
+    log(self, entry)
+    if entry.update == {update}:
+        os.kill(os.getpid(), {number})
+LogFile.update = log_and_stop
+main()
+"""
+"""A signal that comes from outside would come too late for so short a run, now and then."""
 
 
-def start(corpus: PreparedCorpus, folder: Path) -> subprocess.Popen[str]:
+def train(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """The same run as a command of its own."""
-    recipe = folder.parent / "recipe.toml"
-    recipe.write_text(write_recipe(recipe_of(corpus)), encoding="utf-8")
-    return subprocess.Popen(
-        [*COMMAND, str(recipe), "--out", str(folder)],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+    return subprocess.run(
+        [sys.executable, "-c", program, "train", *map(str, arguments)],
+        capture_output=True,
         text=True,
+        check=False,
+        timeout=300,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
 
 
-def wait_for_update(folder: Path, update: int, process: subprocess.Popen[str]) -> None:
-    """Until the log knows of an update."""
-    log = folder / "log.jsonl"
-    while not log.exists() or log.read_text(encoding="utf-8").count('"kind": "update"') < update:
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.01)
+def train_until(
+    update: int, number: signal.Signals, corpus: PreparedCorpus, folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Train as a command, which gets a signal as soon as its log knows of an update."""
+    recipe = folder.parent / "recipe.toml"
+    recipe.write_text(write_recipe(recipe_of(corpus)), encoding="utf-8")
+    program = RUN_UNTIL.format(update=update, number=int(number))
+    return train(program, recipe, "--out", folder)
 
 
 @pytest.mark.slow
@@ -63,10 +76,8 @@ def test_killed_and_resumed(
 ) -> None:
     """kill -9 leaves no time for anything; the resumed run still ends with the same bits."""
     folder = tmp_path / "run"
-    process = start(corpus, folder)
-    wait_for_update(folder, update, process)
-    process.kill()
-    process.communicate()
+    killed = train_until(update, signal.SIGKILL, corpus, folder)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (folder / "model").exists()
     run_training(recipe_of(corpus), folder, resume=True)
     assert_same(weights(folder), undisturbed)
@@ -87,20 +98,16 @@ def test_stopped_by_a_signal_and_resumed(
     status: int,
 ) -> None:
     folder = tmp_path / "run"
-    process = start(corpus, folder)
-    wait_for_update(folder, 7, process)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == status, errors
+    stopped = train_until(7, number, corpus, folder)
+    errors = stopped.stderr
+    assert stopped.returncode == status, errors
     assert f"relakit train --resume --out {folder}" in errors
     assert json.loads((folder / "result.json").read_text())["verdict"] == "stopped"
     checkpoints = sorted(path.name for path in (folder / "checkpoints").iterdir())
-    assert any(name.startswith("interrupted-") for name in checkpoints)
+    assert checkpoints == ["interrupted-0000007", "update-0000005"]
     assert f"model so far: {folder / 'model'}" in errors
     assert weights(folder)
-    resumed = subprocess.run(
-        [*COMMAND, "--resume", "--out", str(folder)], capture_output=True, text=True, check=False
-    )
+    resumed = train(RUN, "--resume", "--out", folder)
     assert resumed.returncode == 0, resumed.stderr
     assert_same(weights(folder), undisturbed)
 
