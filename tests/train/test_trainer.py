@@ -130,17 +130,19 @@ def test_same_seed_same_weights(
     assert not torch.equal(other["embedding.weight"], undisturbed["embedding.weight"])
 
 
+TWO_BATCHES = {"batch_tokens": 100, "update_tokens": 160}
+"""In every update: two processes then add no gradients in another order than one."""
+
+
 @pytest.mark.slow
 def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None:
     """The same global batch, dealt out to two processes by torchrun: the same bits.
 
-    An update has two batches here, so that no gradients are added in another order. The loss
-    is the mean over sentences, of which the two processes have different numbers.
+    The loss is the mean over sentences, of which the two processes have different numbers.
     Validation, by one process alone, meets a sentence longer than all that both have seen, and
     does so before the first update: the run starts from a model.
     """
-    tokens = {"batch_tokens": 100, "update_tokens": 160}
-    plan = plan_updates(corpus.split("train"), seed=1, **tokens)
+    plan = plan_updates(corpus.split("train"), seed=1, **TWO_BATCHES)
     assert {len(update.batches) for update in islice(plan, 24)} == {2}
     long = _with_a_long_validation_sentence(corpus, tmp_path)
     model = {"source_embedding": "separate", "embedding_bias": True}
@@ -148,7 +150,7 @@ def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None
     run_training(start, tmp_path / "start")
     recipe = recipe_of(
         long,
-        training={**tokens, "loss_mean": "sentences"},
+        training={**TWO_BATCHES, "loss_mean": "sentences"},
         model={**model, "start_from": str(tmp_path / "start")},
         validation={"every": 12, "bleu": True, "final_beam": 1},
     )
@@ -215,21 +217,74 @@ def _with_a_long_validation_sentence(corpus: PreparedCorpus, folder: Path) -> Pr
     return PreparedCorpus.load(folder / "long")
 
 
+RUN = "from relakit.cli.main import main; main()\n"
+RUN_UNTIL_ONE_IS_STOPPED = """
+import os, signal
+from relakit.cli.main import main
+from relakit.train.step import GradientStep
+compute = GradientStep.__call__
+def compute_and_stop(self, update):
+    if update.number == 7 and os.environ["RANK"] == "1":  # not the one that writes
+        os.kill(os.getpid(), signal.SIGTERM)
+    return compute(self, update)
+GradientStep.__call__ = compute_and_stop
+main()
+"""
+LONGEST_WAIT = 300  # seconds, for processes that may wait for each other for ever
+
+
 def run_on_two_processes(recipe: Recipe, folder: Path) -> None:
     """``relakit train`` under torchrun, into ``folder / "run"``."""
-    path, script = folder / "recipe.toml", folder / "train.py"
+    path = folder / "recipe.toml"
     path.write_text(write_recipe(recipe), encoding="utf-8")
-    script.write_text("from relakit.cli.main import main; main()\n", encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
-         str(script), "train", str(path), "--out", str(folder / "run")],
-        capture_output=True, text=True, check=False, timeout=300,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    assert run.stderr.count("finished: all") == 1
-    written = json.loads((folder / "run" / "result.json").read_text(encoding="utf-8"))
-    assert written["settings"]["processes"] == 2
+    status, output = torchrun(RUN, folder, path, "--out", folder / "run")
+    assert status == 0, output
+    assert output.count("finished: all") == 1
+    assert read_result(folder / "run")["settings"]["processes"] == 2
+
+
+def torchrun(program: str, folder: Path, *arguments: object) -> tuple[int, str]:
+    """Status and output of a program that two processes run with the arguments of train."""
+    script, output = folder / "train.py", folder / "output.txt"
+    script.write_text(program, encoding="utf-8")
+    with output.open("w") as file:  # a pipe would be waited for until all processes have ended
+        process = subprocess.Popen(
+            [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
+             str(script), "train", *map(str, arguments)],
+            stdout=file, stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+        try:
+            status = process.wait(LONGEST_WAIT)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # torchrun ends its processes then, after half a minute by force
+            process.wait(LONGEST_WAIT)
+            pytest.fail(f"it has not ended in {LONGEST_WAIT} s: {output.read_text()}")
+    return status, output.read_text()
+
+
+def read_result(folder: Path) -> Any:
+    return json.loads((folder / "result.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+def test_two_processes_of_which_one_is_stopped(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    """All stop after the same update, and go on to the weights of a run that nobody stops."""
+    recipe = recipe_of(corpus, training={**TWO_BATCHES, "updates": 12})
+    run_training(recipe, tmp_path / "undisturbed")
+    path, run = tmp_path / "recipe.toml", tmp_path / "run"
+    path.write_text(write_recipe(recipe), encoding="utf-8")
+    status, output = torchrun(RUN_UNTIL_ONE_IS_STOPPED, tmp_path, path, "--out", run)
+    assert status != 0, output
+    result = read_result(run)
+    assert (result["verdict"], result["reason"]) == ("stopped", "asked to stop after update 7")
+    assert sorted(each.name for each in (run / "checkpoints").iterdir()) == [
+        "interrupted-0000007", "update-0000005",
+    ]  # fmt: skip
+    status, output = torchrun(RUN, tmp_path, "--resume", "--out", run)
+    assert status == 0, output
+    assert read_result(run)["verdict"] == "finished"
+    assert [entry["update"] for entry in read_updates(run)] == list(range(1, 13))
+    assert_same(weights(run), weights(tmp_path / "undisturbed"))
 
 
 def test_a_loss_that_is_not_finite_is_a_verdict(corpus: PreparedCorpus, tmp_path: Path) -> None:
