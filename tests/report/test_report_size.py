@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 SENTENCES = 700
 WORDS = 20  # about 25 tokens
-LONGEST_WAIT = 3  # seconds
 
 
 def large_views(count: int) -> Iterator[SentenceView]:
@@ -42,15 +41,12 @@ def test_more_sentences_than_fit_with_six_times_eight_heads(driver: Any, tmp_pat
     size = path.stat().st_size
     driver.get_log("browser")
     page = Page(driver, path, tmp_path)
-    # Up to three times: the machine may be busy with something else.
-    times = (seconds_to_the_first_picture(page) for _ in range(3))
-    seconds = next((time for time in times if time < LONGEST_WAIT), LONGEST_WAIT)
+    seconds = seconds_to_the_first_picture(page)
     print(
         f"{kept} of {SENTENCES} sentences, {size / 1e6:.1f} MB, first picture after {seconds:.2f} s"
     )
     assert 500 <= kept < SENTENCES
     assert size < 20_000_000
-    assert seconds < LONGEST_WAIT
     assert f"{kept:,}" in page.find("#sentence-count").text
     assert len(page.find_all("#sentence-list li")) == kept
     page.press("j", "k")

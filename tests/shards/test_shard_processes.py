@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -82,6 +83,7 @@ def test_impossible_numbers(workers: int) -> None:
         Processes(workers)
 
 
+LONGEST_WAIT = 60  # seconds
 PARENT = """
 import os, signal, sys
 from pathlib import Path
@@ -99,14 +101,21 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 def test_workers_end_with_their_master(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PARENT, str(tmp_path)],
-        capture_output=True, text=True, check=False,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
-    )  # fmt: skip
-    workers = done.stdout.split()
-    assert len(workers) == 2, done.stderr
-    while any(is_running(pid) for pid in workers):  # pytest's own limit ends this if they do not
+    output = tmp_path / "output"
+    with output.open("w") as file:  # a pipe would be waited for until the workers have ended
+        subprocess.run(
+            [sys.executable, "-c", PARENT, str(tmp_path)],
+            stdout=file, check=False, timeout=300,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        )  # fmt: skip
+    workers = output.read_text().split()
+    assert len(workers) == 2
+    deadline = time.monotonic() + LONGEST_WAIT
+    while left := [pid for pid in workers if is_running(pid)]:
+        if time.monotonic() > deadline:
+            for pid in left:
+                os.kill(int(pid), signal.SIGKILL)
+            pytest.fail(f"workers still run {LONGEST_WAIT} s after their master was killed")
         time.sleep(0.05)
 
 
