@@ -1,6 +1,9 @@
-"""Every test starts from the same random state, on one thread."""
+"""Every test starts from the same random state, on one thread. One browser for all pages."""
 
 import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +17,42 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 torch.set_num_threads(1)
 
+BROWSER_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1280,1000",
+)
+
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Chromium, driven by Selenium; both are named, so that nothing is looked for or loaded."""
+    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    missing = [name for name, path in programs.items() if path is None]
+    if missing:
+        reason = f"needs {' and '.join(missing)} (Debian: chromium chromium-driver)"
+        if os.environ.get("RELAKIT_REQUIRE_BROWSER"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(programs["chromium"])
+    folder = tmp_path_factory.mktemp("browser")
+    for flag in (*BROWSER_FLAGS, f"--user-data-dir={folder / 'profile'}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options, Service(str(programs["chromedriver"])))
+    yield driver
+    driver.quit()
