@@ -16,7 +16,7 @@ from model_folders import write_model
 from relakit.clean.filter import FilterResult
 from relakit.clean.filter_files import FilterCounts
 from relakit.cli import main as cli
-from relakit.cli.filter import _summary
+from relakit.cli.filter import summary_lines
 from relakit.data.generated import generate_pairs
 from relakit.data.planted_noise import plant_text_noise
 
@@ -370,10 +370,10 @@ def test_all_pairs_in_one_file(run: Run, model: Path, tmp_path: Path) -> None:
 
 def test_few_reasons_are_named() -> None:
     counts = FilterCounts(kept=4, reasons=Counter({"a": 5, "b": 4, "c": 3, "d": 2, "e": 1, "f": 1}))
-    lines = list(_summary(FilterResult(Path("out"), counts, "x <= 1", None)))
+    lines = list(summary_lines(FilterResult(Path("out"), counts, "x <= 1", None)))
     assert lines[1] == "rejected 16: a 5, b 4, c 3, d 2, and 2 for other reasons"
     few = FilterCounts(kept=4, reasons=Counter({"a": 5, "b": 4}))
-    assert list(_summary(FilterResult(Path("out"), few, "x <= 1", None)))[1] == (
+    assert list(summary_lines(FilterResult(Path("out"), few, "x <= 1", None)))[1] == (
         "rejected 9: a 5, b 4"
     )
 

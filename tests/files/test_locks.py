@@ -1,5 +1,6 @@
 """Locks of folders, between handles as between processes."""
 
+import errno
 import json
 import os
 import socket
@@ -12,6 +13,7 @@ import pytest
 
 from relakit.files import locks
 from relakit.files.locks import BusyError, Owner, is_locked, lock_path, locked, process_exists
+from relakit.files.writing import WriteError
 
 ME = f"process {os.getpid()} on {socket.gethostname()}"
 GONE = 4194999
@@ -70,8 +72,7 @@ def test_waiting_for_a_lock(tmp_path: Path, name: str) -> None:
 
     def second() -> None:
         with locked(folder, wait=True):
-            order.append("second")
-            assert is_locked(folder)
+            order.append("second, locked" if is_locked(folder) else "second")
 
     waiting = threading.Thread(target=second)
     with locked(folder):
@@ -79,7 +80,7 @@ def test_waiting_for_a_lock(tmp_path: Path, name: str) -> None:
         waiting.join(0.2)
         order.append("first")
     waiting.join(10)
-    assert order == ["first", "second"]
+    assert order == ["first", "second, locked"]
 
 
 HOLD = """
@@ -127,6 +128,24 @@ def test_a_process_that_has_not_said_who_it_is(tmp_path: Path) -> None:
             locked(tmp_path).__enter__()
 
 
+def test_on_a_full_disk_the_kernel_keeps_the_lock(tmp_path: Path, full_disk: None) -> None:
+    with locked(tmp_path):
+        assert is_locked(tmp_path)
+        with pytest.raises(BusyError, match=r"is at work in .*; wait for it$"):
+            locked(tmp_path).__enter__()
+    assert not is_locked(tmp_path)
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of a lock can be made, but nothing can be written into it."""
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+
+
 class TestWithoutLocks:
     """A file system that has none: the file says who is there."""
 
@@ -142,17 +161,24 @@ class TestWithoutLocks:
         assert list(tmp_path.iterdir()) == []
 
     def test_a_live_process_is_respected(self, tmp_path: Path) -> None:
-        owner = {"pid": os.getppid(), "host": socket.gethostname()}
-        (tmp_path / ".lock").write_text(json.dumps(owner))
-        assert is_locked(tmp_path)
-        with pytest.raises(BusyError, match=f"process {os.getppid()} on"):
-            locked(tmp_path).__enter__()
+        command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE) as alive:
+            owner = {"pid": alive.pid, "host": socket.gethostname()}
+            (tmp_path / ".lock").write_text(json.dumps(owner))
+            assert is_locked(tmp_path)
+            with pytest.raises(BusyError, match=f"process {alive.pid} on"):
+                locked(tmp_path).__enter__()
 
     def test_one_that_is_gone_is_not(self, tmp_path: Path) -> None:
         (tmp_path / ".lock").write_text(json.dumps({"pid": GONE, "host": socket.gethostname()}))
         assert not is_locked(tmp_path)
         with locked(tmp_path):
             assert is_locked(tmp_path)
+
+    def test_on_a_full_disk_there_is_none(self, tmp_path: Path, full_disk: None) -> None:
+        """Nobody else would know of it."""
+        with pytest.raises(WriteError, match="cannot be written: no space is left"):
+            locked(tmp_path).__enter__()
 
     def test_another_host_is_respected(self, tmp_path: Path) -> None:
         (tmp_path / ".lock").write_text('{"pid": 1, "host": "elsewhere"}')

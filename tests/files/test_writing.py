@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from relakit.files.leftovers import temporary_name
 from relakit.files.writing import (
     WriteError,
     append,
+    carry_over,
     check_writable,
     make_folder,
     open_to_append,
@@ -335,6 +337,45 @@ def test_a_folder_that_was_swept_need_not_be_swept_again(tmp_path: Path) -> None
     with whole_file(tmp_path / "file", sweeps=False) as file:
         file.write(b"whole")
     assert names(tmp_path) == sorted(["file", left.name])
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_file_is_carried_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
+) -> None:
+    """By a hard link, or where the file system has none, by a copy."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", refuse)
+    before = tmp_path / "folder" / "file"
+    write_whole(before, b"as it is")
+    with whole_folder(tmp_path / "new") as unfinished:
+        carry_over(before, unfinished)
+    after = tmp_path / "new" / "file"
+    assert after.read_bytes() == before.read_bytes() == b"as it is"
+    assert after.samefile(before) == has_links
+
+
+def test_a_file_that_cannot_be_carried_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(shutil, "copyfile", refuse)
+    write_whole(tmp_path / "folder" / "file", b"as it is")
+
+    def replace() -> None:
+        with whole_folder(tmp_path / "new") as unfinished:
+            carry_over(tmp_path / "folder" / "file", unfinished)
+
+    with pytest.raises(WriteError, match="new/file cannot be written: no space is left"):
+        replace()
+    assert names(tmp_path) == ["folder"]
 
 
 def test_a_small_disk(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ The table in docs/conversion.md names the differences; each has a test here or t
 
 import warnings
 from collections.abc import Callable
+from typing import NamedTuple
 from unittest import mock
 
 import pytest
@@ -258,19 +259,41 @@ def test_a_bias_of_another_dtype_than_its_weight() -> None:
         ours(query, key, key)
 
 
-WRONG_SHAPES: dict[str, Callable[[nn.Module], object]] = {
-    "key of two dimensions": lambda m: m(torch.randn(4, 4, 12), torch.randn(4, 12), None),
-    "padding of one dimension": lambda m: m(
-        *[torch.randn(4, 4, 12)] * 3, key_padding_mask=torch.zeros(4, dtype=torch.bool)
+class WrongShape(NamedTuple):
+    call: Callable[[nn.Module], object]
+    theirs: str
+    ours: str
+
+
+WRONG_SHAPES = {
+    "key of two dimensions": WrongShape(
+        lambda m: m(torch.randn(4, 4, 12), torch.randn(4, 12), torch.randn(4, 4, 12)),
+        theirs="expected `key` and `value` to be 3-D but found 2-D and 3-D",
+        ours=r"must all have 3 dimensions .* got query \(4, 4, 12\), key \(4, 12\), value",
     ),
-    "mask of one dimension": lambda m: m(
-        *[torch.randn(4, 4, 12)] * 3, attn_mask=torch.zeros(4, dtype=torch.bool)
+    "padding of one dimension": WrongShape(
+        lambda m: m(
+            *[torch.randn(4, 4, 12)] * 3, key_padding_mask=torch.zeros(4, dtype=torch.bool)
+        ),
+        theirs="expected `key_padding_mask` to be `None` or 2-D but found 1-D",
+        ours=r"key_padding_mask must have shape \(4, 4\) \[batch, keys\], got \(4,\)",
     ),
-    "padding of two dimensions": lambda m: m(
-        *[torch.randn(4, 12)] * 3, key_padding_mask=torch.zeros(1, 4, dtype=torch.bool)
+    "mask of one dimension": WrongShape(
+        lambda m: m(*[torch.randn(4, 4, 12)] * 3, attn_mask=torch.zeros(4, dtype=torch.bool)),
+        theirs="expected `attn_mask` to be `None`, 2-D or 3-D but found 1-D",
+        ours=r"attn_mask must have shape \(4, 4\) .* or \(16, 4, 4\) .*, got \(4,\)",
     ),
-    "mask of too many heads": lambda m: m(
-        *[torch.randn(4, 12)] * 3, attn_mask=torch.zeros(5, 4, 4, dtype=torch.bool)
+    "padding of two dimensions": WrongShape(
+        lambda m: m(
+            *[torch.randn(4, 12)] * 3, key_padding_mask=torch.zeros(1, 4, dtype=torch.bool)
+        ),
+        theirs="expected `key_padding_mask` to be `None` or 1-D but found 2-D",
+        ours=r"key_padding_mask must have shape \(4,\) \[keys\], got \(1, 4\)",
+    ),
+    "mask of too many heads": WrongShape(
+        lambda m: m(*[torch.randn(4, 12)] * 3, attn_mask=torch.zeros(5, 4, 4, dtype=torch.bool)),
+        theirs=r"Expected `attn_mask` shape to be \(4, 4, 4\) but got .*5, 4, 4",
+        ours=r"attn_mask must have shape \(4, 4\) .* or \(4, 4, 4\) .*, got \(5, 4, 4\)",
     ),
 }
 
@@ -278,7 +301,8 @@ WRONG_SHAPES: dict[str, Callable[[nn.Module], object]] = {
 @pytest.mark.parametrize("case", WRONG_SHAPES)
 def test_wrong_shapes_raise_other_errors(case: str) -> None:
     theirs, ours = build_pair()
-    with pytest.raises((AssertionError, RuntimeError, AttributeError)):
-        WRONG_SHAPES[case](theirs)
-    with pytest.raises((ValueError, TypeError)):
-        WRONG_SHAPES[case](ours)
+    wrong = WRONG_SHAPES[case]
+    with pytest.raises(AssertionError, match=wrong.theirs):
+        wrong.call(theirs)
+    with pytest.raises(ValueError, match=wrong.ours):
+        wrong.call(ours)

@@ -1,6 +1,7 @@
 """Signals that ask a run to stop."""
 
 import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -48,3 +49,18 @@ def test_nohup_is_respected() -> None:
     with caught_interrupts() as interrupts:
         signal.raise_signal(signal.SIGHUP)
         assert interrupts.signal is None
+
+
+def test_another_thread_is_left_alone() -> None:
+    """Only the main thread may ask for signals: a run in another goes on until its end."""
+    before = signal.getsignal(signal.SIGTERM)
+    noted: list[object] = []
+
+    def run() -> None:
+        with caught_interrupts() as interrupts:
+            noted.extend([interrupts.signal, signal.getsignal(signal.SIGTERM)])
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert noted == [None, before]

@@ -238,7 +238,7 @@ def filter(
     runner = chosen_engine(engine, workers, timeout)
     with stoppable(is_kept=True, restart=restart), _hooks() as hooks:
         result = job.run(output, runner, restart=restart, hooks=hooks)
-    for line in _summary(result):
+    for line in summary_lines(result):
         typer.echo(f"relakit: {line}", err=True)
 
 
@@ -319,7 +319,8 @@ def _hooks() -> Iterator["FilterHooks"]:
         yield FilterHooks(progress, say_it_goes_on, on_stage, note)
 
 
-def _summary(result: "FilterResult") -> Iterator[str]:
+def summary_lines(result: "FilterResult") -> Iterator[str]:
+    """What a user is told at the end."""
     counts = result.counts
     share = counts.kept / counts.pairs
     yield f"kept {counts.kept:,} of {counts.pairs:,} pairs ({share:.1%}): {result.cut}"
