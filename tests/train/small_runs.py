@@ -1,5 +1,6 @@
 """Recipes of runs that take a second, and what they leave."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from safetensors.torch import load_file
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import make_recipe
+from relakit.train.run_folder import LOG
 
 MODEL = {
     "size": "tiny", "dim": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1,
@@ -33,6 +35,12 @@ def recipe_of(corpus: PreparedCorpus, **changed: Any) -> Recipe:
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / "model" / "model.safetensors")
+
+
+def read_updates(folder: Path) -> list[dict[str, Any]]:
+    """A run's log, without validations."""
+    entries = map(json.loads, (folder / LOG).read_text(encoding="utf-8").splitlines())
+    return [entry for entry in entries if entry["kind"] == "update"]
 
 
 def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
