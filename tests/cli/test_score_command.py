@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import random
 import signal
 import subprocess
