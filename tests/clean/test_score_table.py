@@ -1,10 +1,10 @@
 """Tables of scores, read back, beside the pairs that they are about."""
 
 import math
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from extra_packages import needs_pyarrow
 from score_samples import NAMES, score_row, write_pairs, write_table
 
 from relakit.clean.score_table import BLOCK_ROWS, ScoreTable
@@ -103,7 +103,7 @@ def test_a_row_may_be_longer_than_a_line_of_text(tmp_path: Path) -> None:
     assert block.texts["uncovered"][0] == listed
 
 
-@pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
+@needs_pyarrow
 def test_parquet(tmp_path: Path) -> None:
     from relakit.clean.parquet import write_parquet
 

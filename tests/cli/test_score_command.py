@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from extra_packages import needs_pyarrow
 from interrupted_jobs import interrupt_after_two_shards
 from model_folders import write_model
 
@@ -231,7 +231,7 @@ def test_killed_and_given_again(model: Path, files: list[object], tmp_path: Path
     assert not list(tmp_path.glob("*.parts"))
 
 
-@pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
+@needs_pyarrow
 def test_parquet(run: Run, model: Path, files: list[object], tmp_path: Path) -> None:
     from pyarrow import parquet
 
