@@ -31,7 +31,6 @@ def test_a_longer_run_goes_on_where_a_shorter_one_ended(
     assert_same(weights(tmp_path / "run"), undisturbed)
 
 
-RUN = "from relakit.cli.main import main; main()"
 RUN_UNTIL = """
 import os, signal
 from relakit.cli.main import main
@@ -47,18 +46,6 @@ main()
 """A signal that comes from outside would come too late for so short a run, now and then."""
 
 
-def train(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """The same run as a command of its own."""
-    return subprocess.run(
-        [sys.executable, "-c", program, "train", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-
-
 def train_until(
     update: int, number: signal.Signals, corpus: PreparedCorpus, folder: Path
 ) -> subprocess.CompletedProcess[str]:
@@ -66,7 +53,14 @@ def train_until(
     recipe = folder.parent / "recipe.toml"
     recipe.write_text(write_recipe(recipe_of(corpus)), encoding="utf-8")
     program = RUN_UNTIL.format(update=update, number=int(number))
-    return train(program, recipe, "--out", folder)
+    return subprocess.run(
+        [sys.executable, "-c", program, "train", str(recipe), "--out", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
 
 
 @pytest.mark.slow
@@ -107,8 +101,7 @@ def test_stopped_by_a_signal_and_resumed(
     assert checkpoints == ["interrupted-0000007", "update-0000005"]
     assert f"model so far: {folder / 'model'}" in errors
     assert weights(folder)
-    resumed = train(RUN, "--resume", "--out", folder)
-    assert resumed.returncode == 0, resumed.stderr
+    run_training(None, folder, resume=True)
     assert_same(weights(folder), undisturbed)
 
 

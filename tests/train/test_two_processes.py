@@ -15,7 +15,6 @@ from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import prepare
 from relakit.train.plan import plan_updates
-from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import write_recipe
 from relakit.train.run import run_training
 
@@ -25,12 +24,15 @@ TWO_BATCHES = {"batch_tokens": 100, "update_tokens": 160}
 """In every update: two processes then add no gradients in another order than one."""
 
 
-def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None:
+def test_two_processes_equal_one_though_one_of_them_is_stopped(
+    corpus: PreparedCorpus, tmp_path: Path
+) -> None:
     """The same global batch, dealt out to two processes by torchrun: the same bits.
 
     The loss is the mean over sentences, of which the two processes have different numbers.
     Validation, by one process alone, meets a sentence longer than all that both have seen, and
-    does so before the first update: the run starts from a model.
+    does so before the first update: the run starts from a model. A signal to one process stops
+    both after the same update.
     """
     plan = plan_updates(corpus.split("train"), seed=1, **TWO_BATCHES)
     assert {len(update.batches) for update in islice(plan, 24)} == {2}
@@ -45,30 +47,6 @@ def test_two_processes_equal_one(corpus: PreparedCorpus, tmp_path: Path) -> None
         validation={"every": 12, "bleu": True, "final_beam": 1},
     )
     run_training(recipe, tmp_path / "one")
-    run_on_two_processes(recipe, tmp_path)
-    assert_same(weights(tmp_path / "run"), weights(tmp_path / "one"))
-
-
-def test_two_processes_share_a_batch(corpus: PreparedCorpus, tmp_path: Path) -> None:
-    """An update of one batch: half of it for each, and nothing for one if it has one sentence."""
-    tokens = {"batch_tokens": 6, "update_tokens": 1}
-    plan = list(islice(plan_updates(corpus.split("train"), seed=1, **tokens), 24))
-    assert {len(update.batches) for update in plan} == {1}
-    assert {1, 2, 3} <= {len(update.batches[0]) for update in plan}
-    recipe = recipe_of(corpus, training=tokens, model={"dropout": 0.0, "attention_dropout": 0.0})
-    run_training(recipe, tmp_path / "one")
-    run_on_two_processes(recipe, tmp_path)
-    one, two = (read_updates(tmp_path / name) for name in ("one", "run"))
-    assert [entry["target_tokens"] for entry in two] == [u.target_tokens for u in plan]
-    for name in ("loss", "negative_log_likelihood", "gradient_norm"):
-        expected = [entry[name] for entry in one]
-        assert [entry[name] for entry in two] == pytest.approx(expected, rel=1e-4)
-
-
-def test_two_processes_of_which_one_is_stopped(corpus: PreparedCorpus, tmp_path: Path) -> None:
-    """All stop after the same update, and go on to the weights of a run that nobody stops."""
-    recipe = recipe_of(corpus, training={**TWO_BATCHES, "updates": 12})
-    run_training(recipe, tmp_path / "undisturbed")
     path, run = tmp_path / "recipe.toml", tmp_path / "run"
     path.write_text(write_recipe(recipe), encoding="utf-8")
     status, output = torchrun(RUN_UNTIL_ONE_IS_STOPPED, tmp_path, path, "--out", run)
@@ -81,8 +59,31 @@ def test_two_processes_of_which_one_is_stopped(corpus: PreparedCorpus, tmp_path:
     status, output = torchrun(RUN, tmp_path, "--resume", "--out", run)
     assert status == 0, output
     assert read_result(run)["verdict"] == "finished"
-    assert [entry["update"] for entry in read_updates(run)] == list(range(1, 13))
-    assert_same(weights(run), weights(tmp_path / "undisturbed"))
+    assert [entry["update"] for entry in read_updates(run)] == [
+        entry["update"] for entry in read_updates(tmp_path / "one")
+    ]
+    assert_same(weights(run), weights(tmp_path / "one"))
+
+
+def test_two_processes_share_a_batch(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    """An update of one batch: half of it for each, and nothing for one if it has one sentence."""
+    tokens = {"batch_tokens": 6, "update_tokens": 1}
+    plan = list(islice(plan_updates(corpus.split("train"), seed=1, **tokens), 24))
+    assert {len(update.batches) for update in plan} == {1}
+    assert {1, 2, 3} <= {len(update.batches[0]) for update in plan}
+    recipe = recipe_of(corpus, training=tokens, model={"dropout": 0.0, "attention_dropout": 0.0})
+    run_training(recipe, tmp_path / "one")
+    path = tmp_path / "recipe.toml"
+    path.write_text(write_recipe(recipe), encoding="utf-8")
+    status, output = torchrun(RUN, tmp_path, path, "--out", tmp_path / "run")
+    assert status == 0, output
+    assert output.count("finished: all") == 1
+    assert read_result(tmp_path / "run")["settings"]["processes"] == 2
+    one, two = (read_updates(tmp_path / name) for name in ("one", "run"))
+    assert [entry["target_tokens"] for entry in two] == [u.target_tokens for u in plan]
+    for name in ("loss", "negative_log_likelihood", "gradient_norm"):
+        expected = [entry[name] for entry in one]
+        assert [entry[name] for entry in two] == pytest.approx(expected, rel=1e-4)
 
 
 def _with_a_long_validation_sentence(corpus: PreparedCorpus, folder: Path) -> PreparedCorpus:
@@ -120,16 +121,6 @@ GradientStep.__call__ = compute_and_stop
 main()
 """
 LONGEST_WAIT = 300  # seconds, for processes that may wait for each other for ever
-
-
-def run_on_two_processes(recipe: Recipe, folder: Path) -> None:
-    """``relakit train`` under torchrun, into ``folder / "run"``."""
-    path = folder / "recipe.toml"
-    path.write_text(write_recipe(recipe), encoding="utf-8")
-    status, output = torchrun(RUN, folder, path, "--out", folder / "run")
-    assert status == 0, output
-    assert output.count("finished: all") == 1
-    assert read_result(folder / "run")["settings"]["processes"] == 2
 
 
 def torchrun(program: str, folder: Path, *arguments: object) -> tuple[int, str]:
