@@ -5,10 +5,8 @@ A few examples of each, always the same ones; ``make torture`` sets RELAKIT_FUZZ
 
 import json
 import os
-import resource
 import shutil
 import struct
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -21,6 +19,7 @@ from fault_folder import RECIPE
 from fault_rows import FOREIGN_WORDS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from peak_memory import growth_below
 
 import relakit
 from relakit.analysis.gold import GoldFormatChoice, read_gold
@@ -39,7 +38,7 @@ fuzzed = partial(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 REFUSED = (ValueError, OSError)
-MAX_GROWTH = 512 << 10  # KiB
+MAX_GROWTH = 512  # MiB
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(-(10**30), 10**30), st.floats(), st.text(max_size=9)
@@ -57,11 +56,8 @@ cuts = st.tuples(st.integers(0, 1 << 16), st.integers(0, 9), st.binary(max_size=
 
 @pytest.fixture(autouse=True)
 def _bounded_memory() -> Iterator[None]:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    yield
-    growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    if sys.platform == "linux":
-        assert growth < MAX_GROWTH
+    with growth_below(MAX_GROWTH):
+        yield
 
 
 def damaged(content: bytes, cut: tuple[int, int, bytes]) -> bytes:
