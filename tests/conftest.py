@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from extra_packages import skip_unless_required
 from hypothesis import settings
 
 # Torch decides how fast an example is, and it is slow the first time: no deadline. In CI a failure
@@ -41,9 +42,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     missing = [name for name, path in programs.items() if path is None]
     if missing:
         reason = f"needs {' and '.join(missing)} (Debian: chromium chromium-driver)"
-        if os.environ.get("RELAKIT_REQUIRE_BROWSER"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        skip_unless_required("RELAKIT_REQUIRE_BROWSER", reason)
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 

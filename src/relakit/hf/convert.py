@@ -123,15 +123,18 @@ def attach(model: PreTrainedModel, specs: Mapping[nn.Module, AttentionSpec]) -> 
         )
     for module, parts in new.items():
         module.add_module(CHILD, parts)
-    _write_choices(model, {found[module][0]: spec for module, spec in specs.items()})
+    _write_choices(model, {module: (found[module][0], spec) for module, spec in specs.items()})
 
 
-def _write_choices(model: PreTrainedModel, specs: Mapping[str, AttentionSpec]) -> None:
+def _write_choices(
+    model: PreTrainedModel, chosen: Mapping[nn.Module, tuple[str, AttentionSpec]]
+) -> None:
     """Note the attention of every module in the config of the model, and in those of its parts.
 
     A part, such as the text model of CLIP, can be saved and loaded alone, so the names in its
     config are those that its modules have within it.
     """
+    specs = dict(chosen.values())
     noted = set()
     for part, (name, *_) in names_of_modules(model).items():
         if isinstance(part, PreTrainedModel) and id(part.config) not in noted:
@@ -140,9 +143,9 @@ def _write_choices(model: PreTrainedModel, specs: Mapping[str, AttentionSpec]) -
             if within:
                 write_choice(part.config, within)
                 noted.add(id(part.config))
-    for module, (name, *_) in interface_modules(model).items():
+    for module in chosen:
         # Of modules that are in no such part; without a choice they would pass for unconverted.
-        if name in specs and id(module.config) not in noted:
+        if id(module.config) not in noted:
             write_choice(module.config, specs)
             noted.add(id(module.config))
 

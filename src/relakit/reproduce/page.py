@@ -115,13 +115,9 @@ _HOW_SPEED: Final = (
     "PyTorch. From [benchmarks/](benchmarks/); [docs/benchmark.md](../docs/benchmark.md) explains "
     "how it is measured."
 )
-_SPEED_NOTE: Final = (
-    "relakit in float32 on one thread of a CPU, medians of ratios within rounds, with quartiles. "
-    + _HOW_SPEED
-)
-_LENGTH_NOTE: Final = (
-    f"relakit in float32 on one thread of a CPU, medians of ratios within rounds. {_HOW_SPEED}"
-)
+_MEDIANS: Final = "relakit in float32 on one thread of a CPU, medians of ratios within rounds"
+_SPEED_NOTE: Final = f"{_MEDIANS}, with quartiles. {_HOW_SPEED}"
+_LENGTH_NOTE: Final = f"{_MEDIANS}. {_HOW_SPEED}"
 
 
 def _part(title: str, content: str | None, note: str = "") -> str:
