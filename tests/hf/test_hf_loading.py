@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_hf_models import ARCHITECTURES, clip_inputs, logits_of, tiny_clip
+from tiny_hf_models import ARCHITECTURES, clip_inputs, logits_of, tiny_clip, tiny_sam
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -122,6 +122,17 @@ def test_models_with_configs_inside(tmp_path: Path) -> None:
     expected = model(**clip_inputs()).logits_per_image
     torch.testing.assert_close(loaded.eval()(**clip_inputs()).logits_per_image, expected)
     assert loaded.config.relakit_attention == model.config.relakit_attention
+
+
+def test_attention_beside_the_interface_stays_as_it_was(tmp_path: Path) -> None:
+    model = tiny_sam()
+    with pytest.warns(UserWarning, match="stays as it is: SamVisionSdpaAttention"):
+        relakit.hf.convert(model)
+    trained(model).save_pretrained(tmp_path)
+    loaded = relakit.hf.from_pretrained(tmp_path).eval()
+    image = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(5))
+    inputs = {"pixel_values": image, "input_points": torch.tensor([[[[9.0, 4.0]]]])}
+    torch.testing.assert_close(loaded(**inputs).pred_masks, model(**inputs).pred_masks)
 
 
 @pytest.mark.parametrize(

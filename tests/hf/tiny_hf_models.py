@@ -60,11 +60,7 @@ class Architecture:
         self.change(config)
         torch.manual_seed(3)
         model = getattr(hf, self.model)(config).eval()
-        with torch.no_grad():  # the usual start gives scores near 0, with nothing to see
-            for name, parameter in model.named_parameters():
-                if parameter.dim() == 2 and "embed" not in name:
-                    parameter.normal_(0, 0.25)
-        return model
+        return with_large_weights(model)
 
     def inputs(self, *, padded: bool = True, seed: int = 5) -> dict[str, Tensor]:
         """A batch of two; the second is shorter where there is padding."""
@@ -86,6 +82,15 @@ class Architecture:
             batch["attention_mask"][1, 6:] = 0
             batch["input_ids"][1, 6:] = PAD
         return batch
+
+
+def with_large_weights(model: Any) -> Any:
+    """The usual start gives scores near 0, with nothing to see."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 2 and "embed" not in name:
+                parameter.normal_(0, 0.25)
+    return model
 
 
 ARCHITECTURES = {
@@ -247,6 +252,34 @@ def clip_inputs() -> dict[str, Tensor]:
         "input_ids": torch.tensor([[BEGIN, 7, 9, 8, END]]),
         "pixel_values": torch.randn(1, 3, 16, 16, generator=generator),
     }
+
+
+def tiny_sam() -> Any:
+    """A model that chooses a class by the attention's name while it is built."""
+    vision = {
+        "hidden_size": 16,
+        "output_channels": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "image_size": 32,
+        "patch_size": 8,
+        "window_size": 2,
+        "global_attn_indexes": [0],
+        "mlp_dim": 24,
+        "num_pos_feats": 4,
+    }
+    prompts = {"hidden_size": 8, "image_size": 32, "patch_size": 8, "mask_input_channels": 4}
+    masks = {
+        "hidden_size": 8,
+        "mlp_dim": 16,
+        "num_attention_heads": 2,
+        "iou_head_hidden_dim": 8,
+    }
+    torch.manual_seed(3)
+    config = hf.SamConfig(
+        vision_config=vision, prompt_encoder_config=prompts, mask_decoder_config=masks
+    )
+    return with_large_weights(hf.SamModel(config).eval())
 
 
 def names_of(*kinds: str) -> list[str]:

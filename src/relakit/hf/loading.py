@@ -59,7 +59,6 @@ def from_pretrained(
     model, info = _with_parts(kind, specs).from_pretrained(
         folder,
         config=config,
-        attn_implementation=registration.NAME,
         output_loading_info=True,
         **kwargs,
     )
