@@ -50,7 +50,7 @@ def alignment(
         bool,
         typer.Option(
             "--train",
-            help="Train the models that are not there; those of europarl take eight hours each.",
+            help="Train the models that are not there; those of europarl take 3 to 7 hours each.",
             rich_help_panel=HOW,
         ),
     ] = False,

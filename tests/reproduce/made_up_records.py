@@ -95,6 +95,7 @@ def made_up_analysis(
     null_rate: Mapping[Kind, Sequence[float]] | None = None,
     diversity: Mapping[str, float] | None = None,
     gap: Sequence[tuple[float, float, float]] | None = None,
+    query_gap: Sequence[float] | None = None,
     after_comma: float = 0.5,
     commas: int = 100,
     classes: Literal["tags", "token classes"] = "token classes",
@@ -108,7 +109,8 @@ def made_up_analysis(
         sparsity: by kind; 0.5 in every layer where it is not given.
         null_rate: likewise; 0.1.
         diversity: of all kinds and layers, by temperature.
-        gap: by cross layer: mean, low and high of the gap to shuffled pairs.
+        gap: by cross layer: mean, low and high of the gap to shuffled pairs, over sentences.
+        query_gap: the same over queries; the means of ``gap`` if it is not given.
         after_comma: the null rate of every cross-attention head after a comma.
         commas: how many queries that rate is over.
         classes: where the classes of words come from.
@@ -119,6 +121,8 @@ def made_up_analysis(
     sparse, null = dict(sparsity or {}), dict(null_rate or {})
     layers = 3
     gaps = gap or [(0.05, 0.04, 0.06)] * layers
+    query_gaps = query_gap or [mean for mean, _, _ in gaps]
+    own = null.get("cross", [0.1] * layers)
 
     def by_head(rates: Sequence[float]) -> tuple[tuple[float, ...], ...]:
         return tuple((rate,) * HEADS for rate in rates)
@@ -148,7 +152,10 @@ def made_up_analysis(
         kinds=kinds,
         shuffled=ShuffledResult(
             pairs=10,
-            null_rate={"decoder": kinds[1].null_rate, "cross": kinds[2].null_rate},
+            null_rate={
+                "decoder": kinds[1].null_rate,
+                "cross": by_head([round(a + b, 4) for a, b in zip(own, query_gaps, strict=True)]),
+            },
             cross_gap=tuple(Interval(mean=m, low=low, high=high) for m, low, high in gaps),
         ),
         classes=ClassNullRates(
@@ -161,21 +168,37 @@ def made_up_analysis(
     )
 
 
-def made_up_alignment(aer: float, half: float = 0.01) -> AlignmentStudy:
-    """All error rates are ``aer``, with intervals of ``half`` to both sides."""
-    estimate = Estimate(value=aer, low=aer - half, high=aer + half)
-    reading = ReadingEstimates(aol=estimate, aoh=estimate, best_head=estimate)
-    score = AlignmentScore(100, 100, round(100 - 100 * aer), round(100 - 100 * aer))
+def made_up_alignment(
+    aer: float,
+    half: float = 0.01,
+    *,
+    shifted: float | None = None,
+    sure: int = 100,
+    digest: str | None = None,
+) -> AlignmentStudy:
+    """All error rates are ``aer``, with intervals of ``half`` to both sides.
+
+    Those of shifted attention may be others; ``sure`` and ``digest`` are of the gold links.
+    """
+    rates = dict(zip(READINGS, (aer, aer if shifted is None else shifted), strict=True))
+    readings = {
+        reading: ReadingEstimates(
+            **dict.fromkeys(
+                ("aol", "aoh", "best_head"), Estimate(value=rate, low=rate - half, high=rate + half)
+            )
+        )
+        for reading, rate in rates.items()
+    }
+    score = AlignmentScore(100, sure, round(100 - 100 * aer), round(100 - 100 * aer))
     scores = AttentionScores(((score,) * HEADS,) * 3, (score,) * 3)
     both = dict.fromkeys(READINGS, scores)
     return AlignmentStudy(
         result=AlignmentResult(settings=AlignmentSettings(), attention="rela-g", pairs=10, **both),
         estimates={
-            end: AlignmentEstimates(
-                bootstrap=BootstrapSettings(), end=end, pairs=10, **dict.fromkeys(READINGS, reading)
-            )
+            end: AlignmentEstimates(bootstrap=BootstrapSettings(), end=end, pairs=10, **readings)
             for end in END_WEIGHTS
         },
+        gold_digest=digest,
     )
 
 

@@ -20,7 +20,7 @@ def run(corpus: str, **changed: object) -> Run:
 
 
 def test_generated_text_has_gold_links(tmp_path: Path) -> None:
-    assert wanted_analyses(run("generated"), tmp_path) == [
+    assert wanted_analyses(run("generated"), places_in(tmp_path)) == [
         "attention", "planted noise", "generated",
     ]  # fmt: skip
 
@@ -30,24 +30,29 @@ def test_multi30k_has_links_where_there_is_an_aligner(
     reason: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(analyses, "why_no_eflomal", lambda: reason)
-    wanted = wanted_analyses(run("multi30k-en-de"), tmp_path)
+    wanted = wanted_analyses(run("multi30k-en-de"), places_in(tmp_path))
     assert ("eflomal" in wanted) == (reason is None)
+    here = places_in(tmp_path)
+    (here.silver / "multi30k-en-de").mkdir(parents=True)
+    assert "eflomal" in wanted_analyses(run("multi30k-en-de"), here), "links that were kept"
+    assert ("eflomal" in wanted_analyses(run("multi30k-de-en"), here)) == (reason is None)
 
 
 def test_europarl_has_what_is_in_the_data(tmp_path: Path) -> None:
     europarl = run("europarl-en-de")
-    assert wanted_analyses(europarl, tmp_path) == ["attention", "planted noise"]
-    (tmp_path / "alignment-rwth-de-en").mkdir()
-    (tmp_path / "paracrawl-labels").mkdir()
-    (tmp_path / "paracrawl-labels" / "v3.en-de.tsv.gz").touch()
-    assert wanted_analyses(europarl, tmp_path) == [
+    assert wanted_analyses(europarl, places_in(tmp_path)) == ["attention", "planted noise"]
+    data = places_in(tmp_path).data
+    (data / "alignment-rwth-de-en").mkdir(parents=True)
+    (data / "paracrawl-labels").mkdir()
+    (data / "paracrawl-labels" / "v3.en-de.tsv.gz").touch()
+    assert wanted_analyses(europarl, places_in(tmp_path)) == [
         "attention", "planted noise", "RWTH", "ParaCrawl labels",
     ]  # fmt: skip
 
 
 def test_the_papers_own_corpus_is_asked_about_its_gold_set(tmp_path: Path) -> None:
-    (tmp_path / "alignment-rwth-de-en").mkdir()
-    wanted = wanted_analyses(run("wmt14-en-de", scale="paper"), tmp_path)
+    (places_in(tmp_path).data / "alignment-rwth-de-en").mkdir(parents=True)
+    wanted = wanted_analyses(run("wmt14-en-de", scale="paper"), places_in(tmp_path))
     assert wanted == ["attention", "planted noise", "RWTH"]
 
 

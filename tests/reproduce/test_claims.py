@@ -93,7 +93,7 @@ def test_a_comparison_has_a_finding_for_every_setting_with_both_rows() -> None:
     assert first.setting == "Multi30k en-de, tiny"
     assert second.setting == "Multi30k en-fr, tiny"
     assert first.measured == "33.2 ± 0.1 against 31.2 ± 0.1: +2.0 (+1.8 to +2.2) BLEU"
-    assert (first.n, first.verdict) == (3, "holds")
+    assert (first.n, first.verdict) == ((3, 3), "holds")
 
 
 def test_a_comparison_of_single_runs_decides_nothing() -> None:

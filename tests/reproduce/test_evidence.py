@@ -1,7 +1,12 @@
 """Numbers of all seeds, read from records."""
 
 import pytest
-from made_up_records import evidence_of, made_up_analysis, made_up_record
+from made_up_records import (
+    evidence_of,
+    made_up_alignment,
+    made_up_analysis,
+    made_up_record,
+)
 
 from relakit.reproduce.evidence import (
     Setting,
@@ -68,3 +73,21 @@ def test_means_without_an_analysis() -> None:
 
 def test_what_was_not_counted_is_left_out() -> None:
     assert layer_means([(0.2, None), (None, None), (0.2, 0.4)]) == [0.2, None, pytest.approx(0.3)]
+
+
+def test_alignments_are_those_with_the_usual_links() -> None:
+    studies = {
+        ("rela-g", 1): made_up_alignment(0.5),
+        ("rela-g", 2): made_up_alignment(0.5, digest="new"),
+        ("softmax", 1): made_up_alignment(0.5, digest="other"),
+        ("softmax", 2): made_up_alignment(0.5, sure=99),
+        ("relu", 1): made_up_alignment(0.5, digest="new"),
+    }
+    records = [made_up_record(*run, alignments={"RWTH": one}) for run, one in studies.items()]
+    evidence = evidence_of(*records, made_up_record("rela-i", alignments={}))
+    counted = evidence.alignments(TINY, "RWTH")
+    assert [(run.row, run.seed) for run in counted] == [("rela-g", 1), ("rela-g", 2), ("relu", 1)]
+    left_out = evidence.with_other_links(TINY, "RWTH")
+    assert [(run.row, run.seed) for run in left_out] == [("softmax", 1), ("softmax", 2)]
+    assert evidence.gold_sets(TINY) == ["RWTH"]
+    assert evidence.alignments(TINY, "eflomal") == {}

@@ -3,14 +3,15 @@
 import gzip
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from relakit.analysis import GoldAlignment
+from relakit.analysis import AnalysisPair, GoldAlignment
 from relakit.reproduce.corpora import CORPORA
 from relakit.reproduce.eflomal import why_no_eflomal
-from relakit.reproduce.gold_sets import rwth_pairs, silver_pairs
+from relakit.reproduce.gold_sets import gold_digest, rwth_pairs, silver_pairs
 from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe import Recipe
 
@@ -163,4 +164,17 @@ def test_generated_pairs_have_gold_links() -> None:
     assert all(pair.gold is not None and pair.gold.sure for pair in pairs)
     assert {pair.source for pair in pairs}.isdisjoint(
         pair.source for pair in split_pairs(recipe, "train")
+    )
+
+
+def test_digest_of_gold_links() -> None:
+    pair = AnalysisPair.from_texts("a b", "c d")
+    first, second = (
+        replace(pair, gold=GoldAlignment(frozenset({(0, 0)}), frozenset({(1, last)})))
+        for last in (0, 1)
+    )
+    assert gold_digest([first, second]) == gold_digest([first, replace(second)])
+    assert (
+        len({gold_digest(some) for some in ([first], [second], [first, second], [second, first])})
+        == 4
     )

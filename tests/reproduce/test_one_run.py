@@ -59,6 +59,7 @@ def comparable(record: RunRecord) -> RunRecord:
 def test_result_file(undisturbed: RunRecord, finished: Places) -> None:
     assert undisturbed.run == RUN
     assert undisturbed.training.verdict == "finished"
+    assert undisturbed.weights_digest is not None
     assert undisturbed.training.updates == UPDATES
     assert undisturbed.training.averaged_checkpoints == 2
     assert set(undisturbed.scores) == {"valid", "test"}

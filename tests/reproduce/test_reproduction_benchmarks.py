@@ -16,14 +16,33 @@ def test_only_studies_of_speed_need_them(tmp_path: Path) -> None:
     assert missing_benchmarks(chosen_studies(["figure2"]), tmp_path) == list(BENCHMARKS)
 
 
+_HEADER = "system,attention,precision,ratio,ratio_lower,ratio_upper,case,source_length\n"
+
+
+def test_figure_2_needs_speeds_by_length(tmp_path: Path) -> None:
+    decoding = BENCHMARKS[1]
+    path = tmp_path / decoding.result
+    path.parent.mkdir(parents=True)
+    one_by_one = "".join(f"relakit,{name},fp32,1,1,1,batch 1,\n" for name in COMPARED)
+    by_length = "".join(f"relakit,{name},fp32,1,1,1,group 1,12\n" for name in COMPARED)
+    for rows, is_complete in (
+        (one_by_one, False),
+        (by_length, False),
+        (one_by_one + by_length, True),
+    ):
+        path.write_text(_HEADER + rows, encoding="utf-8")
+        missing = missing_benchmarks(chosen_studies(["figure2"]), tmp_path)
+        assert (decoding not in missing) == is_complete
+
+
 def test_what_was_measured_is_not_missing(tmp_path: Path) -> None:
     training, *decoding = BENCHMARKS
     (tmp_path / training.result).parent.mkdir(parents=True)
-    header, kept = "system,attention,precision,ratio,case,source_length\n", ""
+    header, kept = _HEADER, ""
     for attention in COMPARED:
         (tmp_path / training.result).write_text(header + kept, encoding="utf-8")
         assert missing_benchmarks(chosen_studies(["table2"]), tmp_path) == [training, *decoding]
-        kept += f"relakit,{attention},fp32,1.0,training,\n"
+        kept += f"relakit,{attention},fp32,1,1,1,training,\n"
     (tmp_path / training.result).write_text(header + kept, encoding="utf-8")
     assert missing_benchmarks(chosen_studies(["table2"]), tmp_path) == decoding
 

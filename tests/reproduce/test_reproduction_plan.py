@@ -1,5 +1,6 @@
 """The plan: what is done, what is left, and how long that takes."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,22 @@ def test_missing_analyses(
     step = only_step(places)
     assert (step.state, step.note) == ("to analyze", f"missing: {names}")
     assert step.is_open
+
+
+def test_the_model_of_another_training_is_not_analyzed(places: Places) -> None:
+    record = complete(places, attention=None)
+    weights = places.folder(RUN, RUN.recipe(places.data)) / "model" / "model.safetensors"
+    weights.parent.mkdir(parents=True)
+    for content, state in ((b"ours", "to analyze"), (b"theirs", "done")):
+        digest = hashlib.sha256(b"ours").hexdigest()
+        weights.write_bytes(content)
+        record.model_copy(update={"weights_digest": digest}).write(places.results)
+        step = only_step(places)
+        assert step.state == state
+    assert step.note == (
+        f"{weights.parent} is not the model that the result file is about: it was trained anew "
+        "(attention)"
+    )
 
 
 def test_what_another_process_makes_is_left_to_it(places: Places) -> None:

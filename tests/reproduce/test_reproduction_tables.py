@@ -72,6 +72,24 @@ def test_table_5_has_intervals_over_sentences_or_seeds() -> None:
     assert row_of(tables.table_5_paper(), "rela-g")[1:] == ["64.5", "61.6", "59.2", "52.4"]
 
 
+def test_table_5_leaves_out_what_was_compared_with_other_links() -> None:
+    records = [
+        made_up_record(row, seed, alignments={"eflomal": made_up_alignment(rate, sure=sure)})
+        for row, seed, rate, sure in (
+            ("softmax", 1, 0.6, 100),
+            ("softmax", 2, 0.9, 101),
+            ("rela-g", 1, 0.5, 100),
+            ("rela-g-gelu", 1, 0.5, 101),
+        )
+    ]
+    text, note = tables.table_5(evidence_of(*records), "ignored")
+    assert row_of(text, "softmax")[1:] == ["60.0 (59.0 to 61.0)"] * 4 + ["1"]
+    assert note == (
+        "Not counted, as they were compared with other eflomal links: "
+        "tiny/multi30k-en-de/softmax-2."
+    )
+
+
 def test_table_6() -> None:
     values = {"1": 1.2, "0.5": 1.0, "0.25": 0.9, "0.1": 0.8}
     analysis = made_up_analysis(diversity=values)

@@ -33,20 +33,45 @@ def test_only_relakit_in_float32_counts(tmp_path: Path) -> None:
         "batch 64,relakit,rela-g,fp32,,7,7,7",
         "length,relakit,rela-g,fp32,12.5,1.5,1.4,1.6",
     )
-    evidence = evidence_of(results=tmp_path)
-    assert {name: s.text for name, s in training_speed(evidence).items()} == {
+    assert {name: s.text for name, s in training_speed(tmp_path).items()} == {
         "rela-g": "1.05 (1.03 to 1.13)"
     }
-    assert decoding_speed(evidence)["rela-g"].ratio == 0.98
-    by_length = decoding_speed_by_length(evidence)
+    assert decoding_speed(tmp_path)["rela-g"].ratio == 0.98
+    by_length = decoding_speed_by_length(tmp_path)
     assert by_length[12.5]["rela-g"].short == "1.50"
     assert list(by_length) == [12.5]
 
 
 def test_without_benchmarks(tmp_path: Path) -> None:
-    evidence = evidence_of(results=tmp_path)
-    assert training_speed(evidence) == decoding_speed(evidence) == {}
-    assert decoding_speed_by_length(evidence) == {}
+    assert training_speed(tmp_path) == decoding_speed(tmp_path) == {}
+    assert decoding_speed_by_length(tmp_path) == {}
+
+
+def test_another_table_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "benchmarks" / "table2-train.csv"
+    path.parent.mkdir()
+    path.write_text("system,attention\nrelakit,rela-g\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"table2-train.csv is not .* no column case, precision"):
+        training_speed(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("speed", "expected"),
+    [
+        ("0.95,0.90,0.99", "holds"),
+        ("0.91,0.89,0.95", "not decidable"),
+        ("0.8,0.7,0.89", "does not hold"),
+    ],
+)
+def test_about_the_speed_of_softmax(speed: str, expected: Verdict, tmp_path: Path) -> None:
+    rows = {"table2-train.csv": "training", "table2-decode-pytorch.csv": "batch 1"}
+    for name, case in rows.items():
+        write(tmp_path, name, f"{case},relakit,rela-g,fp32,,{speed}")
+    found = claim_about("about the speed of softmax").find(evidence_of(results=tmp_path))
+    assert [(finding.setting, finding.verdict) for finding in found] == [
+        ("training", expected),
+        ("decoding one by one, in PyTorch", expected),
+    ]
 
 
 @pytest.mark.parametrize(

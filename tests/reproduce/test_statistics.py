@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relakit.reproduce.statistics import T_QUANTILES, Seeds, difference, mean_interval
+from relakit.reproduce.statistics import T_QUANTILES, Difference, Seeds, difference, mean_interval
 
 NUMBERS = st.floats(-100, 100)
 SAMPLES = st.lists(NUMBERS, min_size=2, max_size=6)
@@ -102,3 +102,10 @@ def test_many_degrees_of_freedom_have_the_widest_known_quantile() -> None:
     found = mean_interval(values)
     assert found.high - found.value == pytest.approx(T_QUANTILES[-1] * error)
     assert T_QUANTILES[-1] * error > 1.984 * error  # the quantile of 99 degrees of freedom
+
+
+def test_limits_of_one_of_several() -> None:
+    found = Difference(1.0, 0.0, 2.0, (3, 3))
+    assert found.for_one_of(1) == found
+    # Standard deviations of the normal distribution at 0.05 / 2 / 6 and at 0.05 / 2.
+    assert found.for_one_of(6).low == pytest.approx(1 - 2.6383 / 1.9600, abs=1e-4)

@@ -99,7 +99,8 @@ def draw_null_rates(analyses: Sequence[ModelAnalysis]) -> "Figure":
     shuffled = [a.shuffled for a in analyses if a.shuffled is not None]
     panels = _kind_panels(analyses)
     figure, axes = _panels(len(panels) + bool(shuffled), "null rate")
-    for (title, of), ax in zip(panels, axes, strict=False):
+    rate_axes = axes[: len(panels)]
+    for (title, of), ax in zip(panels, rate_axes, strict=True):
         ax.set_title(title, loc="left")
         for number, analysis in enumerate(analyses):
             result = of(analysis)
@@ -107,7 +108,10 @@ def draw_null_rates(analyses: Sequence[ModelAnalysis]) -> "Figure":
             if analysis.shuffled is not None and result.kind in analysis.shuffled.null_rate:
                 rates = head_means(analysis.shuffled.null_rate[result.kind])
                 _line(ax, number, rates, f"{analysis.name}, shuffled", dashed=True)
-        ax.set_ylim(bottom=min(0, ax.get_ylim()[0]))
+    # One scale, as kinds are compared, but for the gaps, which are much smaller.
+    top = max(ax.get_ylim()[1] for ax in rate_axes)
+    for ax in rate_axes:
+        ax.set_ylim(-0.02 * top, 1.02 * top)
     if shuffled:
         _draw_gaps(axes[-1], analyses)
     return _finish(figure, axes)
@@ -116,7 +120,8 @@ def draw_null_rates(analyses: Sequence[ModelAnalysis]) -> "Figure":
 def _draw_gaps(ax: "Axes", analyses: Sequence[ModelAnalysis]) -> None:
     """How much more often a target with the wrong source is null."""
     level = analyses[0].settings.confidence
-    ax.set_title(f"Cross, shuffled − true ({level:.0%} CI)", loc="left")
+    ax.set_title("Cross, shuffled − true", loc="left")
+    ax.set_ylabel(f"mean over sentences, {level:.0%} CI")
     ax.axhline(0, color="0.4", linewidth=1)
     for number, analysis in enumerate(analyses):
         if analysis.shuffled is None:

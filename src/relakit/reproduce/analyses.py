@@ -23,10 +23,12 @@ from relakit.data.generated import Split
 from relakit.data.labelled_pairs import LabelledPair, read_labelled_pairs
 from relakit.data.noise_draw import CLEAN
 from relakit.data.planted_noise import plant_text_noise
+from relakit.data.tokenizer import file_digest
 from relakit.decode.translator import Translator
+from relakit.model.description import WEIGHTS_FILE
 from relakit.reproduce.eflomal import why_no_eflomal
 from relakit.reproduce.figures import can_show_examples, lacks_examples, write_examples
-from relakit.reproduce.gold_sets import RWTH, rwth_pairs, silver_pairs
+from relakit.reproduce.gold_sets import RWTH, gold_digest, rwth_pairs, silver_pairs
 from relakit.reproduce.places import Places
 from relakit.reproduce.records import AlignmentStudy, RunRecord
 from relakit.reproduce.runs import Run
@@ -45,17 +47,22 @@ GENERATED_GOLD, SILVER, RWTH_GOLD = "generated", "eflomal", "RWTH"
 PLANTED, PEOPLE = "planted noise", "ParaCrawl labels"
 
 
-def wanted_analyses(run: Run, data: Path) -> list[str]:
+def wanted_analyses(run: Run, places: Places) -> list[str]:
     """What is analyzed of a finished run, as far as this machine has what it takes."""
     wanted = ["attention", PLANTED]
     if run.about_corpus.folder is None:
         wanted.append(GENERATED_GOLD)
-    if run.corpus.startswith("multi30k") and why_no_eflomal() is None:
-        wanted.append(SILVER)
+    if run.corpus.startswith("multi30k"):
+        can_align = _silver_folder(run, places).is_dir() or why_no_eflomal() is None
+        wanted += [SILVER] if can_align else []
     if run.corpus in ENGLISH_GERMAN:
-        wanted += [RWTH_GOLD] if (data / RWTH).is_dir() else []
-        wanted += [PEOPLE] if (data / PARACRAWL).is_file() else []
+        wanted += [RWTH_GOLD] if (places.data / RWTH).is_dir() else []
+        wanted += [PEOPLE] if (places.data / PARACRAWL).is_file() else []
     return wanted
+
+
+def _silver_folder(run: Run, places: Places) -> Path:
+    return places.silver / run.corpus
 
 
 def missing_analyses(record: RunRecord, places: Places) -> list[str]:
@@ -69,7 +76,23 @@ def missing_analyses(record: RunRecord, places: Places) -> list[str]:
     )
     if has_outputs and not lacks_examples(record.run, places.results):
         there.add("attention")
-    return [name for name in wanted_analyses(record.run, places.data) if name not in there]
+    return [name for name in wanted_analyses(record.run, places) if name not in there]
+
+
+def why_no_model(record: RunRecord, folder: Path) -> str | None:
+    """Why the model of a run cannot be analyzed, if it cannot: one record is about one model."""
+    model = folder / MODEL
+    if not model.is_dir():
+        return f"there is no model in {folder} to analyze"
+    if record.weights_digest not in (None, weights_digest(folder)):
+        return f"{model} is not the model that the result file is about: it was trained anew"
+    return None
+
+
+def weights_digest(folder: Path) -> str | None:
+    """Of the trained model in a run's folder; None if there is none."""
+    weights = folder / MODEL / WEIGHTS_FILE
+    return file_digest(weights) if weights.is_file() else None
 
 
 def analyze_run(
@@ -78,8 +101,12 @@ def analyze_run(
     """Analyze the model in a run's folder: the record after each analysis that it did not have yet.
 
     Raises:
-        ValueError: after all others, those that did not succeed, and why.
+        ValueError: the model is another one; or, after all others, analyses that did not succeed,
+            and why.
     """
+    problem = why_no_model(record, folder)
+    if problem is not None:
+        raise ValueError(problem)
     analyst = _Analyst(record.run, recipe, folder, places)
     problems = []
     for name in missing_analyses(record, places):
@@ -143,8 +170,7 @@ class _Analyst:
         if name == RWTH_GOLD:
             return rwth_pairs(self._places.data, corpus)
         if name == SILVER:
-            cache = self._places.runs / "silver" / corpus.name
-            return silver_pairs(self._recipe, cache)
+            return silver_pairs(self._recipe, _silver_folder(self._run, self._places))
         return split_pairs(self._recipe, "test")
 
     def _align(self, pairs: Sequence[AnalysisPair]) -> AlignmentStudy:
@@ -152,6 +178,7 @@ class _Analyst:
         return AlignmentStudy(
             result=links["ignored"].result,
             estimates={end: bootstrap_alignment(one) for end, one in links.items()},
+            gold_digest=gold_digest(pairs),
         )
 
     def _rank_planted(self) -> QualityRanking:

@@ -3,14 +3,22 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from relakit.files.writing import make_folder
 from relakit.ops.native.extension import BACKEND_VARIABLE
-from relakit.reproduce.speed import DECODING, PYTORCH_DECODING, TRAINING, measured_attentions
+from relakit.reproduce.speed import (
+    DECODING,
+    PYTORCH_DECODING,
+    TRAINING,
+    Speed,
+    decoding_speed,
+    decoding_speed_by_length,
+    training_speed,
+)
 from relakit.reproduce.studies import COMPARED, Study
 
 
@@ -21,6 +29,8 @@ class Benchmark:
     script: Path
     result: Path
     """In the folder of results"""
+    is_complete: Callable[[Path], bool]
+    """Whether a folder of results has all that Table 2 and Figure 2 read from that file"""
     options: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
 
@@ -35,12 +45,30 @@ class Benchmark:
         return " ".join([*variables, *self.command(results)[1:]])
 
 
+def _has_all(speeds: Mapping[str, Speed]) -> bool:
+    return set(COMPARED) <= speeds.keys()
+
+
+def _has_lengths(results: Path) -> bool:
+    by_length = decoding_speed_by_length(results)
+    return bool(by_length) and all(map(_has_all, by_length.values()))
+
+
 BENCHMARKS: Final = (
-    Benchmark(Path("benchmarks") / "training.py", TRAINING),
-    Benchmark(Path("benchmarks") / "decoding.py", DECODING),
+    Benchmark(
+        Path("benchmarks") / "training.py",
+        TRAINING,
+        lambda results: _has_all(training_speed(results)),
+    ),
+    Benchmark(
+        Path("benchmarks") / "decoding.py",
+        DECODING,
+        lambda results: _has_all(decoding_speed(results)) and _has_lengths(results),
+    ),
     Benchmark(
         Path("benchmarks") / "decoding.py",
         PYTORCH_DECODING,
+        lambda results: _has_all(decoding_speed(results, in_pytorch=True)),
         options=("--batch-size", "1", "--groups", "0"),
         environment=((BACKEND_VARIABLE, "reference"),),
     ),
@@ -48,12 +76,10 @@ BENCHMARKS: Final = (
 
 
 def missing_benchmarks(studies: Iterable[Study], results: Path) -> list[Benchmark]:
-    """Those that a study needs, and whose result file lacks one of the compared attentions."""
+    """Those that a study needs, and whose result file lacks one of its numbers."""
     if not any(study.benchmark for study in studies):
         return []
-    return [
-        one for one in BENCHMARKS if not set(COMPARED) <= measured_attentions(results / one.result)
-    ]
+    return [one for one in BENCHMARKS if not one.is_complete(results)]
 
 
 def run_benchmark(benchmark: Benchmark, results: Path) -> str | None:

@@ -27,8 +27,8 @@ class Finding:
 
     setting: str
     measured: str
-    n: int
-    """Runs of the model that the claim is about"""
+    n: int | tuple[int, int]
+    """Runs of the model that the claim is about, or of both that it compares"""
     verdict: Verdict | None
     """None where the paper claims nothing"""
 
@@ -146,7 +146,8 @@ class Comparison:
             verdict = "not decidable"
         else:
             verdict = all_agree(by_failures(self.judge, failed))
-        return Finding(setting.label, measured, len(evidence.runs(setting, self.first)), verdict)
+        n = (len(evidence.runs(setting, self.first)), len(evidence.runs(setting, self.second)))
+        return Finding(setting.label, measured, n, verdict)
 
 
 def _in_words(row: str, scores: Seeds | None, failed: int) -> str:

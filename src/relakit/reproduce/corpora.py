@@ -97,10 +97,10 @@ def _corpus(
 
 def _multi30k(source: str, target: str, *, deep: bool = False) -> Corpus:
     recipes: dict[Scale, str] = {"tiny": "multi30k-tiny"}
-    minutes: dict[Scale, float] = {"tiny": 12}
+    minutes: dict[Scale, float] = {"tiny": 20}
     if deep:
         recipes["deep"] = "multi30k-deep"
-        minutes["deep"] = 70
+        minutes["deep"] = 90
     name = f"multi30k-{source}-{target}"
     return _corpus(name, source, target, recipes, minutes, "multi30k")
 
@@ -117,14 +117,14 @@ CORPORA: Final = MappingProxyType(
             _multi30k("en", "fr"),
             _multi30k("de", "en"),
             _multi30k("fr", "en"),
-            _corpus(DEMO, "en", "de", {"tiny": "stability"}, {"tiny": 8}, None),
-            _corpus("generated", "en", "de", {"deep": "generated-deep"}, {"deep": 40}, None),
+            _corpus(DEMO, "en", "de", {"tiny": "stability"}, {"tiny": 12}, None),
+            _corpus("generated", "en", "de", {"deep": "generated-deep"}, {"deep": 60}, None),
             _corpus(
                 "europarl-en-de",
                 "en",
                 "de",
                 {"deep": "europarl-deep"},
-                {"deep": 240},
+                {"deep": 300},
                 "europarl-en-de",
             ),
             _wmt("wmt14-en-de", "en", "de"),

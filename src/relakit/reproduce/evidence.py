@@ -9,7 +9,8 @@ from relakit.analysis.estimate import Estimate
 from relakit.analysis.links import EndWeight, Reading
 from relakit.analysis.results import Kind, LayerValues, mean_of
 from relakit.reproduce.corpora import CORPORA, DEMO, SCALES, Scale
-from relakit.reproduce.records import Records, RunRecord
+from relakit.reproduce.records import AlignmentStudy, Records, RunRecord
+from relakit.reproduce.runs import Run
 from relakit.reproduce.statistics import Seeds
 
 Measure: TypeAlias = Callable[[RunRecord], float | None]
@@ -56,6 +57,37 @@ class Evidence:
         known = tuple(value for value in values if value is not None)
         return Seeds(known) if known else None
 
+    def alignments(self, setting: Setting, gold: str) -> dict[Run, AlignmentStudy]:
+        """By run: those that were compared with the links that most of them were compared with."""
+        found = self._all_alignments(setting, gold)
+        several = list(found.values())
+        # Those without a digest are taken to fit any that has as many links.
+        certain = [one for one in several if one.gold_digest is not None] or several
+        usual = max(certain, key=lambda one: sum(map(one.has_gold_of, several)), default=None)
+        return {run: one for run, one in found.items() if usual and one.has_gold_of(usual)}
+
+    def with_other_links(self, setting: Setting, gold: str) -> list[Run]:
+        """The other runs, whose error rates cannot be compared with theirs."""
+        counted = self.alignments(setting, gold)
+        return [run for run in self._all_alignments(setting, gold) if run not in counted]
+
+    def _all_alignments(self, setting: Setting, gold: str) -> dict[Run, AlignmentStudy]:
+        return {
+            record.run: record.alignments[gold]
+            for record in self._all_rows(setting)
+            if gold in record.alignments
+        }
+
+    def gold_sets(self, setting: Setting) -> list[str]:
+        """The names of the links that runs were compared with."""
+        return sorted({gold for record in self._all_rows(setting) for gold in record.alignments})
+
+    def _all_rows(self, setting: Setting) -> list[RunRecord]:
+        here = (setting.scale, setting.corpus)
+        return [
+            self.records[run] for run in sorted(self.records) if (run.scale, run.corpus) == here
+        ]
+
     def failed(self, setting: Setting, row: str) -> int:
         """How many runs of a row failed."""
         return sum(run.has_failed for run in self.runs(setting, row))
@@ -73,11 +105,10 @@ class ErrorRate:
 
     def of(self, evidence: Evidence, setting: Setting, row: str) -> list[Estimate]:
         """Of each run that has it, with its interval over sentences."""
-        studies = [run.alignments.get(self.gold) for run in evidence.runs(setting, row)]
         return [
             getattr(getattr(study.estimates[self.end], self.reading), self.number)
-            for study in studies
-            if study is not None
+            for run, study in evidence.alignments(setting, self.gold).items()
+            if run.row == row
         ]
 
 

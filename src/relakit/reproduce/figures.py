@@ -1,6 +1,6 @@
 """Figures 3 to 6 of every setting, drawn from the result files; 7 to 10 as a model is analyzed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -94,20 +94,21 @@ def _drawings(
 ) -> Iterator[tuple[str, str, list[ModelAnalysis], ModelsFigure]]:
     rows = (OURS,) if number == 6 else COMPARED
     for setting in evidence.settings():
-        runs = list(_first_runs(evidence, setting, rows))
         name = f"{setting.scale}-{setting.corpus}-figure{number}"
         if number != 4:
-            analyses = [_named(run) for run in runs]
+            analyses = [_named(run) for run in _first_runs(evidence, setting, rows)]
             if analyses:
                 path = f"{FIGURES}/{name}.svg"
                 yield setting.label, path, analyses, FIGURES_OF_ALL_MODELS[number]
             continue
-        for gold in sorted({gold for run in runs for gold in run.alignments}):
+        for gold in evidence.gold_sets(setting):
+            aligned = evidence.alignments(setting, gold)
             analyses = [
-                _named(run).model_copy(update={"alignment": run.alignments[gold].result})
-                for run in runs
-                if gold in run.alignments
+                _named(run).model_copy(update={"alignment": aligned[run.run].result})
+                for run in _first_runs(evidence, setting, rows, among=aligned)
             ]
+            if not analyses:
+                continue
             title = f"{setting.label}, {gold} links"
             yield (
                 title,
@@ -117,12 +118,18 @@ def _drawings(
             )
 
 
-def _first_runs(evidence: Evidence, setting: Setting, rows: Sequence[str]) -> Iterator[RunRecord]:
-    """The first seed of each row that was analyzed."""
+def _first_runs(
+    evidence: Evidence,
+    setting: Setting,
+    rows: Sequence[str],
+    among: Container[Run] | None = None,
+) -> Iterator[RunRecord]:
+    """The first seed of each row that was analyzed, among certain runs if they are given."""
     for row in rows:
-        analyzed = [run for run in evidence.runs(setting, row) if run.attention is not None]
-        if analyzed:
-            yield analyzed[0]
+        for record in evidence.runs(setting, row):
+            if record.attention is not None and (among is None or record.run in among):
+                yield record
+                break
 
 
 def _named(run: RunRecord) -> ModelAnalysis:

@@ -1,5 +1,8 @@
 """Word alignments to compare attention with: by people, by the generator, or by eflomal."""
 
+import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -45,6 +48,16 @@ def _joined(source: str, target: str, gold: GoldAlignment) -> AnalysisPair:
     source_text, source_words = join_words(source.split())
     target_text, target_words = join_words(target.split())
     return AnalysisPair(source_text, target_text, source_words, target_words, gold)
+
+
+def gold_digest(pairs: Sequence[AnalysisPair]) -> str:
+    """Of the texts with their gold links: error rates are comparable where it is the same."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        assert pair.gold is not None
+        links = [sorted(pair.gold.sure), sorted(pair.gold.possible)]
+        digest.update(json.dumps([pair.source, pair.target, *links]).encode())
+    return digest.hexdigest()
 
 
 def silver_pairs(recipe: Recipe, cache: Path) -> list[AnalysisPair]:

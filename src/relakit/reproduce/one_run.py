@@ -19,7 +19,7 @@ from rich.console import Console
 
 from relakit.bench.machine import describe_machine
 from relakit.files.locks import BusyError, locked
-from relakit.reproduce.analyses import analyze_run, missing_analyses
+from relakit.reproduce.analyses import analyze_run, missing_analyses, weights_digest
 from relakit.reproduce.places import Places
 from relakit.reproduce.plan import is_current
 from relakit.reproduce.records import (
@@ -117,6 +117,7 @@ def _train(
             for split, scores in result.scores.items()
         },
         curve=tuple(read_curve(folder / LOG)),
+        weights_digest=weights_digest(folder) if result.verdict == "finished" else None,
     )
 
 

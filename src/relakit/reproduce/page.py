@@ -1,8 +1,9 @@
 """`results/README.md`: every table beside the paper's, made from the result files alone."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from relakit.analysis.links import EndWeight
 from relakit.analysis.results import KINDS
@@ -10,9 +11,10 @@ from relakit.files.writing import write_whole
 from relakit.report.figure_files import why_no_figures
 from relakit.report.figures import FIGURES_OF_ALL_MODELS
 from relakit.reproduce import tables
+from relakit.reproduce.alignment_claims import ALIGNMENT_CLAIMS
 from relakit.reproduce.analyses import PEOPLE, PLANTED
 from relakit.reproduce.attention_claims import ATTENTION_CLAIMS
-from relakit.reproduce.claims import Claim, Finding
+from relakit.reproduce.claims import Claim, Finding, Verdict
 from relakit.reproduce.corpora import CORPORA
 from relakit.reproduce.evidence import Evidence, layer_means, means_over_seeds
 from relakit.reproduce.figures import example_paths, figure_paths, write_figures
@@ -26,7 +28,13 @@ from relakit.reproduce.speed import SPEED_CLAIMS
 from relakit.reproduce.translation_claims import MARGIN, TRANSLATION_CLAIMS
 
 PAGE: Final = "README.md"
-CLAIMS: Final = (*TRANSLATION_CLAIMS, *SPEED_CLAIMS, *ATTENTION_CLAIMS, *RANKING_CLAIMS)
+CLAIMS: Final = (
+    *TRANSLATION_CLAIMS,
+    *SPEED_CLAIMS,
+    *ALIGNMENT_CLAIMS,
+    *ATTENTION_CLAIMS,
+    *RANKING_CLAIMS,
+)
 
 _INTRODUCTION: Final = """\
 # Results
@@ -38,8 +46,10 @@ each scale, what differs from the paper, and how to run it again:
 [docs/reproduction.md](../docs/reproduction.md).
 
 Numbers after ± are standard deviations over seeds, n is the number of runs (of language pairs,
-where a claim is about them), intervals are at 95%. Those of speed are quartiles; those of rankings
-and of shuffled targets reach from the lowest to the highest limit of all seeds.
+where a claim is about them; 3 / 1 if those that are compared have 3 runs and 1), intervals are at
+95%. Those of speed are quartiles; those of rankings and of shuffled targets reach from the lowest
+to the highest limit of all seeds; those of error rates of two single runs are of independent
+models, which is wider than need be, as both align the same sentences.
 BLEU is detokenised, cased, by sacreBLEU.
 """
 
@@ -103,7 +113,7 @@ _STABILITY_NOTE: Final = (
 _FIGURES: Final = {
     3: "sparsity by layer",
     4: "alignment error rate by layer, weight on the end of sentence ignored",
-    5: "head diversity by layer",
+    5: "head diversity by layer, that of ReLA-g at temperature 1 (Table 6 has lower ones)",
     6: "null rate by layer, dashed with shuffled targets",
     7: "heads that specialise",
     8: "null attention, examples",
@@ -116,7 +126,12 @@ _HOW_SPEED: Final = (
     "how it is measured."
 )
 _MEDIANS: Final = "relakit in float32 on one thread of a CPU, medians of ratios within rounds"
-_SPEED_NOTE: Final = f"{_MEDIANS}, with quartiles. {_HOW_SPEED}"
+_SPEED_NOTE: Final = (
+    f"{_MEDIANS}, with quartiles. {_HOW_SPEED} Speed is that of small models (3+3 layers, 256 "
+    "features) with random weights on generated text; the parameters are those of the authors' "
+    "model, whose vocabulary the paper does not tell: it was chosen to give the paper's number for "
+    "softmax ([docs/authors.md](../docs/authors.md))."
+)
 _LENGTH_NOTE: Final = f"{_MEDIANS}. {_HOW_SPEED}"
 
 
@@ -127,18 +142,14 @@ def _part(title: str, content: str | None, note: str = "") -> str:
 
 
 def _claims_part(evidence: Evidence) -> str:
-    counted: dict[str, int] = {"holds": 0, "does not hold": 0, "not decidable": 0}
+    found = [(claim, claim.find(evidence)) for claim in CLAIMS]
     rows = []
-    for claim in CLAIMS:
-        findings = claim.find(evidence)
+    for claim, findings in found:
         for number, finding in enumerate(findings):
-            if finding.verdict is not None:
-                counted[finding.verdict] += 1
             rows.append(_claim_row(claim, finding, is_first=number == 0))
         if not findings:
             rows.append([claim.text, claim.paper, "", "not measured yet", "", ""])
     headings = ["claim", "paper", "where", "measured here", "n", "verdict"]
-    counts = ", ".join(f"{count} times “{verdict}”" for verdict, count in counted.items())
     note = (
         "A verdict follows from an interval, not from a mean: over seeds by Welch's t test, or "
         "over sentences of one model. If the interval reaches to both sides, it is not decidable; "
@@ -147,10 +158,28 @@ def _claims_part(evidence: Evidence) -> str:
         "might be trained. "
         f"“As good as” allows {MARGIN:g} BLEU: in the paper's Table 1 what is called comparable "
         "differs by less, what is called a loss by more. "
-        "Where each run bears a claim out or not, it holds if all do, and there are two or more. "
-        f"Over all settings: {counts}."
+        "Where each run bears a claim out or not, it holds if all do, and there are two or more."
     )
-    return f"## Claims\n\n{note}\n\n{table(headings, rows, left=len(headings))}\n"
+    parts = [
+        "## Claims",
+        note,
+        "How often each verdict was found; a claim is judged on every corpus, against every "
+        "baseline and gold set that it is about:",
+        _summary(found),
+        "Each of them:",
+        table(headings, rows, left=len(headings)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(found: Sequence[tuple[Claim, Sequence[Finding]]]) -> str:
+    """One row for each claim, so that one with many findings does not count for many."""
+    verdicts = get_args(Verdict)
+    rows = []
+    for claim, findings in found:
+        counts = Counter(finding.verdict for finding in findings)
+        rows.append([claim.text, *(str(counts[one] or "") for one in verdicts)])
+    return table(["claim", *verdicts], rows)
 
 
 def _claim_row(claim: Claim, finding: Finding, *, is_first: bool) -> list[str]:
@@ -159,9 +188,15 @@ def _claim_row(claim: Claim, finding: Finding, *, is_first: bool) -> list[str]:
         claim.paper if is_first else "",
         finding.setting,
         finding.measured,
-        str(finding.n),
+        _n_text(finding.n),
         "" if finding.verdict is None else f"**{finding.verdict}**",
     ]
+
+
+def _n_text(n: int | tuple[int, int]) -> str:
+    """``3``, or ``3 / 1`` for two sides with different numbers of runs."""
+    sides = {n} if isinstance(n, int) else dict.fromkeys(n)
+    return " / ".join(map(str, sides))
 
 
 def _alignment_part(evidence: Evidence) -> str:
@@ -175,7 +210,8 @@ def _alignment_part(evidence: Evidence) -> str:
         found = tables.table_5(evidence, end)
         if found:
             parts += [note, *found]
-    return _part("Table 5: alignment error rates in percent", "\n\n".join(parts))
+    note = "Rows differ in BLEU, too (Tables 1 and 3): what translates badly aligns badly."
+    return _part("Table 5: alignment error rates in percent", "\n\n".join(parts), note)
 
 
 def _layers_part(evidence: Evidence) -> str:
@@ -210,7 +246,12 @@ def _paths(evidence: Evidence, number: int) -> list[tuple[str, str]]:
 def _ranking_part(evidence: Evidence) -> str:
     note = (
         "Areas under the ROC curve, where 0.5 is chance and less means that bad pairs have the "
-        "lower score. The best head was chosen on other pairs."
+        "lower score. The best head was chosen on other pairs, for each kind of bad pair anew, so "
+        "that rows may be about different heads. Noise was planted in targets: *shuffled* is the "
+        "target of another pair, *inserted* has a phrase of another one, *truncated* is cut off, "
+        "*language* is the source of another pair, *copied* is the pair's own source. Of the pairs "
+        "with labels by people the valid ones are good, misaligned ones (A) and those in a wrong "
+        "language (L) bad; others are left out."
     )
     parts = []
     for labels in (PLANTED, PEOPLE):
@@ -235,7 +276,11 @@ def _runs_part(evidence: Evidence) -> str:
             ]
         )
     headings = ["run", "BLEU", "updates", "minutes of updates", "processor"]
-    return _part("All runs", table(headings, rows) if rows else None)
+    note = (
+        "Minutes depend on what else the machine did, and on how many processes made the run: they "
+        "say what to expect, not which model is faster."
+    )
+    return _part("All runs", table(headings, rows) if rows else None, note)
 
 
 def _older_part(older: Sequence[Run]) -> str:

@@ -28,6 +28,14 @@ class Places:
     results: Path
     """Result files and the page"""
 
+    @property
+    def silver(self) -> Path:
+        """eflomal's links, by corpus.
+
+        They are random, so they stay with the results that were measured with them.
+        """
+        return self.results / "silver"
+
     def records(self) -> Records:
         return read_records(self.results)
 

@@ -10,12 +10,12 @@ from typing import Any, Final, Literal, TypeAlias
 from pydantic import ValidationError
 
 from relakit.files.locks import is_locked
-from relakit.reproduce.analyses import missing_analyses
+from relakit.reproduce.analyses import missing_analyses, why_no_model
 from relakit.reproduce.places import Places
 from relakit.reproduce.records import RunRecord
 from relakit.reproduce.runs import Run, portable_recipe
 from relakit.train.recipe import Recipe
-from relakit.train.run_folder import LOG, MODEL
+from relakit.train.run_folder import LOG
 
 State: TypeAlias = Literal[
     "done", "to analyze", "to resume", "to train", "being made elsewhere", "impossible"
@@ -119,9 +119,9 @@ def _analysis_step(
     wanted = missing_analyses(record, places)
     if not wanted:
         return Step(run=run, state="done")
-    if not (folder / MODEL).is_dir():
-        note = f"there is no model in {folder} to analyze ({', '.join(wanted)})"
-        return Step(run=run, state="done", note=note)
+    problem = why_no_model(record, folder)
+    if problem is not None:
+        return Step(run=run, state="done", note=f"{problem} ({', '.join(wanted)})")
     note = f"missing: {', '.join(wanted)}"
     return Step(run=run, state="to analyze", minutes=2.0, note=note, recipe=recipe, folder=folder)
 

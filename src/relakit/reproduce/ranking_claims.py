@@ -14,9 +14,8 @@ from relakit.reproduce.statistics import Difference, Seeds
 CHANCE: Final = 0.5
 
 
-UNCLAIMED: Final = ("truncated", "copied")
-"""Bad pairs that the paper does not speak of: what is missing leaves no query without a source, and
-a copy is all source."""
+UNCLAIMED: Final = ("truncated",)
+"""Bad pairs that the paper does not speak of: what is missing leaves no query without a source."""
 
 
 def _ranks_planted(evidence: Evidence) -> list[Finding]:
@@ -24,8 +23,8 @@ def _ranks_planted(evidence: Evidence) -> list[Finding]:
     findings = []
     for setting in evidence.settings():
         rankings = _rankings(evidence, setting, PLANTED)
-        for kind in rankings[0].by_label if rankings else ():
-            areas = [ranking.by_label[kind] for ranking in rankings]
+        for kind in sorted({kind for ranking in rankings for kind in ranking.by_label}):
+            areas = [r.by_label[kind] for r in rankings if kind in r.by_label]
             finding = _finding(f"{setting.label}: {kind}", areas)
             if kind in UNCLAIMED:
                 where = f"{finding.setting} (not claimed by the paper)"
@@ -37,7 +36,8 @@ def _ranks_planted(evidence: Evidence) -> list[Finding]:
 def _ranks_judged(evidence: Evidence) -> list[Finding]:
     found = [(setting, _rankings(evidence, setting, PEOPLE)) for setting in evidence.settings()]
     return [
-        _finding(setting.label, [ranking.overall for ranking in rankings])
+        # The sample was drawn along another score, so it says nothing about shares of good pairs.
+        _finding(setting.label, [ranking.overall for ranking in rankings], with_shares=False)
         for setting, rankings in found
         if rankings
     ]
@@ -48,7 +48,7 @@ def _rankings(evidence: Evidence, setting: Setting, labels: str) -> list[Quality
     return [run.rankings[labels] for run in runs if labels in run.rankings]
 
 
-def _finding(where: str, areas: Sequence[RankingAreas]) -> Finding:
+def _finding(where: str, areas: Sequence[RankingAreas], *, with_shares: bool = True) -> Finding:
     """The area should be above chance, in the intervals of all seeds together."""
     null = [area.null_rate for area in areas]
     mean = Seeds(tuple(one.value for one in null))
@@ -56,16 +56,23 @@ def _finding(where: str, areas: Sequence[RankingAreas]) -> Finding:
     above = Difference(mean.mean - CHANCE, low - CHANCE, high - CHANCE, (mean.n, mean.n))
     head = Seeds(tuple(area.best_head.auc.value for area in areas))
     entropy = Seeds(tuple(area.cross_entropy.value for area in areas))
-    shares = [
+    measured = [f"AUC {mean.text(2)} ({low:.2f} to {high:.2f})"]
+    if with_shares:
+        measured.append(_shares_text(areas))
+    measured.append(f"best head, chosen on other pairs, AUC {head.text(2)}")
+    measured.append(f"by cross-entropy {entropy.text(2)}")
+    return Finding(where, "; ".join(measured), mean.n, higher(above))
+
+
+def _shares_text(areas: Sequence[RankingAreas]) -> str:
+    lowest, highest, all_ = (
         Seeds(tuple(100 * getattr(area.good_share, where) for area in areas)).text(0)
         for where in ("lowest", "highest", "all")
-    ]
-    measured = (
-        f"AUC {mean.text(2)} ({low:.2f} to {high:.2f}); good are {shares[0]}% of the tenth with "
-        f"the lowest null rates, {shares[1]}% of that with the highest ({shares[2]}% of all); best "
-        f"head, chosen on other pairs, AUC {head.text(2)}; by cross-entropy {entropy.text(2)}"
     )
-    return Finding(where, measured, mean.n, higher(above))
+    return (
+        f"good are {lowest}% of the tenth with the lowest null rates, {highest}% of that with the "
+        f"highest ({all_}% of all)"
+    )
 
 
 _REPORTED: Final = "of pairs with low null rates about 95% were correct, with high ones 1%"

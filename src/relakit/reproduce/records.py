@@ -67,6 +67,19 @@ class AlignmentStudy(_Part):
     """Of every layer and head; weight on the end of the sentence is ignored"""
     estimates: dict[EndWeight, AlignmentEstimates]
     """AoL, AoH and the best head with intervals, for each treatment of that weight"""
+    gold_digest: str | None = None
+    """Of the pairs with their gold links; None in files from before it was kept"""
+
+    @property
+    def sure_links(self) -> int:
+        """Of the gold set."""
+        return self.result.normal.layers[0].sure
+
+    def has_gold_of(self, other: "AlignmentStudy") -> bool:
+        """Whether both were compared with the same links, as far as the files tell."""
+        if self.gold_digest is not None and other.gold_digest is not None:
+            return self.gold_digest == other.gold_digest
+        return (self.result.pairs, self.sure_links) == (other.result.pairs, other.sure_links)
 
 
 class RunRecord(_Part):
@@ -91,6 +104,8 @@ class RunRecord(_Part):
     """By gold set"""
     rankings: dict[str, QualityRanking] = Field(default_factory=dict)
     """By the set of labelled pairs"""
+    weights_digest: str | None = None
+    """Of the trained model's weights; None if it failed, and in files from before it was kept"""
 
     @property
     def has_failed(self) -> bool:

@@ -58,6 +58,13 @@ class Difference:
         """All numbers times a factor above 0."""
         return Difference(factor * self.value, factor * self.low, factor * self.high, self.n)
 
+    def for_one_of(self, several: int) -> "Difference":
+        """With the limits of one of several, all of which hold together at 95% (Bonferroni)."""
+        normal = statistics.NormalDist()
+        factor = normal.inv_cdf(1 - 0.025 / several) / normal.inv_cdf(1 - 0.025)
+        low, high = (self.value + factor * (end - self.value) for end in (self.low, self.high))
+        return Difference(self.value, low, high, self.n)
+
     def text(self, digits: int = 1) -> str:
         """``-0.4 (-1.1 to +0.3)``"""
         interval = ""

@@ -56,8 +56,8 @@ def _bleu_cell(evidence: Evidence, setting: Setting, row: str) -> str:
 
 def table_2(evidence: Evidence) -> str | None:
     """Speed, from the benchmarks; None if they have not been run."""
-    training, decoding = training_speed(evidence), decoding_speed(evidence)
-    in_pytorch = decoding_speed(evidence, in_pytorch=True)
+    training, decoding = training_speed(evidence.results), decoding_speed(evidence.results)
+    in_pytorch = decoding_speed(evidence.results, in_pytorch=True)
     if not training and not decoding:
         return None
     headings = ["model", "parameters, paper", "here", "training, paper", "here"]
@@ -88,7 +88,7 @@ def parameters(attention: str) -> int:
 
 def figure_2(evidence: Evidence) -> str | None:
     """Decoding speed by source length, from the benchmark; None if it has not been run."""
-    by_length = decoding_speed_by_length(evidence)
+    by_length = decoding_speed_by_length(evidence.results)
     if not by_length:
         return None
     models = [model for model in COMPARED if any(model in speeds for speeds in by_length.values())]
@@ -128,6 +128,9 @@ def table_4() -> str:
     return table(["T (8 heads, d = 512)", "softmax, 3HT² - HT", "ReLA-g, HT² + 10Td + T"], rows)
 
 
+_ALIGNED: Final = (*COMPARED, "rela-i")
+
+
 def table_5(evidence: Evidence, end: EndWeight) -> list[str]:
     """Alignment error rates in percent, for each gold set of each setting."""
     columns = [(reading, number) for reading in READINGS for number in ("aol", "aoh")]
@@ -135,16 +138,19 @@ def table_5(evidence: Evidence, end: EndWeight) -> list[str]:
     headings = ["model", *(f"{reading} {names[number]}" for reading, number in columns), "n"]
     tables = []
     for setting in evidence.settings():
-        golds = {
-            g for row in COMPARED for run in evidence.runs(setting, row) for g in run.alignments
-        }
-        for gold in sorted(golds):
+        for gold in evidence.gold_sets(setting):
             rows = [
                 [row, *cells]
-                for row in (*COMPARED, "rela-i")
+                for row in _ALIGNED
                 if (cells := _alignment_cells(evidence, setting, row, gold, columns, end))
             ]
             tables.append(f"**{setting.label}, {gold} links**\n\n{table(headings, rows)}")
+            others = [r.name for r in evidence.with_other_links(setting, gold) if r.row in _ALIGNED]
+            if others:
+                tables.append(
+                    f"Not counted, as they were compared with other {gold} links: "
+                    f"{', '.join(others)}."
+                )
     return tables
 
 
@@ -195,7 +201,7 @@ def _diversity(evidence: Evidence, setting: Setting, row: str, temperature: str)
     known = [seeds for seeds in found if seeds is not None]
     if len(known) < len(KINDS):
         return None
-    return " / ".join(f"{seeds.mean:.2f}" for seeds in known) + f" (n={known[0].n})"
+    return " / ".join(seeds.text(2) for seeds in known) + f" (n={known[0].n})"
 
 
 def areas_table(evidence: Evidence, labels: str) -> list[str]:

@@ -50,7 +50,8 @@ def _relu_alone(evidence: Evidence, setting: Setting) -> Finding | None:
         measured += f" ({failed[0].training.reason})"
     scores = evidence.seeds(setting, "relu", bleu)
     if scores is not None:
-        measured += f"; the others reach {scores.text()} BLEU"
+        rest = "the others reach" if failed else number_with_noun(scores.n, "run") + " reached"
+        measured += f"; {rest} {scores.text()} BLEU"
     softmax = evidence.seeds(setting, BASELINE, bleu)
     if softmax is not None:
         measured += f"; softmax {softmax.text()}"
@@ -110,6 +111,8 @@ TRANSLATION_CLAIMS: Final = (
     _claim("RMSNorm alone loses BLEU against softmax", "relu-rms", BASELINE, lower),
     _claim(f"ReLA-i is as good as softmax {_AS_GOOD}", "rela-i", BASELINE, _as_good),
     _claim(f"ReLA-g is as good as softmax {_AS_GOOD}", OURS, BASELINE, _as_good),
+    _claim(f"ReLA-g is as good as sparsemax {_AS_GOOD}", OURS, "sparsemax", _as_good),
+    _claim(f"ReLA-g is as good as 1.5-entmax {_AS_GOOD}", OURS, "entmax15", _as_good),
     _claim("ReLA-i is better than RMSNorm alone", "rela-i", "relu-rms", higher),
     _claim("ReLA-g is better than RMSNorm alone", OURS, "relu-rms", higher),
     _claim(
