@@ -1,4 +1,4 @@
-"""Runs that cannot work are refused before anything is built, with both numbers."""
+"""Runs that cannot work are refused before anything is built, with both numbers; or warned of."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from relakit import limits
 from relakit.data.parallel_files import ParallelFiles
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.prepared_writer import PrepareSettings, prepare
-from relakit.train.feasibility import check_batches, check_model
+from relakit.train.dry_run import dry_run
+from relakit.train.feasibility import check_batches, check_model, warn_of_short_run
 from relakit.train.recipe_file import make_recipe
 from relakit.train.run import read_recipe, run_training
 
@@ -75,6 +76,44 @@ def test_absurd_threads(corpus: PreparedCorpus, tmp_path: Path) -> None:
         run_training(recipe, tmp_path / "run")
 
 
+class TestShortRuns:
+    """A run that ends within its warm-up is trained, with a warning that names both numbers."""
+
+    def test_in_training_and_before(
+        self, corpus: PreparedCorpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        recipe = recipe_of(corpus, training={"updates": 2, "warmup": 2000})
+        expected = (
+            "the run has 2 updates, all within the warm-up (training.warmup = 2,000), so it ends "
+            "before the learning rate falls; for little data set training.update_tokens and "
+            "training.warmup to less, or train for longer"
+        )
+        dry_run(recipe)
+        assert caplog.messages == [expected]
+        run_training(recipe, tmp_path / "run")
+        assert caplog.messages == [expected, expected]
+
+    def test_epochs_count_by_their_updates(
+        self, corpus: PreparedCorpus, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        epochs = {"updates": None, "epochs": 3, "warmup": 10**6}
+        updates = dry_run(recipe_of(corpus, training=epochs)).updates
+        assert updates is not None
+        assert updates > 3
+        assert f"the run has {updates:,} updates, all within" in caplog.text
+
+    @pytest.mark.parametrize(("updates", "is_short"), [(None, False), (30, True), (31, False)])
+    def test_the_last_update_must_be_after_the_peak(
+        self,
+        updates: int | None,
+        is_short: bool,
+        corpus: PreparedCorpus,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        warn_of_short_run(recipe_of(corpus, training={"warmup": 30}).training, updates)
+        assert bool(caplog.messages) == is_short
+
+
 @pytest.fixture(scope="module")
 def other_way(text_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
     """A corpus prepared from German to English."""
@@ -100,7 +139,7 @@ class TestLanguages:
         self, other_way: PreparedCorpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         folder = tmp_path / "run"
-        recipe = recipe_of(other_way, training={"updates": 1})
+        recipe = recipe_of(other_way, training={"updates": 2, "warmup": 1})
         run_training(recipe, folder)
         assert caplog.messages == [
             f"{other_way.folder} was prepared for de to en, and so is this run: the recipe names "

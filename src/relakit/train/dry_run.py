@@ -9,13 +9,13 @@ import torch
 
 from relakit.data.prepared_reader import EncodedSplit
 from relakit.decode.translator import choose_dtype
-from relakit.limits import checked_threads, format_bytes
+from relakit.limits import checked_threads, format_bytes, number_with_noun
 from relakit.model import Transformer
 from relakit.model.memory import ADAM_COPIES, FLOAT_BYTES, training_bytes
 from relakit.train.corpus import split_anew
 from relakit.train.corpus_sample import CorpusSample, sample_corpus
 from relakit.train.distributed import World, join_world
-from relakit.train.feasibility import check_batches, check_model
+from relakit.train.feasibility import check_batches, check_model, warn_of_short_run
 from relakit.train.plan import Update, plan_updates
 from relakit.train.preflight import settled_settings
 from relakit.train.recipe import Recipe, TrainingSection
@@ -103,7 +103,8 @@ class DryRun:
             f"time         {_duration(self.seconds_per_epoch)} for an epoch, "
             f"{_duration(self.seconds)} in all, without validations and checkpoints",
             f"             ({self.trial.batches} batches and steps of Adam were timed, on "
-            f"{self.device} with {torch.get_num_threads()} threads; other load changes it)",
+            f"{self.device} with {number_with_noun(torch.get_num_threads(), 'thread')}; other load "
+            "changes it)",
         ]
 
 
@@ -130,13 +131,15 @@ def dry_run(recipe: Recipe) -> DryRun:
         epoch = _first_epoch(corpus.split, training)
         scale = corpus.scale
         per_epoch = max(1, round(scale * len(epoch)))
+        updates = _all_updates(training, per_epoch)
+        warn_of_short_run(training, updates)
         return DryRun(
             recipe=recipe,
             corpus=corpus,
             batches_per_epoch=max(1, round(scale * sum(len(u.batches) for u in epoch))),
             updates_per_epoch=per_epoch,
             target_tokens_per_epoch=round(scale * sum(u.target_tokens for u in epoch)),
-            updates=_all_updates(training, per_epoch),
+            updates=updates,
             model=model,
             parameters=sum(p.numel() for p in model.parameters()),
             device=world.device,

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from relakit.data.prepared_format import SMALLEST_VOCABULARY
 from relakit.data.prepared_reader import EncodedSplit, PreparedCorpus
-from relakit.limits import check_memory
+from relakit.limits import check_memory, number_with_noun
 from relakit.model.memory import training_bytes
-from relakit.train.recipe import DataSection, Recipe
+from relakit.train.recipe import DataSection, Recipe, TrainingSection
 
 if TYPE_CHECKING:
     import torch
@@ -72,6 +72,22 @@ def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: "torch.device |
     """`check_model` and `check_batches`, now that the corpus is there."""
     check_model(recipe, device, *corpus.tokenizers.sizes)
     check_batches(recipe, corpus.train, device, *corpus.tokenizers.sizes)
+
+
+def warn_of_short_run(training: TrainingSection, updates: int | None) -> None:
+    """Warn of a run that ends before its learning rate has been at its peak.
+
+    ``updates`` are all of them, for epochs about; None if only time ends the run.
+    """
+    if updates is None or updates > training.warmup:
+        return
+    logger.warning(
+        "the run has %s, all within the warm-up (training.warmup = %s), so it ends before the "
+        "learning rate falls; for little data set training.update_tokens and training.warmup to "
+        "less, or train for longer",
+        number_with_noun(updates, "update"),
+        f"{training.warmup:,}",
+    )
 
 
 def _device_memory(device: "torch.device | None") -> int | None:

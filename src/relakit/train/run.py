@@ -21,7 +21,7 @@ from relakit.train.averaging import average_weights, checkpoints_of_model
 from relakit.train.checkpoint import find_checkpoints
 from relakit.train.corpus import languages, learn_languages, open_corpus
 from relakit.train.distributed import World, is_main_process, join_world
-from relakit.train.feasibility import check_corpus, check_model
+from relakit.train.feasibility import check_corpus, check_model, warn_of_short_run
 from relakit.train.plan import plan_updates
 from relakit.train.preflight import check_text, settled_settings
 from relakit.train.recipe import Recipe
@@ -188,7 +188,9 @@ def _open_logs(
     logs: list[RunLog] = [LogFile(folder / LOG, resume=resume, warn=warn)]
     if TensorBoard.is_installed():
         logs.append(TensorBoard(folder / CURVES, warn=warn))
-    logs.append(Terminal(console, total_updates=_total_updates(recipe, corpus)))
+    total = _total_updates(recipe, corpus)
+    warn_of_short_run(recipe.training, total)
+    logs.append(Terminal(console, total_updates=total))
     return RunLogs(logs)
 
 
