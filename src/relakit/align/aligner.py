@@ -1,5 +1,6 @@
 """`Aligner`: from sentence pairs to links, by what a model looks at under forced decoding."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -95,7 +96,7 @@ class Aligner:
     @classmethod
     def load(
         cls,
-        folder: Path,
+        folder: str | os.PathLike[str],
         *,
         choice: AlignmentChoice | None = None,
         use_layer: bool = True,
@@ -118,6 +119,7 @@ class Aligner:
         """
         known_device(str(device))
         check_usable(device)
+        folder = Path(folder)
         described = read_description(folder)
         described.check_tokenizers()
         if choice is None:
