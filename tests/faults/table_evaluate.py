@@ -195,7 +195,7 @@ ROWS: tuple[Row, ...] = (
         "generate out --pairs 3 --seed -1",
         "--seed must not be negative, got -1",
     ),
-    usage("reproduce: nothing", "reproduce", "Missing argument 'NAME...'"),
+    usage("reproduce: nothing", "reproduce", "Missing argument 'NAME'"),
     row(
         "reproduce: an unknown table",
         "reproduce table7",

@@ -19,7 +19,7 @@ CONFIG, WEIGHTS, TOKENIZER = "model/config.json", "model/model.safetensors", "mo
 NO_DIGEST = set_json(CONFIG, "tokenizer_sha256", None)
 
 ROWS: tuple[Row, ...] = (
-    row("no model", "translate", "name a model directory: relakit translate MODEL"),
+    usage("no model", "translate", "Invalid value for MODEL: name a model directory"),
     row("no such folder", "translate none", "none is no model directory: there is no such folder"),
     row(
         "a file of the model",

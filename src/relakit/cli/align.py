@@ -90,7 +90,8 @@ def align(
         str | None,
         typer.Option(
             metavar="|".join(LEVELS),
-            help=f"Link the words between spaces, or the model's tokens. \\[default: {LEVELS[0]}]",
+            help="Link words, as --words splits them, or the model's tokens. "
+            f"\\[default: {LEVELS[0]}]",
             rich_help_panel=OUTPUT,
         ),
     ] = None,

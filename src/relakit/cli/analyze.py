@@ -45,7 +45,10 @@ DATA, NUMBERS, OUTPUT = "Data", "Numbers", "Output"
 
 def analyze(
     model: Annotated[
-        Path, typer.Argument(help="A model directory.", file_okay=False, show_default=False)
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="A model directory.", file_okay=False, show_default=False
+        ),
     ],
     source: Annotated[Path, typer.Option(help="Sentences, one per line.", rich_help_panel=DATA)],
     out: Annotated[

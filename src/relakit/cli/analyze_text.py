@@ -35,6 +35,7 @@ def analyze_text(
     model: Annotated[
         Path,
         typer.Argument(
+            metavar="MODEL",
             help="A folder with a converted Hugging Face model.",
             file_okay=False,
             show_default=False,

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from relakit.cli.doctor_checks import Diagnosis, examine
+from relakit.limits import number_with_noun
 
 if TYPE_CHECKING:
     from relakit.cli.doctor_speed import SpeedVerdict
@@ -153,8 +154,9 @@ def _facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
         facts.append(("PyTorch", "cannot be imported"))
     else:
         cuda = ", ".join(torch.cuda_devices) or "no usable device"
+        threads = number_with_noun(torch.threads, "thread")
         facts += [
-            ("PyTorch", f"{torch.version}, {torch.cpu_capability}, {torch.threads} threads"),
+            ("PyTorch", f"{torch.version}, {torch.cpu_capability}, {threads}"),
             ("CUDA", f"{torch.cuda}: {cuda}" if torch.cuda else "not in this build of PyTorch"),
         ]
     facts.append(("translation", diagnosis.translation))

@@ -30,7 +30,12 @@ STOPPED: Final = 130
 
 Model = Annotated[
     Path,
-    typer.Argument(help="A model directory.", show_default=False, autocompletion=complete_model),
+    typer.Argument(
+        metavar="MODEL",
+        help="A model directory.",
+        show_default=False,
+        autocompletion=complete_model,
+    ),
 ]
 Source = Annotated[
     Path,

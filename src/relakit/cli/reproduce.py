@@ -28,7 +28,7 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME...",
+            metavar="NAME",
             help="table1 to table6, figure2 to figure10, stability, claims or all.",
             show_default=False,
         ),

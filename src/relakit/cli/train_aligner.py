@@ -47,6 +47,7 @@ def train_aligner(
     model: Annotated[
         Path,
         typer.Argument(
+            metavar="MODEL",
             help="A model directory, which gets the layer.",
             file_okay=False,
             show_default=False,

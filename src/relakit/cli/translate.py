@@ -148,7 +148,7 @@ def translate(
     settings = replace(search, nbest=1 if nbest is None else nbest)
     models = named_models(model, more_models)
     if not models:
-        raise ValueError("name a model directory: relakit translate MODEL")
+        raise typer.BadParameter("name a model directory", param_hint="MODEL")
     if input_file is None and sys.stdin is None:
         raise ValueError("standard input is closed; redirect it, or give --input")
     if output_file is not None:
