@@ -23,7 +23,7 @@ help:
 	@echo 'make kernels    compare the C++ kernels with plain formulas, without Python'
 	@echo 'make torture    kill commands at random moments and run them again; fuzz what is read'
 	@echo 'make setup      only make .venv (the other targets do so when needed)'
-	@echo 'make clean      remove .venv and all caches'
+	@echo 'make clean      remove .venv, build, dist, wheelhouse and all caches'
 	@echo 'Another interpreter: make PYTHON=python3.12 ...'
 
 setup: $(STAMP)
