@@ -147,3 +147,15 @@ def test_source_lines() -> None:
     [line] = source_lines(["a <b>c</b>"], keep_markup=True)
     assert (line.text, line.is_whole) == ("a c", True)
     assert not SourceLine(line.marked, "a").is_whole
+
+
+def test_entities_within_words_are_translated_as_text(
+    translator: Translator, aligner: Aligner
+) -> None:
+    linked = LinkedTranslator(translator, markup=aligner)
+    lines = ["The old man doesn&#39;t see AT&amp;T.", "The old man doesn&#39;t see AT&T."]
+    [[escaped], [plain]] = linked.translate(lines, prefixes=["A&B "] * 2, nbest=1)
+    assert escaped.source == plain.source == "The old man doesn't see AT&T."
+    assert escaped.hypothesis.text.startswith("A&B")
+    assert escaped.text.startswith("A&amp;B")
+    assert plain.text.startswith("A&B")

@@ -71,6 +71,39 @@ def test_the_text_is_as_one_would_write_it(line: str, text: str) -> None:
     assert find_markup(line).text == text
 
 
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("He doesn&#39;t see it", "He doesn't see it"),
+        ("l&rsquo;homme", "l\u2019homme"),
+        ("l&#x27;&eacute;t&eacute;", "l'&eacute;t&eacute;"),
+        ("l&#39;<b>homme</b> d&#39;or", "l'homme d'or"),
+        ("<b>L</b>&#39;<i>homme</i>", "L'homme"),
+        ("well&#45;known &mdash; pages 3&ndash;5", "well-known pages 3\u20135"),
+        ("Donau&shy;dampf&#173;schiff", "Donaudampfschiff"),
+        ("20&deg;C, 3&times;4", "20\u00b0C, 3\u00d74"),
+        ("AT&amp;T, a&lt;b&gt;c", "AT&T, a<b>c"),
+        # Spaces, what means nothing, and what would be another entity without the first "&".
+        ("10&nbsp;km, 1&thinsp;000", "10 km, 1 000"),
+        ("one&custom;two, one&#1;two", "one two, one two"),
+        ("a&amp;lt;b", "a lt;b"),
+        # Not within a word.
+        ("the dogs&#39; house", "the dogs house"),
+        ("<p>one</p>&#39;<p>two</p>", "one two"),
+        ("%s&#39;s", "s"),
+        ("one&#39;<br/>two", "one two"),
+    ],
+)
+def test_entities_within_words_are_text(line: str, text: str) -> None:
+    assert find_markup(line).text == text
+
+
+def test_an_entity_that_is_text_is_no_piece() -> None:
+    marked = find_markup("He doesn&#39;t see <b>it</b>&nbsp;now")
+    assert marked.pieces == ("<b>", "</b>", "&nbsp;")
+    assert find_markup("doesn&#39;t").pieces == ()
+
+
 def pairs_of(line: str) -> list[tuple[str, str, str, int | None]]:
     marked = find_markup(line)
     return [
@@ -145,7 +178,7 @@ def test_hostile_lines_take_time_in_proportion() -> None:
         FIND_HOSTILE,
         "<a ", '<a "', "<a '>", "<a b=\"'\" ", "<", "{", "{{", "{{a", "${", "%", "%0", "%0000",
         "%(a", "%1$", "&a", "&#1", "<a>", "</a>", "<a>x", "x</a>", "{0}", "{0} ", "{0}x", "<a>{0}",
-        "<a></b>", "<a><b></a>x",
+        "<a></b>", "<a><b></a>x", "a&#39;", "&#39;<a>", "a&amp;lt", "&amp;&amp;",
     )  # fmt: skip
 
 

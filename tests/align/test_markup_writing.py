@@ -72,6 +72,21 @@ def test_places(line: str, target: str, links: str, expected: str) -> None:
     assert put(line, target, links) == MarkedTranslation(expected, ())
 
 
+@pytest.mark.parametrize(
+    ("line", "target", "links", "expected"),
+    [
+        ("It <b>isn&#39;t</b> so", "Das ist's nicht", "0-0 1-1", "Das <b>ist's</b> nicht"),
+        ("<b>AT&amp;T</b> pays", "AT&T <zahlt> f&uuml;r &", "0-0 1-1",
+         "<b>AT&amp;T</b> &lt;zahlt&gt; f&uuml;r &amp;"),
+        ("a&lt;b<br/> is", "a<b ist", "0-0 1-1", "a&lt;b<br/> ist"),
+        # As in a source that has no entity for it.
+        ("<b>AT&T</b> pays", "AT&T zahlt", "0-0 1-1", "<b>AT&T</b> zahlt"),
+    ],
+)  # fmt: skip
+def test_what_was_an_entity_is_one_again(line: str, target: str, links: str, expected: str) -> None:
+    assert put(line, target, links).text == expected
+
+
 def test_what_has_no_links_is_lost() -> None:
     assert put("a <b>b {0}</b> c", "x y", "0-0 2-1") == MarkedTranslation(
         "x {0} y", ("<b>", "</b>")

@@ -146,7 +146,10 @@ class LinkedTranslator:
         self, lines: Sequence[SourceLine], hypotheses: Sequence[Sequence[Hypothesis]]
     ) -> list[list[MarkedTranslation]]:
         found = [
-            [MarkedTranslation(hypothesis.text, line.marked.pieces) for hypothesis in several]
+            [
+                MarkedTranslation("".join(line.marked.as_written(one.text)), line.marked.pieces)
+                for one in several
+            ]
             for line, several in zip(lines, hypotheses, strict=True)
         ]
         numbers = [n for n, line in enumerate(lines) if line.marked.pieces and line.is_whole]

@@ -8,8 +8,9 @@ placeholders in braces       ``{}``, ``{0}``, ``{name:>8}``, ``{{name}}``, ``{{ 
                              ``${name}``, ``%{name}``, ``#{name}``; no space but in ``{{ name }}``
 conversions                  ``%s``, ``%d``, ``%1$s``, ``%.2f``, ``%@``, ``%(name)s``; if a letter
                              follows, only those with a number or a name: ``%.2fs``, not ``%age``
-entities                     ``&nbsp;``, ``&#160;``, ``&#xA0;``; not those of letters, such as
-                             ``&eacute;``, which are parts of words
+entities                     ``&nbsp;``, ``&#160;``, ``&#xA0;``; not those that are parts of words:
+                             letters such as ``&eacute;``, and between letters or digits all but
+                             spaces: ``doesn&#39;t`` has the text ``doesn't``
 ===========================  ==================================================================
 
 All else is text: ``a < b``, ``{see below}``, ``100%``, ``5 %ige``, ``AT&T``, comments, an address
@@ -20,11 +21,20 @@ Every character is looked at a bounded number of times, however hostile the line
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import or_
 from typing import Final
+
+from relakit.align.entities import (
+    ENTITY,
+    LONGEST_ENTITY,
+    escaped,
+    is_letter,
+    is_mark_of_text,
+    unescape_marks,
+)
 
 # No piece can begin within another: "<" is in no tag, a brace in no braces, and so on. So what was
 # read in vain is not read again from a later start. Numbers are bounded for the same reason.
@@ -40,8 +50,9 @@ _MARKUP: Final = re.compile(
         (?(digits)|(?![^\W\d_]))  # a word: 5 %ige
         | \([A-Za-z_][\w.]*\)[-+0\#]{0,4}\d{0,4}(?:\.\d{1,3})?[diouxXeEfFgGcrsa]
       )
-    | (?P<entity>&(?:[A-Za-z][A-Za-z0-9]{1,31}|\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6});)
-    """,
+    | (?P<entity>"""
+    + ENTITY
+    + ")",
     re.VERBOSE,
 )
 CLOSING: Final = frozenset('.,;:!?\u2026)]}\u00bb\u201d"\u3002\u3001\uff0c\uff01\uff1f\uff09')
@@ -106,12 +117,21 @@ class MarkedText:
 
     line: str
     text: str
-    """Without markup; the line itself if it has none"""
+    """Without markup; the line itself if it has none, and no marks as entities"""
     pieces: tuple[str, ...] = ()
     """All tags, placeholders and entities, in order"""
     pairs: tuple[Pair, ...] = ()
     """In the order of their opening tags, so that a pair comes after those that it is in"""
     runs: tuple[Run, ...] = ()
+    has_unescaped: bool = False
+    """Some of the text is what markup needs entities for: ``AT&amp;T``"""
+
+    def as_written(self, translation: str) -> Sequence[str]:
+        """The characters of a translation, with the entities that they need.
+
+        They need none where "&" and "<" stand for themselves in the source.
+        """
+        return escaped(translation) if self.has_unescaped else translation
 
 
 def find_markup(line: str) -> MarkedText:
@@ -119,24 +139,67 @@ def find_markup(line: str) -> MarkedText:
 
     A tag that nothing closes, or that closes nothing, is carried as a single piece.
     """
-    matches = list(_matches(line))
+    found = list(_MARKUP.finditer(line))
+    marks = _marks_within_words(line, found)
+    matches = [
+        match
+        for number, match in enumerate(found)
+        if number not in marks and not (match["entity"] and is_letter(match[0]))
+    ]
+    texts = [unescape_marks(text) for text in _between(line, matches)]
+    has_unescaped = any(html.unescape(found[number][0]) in "<&>" for number in marks)
     if not matches:
-        return MarkedText(line, line)
+        return MarkedText(line, texts[0], has_unescaped=has_unescaped)
     partners = _partners(matches)
-    bounds = [0, *(place for match in matches for place in match.span()), len(line)]
-    texts = [line[start:end] for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
-    is_block = [(match["name"] or "").lower() in _BLOCKS for match in matches]
+    is_block = [_is_block(match) for match in matches]
     text, places = _take_out(texts, [partner is None for partner in partners], is_block)
     pieces = tuple(match[0] for match in matches)
-    return MarkedText(line, text, pieces, *_structure(line, matches, partners, places))
+    pairs, runs = _structure(line, matches, partners, places)
+    return MarkedText(line, text, pieces, pairs, runs, has_unescaped)
 
 
-def _matches(line: str) -> Iterator[re.Match[str]]:
-    for match in _MARKUP.finditer(line):
-        entity = match["entity"]
-        # One without a meaning of its own is left as it is by `unescape`, and is markup.
-        if entity is None or not html.unescape(entity).isalnum():
-            yield match
+def _between(line: str, matches: Sequence[re.Match[str]]) -> list[str]:
+    """The text before the first piece, between each and the next, after the last."""
+    bounds = [0, *(place for match in matches for place in match.span()), len(line)]
+    return [line[start:end] for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
+
+
+def _is_block(match: re.Match[str]) -> bool:
+    return (match["name"] or "").lower() in _BLOCKS
+
+
+def _marks_within_words(line: str, found: Sequence[re.Match[str]]) -> frozenset[int]:
+    """The numbers of entities that have letters or digits on both sides, tags aside."""
+    between = _between(line, found)
+    # What is seen of each piece by others; None: what is behind it.
+    shown = [
+        None
+        if match["name"] and not _is_block(match) and not match[0].endswith("/>")
+        else html.unescape(match[0])
+        for match in found
+    ]
+    before = _last_seen([text[-1:] for text in between[:-1]], shown)
+    after = _last_seen([text[:1] for text in between[:0:-1]], shown[::-1])[::-1]
+    return frozenset(
+        number
+        for number, match in enumerate(found)
+        if match["entity"]
+        and before[number].isalnum()
+        and after[number].isalnum()
+        and not is_letter(match[0])
+        and is_mark_of_text(match[0], line[match.end() : match.end() + LONGEST_ENTITY])
+    )
+
+
+def _last_seen(characters: Sequence[str], shown: Sequence[str | None]) -> list[str]:
+    """For each piece, what was seen last before it; ``characters`` touch it, or are empty."""
+    seen: list[str] = []
+    last = ""
+    for character, own in zip(characters, shown, strict=True):
+        last = character or last
+        seen.append(last)
+        last = last if own is None else own
+    return seen
 
 
 def _partners(matches: Sequence[re.Match[str]]) -> list[int | None]:

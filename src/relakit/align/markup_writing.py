@@ -107,6 +107,7 @@ class _Writing:
         """Runs in a word, by their numbers, and behind which character before that"""
         self.written: list[int] = []
         """The runs that were written so far, by their numbers"""
+        self.characters = marked.as_written(target.text)
         self._sort_tags()
         self._sort_runs(layout)
 
@@ -155,15 +156,19 @@ class _Writing:
         return "".join(parts)
 
     def _word(self, number: int) -> str:
-        word, done = self.target.word(number), 0
+        done, end = self.target.words[number]
+        start = done
         parts: list[str] = []
         for offset, run_number in sorted(self.within[number], key=lambda place: place[0]):
             self.written.append(run_number)
             run = self.marked.runs[run_number]
             spaces = " " * run.space_before, " " * run.space_after
-            parts += [word[done:offset], spaces[0], run.text, spaces[1]]
-            done = offset
-        return "".join([*parts, word[done:]])
+            parts += [self._text(done, start + offset), spaces[0], run.text, spaces[1]]
+            done = start + offset
+        return "".join([*parts, self._text(done, end)])
+
+    def _text(self, start: int, end: int) -> str:
+        return "".join(self.characters[start:end])
 
     def _between_words(self, gap: int, left: int, right: int) -> str:
         pieces = self._pieces(gap)
