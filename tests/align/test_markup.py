@@ -3,7 +3,7 @@
 import pytest
 from limited_time import run_in_time
 
-from relakit.align.markup import find_markup, gets_value_by_order
+from relakit.align.markup import find_markup, values_by_order
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ def test_what_has_no_words_inside_is_one_run() -> None:
     line = "one <b>{0} <i></i></b> {1}<br> two <u>{2} three{3}</u>"
     assert pairs_of(line) == [("<u>", "</u>", "three", None)]
     assert runs_of(line) == [("<b>{0} <i></i></b> {1}<br>", None), ("{2}", 0), ("{3}", 0)]
-    assert find_markup(line).runs[0].pieces == (
+    assert [find_markup(line).pieces[number] for number in find_markup(line).runs[0].numbers] == [
         "<b>", "{0}", "<i>", "</i>", "</b>", "{1}", "<br>",
-    )  # fmt: skip
+    ]  # fmt: skip
 
 
 def test_broken_tags_are_single_pieces() -> None:
@@ -200,6 +200,12 @@ def test_what_may_follow_a_conversion(line: str, pieces: tuple[str, ...]) -> Non
 
 
 def test_what_gets_its_value_by_order() -> None:
-    assert all(map(gets_value_by_order, ["%s", "%-5d", "%.2f", "%@", "{}", "{:>8}", "{!r}"]))
+    for value in ["%s", "%-5d", "%.2f", "%@", "{}", "{:>8}", "{!r}"]:
+        assert values_by_order(value) == [value]
     others = ["%1$s", "%(name)s", "%{name}", "{0}", "{name}", "{{}}", "${}", "<b>", "&nbsp;"]
-    assert not any(map(gets_value_by_order, others))
+    assert not any(map(values_by_order, others))
+
+
+def test_values_within_tags() -> None:
+    assert values_by_order("<a href=\"%s\" title='{} %1$s {0}' id=%d>") == ["%s", "{}", "%d"]
+    assert values_by_order('<a href="a%20b%c3" style="width:100%">') == []

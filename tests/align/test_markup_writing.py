@@ -288,6 +288,18 @@ def test_conversions_in_another_order_are_named() -> None:
         assert put(numbered, target, links).reordered == ()
 
 
+def test_conversions_in_tags_count_for_the_order() -> None:
+    links = "0-1 1-0"
+    both = put('<b id="%d">one</b> <a href="%s">two</a>', "zwei eins", links)
+    assert both.text == '<a href="%s">zwei</a> <b id="%d">eins</b>'
+    assert both.reordered == ("%s", "%d")
+    assert put("%d <b>one</b> <a href='%s'>two</a>", "zwei eins", links).reordered == ()
+    mixed = put('one %d <a href="%s">two</a>', "zwei eins", links)
+    assert (mixed.text, mixed.reordered) == ('<a href="%s">zwei</a> eins %d', ("%s", "%d"))
+    single = put('one %d two <img alt="%s"/>three', "drei zwei eins", "0-2 1-1 2-0")
+    assert single.reordered == ("%s", "%d")
+
+
 def test_blocks_of_text_come_back() -> None:
     line = "<p>The dog sleeps.</p><p>The cat sees.</p>"
     links = "0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-7"

@@ -76,9 +76,10 @@ _BY_ORDER: Final = re.compile(r"%(?!\d{1,2}\$|[({]).*|\{(?:[:!][^{}]*)?\}")
 """Pieces that get their values in their order: %s, {}."""
 
 
-def gets_value_by_order(piece: str) -> bool:
-    """Whether a piece stands for the first value that no piece before it stands for."""
-    return _BY_ORDER.fullmatch(piece) is not None
+def values_by_order(piece: str) -> list[str]:
+    """What stands for the first value that nothing before it stands for: a piece, or in a tag."""
+    found = [match[0] for match in _MARKUP.finditer(piece, 1)] if piece[0] == "<" else [piece]
+    return [value for value in found if _BY_ORDER.fullmatch(value)]
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ class Pair:
     last: int
     parent: int | None
     """The number of the pair that it is in"""
+    numbers: tuple[int, int]
+    """Of both tags among `MarkedText.pieces`"""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,8 @@ class Run:
     """Markup without words, in one place: single pieces, pairs with nothing but these inside."""
 
     text: str
-    pieces: tuple[str, ...]
+    numbers: range
+    """Of its pieces among `MarkedText.pieces`"""
     at: int
     """In `MarkedText.text`"""
     parent: int | None
@@ -307,7 +311,7 @@ def _structure(
             spaces = first.space_before, final.space_after
             run = Run(
                 text=line[matches[number].start() : matches[last].end()],
-                pieces=tuple(match[0] for match in matches[number : last + 1]),
+                numbers=range(number, last + 1),
                 at=first.at,
                 parent=parent,
                 space_before=first.space_before,
@@ -319,7 +323,8 @@ def _structure(
         elif partner is not None and partner > number:
             inside.append(len(pairs))
             span = places[number].at, places[partner].at
-            pairs.append(Pair(matches[number][0], matches[partner][0], *span, parent))
+            tags = matches[number][0], matches[partner][0]
+            pairs.append(Pair(*tags, *span, parent, (number, partner)))
         else:
             inside.pop()
         number += 1

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from relakit.align.markup import MarkedText, gets_value_by_order
+from relakit.align.markup import MarkedText, values_by_order
 from relakit.align.markup_placing import Layout, Sentence, lay_out
 from relakit.analysis.links import Link
 
@@ -21,8 +21,8 @@ class MarkedTranslation:
     lost: tuple[str, ...]
     """Tags, placeholders and entities for which there was no place, in the order of the source"""
     reordered: tuple[str, ...] = ()
-    """Pieces that get their values by their order, such as ``%s``, as they follow each other in the
-    text, if that is not their order in the source"""
+    """All that gets values by its order, such as ``%s``, also in tags, as it stands in the text, if
+    that is not the order of the source"""
 
 
 def put_back(
@@ -39,38 +39,20 @@ def put_back(
     if not target.words:  # nothing to be in the right order with
         text = "".join(marked.pieces) if source.words else marked.line
         return MarkedTranslation(text, ())
-    layout = lay_out(marked, source, target, links)
-    writing = _Writing(marked, target, layout)
+    writing = _Writing(marked, target, lay_out(marked, source, target, links))
     text = writing.text()
-    return MarkedTranslation(text, _lost(marked, layout), _reordered(marked, writing.written))
+    written = frozenset(writing.written)
+    lost = tuple(piece for number, piece in enumerate(marked.pieces) if number not in written)
+    return MarkedTranslation(text, lost, _reordered(marked, writing.written))
 
 
 def _reordered(marked: MarkedText, written: Sequence[int]) -> tuple[str, ...]:
-    """The pieces of runs in this order that get values by it; none if it is the source's."""
-    by_order = {
-        number: [piece for piece in marked.runs[number].pieces if gets_value_by_order(piece)]
-        for number in written
-    }
-    numbers = [number for number in written if by_order[number]]
+    """What gets values by order in pieces that follow each other so; nothing if all is in order."""
+    values = {number: values_by_order(marked.pieces[number]) for number in written}
+    numbers = [number for number in written if values[number]]
     if numbers == sorted(numbers):
         return ()
-    return tuple(piece for number in numbers for piece in by_order[number])
-
-
-def _lost(marked: MarkedText, layout: Layout) -> tuple[str, ...]:
-    pairs = [
-        (pair.first, piece)
-        for number, pair in enumerate(marked.pairs)
-        if number not in layout.spans
-        for piece in (pair.open, pair.close)
-    ]
-    runs = [
-        (run.at, piece)
-        for number, run in enumerate(marked.runs)
-        if number not in layout.places
-        for piece in run.pieces
-    ]
-    return tuple(piece for _, piece in sorted(pairs + runs, key=lambda lost: lost[0]))
+    return tuple(value for number in numbers for value in values[number])
 
 
 class _Piece(NamedTuple):
@@ -78,12 +60,12 @@ class _Piece(NamedTuple):
 
     kind: Literal["open", "close", "run"]
     text: str
+    numbers: Iterable[int]
+    """Of the pieces of the source that it is"""
     space_before: bool = False
     space_after: bool = False
     separates: bool = False
     follows: bool = True
-    number: int | None = None
-    """Of the run"""
 
 
 class _Writing:
@@ -106,7 +88,7 @@ class _Writing:
         self.within: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         """Runs in a word, by their numbers, and behind which character before that"""
         self.written: list[int] = []
-        """The runs that were written so far, by their numbers"""
+        """The pieces of the source that were written so far, by their numbers"""
         self.characters = marked.as_written(target.text)
         self._sort_tags()
         self._sort_runs(layout)
@@ -128,11 +110,11 @@ class _Writing:
             piece = _Piece(
                 "run",
                 run.text,
+                run.numbers,
                 run.space_before,
                 run.space_after,
                 run.separates,
                 place.follows,
-                number,
             )
             if place.offset:
                 self.within[place.gap].append((place.offset, number))
@@ -160,8 +142,8 @@ class _Writing:
         start = done
         parts: list[str] = []
         for offset, run_number in sorted(self.within[number], key=lambda place: place[0]):
-            self.written.append(run_number)
             run = self.marked.runs[run_number]
+            self.written += run.numbers
             spaces = " " * run.space_before, " " * run.space_after
             parts += [self._text(done, start + offset), spaces[0], run.text, spaces[1]]
             done = start + offset
@@ -172,7 +154,7 @@ class _Writing:
 
     def _between_words(self, gap: int, left: int, right: int) -> str:
         pieces = self._pieces(gap)
-        self.written += [piece.number for piece in pieces if piece.number is not None]
+        self.written += [number for piece in pieces for number in piece.numbers]
         text, space = self.target.text, self.target.text[left:right]
         if not pieces:
             return space
@@ -191,10 +173,14 @@ class _Writing:
     def _pieces(self, gap: int) -> list[_Piece]:
         pieces: list[_Piece] = []
         for number in self.closing[gap]:
-            pieces += [*self.before_tag[number], _Piece("close", self.marked.pairs[number].close)]
+            pair = self.marked.pairs[number]
+            tag = _Piece("close", pair.close, pair.numbers[1:])
+            pieces += [*self.before_tag[number], tag]
         pieces += self.between[gap]
         for number in self.opening[gap]:
-            pieces += [_Piece("open", self.marked.pairs[number].open), *self.after_tag[number]]
+            pair = self.marked.pairs[number]
+            tag = _Piece("open", pair.open, pair.numbers[:1])
+            pieces += [tag, *self.after_tag[number]]
         return pieces
 
 
