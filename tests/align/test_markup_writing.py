@@ -75,6 +75,33 @@ def test_places(line: str, target: str, links: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("line", "target", "links", "expected"),
     [
+        # The mark that was between is gone.
+        ("{name}'s dog sleeps.", "Evas Hund schläft.", "1-0 2-1 3-2 4-3",
+         "{name} Evas Hund schläft."),
+        ("<b>%s</b>'s dog", "Evas Hund", "1-0 2-1", "<b>%s</b> Evas Hund"),
+        ("{0}, the dog", "Sie Hund", "1-0 2-1", "{0} Sie Hund"),
+        ("(%s) The dog", "Hund schläft", "2-0 3-0", "%s Hund schläft"),
+        ('the dog: "{0}"', "der Hund", "0-0 1-1", "der Hund {0}"),
+        ('see "{0}" now', "sieh jetzt", "0-0 2-1", "sieh {0} jetzt"),
+        ('a <b>"{0}" b</b>', "x y", "0-0 2-1", "x <b>{0} y</b>"),
+        # It is still there, or a word was.
+        ("{name}'s dog", "'s Hund", "0-0 1-1", "{name}'s Hund"),
+        ("({0}) b", "(x) y", "0-0 1-2 2-3", "({0} x) y"),
+        ("pre{0}. b", "vor. y", "0-0 1-1 2-2", "vor{0}. y"),
+        # What is no placeholder belongs to what it touches.
+        ("&quot;One.&quot;", "Eins", "0-0", "&quot;Eins&quot;"),
+        ("One.<img/>", "Eins", "0-0", "Eins<img/>"),
+    ],
+)  # fmt: skip
+def test_a_placeholder_that_touched_no_word_touches_none(
+    line: str, target: str, links: str, expected: str
+) -> None:
+    assert put(line, target, links).text == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "links", "expected"),
+    [
         ("It <b>isn&#39;t</b> so", "Das ist's nicht", "0-0 1-1", "Das <b>ist's</b> nicht"),
         ("<b>AT&amp;T</b> pays", "AT&T <zahlt> f&uuml;r &", "0-0 1-1",
          "<b>AT&amp;T</b> &lt;zahlt&gt; f&uuml;r &amp;"),

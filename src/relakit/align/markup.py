@@ -21,7 +21,7 @@ Every character is looked at a bounded number of times, however hostile the line
 import html
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import or_
@@ -113,6 +113,9 @@ class Run:
     space_after: bool
     separates: bool
     """It is all that stands between two words"""
+    stands_off: tuple[bool, bool]
+    """On either side, whether it ends in a placeholder that touches no word, so that it must not
+    touch one in the translation: in ``{name}'s dog`` the mark may be gone there"""
 
 
 @dataclass(frozen=True)
@@ -238,6 +241,8 @@ class _Place:
     space_after: bool
     between_words: bool
     """Letters or digits are on both sides, behind any spaces, or different blocks of text"""
+    touches: tuple[bool, bool]
+    """On either side, whether a letter or digit is next to it, other markup aside"""
 
 
 def _take_out(
@@ -260,14 +265,22 @@ def _take_out(
         parts.append(texts[first].strip())
         size += len(parts[-1])
         sides = parts[-1][-1:], texts[last + 1].strip()[:1]
+        is_word = [side.isalnum() for side in sides]
         inner = [bool(text) for text in texts[first + 1 : last + 1]]
         spaces = [texts[first][-1:].isspace(), *inner, texts[last + 1][:1].isspace()]
         so_far = list(accumulate(spaces, or_))
         to_come = list(accumulate(reversed(spaces), or_))[::-1]
         has_block = any(is_block[first : last + 1]) and sides[1] not in _NEVER_FIRST
-        between_words = all(sides) and (has_block or all(map(str.isalnum, sides)))
+        between_words = all(sides) and (has_block or all(is_word))
         places += [
-            _Place(first, size, so_far[i], to_come[i + 1], between_words)
+            _Place(
+                cluster=first,
+                at=size,
+                space_before=so_far[i],
+                space_after=to_come[i + 1],
+                between_words=between_words,
+                touches=(is_word[0] and not so_far[i], is_word[1] and not to_come[i + 1]),
+            )
             for i in range(last - first + 1)
         ]
         singles = [places[i] for i in range(first, last + 1) if is_single[i]]
@@ -309,14 +322,19 @@ def _structure(
         if last is not None:
             first, final = places[number], places[last]
             spaces = first.space_before, final.space_after
+            own = matches[number : last + 1]
             run = Run(
-                text=line[matches[number].start() : matches[last].end()],
+                text=line[own[0].start() : own[-1].end()],
                 numbers=range(number, last + 1),
                 at=first.at,
                 parent=parent,
                 space_before=first.space_before,
                 space_after=final.space_after,
                 separates=first.between_words and not any(spaces),
+                stands_off=(
+                    not first.touches[0] and _begins_with_placeholder(own),
+                    not final.touches[1] and _begins_with_placeholder(reversed(own)),
+                ),
             )
             runs.append(run)
             number = last
@@ -329,6 +347,12 @@ def _structure(
             inside.pop()
         number += 1
     return tuple(pairs), tuple(runs)
+
+
+def _begins_with_placeholder(pieces: Iterable[re.Match[str]]) -> bool:
+    """Whether the first piece that is no tag is a placeholder."""
+    first = next((match for match in pieces if match["name"] is None), None)
+    return first is not None and first["entity"] is None
 
 
 def _end_of_run(

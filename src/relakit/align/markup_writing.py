@@ -65,6 +65,7 @@ class _Piece(NamedTuple):
     space_before: bool = False
     space_after: bool = False
     separates: bool = False
+    stands_off: tuple[bool, bool] = (False, False)
     follows: bool = True
 
 
@@ -114,6 +115,7 @@ class _Writing:
                 run.space_before,
                 run.space_after,
                 run.separates,
+                run.stands_off,
                 place.follows,
             )
             if place.offset:
@@ -166,6 +168,7 @@ class _Writing:
             wanted[-1] &= not is_last and (is_first or text[right].isalnum())
         elif not any(wanted) and not any(piece.separates for piece in pieces):
             wanted[_usual_space(pieces)] = True
+        _keep_off_words(pieces, text[left - 1 : left], text[right : right + 1], wanted)
         spaces = [(space or " ") * is_wanted for is_wanted in wanted]
         after = zip((piece.text for piece in pieces), spaces[1:], strict=True)
         return spaces[0] + "".join(part for both in after for part in both)
@@ -193,6 +196,25 @@ def _wanted_spaces(pieces: Sequence[_Piece]) -> list[bool]:
         if piece.space_after:
             wanted[_right_of_closing(pieces, number + 1)] = True
     return wanted
+
+
+def _keep_off_words(pieces: Sequence[_Piece], before: str, after: str, wanted: list[bool]) -> None:
+    """Want a space between a word and a run that must not touch it.
+
+    Args:
+        pieces: between two words.
+        before: the last character of the word on the left, if there is one.
+        after: the first one of the word on the right.
+        wanted: as from `_wanted_spaces`.
+    """
+    runs = [number for number, piece in enumerate(pieces) if piece.kind == "run"]
+    if not runs:
+        return
+    first, last = runs[0], runs[-1]
+    if before.isalnum() and pieces[first].stands_off[0] and not any(wanted[: first + 1]):
+        wanted[_left_of_opening(pieces, first)] = True
+    if after.isalnum() and pieces[last].stands_off[1] and not any(wanted[last + 1 :]):
+        wanted[_right_of_closing(pieces, last + 1)] = True
 
 
 def _usual_space(pieces: Sequence[_Piece]) -> int:
