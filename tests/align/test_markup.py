@@ -11,6 +11,8 @@ from relakit.align.markup import find_markup, values_by_order
     [
         "<b>", "</b>", "<br/>", "<br />", "<a href='x'>", '<a title="1 > 0" b>', "<x:g id=\"1\"/>",
         "<_a-b.c>", "{}", "{0}", "{name}", "{user.name:>8}", "{{name}}", "{{ name }}", "${name}",
+        "{{{name}}}", "{{{ name }}}",
+        "{{#if a.b}}", "{{/if}}", "{{^a}}", "{{> part a=b}}", "{{~#each list as |x|~}}",
         "%{name}", "#{name}", "%s", "%d", "%i", "%1$s", "%-5d", "%02d", "%.2f", "%5.1f", "%ld",
         "%@", "%(name)s", "%(n)03d", "&nbsp;", "&amp;", "&#160;", "&#xA0;", "&custom;",
     ],
@@ -25,7 +27,8 @@ def test_what_is_markup(piece: str) -> None:
     "line",
     [
         "a < b and c > d", "<3", "< b>", "<b", "<>", "</>", "<b title='>", "<b <i", "{see below}",
-        "{a", "{ a }", "100%", "100% sure", "100%d", "5 % of", "%%s", "https://x/a%20size%c3%a4",
+        "{a", "{ a }", "{{see below}}", "{{#if", "100%%", "100%% sure", "%%%", "100%",
+        "100% sure", "100%d", "5 % of", "%%s", "https://x/a%20size%c3%a4",
         "AT&T", "&eacute;t&eacute;", "&#233;", "& ;", "&;", "<!-- comment -->", "<?xml ?>", "", " ",
         "  two  spaces ", "%", "$5", "#1", "%age", "5 %ige", "10 %-ige", "%dpi",
     ],
@@ -176,7 +179,8 @@ def test_hostile_lines_take_time_in_proportion() -> None:
     """With the square of their length, they would take an hour together."""
     run_in_time(
         FIND_HOSTILE,
-        "<a ", '<a "', "<a '>", "<a b=\"'\" ", "<", "{", "{{", "{{a", "${", "%", "%0", "%0000",
+        "<a ", '<a "', "<a '>", "<a b=\"'\" ", "<", "{", "{{", "{{a", "{{#", "{{# ", "{{{", "{{{a",
+        "%%s", "${", "%", "%0", "%0000",
         "%(a", "%1$", "&a", "&#1", "<a>", "</a>", "<a>x", "x</a>", "{0}", "{0} ", "{0}x", "<a>{0}",
         "<a></b>", "<a><b></a>x", "a&#39;", "&#39;<a>", "a&amp;lt", "&amp;&amp;",
     )  # fmt: skip
@@ -192,7 +196,8 @@ def test_deeply_nested_tags() -> None:
     ("line", "pieces"),
     [
         ("%.2fs", ("%.2f",)), ("%1$sx", ("%1$s",)), ("%02dx", ("%02d",)), ("%(n)ds", ("%(n)d",)),
-        ("%s_a", ("%s",)), ("%s%d", ("%s", "%d")),
+        ("%s_a", ("%s",)), ("%s%d", ("%s", "%d")), ("%d%%", ("%d", "%%")), ("%%%s", ("%%", "%s")),
+        ("100%% of %(n)s", ("%%", "%(n)s")), ("%%s %s", ("%%", "%s")), ("%%{0}", ("{0}",)),
     ],
 )  # fmt: skip
 def test_what_may_follow_a_conversion(line: str, pieces: tuple[str, ...]) -> None:
@@ -202,7 +207,7 @@ def test_what_may_follow_a_conversion(line: str, pieces: tuple[str, ...]) -> Non
 def test_what_gets_its_value_by_order() -> None:
     for value in ["%s", "%-5d", "%.2f", "%@", "{}", "{:>8}", "{!r}"]:
         assert values_by_order(value) == [value]
-    others = ["%1$s", "%(name)s", "%{name}", "{0}", "{name}", "{{}}", "${}", "<b>", "&nbsp;"]
+    others = ["%1$s", "%(name)s", "%{name}", "{0}", "{name}", "{{}}", "${}", "<b>", "&nbsp;", "%%"]
     assert not any(map(values_by_order, others))
 
 

@@ -54,6 +54,9 @@ def put(line: str, target: str, links: str) -> MarkedTranslation:
         # The nearest word with a link, if the neighbours have none.
         ("a b {0} c d", "x y", "0-0 3-1", "x {0} y"),
         ("a b {0} c d", "x y", "3-0", "{0} x y"),
+        ("%d%% old dogs", "alte Hunde", "0-0 1-1", "%d%% alte Hunde"),
+        ("the {{{place}}} dog", "der Hund", "0-0 1-1", "der {{{place}}} Hund"),
+        ("{{#if x}}old{{/if}} dog", "alter Hund", "0-0 1-1", "{{#if x}}alter{{/if}} Hund"),
         # Within the pair that it was in, and at the right side of its tags.
         ("a <b>{0} b</b> c", "x y z", "0-0 1-1 2-2", "x <b>{0} y</b> z"),
         ("a <b>b {0}</b> c", "x y z", "0-0 1-1 2-2", "x <b>y {0}</b> z"),

@@ -5,9 +5,11 @@ What is markup:
 ===========================  ==================================================================
 tags                         ``<b>``, ``</b>``, ``<br/>``, ``<a href="x > y">``, ``<x:g id='1'/>``
 placeholders in braces       ``{}``, ``{0}``, ``{name:>8}``, ``{{name}}``, ``{{ name }}``,
-                             ``${name}``, ``%{name}``, ``#{name}``; no space but in ``{{ name }}``
+                             ``{{{name}}}``, ``${name}``, ``%{name}``, ``#{name}``; no space but at
+                             the edges of ``{{ name }}`` and in ``{{#if name}}``, ``{{/if}}``
 conversions                  ``%s``, ``%d``, ``%1$s``, ``%.2f``, ``%@``, ``%(name)s``; if a letter
-                             follows, only those with a number or a name: ``%.2fs``, not ``%age``
+                             follows, only those with a number or a name: ``%.2fs``, not ``%age``;
+                             in a line with one of these ``%%``, too
 entities                     ``&nbsp;``, ``&#160;``, ``&#xA0;``; not those that are parts of words:
                              letters such as ``&eacute;``, and between letters or digits all but
                              spaces: ``doesn&#39;t`` has the text ``doesn't``
@@ -41,15 +43,17 @@ from relakit.align.entities import (
 _MARKUP: Final = re.compile(
     r"""
     <(?P<close>/?)(?P<name>[A-Za-z_][\w:.-]*)(?=[\s/>])(?:[^<>"']|"[^"<]*"|'[^'<]*')*>
-    | \{\{[ ]?[^{}\s]+[ ]?\}\} | [$%\#]?\{[^{}\s]*\}
-    | (?<![\d%])%(?:
+    | \{\{\{[ ]?[^{}\s]+[ ]?\}\}\} | \{\{[ ]?[^{}\s]+[ ]?\}\} | \{\{~?[\#/^>][^{}]*\}\}
+    | [$%\#]?\{[^{}\s]*\}
+    | (?P<percent>%%)
+    | (?P<conversion>(?<!\d)%(?:
         (?![A-Fa-f][0-9A-Fa-f])    # an address: %c3
         (?!(?<=\w%)\d)             # an address: a%20size
         (?P<digits>(?=[-+\#]{0,3}[\d.]))?
         (?:\d{1,2}\$)?[-+0\#]{0,4}\d{0,4}(?:\.\d{1,3})?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcCsSaAp@]
         (?(digits)|(?![^\W\d_]))  # a word: 5 %ige
         | \([A-Za-z_][\w.]*\)[-+0\#]{0,4}\d{0,4}(?:\.\d{1,3})?[diouxXeEfFgGcrsa]
-      )
+      ))
     | (?P<entity>"""
     + ENTITY
     + ")",
@@ -72,7 +76,7 @@ _NEVER_FIRST: Final = frozenset(".,;:!?\u2026)]}")
 """Marks that no block of text begins with."""
 
 
-_BY_ORDER: Final = re.compile(r"%(?!\d{1,2}\$|[({]).*|\{(?:[:!][^{}]*)?\}")
+_BY_ORDER: Final = re.compile(r"%(?!\d{1,2}\$|[({%]).*|\{(?:[:!][^{}]*)?\}")
 """Pieces that get their values in their order: %s, {}."""
 
 
@@ -147,6 +151,8 @@ def find_markup(line: str) -> MarkedText:
     A tag that nothing closes, or that closes nothing, is carried as a single piece.
     """
     found = list(_MARKUP.finditer(line))
+    if not any(match["conversion"] for match in found):  # then it stands for itself
+        found = [match for match in found if not match["percent"]]
     marks = _marks_within_words(line, found)
     matches = [
         match
