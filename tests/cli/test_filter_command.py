@@ -173,6 +173,20 @@ def test_scores_that_were_made_before(
     assert abs(summary(out)["kept"] - sum(usual)) < 0.1 * COUNT, "the usual ratio is about 1"
 
 
+def test_scores_of_another_text_with_as_many_words(
+    run: Run, table: Path, files: list[object], tmp_path: Path
+) -> None:
+    text = tmp_path / "text.de"
+    text.write_text(text.read_text().replace("Hund", "Hase"))
+    command = [*files, "--keep", 0.5, "--output", tmp_path / "out"]
+    result = run("--scores", table, *command)
+    assert result.status == 1
+    assert f"{table} has scores of another text than that of {tmp_path}/text.en and" in result.err
+    assert "as its receipt scores.tsv.json tells; score this text" in result.err
+    assert not (tmp_path / "out").exists()
+    assert run("--scores", without_receipt(table, tmp_path), *command).status == 0
+
+
 def test_text_is_kept_as_it_is(run: Run, table: Path, files: list[object], tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run("--scores", table, *files, "--keep", 1, "--output", out).status == 0
@@ -381,16 +395,24 @@ def test_few_reasons_are_named() -> None:
 def test_nothing_of_another_corpus_stays(
     run: Run, model: Path, table: Path, files: list[object], tmp_path: Path
 ) -> None:
-    """Scores are refused, as they would be lost; planted noise is made again where it is needed."""
+    """Scores are refused, as they would be lost; another cut of the same text loses nothing."""
     out = tmp_path / "out"
     scored = [model, *files, "--output", out, "--workers", 1]
     assert run(*scored, "--calibrate").status == 0
     other = run("--scores", table, *files, "--keep", 0.5, "--output", out)
     assert other.status == 1
     assert f"out holds other scores (scores.tsv.gz) than --scores {table}" in other.err
-    own = run("--scores", out / "scores.tsv.gz", *files, "--keep", 0.5, "--output", out)
-    assert own.status == 0, own.err
+    before = {path.name for path in out.iterdir()}
+    fitted = (out / "calibration.json").read_bytes()
+    own = ["--scores", out / "scores.tsv.gz", *files, "--output", out]
+    for cut in (["--keep", 0.5], ["--calibration", out / "calibration.json"]):
+        again = run(*own, *cut)
+        assert again.status == 0, again.err
+        assert {path.name for path in out.iterdir()} == before
+        assert {"kept.en", "kept.de", "planted.tsv.gz", "planted-scores.tsv.gz"} < before
+        assert (out / "calibration.json").read_bytes() == fitted
+    another = shutil.copy(out / "calibration.json", tmp_path)
+    assert run(*own, "--calibration", another).status == 0
     assert {path.name for path in out.iterdir()} == {
-        "filter.json", "kept.source", "kept.target", "rejected.tsv.gz", "report.html",
-        "scores.tsv.gz", "scores.tsv.gz.json",
-    }  # fmt: skip
+        name for name in before if not name.startswith("planted")
+    }

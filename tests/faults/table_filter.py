@@ -1,5 +1,8 @@
 """`relakit filter`: scores of another text, cuts that are none, calibrations and folders."""
 
+import hashlib
+import json
+
 from fault_rows import Row, make_folder, put, put_gzip, replace, row, usage
 
 PAIRS = "--source text.en --target text.de"
@@ -8,6 +11,14 @@ SCORED = f"filter --scores scores.tsv {PAIRS} --output out"
 NAMES = "line\tcross_entropy\tsource_words\ttarget_words\tword_ratio\tcharacter_ratio\tdual_cross_entropy\n"
 ROWS_OF_TEXT = ("1\t2.5\t2\t2\t1\t1\t\n", "2\t3.5\t2\t2\t1\t1\t\n", "3\t4.5\t2\t2\t1\t1\t\n")
 SCORES = NAMES + "".join(ROWS_OF_TEXT)
+RECEIPT = {
+    "format": "relakit-receipt",
+    "version": 1,
+    "facts": {"the text of the input": "0" * 64},
+    "pairs": 3,
+    "counts": {},
+    "sha256": hashlib.sha256(SCORES.encode()).hexdigest(),
+}
 
 AGAIN = "score this text with relakit score, or leave --scores out"
 KNOWN = (
@@ -167,6 +178,13 @@ ROWS: tuple[Row, ...] = (
         f"scores.tsv, row 1: it has scores of 2 and 2 source and target words, line 1 of text.en has 4 and 2: they are of another text; {AGAIN}",
         put("scores.tsv", SCORES),
         replace("text.en", "the dog", "the dog and cat"),
+    ),
+    row(
+        "scores of another text with as many words",
+        f"{SCORED} --keep 0.5",
+        f"scores.tsv has scores of another text than that of text.en and text.de, as its receipt scores.tsv.json tells; {AGAIN}",
+        put("scores.tsv", SCORES),
+        put("scores.tsv.json", json.dumps(RECEIPT)),
     ),
     row(
         "a word for a score",

@@ -27,6 +27,7 @@ from relakit.clean.filter_files import (
     SUMMARY,
     FilterCounts,
     check_filter_folder,
+    earlier_languages,
     empty_folder_removed,
     kept_anyway,
     kept_names,
@@ -35,7 +36,7 @@ from relakit.clean.filter_files import (
 from relakit.clean.filter_page import write_filter_page
 from relakit.clean.filter_samples import SampleCollector
 from relakit.clean.filter_settings import CalibrationSettings, FilterSettings
-from relakit.clean.given_scores import check_made_by, scored_with
+from relakit.clean.given_scores import check_is_of_text, check_made_by, scored_with
 from relakit.clean.measures import PROBABILITY, RANKED, ColumnMeasure, Measure, ProbabilityMeasure
 from relakit.clean.score import ScoreJob
 from relakit.clean.score_table import ScoreTable
@@ -44,7 +45,7 @@ from relakit.data.parallel_files import ParallelFiles
 from relakit.data.stages import OnStage, ignore_stage
 from relakit.files.locks import locked
 from relakit.files.writing import carry_over, whole_folder, write_whole
-from relakit.shards.cutting import SHARD_PAIRS
+from relakit.shards.cutting import SHARD_PAIRS, PairDigest
 from relakit.shards.engines import Engine
 from relakit.shards.ledger import OtherJobError
 from relakit.shards.receipt import receipt_path
@@ -202,8 +203,11 @@ class _Run:
     def _given_table(self, path: Path) -> ScoreTable:
         """A table that was given, if it is about these pairs."""
         table = ScoreTable(path)
-        for _, block in table.blocks_with_pairs(self._job.files):
+        digest = PairDigest()
+        for pairs, block in table.blocks_with_pairs(self._job.files):
+            digest.after(pairs)
             self._hooks.on_stage("checking the scores", block.start + len(block), None)
+        check_is_of_text(path, digest.value, self._job.files)
         return table
 
     def _check_fitted_on(self, calibration: Calibration, table: ScoreTable) -> None:
@@ -298,9 +302,10 @@ class _Run:
         self, measure: Measure, cut: Cut, table: ScoreTable, calibration: Calibration | None
     ) -> FilterResult:
         settings = self._settings
-        names = kept_names(settings.languages, compress=settings.compress)
+        languages = settings.languages or earlier_languages(self._output, self._job.files.paths)
+        names = kept_names(languages, compress=settings.compress)
         with whole_folder(self._output) as folder:
-            for name in kept_anyway(self._output, planted=settings.calibrate is not None):
+            for name in self._kept_from_before():
                 carry_over(self._output / name, folder)
             samples = SampleCollector(cut)
             with pair_writer(folder, names, measure) as writer:
@@ -324,6 +329,14 @@ class _Run:
                 settings=self._in_words(document, calibration),
             )
         return FilterResult(self._output, counts, measure.in_words(cut.limit), calibration)
+
+    def _kept_from_before(self) -> list[str]:
+        """Files that stay: what took long to compute, and is not made anew."""
+        calibration, own = self._settings.calibration, self._output / CALIBRATION
+        is_other = calibration is not None and not (own.exists() and own.samefile(calibration))
+        names = kept_anyway(self._output, planted=not is_other)
+        stays = own.is_file() and not self._settings.is_calibrated
+        return [*names, CALIBRATION] if stays else names
 
     def _in_words(
         self, summary: Mapping[str, Any], calibration: Calibration | None

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from relakit.clean.cut import Cut
 from relakit.clean.measures import Look, Measure
 from relakit.clean.score_table import ScoreBlock
 from relakit.data.compression import compressed_by_ending
+from relakit.data.json_file import read_json
 from relakit.data.parallel_files import NumberedPair
 from relakit.files.output_paths import FILTERED, check_output_folder
 from relakit.files.writing import check_writable, sweep, whole_file
@@ -29,17 +30,35 @@ SUMMARY: Final = FILTERED.marker
 PAGE: Final = "report.html"
 UNSCORED: Final = "no score"
 """Why a pair is rejected that has scores, but not the one that counts."""
-_KEPT: Final = re.compile(r"kept\.[\w-]+(\.gz)?")
+_KEPT: Final = re.compile(r"kept\.([\w-]+)(?:\.gz)?")
 
 
 def kept_anyway(folder: Path, *, planted: bool) -> list[str]:
     """Files of a folder that stay when it is replaced: scores, which take long to compute.
 
-    ``planted``: those of planted noise, too, which are of use to a job that calibrates.
+    ``planted``: those of planted noise, too, by which the calibration was fitted.
     """
     outputs = [Path(SCORES), *([Path(PLANTED_SCORES)] if planted else [])]
     names = [str(path) for output in outputs for path in (output, receipt_path(output))]
     return [name for name in (*names, *([PLANTED] if planted else [])) if (folder / name).is_file()]
+
+
+def earlier_languages(folder: Path, inputs: Sequence[Path]) -> tuple[str, str] | None:
+    """After which the kept pairs of the same files are named in a folder; None if there are none.
+
+    Without a model nothing else tells the languages.
+    """
+    path = folder / SUMMARY
+    try:
+        summary = read_json(path) if path.is_file() else {}
+        before = [Path(name).resolve() for name in summary["input"]]
+        matches = [_KEPT.fullmatch(name) for name in summary["files"]]
+    except (ValueError, KeyError, TypeError):
+        return None
+    names = [match[1] for match in matches if match]
+    if before != [path.resolve() for path in inputs] or len(names) != 2:
+        return None
+    return names[0], names[1]
 
 
 def check_filter_folder(folder: Path, *, scores: Path | None) -> None:

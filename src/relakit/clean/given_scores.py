@@ -1,4 +1,4 @@
-"""Whether a table of scores that was given is of the models that are given, too. No torch here."""
+"""Whether a table of scores that was given is of this text, and of these models. No torch here."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -11,12 +11,12 @@ import numpy as np
 from relakit.clean.clean_sample import priorities
 from relakit.clean.columns import header_line
 from relakit.clean.score import SCORED_WITH, ScoreJob
-from relakit.clean.score_table import NUMBERS, ScoreTable
+from relakit.clean.score_table import NUMBERS, SCORE_AGAIN, ScoreTable
 from relakit.data.parallel_files import NumberedPair, ParallelFiles
 from relakit.shards.cutting import Shard
 from relakit.shards.engines import Engine
 from relakit.shards.ledger import differences
-from relakit.shards.receipt import Receipt
+from relakit.shards.receipt import TEXT, Receipt, receipt_path
 
 ROWS: Final = 32
 """Of a table, that are scored again."""
@@ -39,6 +39,21 @@ def scored_with(table: Path) -> Mapping[str, Any] | None:
     if receipt is None:
         return None
     return {name: receipt.facts.get(name) for name in SCORED_WITH}
+
+
+def check_is_of_text(table: Path, digest: str, files: ParallelFiles) -> None:
+    """Raise ValueError if a receipt tells that a table is of other pairs.
+
+    ``digest``: of the pairs that are there.
+    """
+    receipt = Receipt.read(table)
+    before = None if receipt is None else receipt.facts.get(TEXT)
+    if before not in (None, digest):
+        names = " and ".join(map(str, files.paths))
+        raise ValueError(
+            f"{table} has scores of another text than that of {names}, as its receipt "
+            f"{receipt_path(table).name} tells; {SCORE_AGAIN}"
+        )
 
 
 def check_made_by(table: ScoreTable, files: ParallelFiles, job: ScoreJob, engine: Engine) -> None:

@@ -69,7 +69,7 @@ class Survey:
     @property
     def digest(self) -> str:
         """Of the whole input, however it is cut."""
-        return self.digests[-1] if self.digests else _Digest().value
+        return self.digests[-1] if self.digests else PairDigest().value
 
 
 def check_read_twice(path: Path) -> None:
@@ -91,11 +91,11 @@ def survey(files: ParallelFiles, most: int) -> Survey:
     """
     for path in files.paths:
         check_read_twice(path)
-    digest = _Digest()
+    digest = PairDigest()
     count = 0
     digests = []
     for shard in cut_into_shards(read_numbered_pairs(files), most):
-        digests.append(digest.after(shard))
+        digests.append(digest.after(shard.pairs))
         count += len(shard.pairs)
     return Survey(count, digests)
 
@@ -106,10 +106,10 @@ def surveyed_shards(files: ParallelFiles, most: int, found: Survey) -> Iterator[
     Raises:
         ValueError: the input is no longer what it was. What came before is of the same text.
     """
-    digest = _Digest()
+    digest = PairDigest()
     count = 0
     for shard in cut_into_shards(read_numbered_pairs(files), most):
-        if found.digests[shard.index : shard.index + 1] != [digest.after(shard)]:
+        if found.digests[shard.index : shard.index + 1] != [digest.after(shard.pairs)]:
             raise _changed(files)
         count += 1
         yield shard
@@ -122,15 +122,15 @@ def _changed(files: ParallelFiles) -> ValueError:
     return ValueError(f"{names} has changed while it was read; start again with --restart")
 
 
-class _Digest:
+class PairDigest:
     """Of the pairs that pass by."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
-    def after(self, shard: Shard) -> str:
-        """Of all so far, with this shard."""
-        for number, source, target in shard.pairs:
+    def after(self, pairs: Iterable[NumberedPair]) -> str:
+        """Of all so far, with these."""
+        for number, source, target in pairs:
             # No text has a line end in it.
             self._hash.update(f"{number}\n{source}\n{target}\n".encode())
         return self.value

@@ -13,6 +13,8 @@ from relakit.shards.ledger import OtherJobError, differences
 
 FORMAT: Final = "relakit-receipt"
 VERSION: Final = 1
+TEXT: Final = "the text of the input"
+"""The fact that is the digest of all pairs."""
 
 
 def receipt_path(output: Path) -> Path:

@@ -18,7 +18,7 @@ from relakit.files.writing import check_writable, standard_output, whole_file
 from relakit.shards.cutting import SHARD_PAIRS, Shard, Survey, survey, surveyed_shards
 from relakit.shards.engines import Engine, GivenUpError
 from relakit.shards.ledger import Ledger, open_ledger, parts_folder
-from relakit.shards.receipt import Receipt, receipt_path, refuse_foreign_receipt
+from relakit.shards.receipt import TEXT, Receipt, receipt_path, refuse_foreign_receipt
 from relakit.shards.work import ShardResult, WorkDescription
 
 PIECE_BYTES: Final = 1 << 18
@@ -236,7 +236,7 @@ def _facts(job: Job, found: Survey) -> dict[str, Any]:
         "command": job.work.name,
         **job.facts,
         "the number of pairs": found.pairs,
-        "the text of the input": found.digest,
+        TEXT: found.digest,
     }
 
 
