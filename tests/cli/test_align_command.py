@@ -1,7 +1,9 @@
 """`relakit align` and `relakit aer`."""
 
 import gzip
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from typer.testing import CliRunner
 
 from relakit.align.choice import AlignmentChoice, ChosenOn, read_choice, write_choice
 from relakit.align.work import AlignSettings, AlignWork
-from relakit.cli.main import app
+from relakit.cli.main import app, main
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer import Tokenizer
 from relakit.model.description import read_description
@@ -67,6 +69,26 @@ def test_a_line_for_each_pair(model: Path, text: tuple[Path, Path], tmp_path: Pa
     assert (status, out) == (0, "")
     assert errors == f"relakit: 4 pairs aligned: {tmp_path / 'links.gz'}\n"
     assert gzip.decompress((tmp_path / "links.gz").read_bytes()).decode().split("\n") == lines
+
+
+def test_no_more_readers(
+    model: Path,
+    text: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As before ``| head``: a pipe that nobody reads is the end, and no error."""
+
+    class Closed(io.BytesIO):
+        def write(self, data: object) -> int:
+            raise BrokenPipeError
+
+    arguments = ["align", model, "--source", text[0], "--target", text[1]]
+    monkeypatch.setattr(sys, "argv", ["relakit", *map(str, arguments)])
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Closed()))
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert (caught.value.code or 0, capsys.readouterr().err) == (0, "")
 
 
 def test_formats_and_levels(model: Path, text: tuple[Path, Path], tmp_path: Path) -> None:

@@ -179,6 +179,18 @@ def test_interrupted_and_given_again(
     assert "2 pairs with a blank side" in again.err
 
 
+def test_interrupted_before_anything_was_done(
+    run: Run, model: Path, files: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("relakit.clean.score_work.ScoreWork.run", interrupted)
+    stopped = run(model, *files, "--workers", 1, "--output", tmp_path / "scores.tsv")
+    assert stopped.status == 130
+    assert stopped.err == "relakit: stopped; nothing was done that could be kept\n"
+
+
 def test_interrupted_where_nothing_can_be_kept(
     run: Run, model: Path, files: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,18 @@ def test_nbest_from_file_to_file(run: Run, folder: Path, tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.gz", "out.txt"]
 
 
+def test_standard_streams_by_name(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "\n".join(LINES).encode()
+    expected = run(folder, "--max-length", 4, text=text)
+    named = run(folder, "--max-length", 4, "--input", "-", "--output", "-", text=text)
+    assert named == expected
+    assert expected.status == 0
+    assert not any(tmp_path.iterdir())
+
+
 def test_scores(run: Run, folder: Path) -> None:
     result = run(folder, "--scores", "--max-length", 4, text=b"A dog\n\n")
     first, second = result.out.decode().splitlines()

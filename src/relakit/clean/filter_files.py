@@ -20,6 +20,7 @@ from relakit.files.output_paths import FILTERED, check_output_folder
 from relakit.files.writing import check_writable, sweep, whole_file
 from relakit.shards.ledger import parts_folder
 from relakit.shards.receipt import receipt_path
+from relakit.shards.run import has_parts
 
 SCORES: Final = "scores.tsv.gz"
 PLANTED: Final = "planted.tsv.gz"
@@ -41,6 +42,12 @@ def kept_anyway(folder: Path, *, planted: bool) -> list[str]:
     outputs = [Path(SCORES), *([Path(PLANTED_SCORES)] if planted else [])]
     names = [str(path) for output in outputs for path in (output, receipt_path(output))]
     return [name for name in (*names, *([PLANTED] if planted else [])) if (folder / name).is_file()]
+
+
+def has_scores(folder: Path) -> bool:
+    """Whether pairs have been scored into a folder, all or some, with which a job can go on."""
+    outputs = [folder / name for name in (SCORES, PLANTED_SCORES)]
+    return any(output.is_file() or has_parts(output) for output in outputs)
 
 
 def earlier_languages(folder: Path, inputs: Sequence[Path]) -> tuple[str, str] | None:

@@ -189,8 +189,8 @@ class ScoreJob:
         if counts.get(CROPPED):
             pairs = number_with_noun(counts[CROPPED], "pair")
             yield (
-                f"{pairs} with more than {self.max_tokens:,} tokens on a side: scored by the "
-                "beginning (--max-tokens)"
+                f"{pairs} with more than {number_with_noun(self.max_tokens, 'token')} on a side: "
+                "scored by the beginning (--max-tokens)"
             )
         if counts.get(ALONE):
             yield COMPUTED_ALONE

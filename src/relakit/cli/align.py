@@ -36,11 +36,11 @@ from relakit.cli.pair_job import (
     Timeout,
     Workers,
     chosen_engine,
-    output_file,
     pair_files,
     pair_languages,
     run_with_bar,
 )
+from relakit.cli.standard_streams import file_or_stream
 from relakit.files.output_paths import refuse_inputs
 from relakit.files.writing import check_writable
 from relakit.shards.cutting import SHARD_PAIRS
@@ -207,7 +207,7 @@ def align(
             "--end": (end, END_WEIGHTS),
         }
     )
-    written = output_file(output)
+    written = file_or_stream(output)
     if written is not None:
         inputs = {"MODEL": model, "--reverse": reverse, "--source": source, "--target": target}
         refuse_inputs("--output", written, inputs)

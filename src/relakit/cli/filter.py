@@ -189,6 +189,7 @@ def filter(
     If the command is stopped, the same command goes on; with another cut it uses the same scores.
     """
     from relakit.clean.filter import FilterJob
+    from relakit.clean.filter_files import has_scores
     from relakit.clean.filter_settings import FilterSettings
     from relakit.clean.score import ScoreSettings
     from relakit.model.description import ModelAbout, read_description
@@ -236,7 +237,7 @@ def filter(
     pairs = pair_files(source, target, input_format, columns, both_languages)
     job = FilterJob(pairs, settings, shard_pairs=shard_pairs)
     runner = chosen_engine(engine, workers, timeout)
-    with stoppable(is_kept=True, restart=restart), _hooks() as hooks:
+    with stoppable(lambda: has_scores(output), restart=restart), _hooks() as hooks:
         result = job.run(output, runner, restart=restart, hooks=hooks)
     for line in summary_lines(result):
         typer.echo(f"relakit: {line}", err=True)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from relakit.cli.completion import complete_model
+from relakit.cli.standard_streams import shows_bar
 from relakit.data.compression import open_file
 from relakit.data.parallel_files import PAIR_FORMATS, ParallelFiles, guess_format
 from relakit.shards.cutting import check_read_twice
@@ -166,11 +167,6 @@ def pair_languages(given: str | None, about: "ModelAbout") -> tuple[str, str] | 
     return about.source_language, about.target_language
 
 
-def output_file(output: Path | None) -> Path | None:
-    """None for standard output, which ``-`` is, too."""
-    return None if output == Path("-") else output
-
-
 def chosen_engine(name: str, workers: int | None, timeout: float | None) -> "Engine":
     """Who does the work; ValueError if there is no such engine, or it cannot be had."""
     if name not in ENGINES:
@@ -192,9 +188,13 @@ def run_with_bar(
     write: "Writer | None" = None,
 ) -> "JobSummary":
     """Do a job, with a bar on a terminal; say where it goes on, and how if it is stopped."""
-    from relakit.shards.run import keeps_parts, run_job
+    from relakit.shards.run import has_parts, keeps_parts, run_job
 
-    with stoppable(is_kept=keeps_parts(output), restart=restart), pair_bar() as progress:
+    def is_kept() -> bool:
+        return output is not None and has_parts(output)
+
+    kept = is_kept if keeps_parts(output) else None
+    with stoppable(kept, restart=restart), pair_bar(output) as progress:
         return run_job(
             job,
             output,
@@ -213,28 +213,41 @@ def say_it_goes_on(done: int, total: int) -> None:
 
 
 @contextmanager
-def stoppable(*, is_kept: bool, restart: bool) -> Iterator[None]:
-    """Ctrl-C ends the command; ``is_kept``: what was done so far is not lost."""
+def stoppable(is_kept: Callable[[], bool] | None, *, restart: bool) -> Iterator[None]:
+    """Ctrl-C ends the command, and so does a reader of its output who has enough.
+
+    ``is_kept``: whether something that was done is not lost; None: the output is a stream.
+    """
     try:
         yield
     except KeyboardInterrupt:
-        if is_kept:
+        if is_kept is not None and is_kept():
             command = "the same command without --restart" if restart else "the same command"
             typer.echo(f"relakit: stopped; {command} goes on from here", err=True)
+        elif is_kept is not None:
+            typer.echo("relakit: stopped; nothing was done that could be kept", err=True)
         raise typer.Exit(STOPPED) from None
+    except BrokenPipeError:
+        if is_kept is not None:
+            raise
+        raise typer.Exit from None
 
 
 @contextmanager
-def pair_bar() -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, to be told how many pairs are done of how many."""
+def pair_bar(output: Path | None) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, to be told how many pairs are done of how many.
+
+    ``output``: what is written meanwhile; None: standard output.
+    """
     console = Console(stderr=True)
+    is_hidden = not shows_bar(console, output)
     parts = (
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*parts, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*parts, console=console, transient=True, disable=is_hidden) as bar:
         task = bar.add_task("", total=None, rate="")
 
         def progress(done: int, total: int) -> None:

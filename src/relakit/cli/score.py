@@ -1,6 +1,5 @@
 """`relakit score`: what a model says about each sentence pair of a corpus."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +21,6 @@ from relakit.cli.pair_job import (
     Timeout,
     Workers,
     chosen_engine,
-    output_file,
     pair_files,
     pair_languages,
     run_with_bar,
@@ -34,6 +32,7 @@ from relakit.cli.score_options import (
     Reverse,
     learned_languages,
 )
+from relakit.cli.standard_streams import file_or_stream
 from relakit.files.output_paths import refuse_inputs
 from relakit.shards.cutting import SHARD_PAIRS
 
@@ -84,7 +83,7 @@ def score(
     from relakit.clean.score import ScoreJob, ScoreSettings
     from relakit.model.description import read_description
 
-    written = output_file(output)
+    written = file_or_stream(output)
     if written is not None:
         inputs = {
             "--source": source,
@@ -105,14 +104,13 @@ def score(
         batch_tokens=ScoreSettings.batch_tokens if batch_tokens is None else batch_tokens,
     )
     scoring = ScoreJob(pairs, settings, shard_pairs=shard_pairs)
-    with suppress(BrokenPipeError):  # whoever reads the scores has enough of them
-        summary = run_with_bar(
-            scoring.job,
-            written,
-            runner,
-            restart=restart,
-            receipt=True,
-            write=scoring.writer(written),
-        )
-        for note in (*scoring.notes(), *scoring.counted(summary.counts)):
-            typer.echo(f"relakit: {note}", err=True)
+    summary = run_with_bar(
+        scoring.job,
+        written,
+        runner,
+        restart=restart,
+        receipt=True,
+        write=scoring.writer(written),
+    )
+    for note in (*scoring.notes(), *scoring.counted(summary.counts)):
+        typer.echo(f"relakit: {note}", err=True)

@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from relakit.align.source_lines import SourceLine, source_lines
 from relakit.cli.link_options import AlignmentLevel, KeepMarkup, Linking, WithAlignment
 from relakit.cli.prefix_input import PrefixColumn, PrefixFile, with_prefixes
+from relakit.cli.standard_streams import file_or_stream, shows_bar
 from relakit.cli.translation_output import (
     OUTPUT_FORMAT,
     OUTPUT_FORMATS,
@@ -67,7 +68,7 @@ def translate(
         Path | None,
         typer.Option(
             "--input",
-            help="Plain, gzip or zstd. \\[default: standard input]",
+            help="Plain, gzip or zstd. \\[default: standard input, as for -]",
             rich_help_panel=INPUT_OUTPUT,
         ),
     ] = None,
@@ -75,7 +76,7 @@ def translate(
         Path | None,
         typer.Option(
             "--output",
-            help="Appears when everything is translated. \\[default: standard output]",
+            help="Appears when everything is translated. \\[default: standard output, as for -]",
             rich_help_panel=INPUT_OUTPUT,
         ),
     ] = None,
@@ -135,6 +136,7 @@ def translate(
     One sentence per line, UTF-8. A line that is empty or blank gives an empty line. A score is the
     log-probability of a translation divided by the length penalty.
     """
+    input_file, output_file = file_or_stream(input_file), file_or_stream(output_file)
     known_too_long(too_long)
     format = known_format(output_format)
     linking = Linking.asked(alignment, alignment_level, keep_markup, format)
@@ -166,7 +168,7 @@ def translate(
         suppress(BrokenPipeError),  # whoever reads the translations has enough of them
         _lines(input_file) as lines,
         _opened(output_file) as output,
-        _progress(input_file) as counted,
+        _progress(input_file, output_file) as counted,
     ):
         texts, prefixes = with_prefixes(lines, prefix_file, column=prefix_column)
         fit = partial(
@@ -215,10 +217,10 @@ Counted = Callable[[Found], Found]
 
 
 @contextmanager
-def _progress(path: Path | None) -> Generator[Counted, None, None]:
+def _progress(path: Path | None, output: Path | None) -> Generator[Counted, None, None]:
     """Counts what passes through, on a progress bar if there is a terminal to show it."""
     messages = Console(stderr=True, highlight=False)
-    total = count_lines(path) if messages.is_terminal else None
+    total = count_lines(path) if shows_bar(messages, output) else None
     if total is None:
         yield lambda found: found
         return

@@ -107,7 +107,7 @@ def run_job(
     facts = _facts(job, found)
     done_before = Receipt.read(output) if once and not restart else None
     # Parts are newer than a receipt of another job; whether they are of this one, the ledger tells.
-    if done_before is not None and (done_before.is_of(facts) or not _has_parts(output)):
+    if done_before is not None and (done_before.is_of(facts) or not has_parts(output)):
         done_before.check_is_of(facts, output)
         return JobSummary(found.pairs, found.pairs, done_before.counts)
     shards = {"the size of shards": job.shard_pairs}
@@ -240,7 +240,8 @@ def _facts(job: Job, found: Survey) -> dict[str, Any]:
     }
 
 
-def _has_parts(output: Path) -> bool:
+def has_parts(output: Path) -> bool:
+    """Whether an interrupted job has left finished shards of an output."""
     return any(parts_folder(output).glob("*.part"))
 
 
