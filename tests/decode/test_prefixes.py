@@ -42,6 +42,15 @@ def test_every_text_can_follow_each_of_its_beginnings(text: str, tokenizer: Toke
         assert prefix.longest <= end + 1
 
 
+@pytest.mark.parametrize("text", TEXTS)
+def test_no_text_is_shorter_than_its_beginnings(text: str, tokenizer: Tokenizer) -> None:
+    tokens = tokenizer.encode(text).ids
+    for end in range(1, len(text) + 1):
+        prefix = prefix_of(text[:end], tokenizer)
+        assert prefix.shortest <= len(tokens), text[:end]
+        assert follows(prefix.within(len(tokens)), tokens), text[:end]
+
+
 def test_other_texts_cannot(tokenizer: Tokenizer) -> None:
     for written in TEXTS:
         for text in TEXTS:

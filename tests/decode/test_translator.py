@@ -10,6 +10,7 @@ from random_models import random_model, random_sources
 import relakit
 from relakit.data.tokenizer import BEGIN, END, learn_tokenizer
 from relakit.decode.native_engine import why_not_native
+from relakit.decode.prefixes import make_prefix
 from relakit.decode.translator import Translator, choose_dtype, plan_batches
 from relakit.model import save_model
 from relakit.nn.variants import AttentionSpec
@@ -129,8 +130,22 @@ def test_a_long_prefix_makes_room_for_itself(translator: Translator) -> None:
     prefix = "Ein kleiner Hund! " * 20
     [text] = translator.translate(["dog"], prefixes=[prefix], length_factor=1, length_margin=2)
     assert text.startswith(prefix.strip())
-    with pytest.raises(ValueError, match=r"the prefix of sentence 2 may take .* maximum length, 9"):
+    with pytest.raises(ValueError, match=r"the prefix of sentence 2 has .* maximum length, 9"):
         translator.translate(["a", "dog"], prefixes=["", prefix], max_length=9)
+    assert translator.translate([" "], prefixes=[prefix], max_length=9) == [""]
+
+
+@pytest.mark.parametrize("text", ["Ein klei", "Ein klei ", "Der alte Man", "x"])
+@pytest.mark.parametrize("sample", [False, True])
+def test_a_prefix_with_no_room_to_spare(translator: Translator, text: str, sample: bool) -> None:
+    prefix = make_prefix(text, translator.tokenizer)
+    assert prefix is not None
+    least = prefix.shortest
+    found = translator.translate(["dog"] * 3, prefixes=[text] * 3, max_length=least, sample=sample)
+    assert all(one.startswith(text.strip()) for one in found)
+    if least > 1:
+        with pytest.raises(ValueError, match=f"has {least} tokens?, more than the maximum length"):
+            translator.translate(["dog"], prefixes=[text], max_length=least - 1)
 
 
 def test_a_prefix_for_each(translator: Translator) -> None:

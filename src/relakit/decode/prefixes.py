@@ -24,6 +24,12 @@ class Beginning:
     following: frozenset[int] | None
     """What may come after these tokens; None: anything."""
 
+    @property
+    def needed(self) -> int:
+        """Tokens of the shortest text that begins so."""
+        may_end = self.following is None or END in self.following
+        return len(self.tokens) + (not may_end)
+
     def allowed(self, written: tuple[int, ...]) -> Iterable[int] | None:
         """What may follow the tokens written so far; None: anything."""
         length = len(self.tokens)
@@ -46,6 +52,15 @@ class Prefix:
     def longest(self) -> int:
         """Tokens after which any translation has the prefix behind it."""
         return max(len(way.tokens) + (way.following is not None) for way in self.beginnings)
+
+    @property
+    def shortest(self) -> int:
+        """Tokens that a translation with the prefix has at least."""
+        return min(way.needed for way in self.beginnings)
+
+    def within(self, limit: int) -> "Prefix":
+        """Without ways to begin that no translation of so many tokens has room for."""
+        return Prefix(tuple(way for way in self.beginnings if way.needed <= limit))
 
     def allowed(self, written: Sequence[int]) -> list[int] | None:
         """The tokens that may follow those written so far; None: any.

@@ -273,6 +273,10 @@ class Translator:
         lengths = [len(source) for source in sources]
         begin_with = list(prefixes) if prefixes is not None else [None] * len(sources)
         limits = _limits(lengths, settings, begin_with, first)
+        begin_with = [
+            None if prefix is None else prefix.within(limit)
+            for prefix, limit in zip(begin_with, limits, strict=True)
+        ]
         # Only if needed: it visits every module, which takes as long as several steps of a search.
         in_training = [model for model in self.models if model.training]
         for model in in_training:
@@ -334,11 +338,11 @@ def _limits(
     """The most tokens of each translation; ValueError if that is too little for its prefix."""
     limits = []
     for number, (length, prefix) in enumerate(zip(lengths, prefixes, strict=True), start=first + 1):
-        needed = 0 if prefix is None else prefix.longest
-        limit = settings.limit(length, needed)
-        if needed > limit:
+        limit = settings.limit(length, 0 if prefix is None else prefix.longest)
+        # The translation of an empty sentence is empty, whatever its prefix is.
+        if length and prefix is not None and prefix.shortest > limit:
             raise ValueError(
-                f"the prefix of sentence {number:,} may take {needed:,} tokens, more than the "
+                f"the prefix of sentence {number:,} has {prefix.shortest:,} tokens, more than the "
                 f"maximum length, {limit:,}; shorten it, or raise the maximum"
             )
         limits.append(limit)
