@@ -144,6 +144,8 @@ def test_long_pairs_are_reported(run: Run, model: Path, files: list[object]) -> 
     result = run(model, *files, "--max-tokens", 5)
     assert result.status == 0
     assert "33 pairs with more than 5 tokens on a side: scored by the beginning" in result.err
+    shortest = run(model, *files, "--max-tokens", 1)
+    assert "with more than 1 token on a side: scored by the beginning" in shortest.err
 
 
 def test_softmax_has_a_note(run: Run, files: list[object], tmp_path: Path) -> None:

@@ -97,6 +97,24 @@ ROWS: tuple[Row, ...] = (
         put("scores.tsv", SCORES),
     ),
     row(
+        "workers without a model",
+        f"{SCORED} --keep 0.5 --workers 2",
+        "--workers is about scoring pairs, which needs a MODEL; leave it out, or give that too",
+        put("scores.tsv", SCORES),
+    ),
+    row(
+        "shards without a model",
+        f"{SCORED} --keep 0.5 --shard-pairs 9",
+        "--shard-pairs is about scoring pairs, which needs a MODEL; leave it out, or give that too",
+        put("scores.tsv", SCORES),
+    ),
+    row(
+        "scoring again without a model",
+        f"{SCORED} --keep 0.5 --restart",
+        "--restart is about scoring pairs, which needs a MODEL; leave it out, or give that too",
+        put("scores.tsv", SCORES),
+    ),
+    row(
         "calibrating without a model",
         f"{SCORED} --calibrate",
         "--calibrate scores planted noise, and needs a MODEL for that",

@@ -543,6 +543,37 @@ ROWS: tuple[Row, ...] = (
     ),
     row("no such prefixes", f"{TRANSLATE} --prefix-file none", "none: there is no such file"),
     row(
+        "two prefixes in a line",
+        f"{TRANSLATE} --prefix-column",
+        "text.en, line 2: it has 3 columns; --prefix-column takes a sentence, a tab and its prefix",
+        put("text.en", "a dog\tein\na cat\teine\tKatze\n"),
+    ),
+    row(
+        "a beam for samples",
+        f"{TRANSLATE} --sample --beam 2",
+        "--beam has no effect with --sample; leave one of them out",
+    ),
+    row(
+        "ends of no beam",
+        f"{TRANSLATE} --sample --wide-ends",
+        "--wide-ends has no effect with --sample; leave one of them out",
+    ),
+    row(
+        "two limits of length",
+        f"{TRANSLATE} --max-length 9 --length-factor 3",
+        "--length-factor has no effect with --max-length; leave one of them out",
+    ),
+    row(
+        "scores twice",
+        f"{TRANSLATE} --nbest 2 --scores",
+        "--scores has no effect with --nbest, which prints scores; leave it out",
+    ),
+    row(
+        "scores in JSON",
+        f"{TRANSLATE} --format json --scores",
+        "--scores has no effect with --format json, which prints scores; leave it out",
+    ),
+    row(
         "prefixes twice",
         f"{TRANSLATE} --prefix-file text.de --prefix-column",
         "--prefix-file and --prefix-column exclude each other; give one of them",

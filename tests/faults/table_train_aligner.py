@@ -49,6 +49,16 @@ ROWS: tuple[Row, ...] = (
         "--gold is about the pairs of --valid-source; give these, too",
     ),
     row(
+        "how to read no links",
+        f"{TRAIN} --links-first 1",
+        "--links-first is about the file of --links; give it, too",
+    ),
+    row(
+        "how to read no gold links",
+        f"{TRAIN} --gold-format naacl",
+        "--gold-format is about the file of --gold; give it, too",
+    ),
+    row(
         "held out twice",
         f"{TRAIN} --held-out 1 --valid-source text.en --valid-target text.de",
         "--held-out and --valid-source exclude each other; give one",

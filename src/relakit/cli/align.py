@@ -18,7 +18,13 @@ from relakit.align.settings import (
 )
 from relakit.cli.align_request import AlignRequest
 from relakit.cli.completion import complete_model
-from relakit.cli.link_file_options import first_of, format_of, link_file, reverse_of
+from relakit.cli.link_file_options import (
+    first_of,
+    format_of,
+    link_file,
+    refuse_without_file,
+    reverse_of,
+)
 from relakit.cli.pair_job import (
     COLUMNS,
     ENGINE,
@@ -213,11 +219,14 @@ def align(
         refuse_inputs("--output", written, inputs)
     if gold is not None and not select:
         raise ValueError("--gold is for --select; relakit aer scores links against gold ones")
+    refuse_without_file("--gold", gold, gold_format, gold_first, gold_reverse)
     for option, given in (("--head", head), ("--reading", reading), ("--end", end)):
         if given and layer is None:
             raise ValueError(f"{option} is one of a layer: name it with --layer")
     if select and layer is not None:
         raise ValueError("--select looks for the best layer; leave --layer out")
+    if layer is not None and reverse is None and limit != PAIRS_TO_CHOOSE_ON:
+        raise ValueError("--limit is about choosing heads, and --layer names them; leave one out")
     if select:
         _refuse_with_select(
             {
@@ -226,6 +235,10 @@ def align(
                 "--level": level,
                 "--symmetrize": symmetrize,
                 "--restart": restart or None,
+                "--workers": workers,
+                "--engine": None if engine == ENGINE else engine,
+                "--timeout": timeout,
+                "--shard-pairs": None if shard_pairs == SHARD_PAIRS else shard_pairs,
             }
         )
     if symmetrize is not None and reverse is None:

@@ -199,6 +199,11 @@ def filter(
         "--languages-from": languages_from,
         "--max-tokens": max_tokens,
         "--batch-tokens": batch_tokens,
+        "--workers": workers,
+        "--engine": None if engine == ENGINE else engine,
+        "--timeout": timeout,
+        "--shard-pairs": None if shard_pairs == SHARD_PAIRS else shard_pairs,
+        "--restart": restart or None,
     }
     if model is None and scores is not None:
         _refuse(for_scoring, "is about scoring pairs, which needs a MODEL")

@@ -34,6 +34,16 @@ def reverse_of(option: str, panel: str) -> Any:
     )
 
 
+def refuse_without_file(
+    option: str, path: Path | None, format: str, first: int | None, reverse: bool
+) -> None:
+    """Raise ValueError for what says how a file is read if an option names none."""
+    given = {"format": format != "auto", "first": first is not None, "reverse": reverse}
+    for name, is_given in given.items():
+        if is_given and path is None:
+            raise ValueError(f"{option}-{name} is about the file of {option}; give it, too")
+
+
 def link_file(option: str, path: Path, format: str, first: int | None, reverse: bool) -> "LinkFile":
     """The file that an option names, and how to read it."""
     from relakit.analysis.link_file import LinkFile

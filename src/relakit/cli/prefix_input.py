@@ -30,19 +30,25 @@ PrefixColumn = Annotated[
 
 
 def with_prefixes(
-    lines: Iterator[str], path: Path | None, *, column: bool
+    lines: Iterator[str], path: Path | None, *, column: bool, name: Path | str
 ) -> tuple[Iterator[str], Iterator[str] | None]:
     """Sentences, and their prefixes if there are any, which may be read as far as the sentences.
 
+    Args:
+        lines: the input.
+        path: of a file with prefixes.
+        column: they are in the input.
+        name: of the input.
+
     Raises:
         ValueError: both ways are asked for; when read, that there are not as many prefixes as
-            lines.
+            lines, or more than one in a line.
     """
     if path is not None and column:
         raise ValueError("--prefix-file and --prefix-column exclude each other; give one of them")
     if path is None and not column:
         return lines, None
-    pairs = _from_column(lines) if path is None else _from_file(lines, path)
+    pairs = _from_column(lines, name) if path is None else _from_file(lines, path)
     waiting: deque[str] = deque()
 
     def sentences() -> Iterator[str]:
@@ -57,9 +63,14 @@ def with_prefixes(
     return sentences(), prefixes()
 
 
-def _from_column(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for line in lines:
-        sentence, *prefix = line.split("\t", 2)
+def _from_column(lines: Iterable[str], name: Path | str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(lines, start=1):
+        sentence, *prefix = line.split("\t")
+        if len(prefix) > 1:
+            raise ValueError(
+                f"{name}, line {number:,}: it has {len(prefix) + 1:,} columns; --prefix-column "
+                "takes a sentence, a tab and its prefix"
+            )
         yield sentence, prefix[0] if prefix else ""
 
 

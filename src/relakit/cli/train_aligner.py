@@ -17,7 +17,13 @@ from relakit.align.settings import (
     WORD_RULES,
 )
 from relakit.cli.completion import complete_model
-from relakit.cli.link_file_options import first_of, format_of, link_file, reverse_of
+from relakit.cli.link_file_options import (
+    first_of,
+    format_of,
+    link_file,
+    refuse_without_file,
+    reverse_of,
+)
 from relakit.cli.pair_job import (
     COLUMNS,
     PAIRS,
@@ -199,6 +205,8 @@ def train_aligner(
     if minutes is not None and not minutes > 0:
         raise ValueError(f"--minutes must be above 0, got {minutes}")
     _check_options(reverse, both, links, valid_source, valid_target, gold, held_out)
+    refuse_without_file("--links", links, links_format, links_first, links_reverse)
+    refuse_without_file("--gold", gold, gold_format, gold_first, gold_reverse)
     known_device(device)
     about = _check_models(model, reverse, both)
 

@@ -139,6 +139,9 @@ def translate(
     input_file, output_file = file_or_stream(input_file), file_or_stream(output_file)
     known_too_long(too_long)
     format = known_format(output_format)
+    if scores and (nbest is not None or format == "json"):
+        other = "--format json" if nbest is None else "--nbest"
+        raise ValueError(f"--scores has no effect with {other}, which prints scores; leave it out")
     linking = Linking.asked(alignment, alignment_level, keep_markup, format)
     printed = Printed(
         format=format,
@@ -170,7 +173,7 @@ def translate(
         _opened(output_file) as output,
         _progress(input_file, output_file) as counted,
     ):
-        texts, prefixes = with_prefixes(lines, prefix_file, column=prefix_column)
+        texts, prefixes = with_prefixes(lines, prefix_file, column=prefix_column, name=name)
         fit = partial(
             fitting_lines, model=described[0], max_tokens=max_tokens, too_long=too_long, name=name
         )

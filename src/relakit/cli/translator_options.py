@@ -1,7 +1,7 @@
 """The options of commands that translate, and the translator they ask for."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -210,11 +210,25 @@ def with_search_options(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_settings(**values: Any) -> None:
         given = {name: values.pop(name) for name in SEARCH_OPTIONS}
+        _refuse_without_effect(given)
         command(**values, search=SearchSettings(**given))
 
     # typer makes the options from the signature.
     with_settings.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
     return with_settings
+
+
+def _refuse_without_effect(given: Mapping[str, Any]) -> None:
+    """Raise ValueError for an option that another one leaves nothing to decide."""
+    overruled = {
+        "--sample": ("beam", "wide_ends") if given["sample"] else (),
+        "--max-length": ("length_factor", "length_margin") if given["max_length"] else (),
+    }
+    for option, names in overruled.items():
+        for name in names:
+            if given[name] != getattr(SearchSettings, name):
+                other = f"--{name.replace('_', '-')}"
+                raise ValueError(f"{other} has no effect with {option}; leave one of them out")
 
 
 def describe_models(
