@@ -60,7 +60,7 @@ def test_a_second_call_does_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     status, text = call(tmp_path, "stability")
     assert status == 0, text
     assert "tiny/demo/softmax-1" in text
-    assert "1 run: 0 done, 1 to do; about 0.1 core-hours" in text
+    assert "1 run: 0 done, 1 to do; about 0.2 core-hours" in text
     assert f"The page: {tmp_path / 'results' / 'README.md'}" in text
     files = contents(tmp_path)
     assert tmp_path / "results" / "reproduction" / "tiny" / "demo" / "softmax-1.json" in files
