@@ -220,6 +220,20 @@ def test_compiled_code_says_which_starts_are_wrong(starts: list[int]) -> None:
         attend(x, x, x, sequence_starts=torch.tensor(starts))
 
 
+@pytest.mark.parametrize("backend", ["native", "reference"])
+def test_starts_may_be_changed_before_backward(backend: str) -> None:
+    starts = torch.tensor([0, 3, 8])
+    leaves = [torch.randn(1, 2, 8, 16, requires_grad=True) for _ in range(3)]
+    grads = []
+    for later in (starts.clone(), torch.tensor([0, 6, 8])):
+        given = starts.clone()
+        output = relakit.attention(*leaves, sequence_starts=given, backend=backend)
+        given.copy_(later)
+        grads.append(torch.autograd.grad(output.square().sum(), leaves))
+    for x, y in zip(*grads, strict=True):
+        assert torch.equal(x, y)
+
+
 def test_second_derivatives() -> None:
     def penalty(backend: str) -> tuple[Tensor, ...]:
         generator = torch.Generator().manual_seed(0)

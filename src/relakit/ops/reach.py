@@ -138,7 +138,8 @@ def _pair(starts: SequenceStarts) -> tuple[Tensor | None, Tensor | None]:
                 "sequence_starts must be of dtype torch.int64 or torch.int32 and shape "
                 f"[sequences + 1], got {tensor.dtype} and {tuple(tensor.shape)}"
             )
-    query_starts, key_starts = (tensor.to("cpu", torch.int64) for tensor in both)
+    # Copies: backward reads them again, when the caller may have changed theirs.
+    query_starts, key_starts = (tensor.to("cpu", torch.int64, copy=True) for tensor in both)
     return query_starts, key_starts
 
 
