@@ -301,6 +301,15 @@ class TestWeights:
             y = torch.zeros_like(x) if y is None else y
             torch.testing.assert_close(torch.zeros_like(y) if x is None else x, y)
 
+    def test_they_may_be_changed_before_backward(self) -> None:
+        tensors = inputs(5, 7)
+        leaves = [x.detach().requires_grad_() for x in tensors]
+        output, weights = relakit.attention(*leaves, need_weights=True)
+        weights.detach().zero_()
+        actual = torch.autograd.grad(output, leaves, grid(9, *output.shape))
+        for x, y in zip(actual, with_gradients(tensors)[1:], strict=True):
+            assert torch.equal(x, y)
+
     def test_only_the_weights_are_used(self) -> None:
         x = inputs(5, 5, value_dim=16)[0].requires_grad_()
         _, weights = relakit.attention(x, x, x, need_weights=True, backend="native")

@@ -63,6 +63,7 @@ class RecordedCall:
     mixed: Tensor | None = None
     """The norm's input; None without a norm."""
     weights: Tensor | None = None
+    """Only with dropout, which they give away."""
     bits: Tensor | None = None
     """One per score, kept by forward."""
 
@@ -84,7 +85,8 @@ class Attention(torch.autograd.Function):
     ) -> Any:
         output, weights = computed
         mixed, inverse_rms, bits = kept
-        # Only tensors can be saved; numbers and bytes stay with the context.
+        # Only tensors can be saved; numbers and bytes stay with the context. Of weights, backward
+        # needs to know which were dropped.
         number = None if isinstance(threshold, Tensor) else threshold
         few_rms = inverse_rms if type(inverse_rms) is bytes else None
         few_bits = bits if type(bits) is bytes else None
@@ -97,7 +99,7 @@ class Attention(torch.autograd.Function):
             mixed,
             inverse_rms if few_rms is None else None,
             bits if few_bits is None else None,
-            weights,
+            weights if options[3] > 0 else None,
             *tensors,
         )
         if weights is None:
