@@ -16,8 +16,10 @@ from relakit.ops import torch_private
 from relakit.ops.native.connection import connected_extension
 
 PRIVATE_NAMES = {
+    "DeviceContext",
     "DispatchKeySet",
     "_dispatch_keys",
+    "_get_function_stack_at",
     "_get_tracing_state",
     "_has_any_global_hook",
     "_is_any_autocast_enabled",
@@ -112,12 +114,23 @@ def _saved_tensors_elsewhere() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _default_device(device: str) -> Iterator[None]:
+    torch.set_default_device(device)
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
 PLAIN_PLACES = {
     "nothing": lambda: torch.enable_grad(),
     "no_grad": torch.no_grad,
     "inference": torch.inference_mode,
     "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
     "saved tensors": _saved_tensors_elsewhere,
+    "device": lambda: torch.device("cpu"),
+    "default device": lambda: _default_device("cpu"),
 }
 
 
@@ -138,6 +151,17 @@ def test_no_inside_of(place: str) -> None:
         assert not is_plain(x)
         assert not is_plain()
     assert is_plain(x)
+
+
+@needs_extension
+def test_no_inside_of_a_mode_beside_the_default_device() -> None:
+    x = torch.randn(3)
+    with _default_device("cpu"), OTHER_PLACES["function mode"]():
+        assert not is_plain(x)
+    with OTHER_PLACES["function mode"](), torch.device("cpu"):
+        assert not is_plain(x)
+    with _default_device("meta"):
+        assert not is_plain(x)
 
 
 @needs_extension

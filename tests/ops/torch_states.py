@@ -30,7 +30,7 @@ OTHER_PLACES: dict[str, Callable[[], Any]] = {
     "fake": FakeTensorMode,
     "dispatch mode": _Watching,
     "function mode": _Overriding,
-    "device": lambda: torch.device("cpu"),
+    "device": lambda: torch.device("meta"),
     "forward derivatives": forward_ad.dual_level,
 }
 

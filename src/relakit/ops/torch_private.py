@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch._C import (
     DispatchKeySet,
     _dispatch_keys,
+    _get_function_stack_at,
     _get_tracing_state,
     _is_any_autocast_enabled,
     _len_torch_dispatch_stack,
@@ -24,6 +25,7 @@ from torch.autograd import Function, forward_ad
 from torch.compiler import assume_constant_result, is_compiling
 from torch.nn.modules.module import _has_any_global_hook
 from torch.optim import Optimizer
+from torch.utils._device import DeviceContext
 
 
 # A compiler guards what it compiles by the transforms that are active.
@@ -104,6 +106,21 @@ def _ordinary_keys() -> frozenset[int]:
     return frozenset(_dispatch_keys(tensor).raw_repr() for tensor in (usual, inference))
 
 
+def _watching_function_modes() -> int:
+    """How many modes for torch functions there are, not counting the CPU as default device.
+
+    That one only says where new tensors go, and those of the extension go to the CPU anyway.
+    """
+    count: int = _len_torch_function_stack()
+    if count == 0:
+        return 0
+    return sum(not _is_cpu_as_default(_get_function_stack_at(i)) for i in range(count))
+
+
+def _is_cpu_as_default(mode: object) -> bool:
+    return type(mode) is DeviceContext and mode.device.type == "cpu"
+
+
 def parts_for_extension() -> dict[str, Any]:
     """What the C++ extension needs to read tensors, and to know that nothing else is watching.
 
@@ -113,7 +130,7 @@ def parts_for_extension() -> dict[str, Any]:
     filled with 0.
     """
     return {
-        "counters": (_len_torch_dispatch_stack, _len_torch_function_stack),
+        "counters": (_len_torch_dispatch_stack, _watching_function_modes),
         "states": (peek_interpreter_stack, _get_tracing_state),
         "forward_ad": vars(forward_ad),
         "tensor_type": Tensor,
