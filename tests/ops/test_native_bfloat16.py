@@ -116,3 +116,23 @@ def test_very_small_and_large_numbers(isa: str, query: int, key: int, scale: flo
     weights = torch.relu(q @ k.mT * scale)
     assert torch.equal(details.weights > 0, weights > 0)
     torch.testing.assert_close(details.weights.double(), weights, rtol=2**-8, atol=0.0)
+
+
+def test_division_by_length_is_rounded_once() -> None:
+    """What comes out of float32, in bfloat16."""
+    tensors = [normal(i, 2, 3, 40, 16) for i in range(4)]
+    for mask in (None, normal(5, 40, 40), torch.arange(40) % 3 > 0):
+        options = {"length_exponent": 0.5, "attn_mask": mask}
+        actual = with_gradients(tensors, "native", **options)
+        if mask is not None and mask.dtype == torch.bfloat16:
+            options["attn_mask"] = mask.float()
+        expected = with_gradients([x.float() for x in tensors], "native", **options)
+        for x, y in zip(actual, expected, strict=True):
+            assert torch.equal(x, y.bfloat16())
+    for weights in ("dense", "csr"):
+        found, exactly = (
+            relakit.attention_details(*x, length_exponent=0.5, weights=weights, backend="native")
+            for x in (tensors[:3], [x.float() for x in tensors[:3]])
+        )
+        assert torch.equal(found.weights.to_dense(), exactly.weights.to_dense().bfloat16())
+        assert torch.equal(found.statistics.sums, exactly.statistics.sums)

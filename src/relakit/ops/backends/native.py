@@ -6,6 +6,7 @@ dimensions, broadcasting, division by length, or an operator for modes and compi
 """
 
 import math
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
@@ -18,7 +19,7 @@ from relakit.ops.native.attention import threshold_per_head
 from relakit.ops.native.connection import connected_extension, draw_seed, why_not_connected
 from relakit.ops.native.extension import DTYPES, load_extension
 from relakit.ops.native.layout import in_four_dims, with_rows
-from relakit.ops.precision import without_autocast
+from relakit.ops.precision import wide, without_autocast
 from relakit.ops.reach import Reach
 from relakit.ops.torch_private import is_any_autocast_enabled, is_forward_mode, is_transforming
 
@@ -81,9 +82,10 @@ class NativeBackend(Backend):
 
     def run(self, call: AttentionCall) -> AttentionResult:
         with without_autocast(call.query):
-            result = _run(call)
-            if call.length_exponent != 0:
-                result = _divided_by_length(call, result)
+            if call.length_exponent == 0:
+                result = _run(call)
+            else:  # in float32, so that the quotients are rounded once
+                result = _divided_by_length(call, _run(_widened(call)))
         return result if call.query.dim() == call.key.dim() == 4 else _reshaped(call, result)
 
 
@@ -129,6 +131,13 @@ def _has_weights_for_all_values(call: AttentionCall) -> bool:
     if call.enable_gqa:
         lead, value_lead = lead[:-1], value_lead[:-1]
     return tuple(torch.broadcast_shapes(lead, value_lead)) == lead  # type: ignore[no-untyped-call]
+
+
+def _widened(call: AttentionCall) -> AttentionCall:
+    """The call in the precision to compute in."""
+    mask = None if call.attn_mask is None else wide(call.attn_mask)
+    query, key, value = wide(call.query), wide(call.key), wide(call.value)
+    return replace(call, query=query, key=key, value=value, attn_mask=mask)
 
 
 def _run(call: AttentionCall) -> AttentionResult:
@@ -248,7 +257,10 @@ def _reshaped(call: AttentionCall, result: AttentionResult) -> AttentionResult:
 
 
 def _divided_by_length(call: AttentionCall, result: AttentionResult) -> AttentionResult:
-    """Divide the weights, and what depends on them, by (number of valid keys) to a power."""
+    """Divide the weights, and what depends on them, by (number of valid keys) to a power.
+
+    The result is in float32, and becomes one in the dtype of the call.
+    """
     queries, keys = call.query.size(-2), call.key.size(-2)
     mask = call.attn_mask
     if call.is_causal:
@@ -266,7 +278,8 @@ def _divided_by_length(call: AttentionCall, result: AttentionResult) -> Attentio
         valid = visible.expand(*visible.shape[:-1], keys).sum(-1, keepdim=True)
     # [..., queries, 1]; whole numbers would become torch's default type.
     factor = valid.clamp(min=1).to(torch.float32).pow(-float(call.length_exponent))
-    output = (result.output * factor).to(result.output.dtype)
+    dtype = call.query.dtype
+    output = (result.output * factor).to(dtype)
     weights, statistics = result.weights, result.statistics
     if weights is not None and weights.layout == torch.sparse_csr:
         rows = factor.expand(*result.output.shape[:-1], 1).flatten()
@@ -274,12 +287,12 @@ def _divided_by_length(call: AttentionCall, result: AttentionResult) -> Attentio
         weights = torch.sparse_csr_tensor(
             weights.crow_indices(),
             weights.col_indices(),
-            values.to(weights.dtype),
+            values.to(dtype),
             weights.shape,
             check_invariants=False,
         )
     elif weights is not None:
-        weights = (weights * factor).to(weights.dtype)
+        weights = (weights * factor).to(dtype)
     if statistics is not None:
         statistics = statistics._replace(sums=statistics.sums * factor.squeeze(-1))
     return AttentionResult(output, weights, statistics)
