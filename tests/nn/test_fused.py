@@ -265,6 +265,16 @@ class TestBackward:
             assert_close(actual, run())
 
 
+@pytest.mark.parametrize("window", [None, 3])
+@pytest.mark.parametrize("form", ["csr", "dense"])
+def test_weights_have_no_form(form: str, window: int | None) -> None:
+    module = make_module(batch_first=True, window=window)
+    x = torch.randn(2, 5, 24)
+    for mode in (torch.no_grad, torch.enable_grad):
+        with mode(), pytest.raises(ValueError, match=f"must be True or False, got '{form}'"):
+            module(x, x, x, need_weights=form)
+
+
 def test_many_rows_are_kept_in_tensors() -> None:
     """Where bits and 1 / RMS are too many for bytes."""
     module = make_module(batch_first=True)

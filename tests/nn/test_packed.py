@@ -1,12 +1,14 @@
 """Jagged tensors without padding against the same sequences one by one, and against padding."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.attention.bias import causal_upper_left
 
 import relakit
-from relakit.nn import fused, nested
+from relakit.nn import fused, nested, packed
 
 if fused.connected_extension() is None:
     pytest.skip("no C++ extension", allow_module_level=True)
@@ -73,6 +75,30 @@ def test_what_the_kernels_do_not_do_is_padded(attention: str) -> None:
     output, _ = module(x, x, x, need_weights=False)
     expected = [module(part, part, part)[0] for part in parts]
     torch.testing.assert_close(list(output.unbind()), expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("case", ["softmax", "layer norm", "length", "hook", "backend", "capture"])
+def test_what_is_padded_is_projected_once(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("projected for nothing")
+
+    kinds = {
+        "softmax": "softmax",
+        "layer norm": "rela-g-layernorm",
+        "length": relakit.AttentionSpec(length_exponent=1.0),
+    }
+    module = relakit.MultiheadAttention(
+        32, 4, batch_first=True, attention=kinds.get(case, "rela-g")
+    )
+    if case == "hook":
+        module.norm.register_forward_hook(lambda *_: None)
+    if case == "backend":
+        module.backend = "reference"
+    monkeypatch.setattr(packed, "project_linearly", refuse)
+    x = jagged(sequences(LENGTHS))
+    with relakit.capture(nn.Sequential(module)) if case == "capture" else nullcontext():
+        output, _ = module(x, x, x, need_weights=False)
+    assert output.is_nested
 
 
 def test_masks_are_still_honoured() -> None:

@@ -9,7 +9,7 @@ from torch.compiler import is_dynamo_compiling
 
 from relakit.nn.norms import GatedRMSNorm, RMSNorm
 from relakit.nn.variants import AttentionSpec
-from relakit.ops.attention import attention, run_attention
+from relakit.ops.attention import are_weights_wanted, attention, run_attention
 from relakit.ops.backends import BackendName
 from relakit.ops.call import AttentionCall
 from relakit.ops.listeners import is_recording
@@ -164,7 +164,7 @@ def attend_in_steps(
             threshold=threshold,
             power=spec.power,
             length_exponent=spec.length_exponent,
-            need_weights=bool(need_weights),
+            need_weights=are_weights_wanted(need_weights),
             reach=reach,
         )
         output, weights, _ = run_attention(call, backend)
@@ -181,15 +181,15 @@ def in_one_step(
     is_causal: bool,
     threshold: float | Tensor,
     spec: AttentionSpec,
-    need_weights: bool,
+    need_weights: object,
     backend: BackendName | None,
     norm: nn.Module | None,
     reach: Reach | None,
 ) -> Mixed | None:
     """The same by the extension; None if it cannot do all of it."""
-    if spec.activation != "relu" or spec.length_exponent != 0:
+    if not may_be_one_step(spec, norm, backend):
         return None
-    if is_dynamo_compiling() or is_recording():
+    if isinstance(need_weights, str):  # a form of weights; the next step says what is wrong
         return None
     extension = connected_extension()
     if extension is None:
@@ -197,14 +197,9 @@ def in_one_step(
     gain: Tensor | None = None
     gate: Tensor | None = None
     eps = 0.0
-    if norm is not None:
-        if type(norm) is GatedRMSNorm:
-            gate = norm.gate
-        elif type(norm) is not RMSNorm:
-            return None
-        if has_hooks(norm):
-            return None
+    if isinstance(norm, RMSNorm):
         gain, eps = norm.weight, norm.eps
+        gate = norm.gate if isinstance(norm, GatedRMSNorm) else None
     result = extension.multihead_attention(
         projections,
         heads,
@@ -224,6 +219,19 @@ def in_one_step(
     if result is None:
         return None
     return Mixed(*result[:2]) if need_weights else Mixed(result, None)
+
+
+def may_be_one_step(
+    spec: AttentionSpec, norm: nn.Module | None, backend: BackendName | None
+) -> bool:
+    """Whether `in_one_step` is worth a try: what can be said before there are projections."""
+    if spec.activation != "relu" or spec.length_exponent != 0:
+        return False
+    if backend not in (None, "native") or is_dynamo_compiling() or is_recording():
+        return False
+    if norm is None:
+        return True
+    return (type(norm) is GatedRMSNorm or type(norm) is RMSNorm) and not has_hooks(norm)
 
 
 def _normalised(heads: Tensor, norm: nn.Module | None) -> Tensor:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from relakit.nn.fused import in_one_step
+from relakit.nn.fused import in_one_step, may_be_one_step
 from relakit.nn.projection import project_linearly
 from relakit.ops.causal_bias import causal_pattern
 from relakit.ops.precision import without_autocast
@@ -25,6 +25,8 @@ def forward_packed(
     The module is a `MultiheadAttention`; no weights and no padding mask are wanted.
     """
     if module.bias_k is not None or module.add_zero_attn:
+        return None
+    if not may_be_one_step(module.attention, module.norm, module.backend):
         return None
     inputs = (query, key, value)
     if not all(_is_whole(x) for x in inputs):

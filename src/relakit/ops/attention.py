@@ -220,7 +220,7 @@ def attention(
             threshold=threshold,
             power=power,
             length_exponent=length_exponent,
-            need_weights=_is_true(need_weights),
+            need_weights=are_weights_wanted(need_weights),
         ),
         backend,
     )
@@ -352,7 +352,7 @@ def _in_extension(
     )
 
 
-def _is_true(need_weights: object) -> bool:
+def are_weights_wanted(need_weights: object) -> bool:
     """Whether it is true; ValueError for a form of weights, which the extension would take."""
     if isinstance(need_weights, str):
         raise ValueError(
