@@ -66,6 +66,9 @@ inline bool has_shape(const Tensor& tensor, std::initializer_list<std::int64_t> 
 }
 
 inline bool is_contiguous(const Tensor& tensor) {
+  for (int i = 0; i < tensor.dims; i++) {
+    if (tensor.shape[i] == 0) return true;  // whatever its strides are
+  }
   std::int64_t stride = 1;
   for (int i = tensor.dims - 1; i >= 0; i--) {
     if (tensor.strides[i] != stride && tensor.shape[i] != 1) return false;

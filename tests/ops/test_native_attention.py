@@ -87,6 +87,22 @@ def test_nothing_to_do(direct: list[bool], sizes: tuple[int, int]) -> None:
     assert direct == [True] * 3
 
 
+@pytest.mark.parametrize("sizes", [(2, 0, 7), (2, 5, 0), (0, 5, 7)], ids=str)
+@pytest.mark.parametrize("place", ["function mode", "compiler"])
+def test_nothing_to_do_by_the_operator(place: str, sizes: tuple[int, int, int]) -> None:
+    batch, queries, keys = sizes
+    leaves = [x[:batch].requires_grad_() for x in inputs(queries, keys)]
+    if place == "compiler":
+        output = torch.compile(relakit.attention, backend="aot_eager", dynamic=False)(*leaves)
+    else:
+        with OTHER_PLACES[place]():
+            output = relakit.attention(*leaves)
+    output.sum().backward()
+    for x in leaves:
+        assert x.grad.shape == x.shape
+        assert not x.grad.any()
+
+
 def _heads_inside(x: Tensor) -> Tensor:
     return x.transpose(1, 2).contiguous().transpose(1, 2)
 
