@@ -192,6 +192,10 @@ WRONG_USES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: attend(dropout_p=None),
         "dropout_p must be a number between 0 and 1, got None",
     ),
+    "dropout_p with a seed": (
+        lambda: attend(dropout_p=(0.5, 3)),
+        "dropout_p must be a number between 0 and 1, got (0.5, 3)",
+    ),
     "scale as text": (
         lambda: attend(scale="x"),
         "scale must be a number, or None for dim ** -0.5, got 'x'",

@@ -38,6 +38,11 @@ nb::object attention(Any query, Any key, Any value, Any mask, Any dropout, Any i
   arguments.reach = reach;
   arguments.is_grouped = enable_gqa.ptr() == Py_True;
   arguments.is_trusted = !keep_bits.is_none();
+  if (arguments.is_trusted) {  // an operator, which has the seed of its own dropout
+    if (!PyTuple_CheckExact(dropout.ptr()) || PyTuple_GET_SIZE(dropout.ptr()) != 2) return nb::none();
+    arguments.dropout = PyTuple_GET_ITEM(dropout.ptr(), 0);
+    arguments.seed = PyTuple_GET_ITEM(dropout.ptr(), 1);
+  }
   Wishes wishes;
   wishes.weights = weights;
   wishes.statistics = statistics;
@@ -88,7 +93,6 @@ nb::object attention_backward(Any grad_output, Any mixed, Any inverse_rms, Any b
     if (item == nullptr) nb::raise_python_error();
     return nb::handle(item);
   };
-  const nb::object dropout = nb::make_tuple(option(3), option(4));
   arguments.layout = {nb::cast<std::int64_t>(option(5)), nb::cast<int>(option(6))};
   arguments.mask = mask;
   arguments.threshold = threshold;
@@ -96,7 +100,8 @@ nb::object attention_backward(Any grad_output, Any mixed, Any inverse_rms, Any b
   arguments.reach = option(8);
   arguments.scale = option(1);
   arguments.power = option(2);
-  arguments.dropout = dropout;
+  arguments.dropout = option(3);
+  arguments.seed = option(4);
   arguments.is_grouped = true;
   arguments.is_trusted = is_trusted;
   return backward(*entry, arguments, {gain, gate, nb::cast<double>(option(7))},

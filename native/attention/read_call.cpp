@@ -195,16 +195,15 @@ bool read_reach(const Torch& torch, const CallArguments& arguments, ReadCall& ca
   return true;
 }
 
-bool read_dropout(nb::handle dropout, ReadCall& call) {
+bool read_dropout(const CallArguments& arguments, ReadCall& call) {
   Problem& p = call.problem;
   double probability = 0.0;
-  if (PyTuple_CheckExact(dropout.ptr()) && PyTuple_GET_SIZE(dropout.ptr()) == 2) {
-    if (!read_number(PyTuple_GET_ITEM(dropout.ptr(), 0), probability)) return false;
-    p.seed = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(dropout.ptr(), 1));
-    if (PyErr_Occurred()) nb::raise_python_error();
-  } else {
-    if (!read_number(dropout, probability)) return false;
+  if (!read_number(arguments.dropout, probability)) return false;
+  if (arguments.seed.is_none()) {
     call.needs_seed = probability > 0.0;
+  } else {
+    p.seed = PyLong_AsUnsignedLongLong(arguments.seed.ptr());
+    if (PyErr_Occurred()) nb::raise_python_error();
   }
   p.dropout = static_cast<float>(probability);
   return probability >= 0.0 && probability <= 1.0;
@@ -304,7 +303,7 @@ bool read_call(const Torch& torch, const CallArguments& arguments, ReadCall& cal
                                     : read_heads(torch, arguments, p);
   if (!are_tensors_read || p.dim > kLargestDim || p.value_dim > kLargestDim) return false;
   if (!read_options(arguments, call) || !read_reach(torch, arguments, call) ||
-      !read_dropout(arguments.dropout, call) ||
+      !read_dropout(arguments, call) ||
       !read_threshold(torch, arguments, call) || !read_mask(torch, arguments, p)) {
     return false;
   }

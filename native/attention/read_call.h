@@ -50,7 +50,8 @@ struct CallArguments {
   nanobind::handle mask, threshold;
   nanobind::handle is_causal, scale, power;
   nanobind::handle reach = nanobind::handle(Py_None);  // None or relakit.ops.reach.Reach
-  nanobind::handle dropout;  // a probability; or that and a seed
+  nanobind::handle dropout;  // a probability
+  nanobind::handle seed = nanobind::handle(Py_None);  // for dropout; None: one is drawn
   bool is_grouped = false;   // several query heads may share a key head
   bool is_trusted = false;   // torch has made the tensors ordinary; nothing else watches them
 };

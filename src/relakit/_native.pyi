@@ -58,7 +58,8 @@ def attention(
     """ReLU attention over ``[batch, heads, positions, features]``; None if it is not for us.
 
     The reach is a `relakit.ops.reach.Reach`, and then ``is_causal`` is False; None for all keys.
-    Dropout is a probability, for which a seed is drawn from torch's generator, or that and a seed.
+    Dropout is a probability, for which a seed is drawn from torch's generator; for an operator (see
+    ``keep_bits``) that and a seed.
 
     Returns the output, recorded by autograd where it should be. If weights (True, "dense" or "csr")
     or statistics are wanted: (output, weights, non-zeros, sums), with sparse weights as (starts,

@@ -206,6 +206,7 @@ REFUSED_OPTIONS: dict[str, dict[str, Any]] = {
     "dropout above 1": {"dropout": 1.1},
     "dropout not a number": {"dropout": float("nan")},
     "dropout as text": {"dropout": "0.1"},
+    "dropout with a seed": {"dropout": (0.5, 3)},
     "unknown weights": {"weights": "coo"},
     "weights as a number": {"weights": 1},
 }
