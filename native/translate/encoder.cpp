@@ -41,10 +41,7 @@ void attend_to_itself(const Model& model, const Machine& machine, const Attentio
 
 Memory encode(const Model& model, const Machine& machine, const std::int64_t* tokens,
               const std::int64_t* lengths, std::int64_t batch, const float* positions) {
-  if (!(model.output->layout() == machine.kernels->layout)) {
-    throw std::invalid_argument(std::string("the weights were not packed for ") +
-                                machine.kernels->isa);
-  }
+  check_packed_for(machine, *model.output);
   Memory memory;
   std::vector<const float*> position_of_row;
   memory.starts.push_back(0);

@@ -131,6 +131,9 @@ void Search::attend_to_source(const Machine& machine, std::size_t number) {
 
 void Search::step(const Machine& machine, const std::int64_t* tokens, const float* position) {
   if (batch() == 0) return;
+  check_packed_for(machine, *model_->output);
+  check_tokens(tokens);
+  has_states_ = false;
   if (steps_ == capacity_) grow();
   steps_++;
   const std::int64_t distinct = distinct_beams(), rows = batch() * distinct;
@@ -140,13 +143,7 @@ void Search::step(const Machine& machine, const std::int64_t* tokens, const floa
       const std::int64_t row = sentence * beams_ + beam, alike = beam % distinct;
       ancestors_[as_index(row * capacity_ + steps_ - 1)] =
           static_cast<std::int32_t>((steps_ - 1) * beams_ + alike);
-      const std::int64_t token = tokens[sentence * beams_ + alike];
-      if (token != tokens[row]) {
-        throw std::invalid_argument("the beams of sentence " + std::to_string(sentence + 1) +
-                                    " begin with tokens " + std::to_string(token) + " and " +
-                                    std::to_string(tokens[row]));
-      }
-      read[as_index(sentence * distinct + alike)] = token;
+      read[as_index(sentence * distinct + alike)] = tokens[row];
     }
   }
   const std::vector<const float*> positions(as_index(rows), position);
@@ -157,9 +154,29 @@ void Search::step(const Machine& machine, const std::int64_t* tokens, const floa
     sublayers_.feed_forward(machine, model_->decoder[number].feed_forward);
   }
   sublayers_.normalise_last(machine, model_->decoder_norm);
+  has_states_ = true;
+}
+
+// Before a step changes anything: they must be in the vocabulary, and the first ones of a sentence alike.
+void Search::check_tokens(const std::int64_t* tokens) const {
+  for (std::int64_t row = 0; row < batch() * beams_; row++) {
+    check_token(tokens[row], model_->output->outputs());
+    const std::int64_t sentence = row / beams_, first = tokens[sentence * beams_];
+    if (steps_ == 0 && tokens[row] != first) {
+      throw std::invalid_argument("the beams of sentence " + std::to_string(sentence + 1) +
+                                  " begin with tokens " + std::to_string(first) + " and " +
+                                  std::to_string(tokens[row]));
+    }
+  }
+}
+
+void Search::check_states() const {
+  if (!has_states_) throw std::logic_error("a search has results right after a step only");
 }
 
 void Search::copy_states(float* states) const {
+  if (batch() == 0) return;
+  check_states();
   const std::int64_t distinct = distinct_beams();
   for (std::int64_t row = 0; row < batch() * beams_; row++) {
     const std::int64_t alike = row / beams_ * distinct + row % beams_ % distinct;
@@ -171,7 +188,9 @@ void Search::copy_states(float* states) const {
 bool Search::choose(const Machine& machine, const Choice& choice, const float* scores,
                     const Candidates& best) {
   if (batch() == 0) return true;
+  check_states();
   const PackedLinear& output = *model_->output;
+  check_packed_for(machine, output);
   check_range("the number of candidates", choice.count, 1, INT32_MAX);
   const LinearCall call =
       sublayers_.prepare(machine, output, sublayers_.x(), sublayers_.stride());
@@ -256,6 +275,7 @@ void Search::keep(const std::vector<std::int64_t>& sentences) {
     check_range("a sentence's place", sentence, next, batch() - 1);
     next = sentence + 1;
   }
+  has_states_ = false;
   for (std::size_t i = 0; i < sentences.size(); i++) {
     sources_[i] = sources_[as_index(sentences[i])];
     row_slots_[i] = row_slots_[as_index(sentences[i])];

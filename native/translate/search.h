@@ -43,9 +43,9 @@ class Search {
   // Read another token of every beam, [batch, beams], at the position whose vector is given. All beams
   // of a sentence have the same first token.
   void step(const Machine& machine, const std::int64_t* tokens, const float* position);
-  // After a step: [batch * beams, dim].
+  // Right after a step (std::logic_error elsewhere), like `choose`: [batch * beams, dim].
   void copy_states(float* states) const;
-  // After a step: the best continuations of each sentence by scores[batch, beams] plus
+  // The best continuations of each sentence by scores[batch, beams] plus
   // log-probability; after the first step, of its first beam alone, which the others are like. Returns
   // false if the model's scores are not finite.
   bool choose(const Machine& machine, const Choice& choice, const float* scores,
@@ -60,6 +60,8 @@ class Search {
   std::int64_t batch() const { return static_cast<std::int64_t>(sources_.size()); }
   // Before the second token all beams of a sentence are alike: the first is computed for all of them.
   std::int64_t distinct_beams() const { return steps_ <= 1 ? 1 : beams_; }
+  void check_tokens(const std::int64_t* tokens) const;
+  void check_states() const;
   void grow();
   bool choose_from_list(const Machine& machine, const LinearCall& all, std::int64_t sentence,
                         const Choice& choice, const float* scores, const Candidates& best) const;
@@ -77,6 +79,7 @@ class Search {
   std::vector<Buffer<float>> rows_;               // by layer: [slots, capacity * beams, 2 * dim]
   std::vector<std::int32_t> ancestors_, chosen_;  // [batch, beams, capacity]: the row of each step
   Buffer<float> scratch_;
+  bool has_states_ = false;  // those of the last step, of all sentences that are left
 };
 
 }  // namespace relakit::translate

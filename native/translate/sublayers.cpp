@@ -35,6 +35,12 @@ void check_token(std::int64_t token, std::int64_t vocabulary) {
                               std::to_string(vocabulary));
 }
 
+void check_packed_for(const Machine& machine, const PackedLinear& linear) {
+  if (linear.layout() == machine.kernels->layout) return;
+  throw std::invalid_argument(std::string("the weights were not packed for ") +
+                              machine.kernels->isa);
+}
+
 Sublayers::Sublayers(const Model& model) : model_(model), stride_(whole_panels(model.dim)) {}
 
 void Sublayers::embed(const Machine& machine, const float* embeddings, const std::int64_t* tokens,
@@ -91,10 +97,7 @@ void Sublayers::run(const Machine& machine, const PackedLinear& linear, const fl
 
 void Sublayers::multiply(const Machine& machine, const PackedLinear& linear, const float* x,
                          std::int64_t rows, float* y) {
-  if (!(linear.layout() == machine.kernels->layout)) {
-    throw std::invalid_argument(std::string("the weights were not packed for ") +
-                                machine.kernels->isa);
-  }
+  check_packed_for(machine, linear);
   rows_ = rows;
   make_room(x_scales_, rows);
   run(machine, linear, x, linear.inputs(), y, whole_panels(linear.outputs()), false, nullptr);

@@ -27,6 +27,9 @@ std::int64_t whole_panels(std::int64_t outputs);
 // std::invalid_argument if there is no such token.
 void check_token(std::int64_t token, std::int64_t vocabulary);
 
+// std::invalid_argument if the weights were packed for kernels of another layout.
+void check_packed_for(const Machine& machine, const PackedLinear& linear);
+
 // Takes rows of features, x, through the sublayers of a model.
 class Sublayers {
  public:

@@ -284,6 +284,7 @@ class Search:
         """Write the best candidates, ``[batch, count]`` each; False if a score is not finite.
 
         After the first step those of the first beams, which the others are like.
+        RuntimeError before the first step, and between ``keep`` and the next.
         """
 
     def reorder(self, parents: int, /) -> None:

@@ -85,6 +85,39 @@ def test_no_candidates() -> None:
         run.choose(0.0, 1, count=0)
 
 
+@pytest.mark.parametrize("kept", [None, [0]])
+def test_results_come_after_a_step(kept: list[int] | None) -> None:
+    run = OneStep(ISAS[0])
+    if kept is not None:
+        run.step()
+        run.search.keep(kept)
+    with pytest.raises(RuntimeError, match="a search has results right after a step only"):
+        run.choose(0.0, 1)
+    run.step()
+    run.choose(0.0, 1)
+
+
+@pytest.mark.skipif(len(ISAS) < 2, reason="there is only one instruction set")
+def test_another_instruction_set_than_before() -> None:
+    run = OneStep(ISAS[0])
+    run.step()
+    run.isa = ISAS[1]
+    for use in (run.step, lambda: run.choose(0.0, 1)):
+        with pytest.raises(ValueError, match=f"the weights were not packed for {ISAS[1]}"):
+            use()
+
+
+@pytest.mark.parametrize("tokens", [(1, VOCABULARY), (-1, -1), (1, 4)])
+def test_a_step_with_wrong_tokens_has_no_effect(tokens: tuple[int, int]) -> None:
+    run = OneStep(ISAS[0], beams=2)
+    wrong = np.array(tokens, np.int64)
+    for _ in range(2):  # the same each time: it is still the first step
+        with pytest.raises(ValueError, match=r"is not among the model's|begin with tokens 1 and 4"):
+            run.search.step(ISAS[0], 1, wrong.ctypes.data, run.positions.ctypes.data, 0)
+    run.step()
+    assert run.choose(0.0, 1).tolist() == [[BETTER, FIRST]]
+
+
 @pytest.mark.parametrize("bad", [-1, 2, 10**9])
 def test_a_parent_that_is_not_there(bad: int) -> None:
     run = OneStep(ISAS[0], beams=2)
