@@ -29,15 +29,16 @@ class Stack {
   void* take(std::size_t bytes) {
     if (bytes == 0) return nullptr;
     bytes = round_up(bytes);
-    needed_ += bytes;
-    if (needed_ > most_needed_) most_needed_ = needed_;
+    most_needed_ = std::max(most_needed_, needed_ + bytes);
     if (used_ == 0 && std::min(most_needed_, kMostKept) > capacity_) grow();
+    void* taken = base_ + used_;
     if (used_ + bytes <= capacity_) {
-      char* taken = base_ + used_;
       used_ += bytes;
-      return taken;
+    } else {
+      taken = take_from_system(bytes);
     }
-    return take_from_system(bytes);
+    needed_ += bytes;  // last, as there may have been no memory
+    return taken;
   }
 
   void give_back(void* memory, std::size_t bytes) {
@@ -68,11 +69,9 @@ class Stack {
   }
 
   void* take_from_system(std::size_t bytes) {
+    blocks_.reserve(blocks_.size() + 1);  // may throw, so before there is a block to lose
     void* block = std::malloc(bytes + kAlignment);
-    if (block == nullptr) {
-      needed_ -= bytes;
-      throw std::bad_alloc();
-    }
+    if (block == nullptr) throw std::bad_alloc();
     blocks_.push_back(block);
     return align(block);
   }

@@ -65,10 +65,15 @@ class Kept {
     bytes_ -= size;
     return memory;
   }
-  // In place of the oldest ones, if there are too many.
-  void keep(void* memory, std::size_t size) {
+  // In place of the oldest ones, if there are too many. Never throws: destructors give memory back.
+  void keep(void* memory, std::size_t size) noexcept {
     const std::lock_guard<std::mutex> guard(mutex_);
-    blocks_.push_back({memory, size});
+    try {
+      blocks_.push_back({memory, size});
+    } catch (const std::bad_alloc&) {
+      release(memory, size);
+      return;
+    }
     bytes_ += size;
     while (bytes_ > kMostKept) {
       release(blocks_.front().memory, blocks_.front().size);

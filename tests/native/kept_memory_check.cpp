@@ -1,6 +1,9 @@
 // Blocks that searches give back and take again. Nothing is written to them, so they cost no memory.
 
+#include <new>
+
 #include "check.h"
+#include "short_memory.h"
 #include "translate/kept_memory.h"
 
 namespace relakit::check {
@@ -27,6 +30,22 @@ bool is_kept(std::size_t megabytes, Use use) {
   return same;
 }
 
+// Whether all blocks can be given back when there is no memory to take note of them.
+bool are_given_back_in_need() {
+  const std::size_t size = kMegabyte;
+  std::vector<void*> blocks(100);
+  for (void*& block : blocks) block = take_memory(size, Use::search);
+  make_memory_short(true);
+  bool all = true;
+  try {
+    for (void* block : blocks) give_back(block, size, Use::search);
+  } catch (const std::bad_alloc&) {
+    all = false;
+  }
+  make_memory_short(false);
+  return all;
+}
+
 }  // namespace
 
 void check_kept_memory() {
@@ -37,6 +56,7 @@ void check_kept_memory() {
   // 2 * (3 + 100 + 80) MiB are more than the most that is kept, so the oldest are gone.
   expect(is_kept(50, Use::search), "another size is kept when there are many");
   expect(is_kept(3, Use::search), "and so is the first");
+  expect(are_given_back_in_need(), "blocks are given back when memory is short");
 #endif
   const std::size_t size = 10 * kMegabyte;
   void* weights = take_memory(size, Use::weights);
