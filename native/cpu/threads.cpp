@@ -24,20 +24,21 @@ namespace {
 class Pool {
  public:
   void run(std::int64_t count, int threads, const std::function<void(std::int64_t)>& task) {
-    std::unique_lock<std::mutex> turn(one_caller_);
+    std::lock_guard<std::mutex> turn(one_caller_);
+    int helpers = 0;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       start_workers(threads - 1);
+      helpers = std::min(threads - 1, static_cast<int>(workers_.size()));
       task_ = &task;
       count_ = count;
       next_ = 0;
-      helpers_ = std::min(threads - 1, static_cast<int>(workers_.size()));
-      running_ = helpers_;
-      round_++;
+      wanted_ = helpers;
     }
-    wake_.notify_all();
+    for (int i = 0; i < helpers; i++) wake_.notify_one();
     work(task, count);
     std::unique_lock<std::mutex> lock(mutex_);
+    wanted_ = 0;  // a worker that wakes up only now is not waited for
     done_.wait(lock, [this] { return running_ == 0; });
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
@@ -47,8 +48,7 @@ class Pool {
   void start_workers(int wanted) {
     try {
       while (static_cast<int>(workers_.size()) < wanted) {
-        const int index = static_cast<int>(workers_.size());
-        workers_.emplace_back([this, index, seen = round_] { serve(index, seen); });
+        workers_.emplace_back([this] { serve(); });
       }
     } catch (const std::system_error&) {
     }
@@ -65,11 +65,13 @@ class Pool {
     }
   }
 
-  void serve(int index, std::uint64_t seen) {
+  // Any worker may take a place. One that takes a second in the same call finds no work left.
+  void serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
-      wake_.wait(lock, [&] { return round_ != seen && index < helpers_; });
-      seen = round_;
+      wake_.wait(lock, [this] { return wanted_ > 0; });
+      wanted_--;
+      running_++;
       const auto* task = task_;
       const std::int64_t count = count_;
       lock.unlock();
@@ -85,9 +87,8 @@ class Pool {
   const std::function<void(std::int64_t)>* task_ = nullptr;
   std::int64_t count_ = 0;
   std::atomic<std::int64_t> next_{0};
-  int helpers_ = 0, running_ = 0;
+  int wanted_ = 0, running_ = 0;  // workers that may still join the caller, and those that have
   std::exception_ptr failure_;
-  std::uint64_t round_ = 0;
 };
 
 // Never destroyed: at exit the workers may already be gone, and joining them would wait forever.

@@ -55,6 +55,7 @@ void check_translate(const std::string& isa);
 void check_attend(const std::string& isa);
 // What is the same for all instruction sets.
 void check_kept_memory();
+void check_threads();
 
 template <class T>
 std::vector<double> as_doubles(const T* numbers, std::int64_t count) {

@@ -55,6 +55,7 @@ void print_machine() {
 
 void check_all(const std::vector<std::string>& isas) {
   check_kept_memory();
+  check_threads();
   for (const std::string& isa : isas) {
     check_isa(isa);
     const std::int64_t before = comparisons(), failed = failures();
