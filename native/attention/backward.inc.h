@@ -4,8 +4,8 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// With this few queries dense work is never faster, as it needs the values transposed.
-constexpr int kFewQueries = 4;
+// With fewer queries dense work is never faster, as it needs the values transposed.
+constexpr int kLeastQueriesForDense = 5;
 // More than in forward, as there are gradients to fetch too.
 constexpr int kLinesPerRowBackward = 2 * kLinesPerRow;
 
@@ -111,7 +111,7 @@ class BackwardTask {
         const bool has_scores = find_bits(scorer, q, rows, key, columns);
         if (is_finite_ && tile_.total == 0) continue;
         const bool has_many = tile_.has_more_than(thresholds_for<T>().dense_backward);
-        if (!is_finite_ || (rows > kFewQueries && has_many)) {
+        if (!is_finite_ || (rows >= kLeastQueriesForDense && has_many)) {
           if (!has_scores) scorer.fill_all(q, rows, tile_);
           find_gradients(pairs, q, place);
           add_dense(scorer, place);

@@ -22,13 +22,10 @@ struct BackwardPlan {
   }
 
   void divide(Share share) {
-    tasks = 0;
-    for (std::int64_t i = 0; i < count; i++) {
-      const Problem& p = jobs[i].problem;
-      jobs[i].first_task = tasks;
+    tasks = number_tasks(jobs, count, [&](const Problem& p) {
       const std::int64_t heads = share == Share::query_blocks ? p.heads : p.key_heads;
-      tasks += p.batch * heads * blocks(p, share);
-    }
+      return p.batch * heads * blocks(p, share);
+    });
   }
 };
 

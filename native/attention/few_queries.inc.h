@@ -213,15 +213,17 @@ void finish_few_queries(const FewQueriesPlan& plan, const ForwardJob& job) {
 
 template <class T>
 void forward_few_queries(ForwardJob* jobs, std::int64_t count, int threads) {
-  std::int64_t tasks = 0, numbers = 0;
+  const std::int64_t tasks = number_tasks(jobs, count, [](const Problem& p) {
+    return is_for_few_queries(p) ? p.batch * p.heads * FewQueriesPlan::parts(p) : 0;
+  });
+  if (tasks == 0) return;
+  std::int64_t numbers = 0;
   for (std::int64_t i = 0; i < count; i++) {
     ForwardJob& job = jobs[i];
     const Problem& p = job.problem;
-    job.first_task = tasks;
     job.first_sum = numbers;
     if (!is_for_few_queries(p)) continue;
     const std::int64_t heads = p.batch * p.heads;
-    tasks += heads * FewQueriesPlan::parts(p);
     numbers += heads * FewQueriesPlan::parts(p) * FewQueriesPlan::size(p);
     for (std::int64_t pair = 0; pair < heads; pair++) {
       start_rows(p, job.result, Head(p, pair / p.heads, pair % p.heads).row(0), p.queries);
@@ -229,7 +231,6 @@ void forward_few_queries(ForwardJob* jobs, std::int64_t count, int threads) {
     // A row's weights are reported in the order of its keys.
     if (reports_rows(job.result)) threads = 1;
   }
-  if (tasks == 0) return;
   Buffer sums(numbers);
   FewQueriesPlan plan{jobs, count, sums};
   run_parallel(

@@ -71,8 +71,7 @@ class ForwardTask {
         batch_(batch),
         begin_(begin),
         count_(end - begin),
-        written_(static_cast<T*>(result.output.data) + batch * result.output.batch +
-                 head_index * result.output.head + begin * result.output.row),
+        written_(row_of<T>(result.output, batch, head_index, begin)),
         in_place_(sizeof(T) == sizeof(float) && p.value_dim % kWidth == 0),
         buffer_(in_place_ ? 0 : count_ * value_dim_),
         candidates_((count_ + kQueryTile - 1) / kQueryTile),
@@ -116,9 +115,7 @@ class ForwardTask {
       }
     }
     if (!in_place_) {
-      for (std::int64_t i = 0; i < count_; i++) {
-        unpack_rows(output(i), value_dim_, 1, p_.value_dim, 1.0f, written_ + i * result_.output.row, 0);
-      }
+      unpack_rows(buffer_.data(), value_dim_, count_, p_.value_dim, 1.0f, written_, result_.output.row);
     }
   }
 
@@ -185,11 +182,12 @@ class ForwardTask {
 };
 
 constexpr std::int64_t kMostQueriesPerTask = 2048;
-constexpr std::int64_t kMostQueriesInPlace = 8;
+// Up to so many queries, packing keys and values takes longer than it saves.
+constexpr std::int64_t kMostQueriesUnpacked = 8;
 
 // Whether forward_few_queries (few_queries.inc.h) is faster.
 bool is_for_few_queries(const Problem& p) {
-  return 0 < p.queries && p.queries <= kMostQueriesInPlace && p.dim % kWidth == 0 &&
+  return 0 < p.queries && p.queries <= kMostQueriesUnpacked && p.dim % kWidth == 0 &&
          p.value_dim % kWidth == 0;
 }
 
@@ -237,11 +235,9 @@ void forward_blocks(ForwardJob* jobs, std::int64_t count, int threads) {
   }
   const std::int64_t fair = round_up((rows + 4 * threads - 1) / (4 * threads), kQueryTile);
   ForwardPlan plan{jobs, count, 0, between(kQueryTile, fair, kMostQueriesPerTask), threads};
-  for (std::int64_t i = 0; i < count; i++) {
-    const Problem& p = jobs[i].problem;
-    jobs[i].first_task = plan.tasks;
-    if (!is_for_few_queries(p)) plan.tasks += p.batch * p.heads * plan.blocks(p);
-  }
+  plan.tasks = number_tasks(jobs, count, [&](const Problem& p) {
+    return is_for_few_queries(p) ? 0 : p.batch * p.heads * plan.blocks(p);
+  });
   run_parallel(
       plan.tasks, threads,
       [](void* data, std::int64_t task) { forward_block<T>(*static_cast<ForwardPlan*>(data), task); },

@@ -1,7 +1,18 @@
-// From the number of a task to its part of the work. Part of kernels.inc.h.
+// Tasks have numbers; from these to parts of the work. Part of kernels.inc.h.
 
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
+
+// Number the tasks of all jobs, job after job; tasks_of(problem) is how many one has. Returns the sum.
+template <class Result, class Count>
+std::int64_t number_tasks(Job<Result>* jobs, std::int64_t count, const Count& tasks_of) {
+  std::int64_t tasks = 0;
+  for (std::int64_t i = 0; i < count; i++) {
+    jobs[i].first_task = tasks;
+    tasks += tasks_of(jobs[i].problem);
+  }
+  return tasks;
+}
 
 // The job that a task belongs to: the last that begins at it or before. One without tasks begins where
 // the next does.

@@ -55,7 +55,8 @@ std::optional<RowsOf> rows_of(const dlpack::Tensor& x, int feature_dims) {
   return r;
 }
 
-// The instruction set to use; null if it is not usable, or if RELAKIT_BACKEND asks for the reference.
+// The instruction set to use; null if it is not usable, or if RELAKIT_BACKEND asks for the reference. Its
+// other names are about attention, and leave norms alone.
 const std::string* choose_isa() {
   const char* backend = environment("RELAKIT_BACKEND");
   return backend != nullptr && std::strcmp(backend, "reference") == 0 ? nullptr : chosen_isa();

@@ -44,7 +44,7 @@ void multiply_keys(const float* query, const float* keys, std::int64_t row_strid
 void softmax(float* scores, std::int64_t count) {
   float largest = scores[0];
   for (std::int64_t i = 1; i < count; i++) {
-    if (!(scores[i] <= largest)) largest = scores[i];  // NaN too
+    if (scores[i] > largest) largest = scores[i];  // NaN shows in the total
   }
   for (std::int64_t i = count; i % kWidth != 0; i++) scores[i] = -HUGE_VALF;
   Vector total = Vector::all(0.0f);
