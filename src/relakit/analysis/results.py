@@ -133,6 +133,10 @@ class ClassNullRates(_Result):
     null_rate: tuple[tuple[LayerValues, ...], ...]
     """``[layers][heads][classes]``"""
 
+    def is_frequent(self, number: int) -> bool:
+        """Whether a class, from 0, has enough queries to be told about: a hundredth of the most."""
+        return self.counts[number] >= max(self.counts) / 100
+
 
 class FlopCounts(_Result):
     """Table 4's formulas for this model at one length."""

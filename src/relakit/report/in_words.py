@@ -9,6 +9,8 @@ from typing import Final
 
 from relakit.analysis.results import Kind, KindResult, ModelAnalysis, mean_of
 from relakit.analysis.tags import BEGIN_CLASS
+from relakit.closed_gates import too_many_closed
+from relakit.report.example_choice import is_silent
 from relakit.report.head_clarity import clearest_head
 from relakit.report.number_words import (
     heads_with,
@@ -22,12 +24,8 @@ from relakit.report.text_in_words import text_sentences
 
 FEW_PAIRS: Final = 100
 """BLEU of fewer says little."""
-NEARLY_ALWAYS: Final = 0.99
-"""A null rate: the head takes no part."""
 SINK: Final = 0.5
 """Share of a head's weight on one token"""
-MANY_CLOSED: Final = 0.25
-"""Share of a layer's gates"""
 MANY_TIMES: Final = 10
 """An RMS(z) this many times that of the middle layer"""
 
@@ -149,12 +147,11 @@ def _class_rates(analysis: ModelAnalysis) -> dict[str, float]:
     classes = analysis.classes
     if classes is None:
         return {}
-    enough = max(classes.counts, default=0) / 100
     rates = {}
-    for number, (name, count) in enumerate(zip(classes.classes, classes.counts, strict=True)):
+    for number, name in enumerate(classes.classes):
         known = [head[number] for layer in classes.null_rate for head in layer]
         values = [value for value in known if value is not None]
-        if name != BEGIN_CLASS and count >= enough and values:
+        if name != BEGIN_CLASS and classes.is_frequent(number) and values:
             rates[name] = fmean(values)
     return rates
 
@@ -208,7 +205,7 @@ def _shuffled(analysis: ModelAnalysis) -> Iterator[str]:
 
 
 def _silent_heads(analysis: ModelAnalysis) -> Iterator[str]:
-    silent = [item for item in heads_with(analysis.main.null_rate) if item[2] >= NEARLY_ALWAYS]
+    silent = [item for item in heads_with(analysis.main.null_rate) if is_silent(item[2])]
     if silent:
         yield f"Nearly always null: {places(silent)}."
     never = [
@@ -248,7 +245,7 @@ def _outputs(kind: KindResult, name: str) -> Iterator[str]:
     closed = [
         f"{percent(share)} in layer {layer}"
         for layer, share in enumerate(kind.closed_gates or (), 1)
-        if share is not None and share >= MANY_CLOSED
+        if share is not None and too_many_closed(share)
     ]
     if closed:
         yield f"Many closed gates in {name}: {', '.join(closed)}."
