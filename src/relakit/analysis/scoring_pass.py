@@ -13,6 +13,7 @@ from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
 from relakit.analysis.pair_scores import PairScores
 from relakit.analysis.results import SUM_TO_ONE
 from relakit.analysis.sparsity import null_counts
+from relakit.broken_model import BrokenModelError
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import AttentionKind, Transformer
 
@@ -45,8 +46,9 @@ def score_pairs(
         progress: called now and then with the number of pairs done.
 
     Raises:
-        ValueError: model and tokenizer do not belong together, there are no pairs, ``max_tokens``
-            is less than 1, or the model is broken.
+        ValueError: model and tokenizer do not belong together, there are no pairs, or
+            ``max_tokens`` is less than 1.
+        BrokenModelError: NaN or infinity among the numbers.
     """
     model.config.check_tokenizer(tokenizer)
     most = longest_pair(model.config, KINDS) if max_tokens is None else max_tokens
@@ -124,10 +126,7 @@ def _in_order(parts: list[_Part], has_mass: bool) -> PairScores:
     mass = torch.cat([part.mass for part in parts])[order]
     broken = (~(cross_entropy.isfinite() & mass.isfinite().all(1))).nonzero()
     if len(broken):
-        raise ValueError(
-            f"attention and cross-entropy must be numbers, got NaN or infinity in pair "
-            f"{int(broken[0]) + 1:,}: the model is broken"
-        )
+        raise BrokenModelError(where=f"pair {int(broken[0]) + 1:,}")
     return PairScores(
         null_queries=torch.cat([part.null for part in parts])[order].numpy(),
         queries=torch.cat([part.queries for part in parts])[order].numpy(),

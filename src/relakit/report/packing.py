@@ -15,6 +15,7 @@ from relakit.analysis.results import KINDS, SentenceView
 from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.text_results import TextView
 from relakit.analysis.word_map import Span
+from relakit.broken_model import BrokenModelError
 from relakit.report.head_clarity import head_clarity
 from relakit.report.word_difference import Status, word_difference
 
@@ -67,7 +68,8 @@ def pack_view(view: View, end: EndWeight = "ignored") -> PackedView:
         end: what weight on the source's end-of-sentence token does to links.
 
     Raises:
-        ValueError: a weight is not finite, or the shapes do not fit the tokens.
+        ValueError: the shapes do not fit the tokens.
+        BrokenModelError: a weight is not finite.
     """
     if isinstance(view, TextView):
         return _pack_text_view(view)
@@ -251,6 +253,4 @@ def _check_weights(
             f"got {weights.shape}"
         )
     if not np.isfinite(weights).all():
-        raise ValueError(
-            f"{what}: the {kind} attention has weights that are not finite: the model is broken"
-        )
+        raise BrokenModelError(where=f"the {kind} attention of {what}")
