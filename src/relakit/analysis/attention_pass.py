@@ -25,8 +25,9 @@ from relakit.analysis.pair_batches import (
     wrong_sources,
 )
 from relakit.analysis.sentence_losses import sentence_losses, token_losses
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.data.tokenizer import BEGIN, END
-from relakit.model import ATTENTION_KINDS, AttentionKind, Memory, ModelConfig, Transformer
+from relakit.model import Memory, ModelConfig, Transformer
 from relakit.model.attention_outputs import OutputMeter, OutputSums
 from relakit.model.evaluation import inference
 from relakit.nn.capture import Records, capture

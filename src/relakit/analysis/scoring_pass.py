@@ -13,11 +13,13 @@ from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
 from relakit.analysis.pair_scores import PairScores
 from relakit.analysis.results import SUM_TO_ONE
 from relakit.analysis.sparsity import null_counts
+from relakit.attention_kinds import AttentionKind
 from relakit.broken_model import BrokenModelError
 from relakit.data.tokenizer_pair import Tokenizers
-from relakit.model import AttentionKind, Transformer
+from relakit.model import Transformer
 
-KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
+SCORED_KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
+"""The attention that scores are computed from"""
 
 
 def score_pairs(
@@ -51,14 +53,14 @@ def score_pairs(
         BrokenModelError: NaN or infinity among the numbers.
     """
     model.config.check_tokenizer(tokenizer)
-    most = longest_pair(model.config, KINDS) if max_tokens is None else max_tokens
+    most = longest_pair(model.config, SCORED_KINDS) if max_tokens is None else max_tokens
     if most < 1:
         raise ValueError(f"max_tokens must be at least 1, got {most}")
     cropped: set[int] = set()
     batches = attention_batches(
         model,
         _encoded(tokenizer, pairs, most, cropped),
-        kinds=KINDS,
+        kinds=SCORED_KINDS,
         losses=True,
         batch_tokens=batch_tokens,
         window=window,

@@ -17,6 +17,7 @@ from relakit.analysis.attention_pass import AttentionBatch, attention_batches, c
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
 from relakit.analysis.results import SUM_TO_ONE
+from relakit.analysis.scoring_pass import SCORED_KINDS
 from relakit.broken_model import blamed_on
 from relakit.clean.features import (
     EncodedSide,
@@ -29,11 +30,10 @@ from relakit.clean.features import (
 from relakit.data.languages import LanguagePair
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer_pair import Tokenizers
-from relakit.model import AttentionKind, Transformer
+from relakit.model import Transformer
 from relakit.model.description import read_description
 from relakit.model.directory import build_model
 
-KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
 _Sides: TypeAlias = tuple[EncodedSide, EncodedSide]
 
 
@@ -97,7 +97,7 @@ class PairScorer:
         self._languages = languages
         models = [one.model for one in (forward, backward) if one is not None]
         self.max_tokens: Final = (
-            min(longest_pair(model.config, KINDS) for model in models)
+            min(longest_pair(model.config, SCORED_KINDS) for model in models)
             if max_tokens is None
             else max_tokens
         )
@@ -187,7 +187,7 @@ class PairScorer:
         return attention_batches(
             model,
             [(source.ids, target.ids) for source, target in sides],
-            kinds=KINDS,
+            kinds=SCORED_KINDS,
             losses=True,
             cross_layer=cross_layer,
             states=states,
@@ -251,7 +251,7 @@ def _seen(
     for batch in attention_batches(
         model,
         pairs,
-        kinds=KINDS,
+        kinds=SCORED_KINDS,
         losses=True,
         states=layer is not None,
         batch_tokens=batch_tokens,

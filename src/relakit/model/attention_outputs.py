@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.closed_gates import CLOSED_BELOW
 from relakit.data.tokenizer import PAD
-from relakit.model.config import ATTENTION_KINDS, AttentionKind
 from relakit.model.transformer import Attention, Transformer
 from relakit.ops.precision import wide
 

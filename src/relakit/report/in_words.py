@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from statistics import fmean, median
 from typing import Final
 
-from relakit.analysis.results import Kind, KindResult, ModelAnalysis, mean_of
+from relakit.analysis.results import KindResult, ModelAnalysis, mean_of
 from relakit.analysis.tags import BEGIN_CLASS
+from relakit.attention_kinds import AttentionKind
 from relakit.closed_gates import too_many_closed
 from relakit.report.example_choice import is_silent
 from relakit.report.head_clarity import clearest_head
@@ -29,7 +30,7 @@ SINK: Final = 0.5
 MANY_TIMES: Final = 10
 """An RMS(z) this many times that of the middle layer"""
 
-_NAMES: Final[dict[Kind, str]] = {
+_NAMES: Final[dict[AttentionKind, str]] = {
     "encoder": "the encoder's self-attention",
     "decoder": "the decoder's self-attention",
     "cross": "cross-attention",

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.analysis.links import EndWeight, links_of_heads
-from relakit.analysis.results import KINDS, SentenceView
+from relakit.analysis.results import SentenceView
 from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.text_results import TextView
 from relakit.analysis.word_map import Span
+from relakit.attention_kinds import ATTENTION_KINDS
 from relakit.broken_model import BrokenModelError
 from relakit.report.head_clarity import head_clarity
 from relakit.report.word_difference import Status, word_difference
@@ -132,7 +133,7 @@ def _packed_text(view: SentenceView, end: EndWeight) -> str:
         target_count=len(view.target_words),
         end=end,
     )
-    return _packed(_header(view), {kind: view.weights[kind] for kind in KINDS}, links)
+    return _packed(_header(view), {kind: view.weights[kind] for kind in ATTENTION_KINDS}, links)
 
 
 def _packed(
@@ -240,7 +241,7 @@ def _check(view: SentenceView) -> None:
         "decoder": (targets, targets),
         "cross": (targets, sources),
     }
-    for kind in KINDS:
+    for kind in ATTENTION_KINDS:
         _check_weights(f"pair {view.index + 1:,}", kind, view.weights[kind], sizes[kind])
 
 

@@ -7,8 +7,9 @@ from typing import Final
 
 from relakit.analysis.estimate import Estimate
 from relakit.analysis.links import END_WEIGHTS, READINGS, Reading
-from relakit.analysis.results import KINDS, Kind, ModelAnalysis
+from relakit.analysis.results import ModelAnalysis
 from relakit.analysis.tags import BEGIN_CLASS
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.reproduce.claims import (
     Claim,
     Find,
@@ -51,7 +52,7 @@ def _analyses(evidence: Evidence, setting: Setting) -> list[ModelAnalysis]:
 
 
 def _cross_is_sparsest(evidence: Evidence, setting: Setting) -> Finding | None:
-    kinds: tuple[Kind, ...] = ("cross", "encoder", "decoder")
+    kinds: tuple[AttentionKind, ...] = ("cross", "encoder", "decoder")
     found = [evidence.seeds(setting, OURS, mean_sparsity(kind)) for kind in kinds]
     rates = [seeds for seeds in found if seeds is not None]
     if len(rates) < len(kinds):
@@ -62,7 +63,7 @@ def _cross_is_sparsest(evidence: Evidence, setting: Setting) -> Finding | None:
     return Finding(setting.label, ", ".join(texts), rates[0].n, higher(gap))
 
 
-def _rises_with_depth(kind: Kind, number: str) -> Find:
+def _rises_with_depth(kind: AttentionKind, number: str) -> Find:
     """The last layer's mean over heads minus the first one's."""
 
     def find(evidence: Evidence, setting: Setting) -> Finding | None:
@@ -106,7 +107,7 @@ def _peak_in_the_middle(evidence: Evidence, setting: Setting) -> Finding | None:
 
 
 def _encoder_has_few_nulls(evidence: Evidence, setting: Setting) -> Finding | None:
-    kinds: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+    kinds: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
     found = [evidence.seeds(setting, OURS, mean_null_rate(kind)) for kind in kinds]
     means = [seeds for seeds in found if seeds is not None]
     if len(means) < len(kinds):
@@ -142,7 +143,7 @@ def _shuffled_gap(first_layer: int) -> Find:
     return in_each_setting(find)
 
 
-def _most_diverse(kind: Kind) -> Find:
+def _most_diverse(kind: AttentionKind) -> Find:
     """At the temperature where ReLA-g is least diverse, against each of the others."""
 
     def find(evidence: Evidence) -> list[Finding]:
@@ -157,7 +158,7 @@ def _most_diverse(kind: Kind) -> Find:
 
 
 def _diversity_finding(
-    evidence: Evidence, setting: Setting, kind: Kind, row: str
+    evidence: Evidence, setting: Setting, kind: AttentionKind, row: str
 ) -> Finding | None:
     ours = _lowest_diversity(evidence, setting, kind)
     others = evidence.seeds(setting, row, mean_diversity(kind, "1"))
@@ -168,7 +169,7 @@ def _diversity_finding(
     return Finding(setting.label, measured, ours.n, higher(gap))
 
 
-def _lowest_diversity(evidence: Evidence, setting: Setting, kind: Kind) -> Seeds | None:
+def _lowest_diversity(evidence: Evidence, setting: Setting, kind: AttentionKind) -> Seeds | None:
     temperatures = {t for a in _analyses(evidence, setting) for t in a.kind(kind).diversity}
     found = [
         evidence.seeds(setting, OURS, mean_diversity(kind, temperature))
@@ -286,7 +287,7 @@ def _reported_alignment(reading: Reading, number: str) -> str:
     return f"AER {ours:.1f} against {', '.join(f'{other:.1f}' for other in others)}"
 
 
-def _reported_diversity(kind: Kind) -> str:
+def _reported_diversity(kind: AttentionKind) -> str:
     ours = min(getattr(values, kind) for (row, _), values in TABLE_6.items() if row == OURS)
     softmax, entmax = (getattr(TABLE_6[row, "1"], kind) for row in (BASELINE, "entmax15"))
     return f"{ours:.2f} against {softmax:.2f} and {entmax:.2f}"
@@ -323,7 +324,7 @@ ATTENTION_CLAIMS: Final = (
             _reported_diversity(kind),
             _most_diverse(kind),
         )
-        for kind in KINDS
+        for kind in ATTENTION_KINDS
     ),
     Claim(
         "The encoder has the fewest null queries",

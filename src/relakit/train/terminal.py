@@ -14,8 +14,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from relakit.attention_kinds import AttentionKind
 from relakit.closed_gates import too_many_closed
-from relakit.model import AttentionKind
 from relakit.model.attention_outputs import ModelOutputs
 from relakit.train.run_log import UpdateEntry, ValidationEntry
 
