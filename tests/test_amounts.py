@@ -1,0 +1,20 @@
+"""Amounts as people read them."""
+
+import pytest
+
+from relakit.amounts import format_bytes
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 bytes"),
+        (1023, "1,023 bytes"),
+        (1536, "1.5 KiB"),
+        (1 << 30, "1.0 GiB"),
+        (250 << 30, "250 GiB"),
+        (10**27, "867,361,738 EiB"),
+    ],
+)
+def test_bytes_for_people(count: int, text: str) -> None:
+    assert format_bytes(count) == text
