@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 import relakit
+from relakit.amounts import number_with_noun
 from relakit.analysis import AnalysisPair, GoldAlignment, analyze_model, split_words
 from relakit.analysis.pair_batches import BATCH_TOKENS, plan_pair_batches
 from relakit.bench.rounds import (
@@ -32,7 +33,6 @@ from relakit.bench.tables import median_text, quartiles_text
 from relakit.data.batches import pad_batch
 from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.tokenizer import BEGIN, END, Tokenizer
-from relakit.limits import number_with_noun
 from relakit.model import Transformer
 
 

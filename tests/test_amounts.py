@@ -2,7 +2,7 @@
 
 import pytest
 
-from relakit.amounts import format_bytes
+from relakit.amounts import format_bytes, number_with_noun
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,10 @@ from relakit.amounts import format_bytes
 )
 def test_bytes_for_people(count: int, text: str) -> None:
     assert format_bytes(count) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs"), (2000, "2,000 runs")]
+)
+def test_one_of_them_and_several(number: int, text: str) -> None:
+    assert number_with_noun(number, "run") == text

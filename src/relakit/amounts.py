@@ -13,3 +13,8 @@ def format_bytes(count: float) -> str:
         unit += 1
     digits = 0 if unit == 0 or count >= 100 else 1
     return f"{count:,.{digits}f} {_UNITS[unit]}"
+
+
+def number_with_noun(number: int, noun: str) -> str:
+    """``1 thread``, ``2,000 threads``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -38,11 +38,6 @@ _CGROUP_LIMITS: Final = (
 )
 
 
-def number_with_noun(number: int, noun: str) -> str:
-    """``1 thread``, ``2,000 threads``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def machine_memory() -> int:
     """Bytes of memory that this process may use at most: the machine's, or its container's."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]

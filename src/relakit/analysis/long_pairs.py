@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
+from relakit.amounts import number_with_noun
 from relakit.analysis.pairs import AnalysisPair, Pairs
 from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.long_lines import default_max_tokens, has_at_most
-from relakit.limits import check_memory, number_with_noun
+from relakit.limits import check_memory
 from relakit.model import ModelAbout, ModelConfig
 from relakit.model.memory import FLOAT_BYTES
 

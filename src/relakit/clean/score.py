@@ -11,6 +11,7 @@ from relakit.align.choice import read_choice
 from relakit.align.directions import check_opposite_languages
 from relakit.align.layer_files import has_layer, read_layer_about
 from relakit.align.settings import ALONE, CHOICE_FILE, COMPUTED_ALONE, LAYER_FILE
+from relakit.amounts import number_with_noun
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS
 from relakit.analysis.results import SUM_TO_ONE
@@ -19,7 +20,7 @@ from relakit.clean.counted import BLANK, CROPPED
 from relakit.clean.parquet import ENDING, check_parquet, write_parquet
 from relakit.data.languages import LANGUAGES_FILE, LanguagePair
 from relakit.data.parallel_files import ParallelFiles
-from relakit.limits import check_memory, number_with_noun
+from relakit.limits import check_memory
 from relakit.model.description import ModelDescription, model_digests, read_description
 from relakit.model.memory import FLOAT_BYTES
 from relakit.shards.cutting import SHARD_PAIRS

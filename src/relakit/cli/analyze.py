@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from relakit.amounts import number_with_noun
 from relakit.cli.left_out_pairs import described_left_out, report_left_out
 from relakit.cli.link_file_options import first_of, format_of, reverse_of
 from relakit.cli.translator_options import (
@@ -28,7 +29,6 @@ from relakit.cli.translator_options import (
     load_translator,
 )
 from relakit.decode.settings import DEVICE, PRECISION, SearchSettings
-from relakit.limits import number_with_noun
 
 if TYPE_CHECKING:
     from relakit.analysis import (

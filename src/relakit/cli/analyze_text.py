@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.amounts import number_with_noun
 from relakit.cli.analyze import (
     DATA,
     NUMBERS,
@@ -24,7 +25,7 @@ from relakit.data.json_file import read_json
 from relakit.data.lines import check_has_text, read_lines
 from relakit.decode.settings import DEVICE
 from relakit.files.output_paths import MODEL
-from relakit.limits import checked_threads, number_with_noun
+from relakit.limits import checked_threads
 
 if TYPE_CHECKING:
     from relakit.analysis import TextAnalysis

@@ -279,11 +279,11 @@ def run(
         raise ValueError(
             f"{out} holds results already; --resume continues them, or choose another --out"
         )
+    from relakit.amounts import number_with_noun
     from relakit.bench.attention_results import read_finished, write_results
     from relakit.bench.attention_runs import run_jobs
     from relakit.bench.machine import describe_machine
     from relakit.bench.plot import why_no_plot, write_plots
-    from relakit.limits import number_with_noun
 
     messages = Console(stderr=True, highlight=False)
     machine = describe_machine()

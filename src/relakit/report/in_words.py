@@ -7,20 +7,14 @@ from collections.abc import Iterator
 from statistics import fmean, median
 from typing import Final
 
+from relakit.amounts import number_with_noun
 from relakit.analysis.results import KindResult, ModelAnalysis, mean_of
 from relakit.analysis.tags import BEGIN_CLASS
 from relakit.attention_kinds import AttentionKind
 from relakit.closed_gates import too_many_closed
 from relakit.report.example_choice import is_silent
 from relakit.report.head_clarity import clearest_head
-from relakit.report.number_words import (
-    heads_with,
-    number_of,
-    percent,
-    place,
-    places,
-    signed,
-)
+from relakit.report.number_words import heads_with, percent, place, places, signed
 from relakit.report.text_in_words import text_sentences
 
 FEW_PAIRS: Final = 100
@@ -87,20 +81,20 @@ def comparison_in_words(first: ModelAnalysis, other: ModelAnalysis) -> str:
 
 def _size(analysis: ModelAnalysis) -> str:
     encoder, decoder, cross = analysis.kinds
-    heads = number_of(cross.heads, "head") + " each"
+    heads = number_with_noun(cross.heads, "head") + " each"
     names = {kind.kind: kind.attention for kind in analysis.kinds}
     if len(set(names.values())) == 1:
         attention = f"{cross.attention} attention"
     else:
         attention = ", ".join(f"{name} in {_NAMES[kind]}" for kind, name in names.items())
     return (
-        f"{analysis.name} has {number_of(encoder.layers, 'encoder layer')} and "
-        f"{number_of(decoder.layers, 'decoder layer')} of {heads}, with {attention}."
+        f"{analysis.name} has {number_with_noun(encoder.layers, 'encoder layer')} and "
+        f"{number_with_noun(decoder.layers, 'decoder layer')} of {heads}, with {attention}."
     )
 
 
 def _bleu(analysis: ModelAnalysis) -> str:
-    pairs = number_of(analysis.pairs, "test sentence")
+    pairs = number_with_noun(analysis.pairs, "test sentence")
     if analysis.bleu is None:
         return f"It was analyzed on {pairs}; it did not translate them, so there is no BLEU."
     caution = ", which says little about so few" if analysis.pairs < FEW_PAIRS else ""
@@ -227,7 +221,7 @@ def _sinks(analysis: ModelAnalysis) -> Iterator[str]:
             sinks.sort(key=lambda item: -item[2])
             if sinks:
                 yield (
-                    f"In {_name(analysis, kind)}, {number_of(len(sinks), 'head')} "
+                    f"In {_name(analysis, kind)}, {number_with_noun(len(sinks), 'head')} "
                     f"{'puts' if len(sinks) == 1 else 'put'} at least half of the weight on "
                     f"{token}, a sink: {places(sinks)}."
                 )
