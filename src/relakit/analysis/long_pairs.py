@@ -46,6 +46,25 @@ def longest_in_matrices(count: int) -> int:
     return max(1, math.isqrt(PAIR_WEIGHTS // count) - 1)
 
 
+def check_pair_memory(
+    name: str,
+    config: ModelConfig,
+    max_tokens: int,
+    kinds: Sequence[AttentionKind] = ATTENTION_KINDS,
+) -> None:
+    """Raise ValueError if attention cannot be recorded of a pair with so many tokens on a side."""
+    check_weights_memory(
+        f"{name} for one pair of {max_tokens:,} tokens",
+        count_matrices(config, kinds) * (max_tokens + 1) ** 2,
+        advice="set --max-tokens to less",
+    )
+
+
+def check_weights_memory(what: str, weights: int, *, advice: str) -> None:
+    """Raise ValueError if so many weights, the attention of ``what``, do not fit into memory."""
+    check_memory(f"recording the attention of {what}", FLOAT_BYTES * weights, advice=advice)
+
+
 class ShortPairs:
     """Pairs without those that have too many tokens on a side for one of some models.
 
@@ -100,9 +119,5 @@ def _limit(models: Mapping[str, ReadingModel], max_tokens: int | None) -> int:
             for model in models.values()
         )
     for name, model in models.items():
-        check_memory(
-            f"recording the attention of {name} for one pair of {max_tokens:,} tokens",
-            FLOAT_BYTES * count_matrices(model.config) * (max_tokens + 1) ** 2,
-            advice="set --max-tokens to less",
-        )
+        check_pair_memory(name, model.config, max_tokens)
     return max_tokens

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import torch
 from torch import Tensor
@@ -10,16 +9,12 @@ from torch import Tensor
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
-from relakit.analysis.pair_scores import PairScores
+from relakit.analysis.pair_scores import SCORED_KINDS, PairScores
 from relakit.analysis.results import SUM_TO_ONE
 from relakit.analysis.sparsity import null_counts
-from relakit.attention_kinds import AttentionKind
 from relakit.broken_model import BrokenModelError
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import Transformer
-
-SCORED_KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
-"""The attention that scores are computed from"""
 
 
 def score_pairs(

@@ -16,8 +16,8 @@ from relakit.align.states import StateBatch
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches, cross_attention_of
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
+from relakit.analysis.pair_scores import SCORED_KINDS
 from relakit.analysis.results import SUM_TO_ONE
-from relakit.analysis.scoring_pass import SCORED_KINDS
 from relakit.broken_model import blamed_on
 from relakit.clean.features import (
     EncodedSide,
