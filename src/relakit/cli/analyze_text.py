@@ -26,6 +26,7 @@ from relakit.data.lines import check_has_text, read_lines
 from relakit.decode.settings import DEVICE
 from relakit.files.output_paths import MODEL
 from relakit.limits import checked_threads
+from relakit.model.description import FORMAT
 
 if TYPE_CHECKING:
     from relakit.analysis import TextAnalysis
@@ -198,7 +199,7 @@ def _check_hugging_face(folder: Path) -> None:
         )
     content = read_json(config)
     if not isinstance(content, dict) or "model_type" not in content:
-        is_ours = isinstance(content, dict) and content.get("format") == "relakit-model"
+        is_ours = isinstance(content, dict) and content.get("format") == FORMAT
         hint = "a translation model of relakit, which `relakit analyze` is for"
         raise ValueError(f"{folder} holds {hint if is_ours else 'no Hugging Face model'}")
 

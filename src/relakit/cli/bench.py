@@ -22,19 +22,12 @@ from relakit.bench.cases import (
     check_choice,
     parse_zeros,
 )
-from relakit.bench.presets import (
-    BACKEND_NAMES,
-    CONTENDER_NAMES,
-    PRESETS,
-    RELA,
-    Job,
-    check_contenders,
-)
+from relakit.bench.presets import CONTENDER_NAMES, PRESETS, RELA, Job, check_contenders
 from relakit.cli.bench_tuning import print_tuning
+from relakit.ops.options import BACKEND_NAMES, BackendName
 
 if TYPE_CHECKING:
     from relakit.bench.attention_results import CaseResult
-    from relakit.ops.backends import BackendName
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -245,7 +238,7 @@ def attention(
         threads=threads,
         rounds=rounds,
         seconds=SECONDS[chosen] if seconds is None else seconds,
-        backend=cast("BackendName | None", backend),
+        backend=cast(BackendName | None, backend),
         memory=chosen != "never-slower" if memory is None else memory,
         memory_limit=memory_limit,
         seed=seed,
