@@ -20,7 +20,8 @@ from torch import Tensor
 import relakit
 from relakit.amounts import number_with_noun
 from relakit.analysis import AnalysisPair, GoldAlignment, analyze_model, split_words
-from relakit.analysis.pair_batches import BATCH_TOKENS, plan_pair_batches
+from relakit.analysis.pair_batches import plan_pair_batches
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.bench.rounds import (
     CaseRounds,
     Field,

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from relakit.analysis.forced_states import ForcedStates
 from relakit.analysis.pair_batches import (
-    BATCH_TOKENS,
     WINDOW,
     TokenPair,
     pad_sentences,
     plan_pair_batches,
     read_windows,
 )
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import Transformer
 from relakit.model.evaluation import inference

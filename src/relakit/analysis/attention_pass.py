@@ -15,7 +15,6 @@ from torch import Tensor
 
 from relakit.analysis.forced_states import ForcedStates
 from relakit.analysis.pair_batches import (
-    BATCH_TOKENS,
     WINDOW,
     TokenPair,
     pad_sentences,
@@ -25,6 +24,7 @@ from relakit.analysis.pair_batches import (
     wrong_sources,
 )
 from relakit.analysis.sentence_losses import sentence_losses, token_losses
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import Memory, ModelConfig, Transformer

@@ -8,9 +8,10 @@ from torch import Tensor
 
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches
 from relakit.analysis.long_pairs import longest_pair
-from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
+from relakit.analysis.pair_batches import WINDOW, TokenPair
 from relakit.analysis.pair_scores import SCORED_KINDS, PairScores
 from relakit.analysis.results import SUM_TO_ONE
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.analysis.sparsity import null_counts
 from relakit.broken_model import BrokenModelError
 from relakit.data.tokenizer_pair import Tokenizers

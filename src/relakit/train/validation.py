@@ -21,7 +21,7 @@ from relakit.train.loss import smoothed_loss
 from relakit.train.result import Scores
 from relakit.train.step import autocast
 
-BATCH_TOKENS = 4096
+VALIDATION_TOKENS = 4096
 """Padded tokens at a time; the result does not depend on it."""
 
 
@@ -37,7 +37,7 @@ def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) 
     """The loss without dropout, and from the same pass the outputs of attention."""
     device = model.embedding.weight.device
     batches = make_batches(
-        split.source_lengths, split.target_lengths, batch_tokens=BATCH_TOKENS, seed=0, epoch=0
+        split.source_lengths, split.target_lengths, batch_tokens=VALIDATION_TOKENS, seed=0, epoch=0
     )
     total, tokens = 0.0, 0
     meter = OutputMeter(model)
