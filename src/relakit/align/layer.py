@@ -27,7 +27,7 @@ from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS, NEXT_LAYER_WEIGHTS
 from relakit.align.states import KEY_PARTS, QUERY_PARTS, StateBatch, state_batches
 from relakit.analysis.pair_batches import WINDOW, TokenPair
 from relakit.analysis.settings import BATCH_TOKENS
-from relakit.data.tokenizer import file_digest
+from relakit.files.reading import file_digest
 from relakit.files.writing import write_whole
 from relakit.model import Transformer
 from relakit.model.description import WEIGHTS_FILE

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from relakit.cli.completion import complete_model
-from relakit.data.compression import open_file
 from relakit.data.parallel_files import PAIR_FORMATS, ParallelFiles, guess_format
+from relakit.files.reading import open_file
 from relakit.shards.cutting import check_read_twice
 from relakit.shards.engines.processes import MOST_BY_DEFAULT, Processes
 from relakit.shards.engines.ray import PATIENCE, RayCluster
