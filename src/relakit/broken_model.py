@@ -1,4 +1,4 @@
-"""A model whose numbers are none: its training has diverged, or its file is damaged."""
+"""The error for a model that computes NaN or infinity, as one does whose training diverged."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -136,6 +136,8 @@ def load_layer(folder: Path, model: Transformer) -> tuple[AlignmentLayer, LayerA
     found = read_weights(folder / about.weights)
     expected = {name: tuple(tensor.shape) for name, tensor in layer.state_dict().items()}
     if {name: tuple(tensor.shape) for name, tensor in found.items()} != expected:
-        raise ValueError(f"{folder / about.weights} has not the weights of a layer; {AGAIN}")
+        raise ValueError(
+            f"{folder / about.weights} does not hold the weights of an alignment layer; {AGAIN}"
+        )
     layer.load_state_dict(found, assign=True)
     return layer.to(model.embedding.weight.device).eval(), about

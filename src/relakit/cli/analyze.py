@@ -127,7 +127,8 @@ def analyze(
     temperatures: Annotated[
         str | None,
         typer.Option(
-            help="Of head diversity (Table 6). \\[default: 1,0.5,0.25,0.1]", rich_help_panel=NUMBERS
+            help="Temperatures of head diversity (Table 6). \\[default: 1,0.5,0.25,0.1]",
+            rich_help_panel=NUMBERS,
         ),
     ] = None,
     seed: Annotated[
@@ -153,7 +154,9 @@ def analyze(
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option(help="Of the report. \\[default: Attention report]", rich_help_panel=OUTPUT),
+        typer.Option(
+            help="The report's title. \\[default: Attention report]", rich_help_panel=OUTPUT
+        ),
     ] = None,
     threads: Threads = None,
     precision: PrecisionName = PRECISION,

@@ -95,7 +95,8 @@ def analyze_text(
     temperatures: Annotated[
         str | None,
         typer.Option(
-            help="Of head diversity. \\[default: 1,0.5,0.25,0.1]", rich_help_panel=NUMBERS
+            help="Temperatures of head diversity. \\[default: 1,0.5,0.25,0.1]",
+            rich_help_panel=NUMBERS,
         ),
     ] = None,
     explore: Annotated[
@@ -109,7 +110,9 @@ def analyze_text(
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option(help="Of the report. \\[default: Attention report]", rich_help_panel=OUTPUT),
+        typer.Option(
+            help="The report's title. \\[default: Attention report]", rich_help_panel=OUTPUT
+        ),
     ] = None,
     threads: Threads = None,
     device: Device = DEVICE,

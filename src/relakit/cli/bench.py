@@ -164,7 +164,7 @@ def attention(
         ),
     ] = AttentionSettings.memory_limit,
     seed: Annotated[
-        int, typer.Option(help="Of the random tensors.", rich_help_panel=HOW)
+        int, typer.Option(help="For the random tensors.", rich_help_panel=HOW)
     ] = AttentionSettings.seed,
     out: Annotated[
         Path | None,

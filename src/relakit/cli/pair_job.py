@@ -89,7 +89,7 @@ Timeout = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="Of --engine ray: if nothing comes back for so long, what is missing is handed over "
+        help="With --engine ray: if nothing comes back for so long, what is missing is handed over "
         f"again. It must be enough for --shard-pairs. \\[default: {PATIENCE:g}]",
         rich_help_panel=COMPUTATION,
     ),
