@@ -18,8 +18,10 @@ import torch
 from torch import Tensor
 
 import relakit
+from relakit.amounts import number_with_noun
 from relakit.analysis import AnalysisPair, GoldAlignment, analyze_model, split_words
-from relakit.analysis.pair_batches import BATCH_TOKENS, plan_pair_batches
+from relakit.analysis.pair_batches import plan_pair_batches
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.bench.rounds import (
     CaseRounds,
     Field,
@@ -32,7 +34,6 @@ from relakit.bench.tables import median_text, quartiles_text
 from relakit.data.batches import pad_batch
 from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.tokenizer import BEGIN, END, Tokenizer
-from relakit.limits import number_with_noun
 from relakit.model import Transformer
 
 

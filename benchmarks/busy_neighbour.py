@@ -20,11 +20,11 @@ import typer
 from rich.console import Console
 
 import runs
+from relakit.amounts import number_with_noun
 from relakit.bench.results import Row, spread_columns, write_csv
 from relakit.bench.rounds import spread
 from relakit.bench.tables import make_table
 from relakit.cli.waiting_threads import CHOSEN, WAITING
-from relakit.limits import number_with_noun
 from runs import CsvFile
 
 app = runs.new_app()

@@ -20,6 +20,7 @@ import typer
 from rich.console import Console
 
 import runs
+from relakit.amounts import number_with_noun
 from relakit.bench.machine import Machine, describe_machine
 from relakit.bench.results import Measured, Row, Run, spread_columns
 from relakit.bench.rounds import (
@@ -33,7 +34,6 @@ from relakit.bench.rounds import (
     take_turns,
 )
 from relakit.bench.tables import make_table, median_text, number_text, quartiles_text
-from relakit.limits import number_with_noun
 from runs import HOW, Output, Save, Tell
 from runs import WHAT as WHAT_PANEL
 from workers import Worker, number_of

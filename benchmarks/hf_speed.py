@@ -30,6 +30,7 @@ from transformers import (
 
 import relakit
 import relakit.hf
+from relakit.amounts import number_with_noun
 from relakit.bench.machine import describe_machine
 from relakit.bench.results import Row, spread_columns, write_csv
 from relakit.bench.rounds import (
@@ -42,7 +43,6 @@ from relakit.bench.rounds import (
     take_turns,
 )
 from relakit.bench.tables import make_table, median_text, quartiles_text
-from relakit.limits import number_with_noun
 
 FEATURES: Final = 512
 LAYERS: Final = 8

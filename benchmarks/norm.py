@@ -16,6 +16,7 @@ import torch
 from rich.console import Console
 
 import relakit
+from relakit.amounts import number_with_noun
 from relakit.bench.rounds import (
     CaseRounds,
     Field,
@@ -26,7 +27,6 @@ from relakit.bench.rounds import (
     take_turns,
 )
 from relakit.bench.tables import make_table, median_text, number_text, quartiles_text
-from relakit.limits import number_with_noun
 
 SHAPES: Final = ((8, 128, 512), (32, 64, 512), (1, 4, 64))
 """Batch, positions, features."""

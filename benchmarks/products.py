@@ -19,10 +19,10 @@ from typing import Any, Final
 import torch
 from rich.console import Console
 
+from relakit.amounts import number_with_noun
 from relakit.bench.machine import describe_machine
 from relakit.bench.results import write_csv
 from relakit.bench.tables import make_table
-from relakit.limits import number_with_noun
 from relakit.ops.native.extension import choose_isa, load_extension
 
 SIZES: Final = {"small": (256, 1024), "base": (512, 2048)}

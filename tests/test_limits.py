@@ -6,29 +6,7 @@ from pathlib import Path
 import pytest
 
 from relakit import limits
-from relakit.limits import (
-    check_beam,
-    check_memory,
-    checked_threads,
-    format_bytes,
-    machine_memory,
-    max_threads,
-)
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [
-        (0, "0 bytes"),
-        (1023, "1,023 bytes"),
-        (1536, "1.5 KiB"),
-        (1 << 30, "1.0 GiB"),
-        (250 << 30, "250 GiB"),
-        (10**27, "867,361,738 EiB"),
-    ],
-)
-def test_bytes_for_people(count: int, text: str) -> None:
-    assert format_bytes(count) == text
+from relakit.limits import check_beam, check_memory, checked_threads, machine_memory, max_threads
 
 
 def test_this_machine_has_memory() -> None:

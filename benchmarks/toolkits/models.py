@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 
 from relakit.data.prepared_reader import PreparedCorpus
-from relakit.model import ModelConfig, Transformer
-from relakit.model.config import ATTENTION_KINDS, sized
+from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer, sized
 from relakit.nn.variants import resolve_attention
 from relakit.train.corpus import open_corpus
 from relakit.train.recipe import DataSection, GeneratedData

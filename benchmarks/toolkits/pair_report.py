@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
+from relakit.amounts import number_with_noun
 from relakit.bench.machine import Machine
 from relakit.bench.results import Measured, Row, Run, spread_columns
 from relakit.bench.rounds import CaseRounds, Spread, Turn
 from relakit.bench.tables import make_table, median_text, quartiles_text
-from relakit.limits import number_with_noun
 from toolkits.pair_settings import WHAT_THEY_COMPUTE, PairSettings
 
 

@@ -15,7 +15,7 @@ import torch
 from relakit.align.choice import AlignmentChoice, ChosenOn, read_choice
 from relakit.align.layer_files import has_layer
 from relakit.align.work import AlignSettings, AlignWork
-from relakit.analysis.pair_batches import BATCH_TOKENS
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.bench.rounds import Contender, ContenderError, Field, Turn
 from relakit.clean.score_work import ScoreWork
 from relakit.clean.scorer import PairScorer

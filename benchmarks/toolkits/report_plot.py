@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Final
 
+from relakit.amounts import number_with_noun
 from relakit.bench.plot import draw_bars, draw_line_at_one, label_ratios, plot_style
 from relakit.bench.rounds import CaseRounds
-from relakit.limits import number_with_noun
 from toolkits.report import SpeedReport
 from toolkits.settings import System
 

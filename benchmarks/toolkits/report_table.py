@@ -4,9 +4,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.amounts import number_with_noun
 from relakit.bench.rounds import CaseRounds
 from relakit.bench.tables import make_table, median_text, number_text, quartiles_text
-from relakit.limits import number_with_noun
 from toolkits.report import SpeedReport
 
 

@@ -1,4 +1,4 @@
-"""A model whose numbers are none: its training has diverged, or its file is damaged."""
+"""The error for a model that computes NaN or infinity, as one does whose training diverged."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -7,12 +7,15 @@ from contextlib import contextmanager
 class BrokenModelError(ValueError):
     """A model computes NaN or infinity."""
 
-    def __init__(self, name: str = "the model") -> None:
+    def __init__(self, name: str = "the model", *, where: str | None = None) -> None:
+        """Name the model, and where it was found out, such as ``pair 7``."""
+        place = "" if where is None else f" in {where}"
         super().__init__(
-            f"{name} computes NaN or infinity: its weights are broken, or its training has "
+            f"{name} computes NaN or infinity{place}: its weights are broken, or its training has "
             "diverged; make a model of earlier checkpoints with relakit average, or train again "
             "with a lower learning rate"
         )
+        self.where = where
 
 
 @contextmanager
@@ -20,5 +23,5 @@ def blamed_on(name: str) -> Generator[None, None, None]:
     """Say which model is broken, where it is known."""
     try:
         yield
-    except BrokenModelError:
-        raise BrokenModelError(name) from None
+    except BrokenModelError as error:
+        raise BrokenModelError(name, where=error.where) from None

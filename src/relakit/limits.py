@@ -1,13 +1,15 @@
 """How much is too much: what this machine has, and the limits that do not depend on it.
 
 Whatever is refused for its size is refused here or by a number from here, so that the same setting
-has the same limit everywhere. It imports the standard library alone.
+has the same limit everywhere. It needs the standard library alone.
 """
 
 import os
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from relakit.amounts import format_bytes
 
 MAX_LINE_BYTES: Final = 1 << 20
 """Of a line of text, without its line end. No sentence is that long: it is another kind of file."""
@@ -34,22 +36,6 @@ _CGROUP_LIMITS: Final = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
-_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-
-
-def format_bytes(count: float) -> str:
-    """A number of bytes for people: ``1.5 GiB``."""
-    unit = 0
-    while count >= 1024 and unit < len(_UNITS) - 1:
-        count /= 1024
-        unit += 1
-    digits = 0 if unit == 0 or count >= 100 else 1
-    return f"{count:,.{digits}f} {_UNITS[unit]}"
-
-
-def number_with_noun(number: int, noun: str) -> str:
-    """``1 thread``, ``2,000 threads``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def machine_memory() -> int:

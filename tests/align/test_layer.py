@@ -225,7 +225,7 @@ def test_weights_that_are_missing_or_others(tmp_path: Path) -> None:
     layer = random_layer(model.config.dim)
     layer.query = nn.Linear(3, 32)
     save_layer(folder, layer, TRAINED)
-    with pytest.raises(ValueError, match="has not the weights of a layer"):
+    with pytest.raises(ValueError, match="does not hold the weights of an alignment layer"):
         load_layer(folder, model)
     weights = layer_weights(folder)
     assert weights == folder / NEXT_LAYER_WEIGHTS, "the second one's"

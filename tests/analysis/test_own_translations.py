@@ -16,7 +16,7 @@ from relakit.analysis import (
     score_pairs,
     split_words,
 )
-from relakit.analysis.results import KINDS
+from relakit.attention_kinds import ATTENTION_KINDS
 from relakit.data.generated import generate_pairs
 from relakit.data.tokenizer import Tokenizer
 from relakit.decode.translator import Translator
@@ -69,7 +69,7 @@ def test_own_attention_is_that_of_a_pair_with_the_output(
         assert view.own.source_words == PAIRS[view.index].source_words
         assert view.own.target_words == split_words(OUTPUTS[view.index])
         assert view.own.gold is None
-        for kind in KINDS:
+        for kind in ATTENTION_KINDS:
             np.testing.assert_allclose(view.own.weights[kind], expected.weights[kind], atol=1e-4)
     assert compared == 3
 
@@ -97,7 +97,7 @@ def test_the_longest_are_left_out_where_memory_is_short(
     analyzed: AnalyzedModel, translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = {
-        view.index: sum(view.own.weights[kind].nbytes for kind in KINDS)
+        view.index: sum(view.own.weights[kind].nbytes for kind in ATTENTION_KINDS)
         for view in analyzed.views
         if view.own is not None
     }

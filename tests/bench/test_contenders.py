@@ -14,9 +14,10 @@ from relakit.bench.contenders import (
     why_left_out,
 )
 from relakit.bench.inputs import Inputs, make_inputs
-from relakit.bench.presets import BACKEND_NAMES, CONTENDER_NAMES, check_contenders
+from relakit.bench.presets import CONTENDER_NAMES, check_contenders
 from relakit.ops.attention import attention
 from relakit.ops.backends import BACKENDS
+from relakit.ops.options import BACKEND_NAMES
 
 CASES = [
     *(Case(mode=mode, length=37, zeros=70.0, heads=3, dim=16, batch=2) for mode in MODES),

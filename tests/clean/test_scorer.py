@@ -1,5 +1,6 @@
 """Scores of pairs: those of `score_pairs`, and the same bits whatever is beside them."""
 
+import math
 import shutil
 from itertools import product
 from pathlib import Path
@@ -15,6 +16,7 @@ from relakit.align.layer import AlignmentLayer, save_layer
 from relakit.align.layer_files import LayerScores, LayerTrained
 from relakit.analysis import score_pairs
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches
+from relakit.broken_model import BrokenModelError
 from relakit.clean import scorer as scorer_module
 from relakit.clean.scorer import (
     Direction,
@@ -95,6 +97,18 @@ def test_to_the_bit(attention: str, write_model: ModelWriter, pairs: list[Number
     finally:
         torch.set_num_threads(before)
     assert scores(pairs[3:5]) == {number: expected[number] for number in (4, 5)}
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_the_broken_model_of_two_is_named(
+    is_reverse: bool, write_model: ModelWriter, pairs: list[NumberedPair]
+) -> None:
+    forward, back = Direction.load(write_model()), Direction.load(write_model(reverse=True, seed=1))
+    broken = back if is_reverse else forward
+    broken.model.decoder.layers[0].cross_attention.query.weight.data.fill_(math.nan)
+    with pytest.raises(BrokenModelError) as caught:
+        PairScorer(forward, backward=back).score(pairs[3:4])
+    assert str(caught.value).startswith(f"{broken.name} computes NaN or infinity in pair 4: its")
 
 
 def test_softmax_has_no_null_queries(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:

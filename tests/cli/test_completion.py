@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from relakit.cli import completion
 from relakit.cli.completion import complete_model, complete_recipe
 from relakit.cli.main import app
-from relakit.model import directory
+from relakit.model.description import WEIGHTS_FILE
 from relakit.recipes import recipe_names
 
 
@@ -20,7 +20,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name in ("runs/first/model", "runs/second/model", "rules", "models/en-de", ".runs/model"):
         (tmp_path / name).mkdir(parents=True)
-        (tmp_path / name / completion.WEIGHTS_FILE).touch()
+        (tmp_path / name / WEIGHTS_FILE).touch()
     (tmp_path / "rulers").mkdir()
     (tmp_path / "own.toml").touch()
     (tmp_path / "models" / "big.toml").touch()
@@ -61,10 +61,6 @@ def test_recipes(place: Path) -> None:
     assert complete_recipe("models/") == ["models/big.toml"]
     assert complete_recipe("") == [*recipe_names(), "own.toml"]
     assert complete_recipe("nowhere/") == []
-
-
-def test_what_makes_a_model_directory() -> None:
-    assert completion.WEIGHTS_FILE == directory.WEIGHTS_FILE
 
 
 @pytest.mark.usefixtures("place")

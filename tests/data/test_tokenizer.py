@@ -1,12 +1,10 @@
 """Every text comes back from its tokens, and every token knows where in the text it is."""
 
-import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
-import tracemalloc
 import unicodedata
 from pathlib import Path
 
@@ -23,7 +21,6 @@ from relakit.data.tokenizer import (
     SPECIAL_TOKENS,
     UNKNOWN,
     Tokenizer,
-    file_digest,
     learn_tokenizer,
 )
 
@@ -305,18 +302,3 @@ class TestFiles:
         path.write_text(json.dumps({**json.loads(tokenizer.to_json()), part: value}))
         with pytest.raises(ValueError, match=f"is not a tokenizer of relakit: .*{problem}"):
             Tokenizer.load(path)
-
-
-def test_the_digest_of_a_large_file_takes_little_memory(tmp_path: Path) -> None:
-    path = tmp_path / "large"
-    with path.open("wb") as file:
-        for _ in range(16):
-            file.write(bytes(1 << 20))
-    tracemalloc.start()
-    try:
-        found = file_digest(path)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert found == hashlib.sha256(bytes(1 << 24)).hexdigest()
-    assert peak < 1 << 20

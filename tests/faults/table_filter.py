@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from fault_rows import Row, make_folder, put, put_gzip, replace, row, usage
+from fault_rows import Row, make_folder, overwrite, put, put_gzip, replace, row, usage
 
 PAIRS = "--source text.en --target text.de"
 FILTER = f"filter model {PAIRS} --output out"
@@ -33,6 +33,12 @@ ROWS: tuple[Row, ...] = (
         "no such model",
         f"filter none {PAIRS} --keep 0.5 --output out",
         "none is no model directory: there is no such folder",
+    ),
+    row(
+        "a weight that is no number",
+        f"{FILTER} --keep 0.5",
+        ".../model computes NaN or infinity in pair 1: its weights are broken, or its training has diverged; make a model of earlier checkpoints with relakit average, or train again with a lower learning rate",
+        overwrite("model/model.safetensors", -4, b"\x00\x00\xc0\x7f"),
     ),
     row(
         "neither a model nor scores",

@@ -2,7 +2,7 @@
 
 import json
 
-from fault_rows import Row, append, cut, put, put_gzip, row, set_json, usage
+from fault_rows import Row, append, cut, overwrite, put, put_gzip, row, set_json, usage
 
 SCORE = "score model --source text.en --target text.de --output scores.tsv"
 ONE = "score model --source pairs --output scores.tsv"
@@ -37,6 +37,12 @@ ROWS: tuple[Row, ...] = (
         SCORE,
         "text.de, line 2: not UTF-8 (byte 0xff at position 1 of the line); convert the file, for instance with iconv",
         put("text.de", b"eins\n\xff\ndrei\n"),
+    ),
+    row(
+        "a weight that is no number",
+        SCORE,
+        ".../model computes NaN or infinity in pair 1: its weights are broken, or its training has diverged; make a model of earlier checkpoints with relakit average, or train again with a lower learning rate",
+        overwrite("model/model.safetensors", -4, b"\x00\x00\xc0\x7f"),
     ),
     row(
         "a truncated archive",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from relakit.files.output_paths import (
-    KINDS,
+    FOLDER_KINDS,
     MODEL,
     PREPARED,
     RUN,
@@ -20,7 +20,7 @@ class TestFolders:
     def test_are_known_by_a_file(self, tmp_path: Path) -> None:
         assert what_is_in(tmp_path) is None
         assert what_is_in(tmp_path / "nowhere") is None
-        for kind in KINDS:
+        for kind in FOLDER_KINDS:
             folder = tmp_path / kind.marker.replace(".", "-")
             folder.mkdir()
             (folder / kind.marker).touch()

@@ -72,8 +72,8 @@ class TestErrors:
         assert len(messages) >= 5
         for message in messages:
             assert re.fullmatch(
-                rf"{tmp_path}/file cannot be written: no space is left on the disk: 2\.5 MB "
-                r"needed, [\d.]+ [kMGT]B free; make room or choose another place",
+                rf"{tmp_path}/file cannot be written: no space is left on the disk: 2\.4 MiB "
+                r"needed, [\d,.]+ [KMGT]iB free; make room or choose another place",
                 message,
             )
 
@@ -100,7 +100,7 @@ class TestErrors:
         with failing(10), pytest.raises(WriteError) as caught:
             write()
         assert f"{tmp_path}/folder/b cannot be written" in str(caught.value)
-        assert "more than 3.0 MB needed" in str(caught.value)
+        assert "more than 2.9 MiB needed" in str(caught.value)
         assert names(tmp_path) == []
 
     @pytest.mark.parametrize(

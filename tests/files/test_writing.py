@@ -391,7 +391,7 @@ def test_a_small_disk(tmp_path: Path) -> None:
         pytest.skip(f"a disk for the test cannot be mounted: {mounted.stderr.strip()}")
     try:
         write_whole(disk / "file", b"old")
-        with pytest.raises(WriteError, match=r"3\.0 MB needed, 1\.0 MB free; make room"):
+        with pytest.raises(WriteError, match=r"2\.9 MiB needed, 1,0\d\d KiB free; make room"):
             write_whole(disk / "file", bytes(3_000_000))
         assert (disk / "file").read_bytes() == b"old"
 
@@ -400,7 +400,7 @@ def test_a_small_disk(tmp_path: Path) -> None:
                 for number in range(9):
                     write_whole(unfinished / f"{number}", bytes(300_000))
 
-        with pytest.raises(WriteError, match=r"folder/3 cannot .* more than 1\.2 MB needed, 1\.0"):
+        with pytest.raises(WriteError, match=r"folder/3 cannot .* more than 1\.2 MiB needed, 1,0"):
             fill()
         assert names(disk) == ["file"]
         append(disk / "log", bytes(700_000))

@@ -20,17 +20,17 @@ from relakit.analysis.results import (
     ClassNullRates,
     FlopCounts,
     Interval,
-    Kind,
     KindResult,
     ModelAnalysis,
     SentenceView,
     ShuffledResult,
 )
 from relakit.analysis.word_map import Span, split_words, word_weights, words_of_tokens
+from relakit.attention_kinds import AttentionKind
 from relakit.data.generated import generate_pairs
 
 Weights = npt.NDArray[np.float32]
-KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+KINDS: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
 
 
 def token_spans(words: Sequence[Span], longest: int = 6) -> tuple[Span, ...]:
@@ -60,7 +60,7 @@ def make_view(
         for tokens, words in zip(spans, (source_words, target_words), strict=True)
     ]
     links = gold.sure if gold else {(w, w) for w in range(len(target_words))}
-    sizes: dict[Kind, tuple[int, int]] = {
+    sizes: dict[AttentionKind, tuple[int, int]] = {
         "encoder": (len(spans[0]) + 1,) * 2,
         "decoder": (len(spans[1]) + 1,) * 2,
         "cross": (len(spans[1]) + 1, len(spans[0]) + 1),
@@ -95,7 +95,7 @@ def with_output(view: SentenceView, output: str, *, chrf: float, sparse: bool) -
 
 
 def _weights(
-    kind: Kind,
+    kind: AttentionKind,
     size: tuple[int, int],
     shape: tuple[int, int],
     links: frozenset[tuple[int, int]] | set[tuple[int, int]],
@@ -154,7 +154,7 @@ def sample_analysis(
 ) -> ModelAnalysis:
     """The numbers that follow from the views; those of the shuffled test set are made up."""
     kinds = tuple(_kind_result(kind, views, sparse) for kind in KINDS)
-    nulls: dict[Kind, tuple[tuple[float | None, ...], ...]] = {
+    nulls: dict[AttentionKind, tuple[tuple[float | None, ...], ...]] = {
         kind.kind: tuple(
             tuple(None if x is None else min(1.0, x + 0.04) for x in layer)
             for layer in kind.null_rate
@@ -190,7 +190,7 @@ def sample_analysis(
     )
 
 
-def _kind_result(kind: Kind, views: Sequence[SentenceView], sparse: bool) -> KindResult:
+def _kind_result(kind: AttentionKind, views: Sequence[SentenceView], sparse: bool) -> KindResult:
     weights = [view.weights[kind] for view in views]
     zeros, cells, nulls, layer_nulls, queries = 0.0, 0, 0.0, 0.0, 0
     first: npt.NDArray[np.float64] | float = 0.0

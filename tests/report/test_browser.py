@@ -11,7 +11,7 @@ import pytest
 from report_page import Page, Sample
 from report_samples import cross_words, make_view
 
-from relakit.analysis.results import Kind
+from relakit.attention_kinds import AttentionKind
 from relakit.report import write_page
 
 # One worker runs them all: they share the browser.
@@ -58,7 +58,7 @@ def test_it_starts_with_the_best_aligning_head(page: Page, sample: Sample) -> No
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_a_cell_is_empty_exactly_where_the_weight_is_zero(
-    page: Page, sample: Sample, kind: Kind
+    page: Page, sample: Sample, kind: AttentionKind
 ) -> None:
     page.open(f"sentence=6&kind={kind}&layer=2&head=3&units=tokens&compare=softmax")
     for pane, name in enumerate(("ReLA-g", "softmax")):

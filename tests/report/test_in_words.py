@@ -4,7 +4,8 @@ import pytest
 from report_page import Sample
 from report_samples import sample_analysis, sample_views
 
-from relakit.analysis.results import Interval, ModelAnalysis
+from relakit.analysis.results import ClassNullRates, Interval, ModelAnalysis
+from relakit.closed_gates import MANY_CLOSED
 from relakit.report.in_words import comparison_in_words, model_in_words
 
 
@@ -94,6 +95,22 @@ def test_what_stands_out(analysis: ModelAnalysis) -> None:
         "head 4 (75.0 %); layer 3, head 1 (60.0 %)."
     ) in text
     assert "RMS(z) of cross-attention is 900 in layer 1 and 10 in the middle layer" in text
+
+
+def test_closed_gates_are_many_where_training_warns_of_them(analysis: ModelAnalysis) -> None:
+    text = words(with_cross(analysis, closed_gates=(MANY_CLOSED, MANY_CLOSED + 0.01, None)))
+    assert "closed gates in cross-attention: 21.0 % in layer 2." in text
+
+
+def test_rare_classes_are_not_compared(analysis: ModelAnalysis) -> None:
+    classes = ClassNullRates(
+        origin="tags",
+        classes=("noun", "comma", "symbol"),
+        counts=(1000, 10, 9),
+        null_rate=(((0.2, 0.4, 0.9),),),
+    )
+    text = words(analysis.model_copy(update={"classes": classes}))
+    assert "after words of the class “comma” (40.0 %) and rarest after “noun” (20.0 %)." in text
 
 
 def test_comparison(sample: Sample) -> None:

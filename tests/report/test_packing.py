@@ -8,15 +8,16 @@ from report_samples import cross_words, make_view, sample_views, with_output
 from unpacking import unpack_view
 
 from relakit.analysis.links import links_of
+from relakit.attention_kinds import ATTENTION_KINDS
 from relakit.report import packing
-from relakit.report.packing import KINDS, cross_null_rate, pack_view, quantise
+from relakit.report.packing import cross_null_rate, pack_view, quantise
 
 
 @pytest.mark.parametrize("sparse", [True, False])
 def test_weights_come_back_within_half_a_step(sparse: bool) -> None:
     view = sample_views(1, sparse=sparse)[0]
     header, weights, _ = unpack_view(pack_view(view).text)
-    for kind in KINDS:
+    for kind in ATTENTION_KINDS:
         step = view.weights[kind].max((-1, -2), keepdims=True) / 255
         error = np.abs(weights[kind] - view.weights[kind])
         # A weight of less than half a step becomes a whole one.
@@ -66,7 +67,9 @@ def test_any_text_can_be_packed() -> None:
 def test_one_token() -> None:
     view = make_view(0, "a", "b", sparse=True)
     _, weights, _ = unpack_view(pack_view(view).text)
-    assert {kind: weights[kind].shape[2:] for kind in KINDS} == dict.fromkeys(KINDS, (2, 2))
+    assert {kind: weights[kind].shape[2:] for kind in ATTENTION_KINDS} == dict.fromkeys(
+        ATTENTION_KINDS, (2, 2)
+    )
 
 
 def test_links_are_those_of_the_exact_weights() -> None:
@@ -115,7 +118,7 @@ def test_broken_views_are_refused() -> None:
     view = make_view(4, "a b", "c d", sparse=True)
     broken = view.weights["cross"].copy()
     broken[0, 0, 0, 0] = np.nan
-    with pytest.raises(ValueError, match="pair 5: the cross attention has weights that are not"):
+    with pytest.raises(ValueError, match="NaN or infinity in the cross attention of pair 5: "):
         pack_view(dataclasses.replace(view, weights={**view.weights, "cross": broken}))
     short = view.weights["encoder"][..., :-1]
     with pytest.raises(ValueError, match=r"pair 5: encoder attention must have the shape .*3, 3"):

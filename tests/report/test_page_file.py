@@ -15,6 +15,7 @@ from report_samples import make_view, sample_views, with_output
 from unpacking import unpack_view
 
 from relakit.analysis import SentenceLinks
+from relakit.broken_model import BrokenModelError
 from relakit.report import page_file, write_page
 from relakit.report.page_file import spread_to_fit
 from relakit.report.page_html import ATTENTION_PAGE, FILTER_PAGE
@@ -166,6 +167,15 @@ def test_what_does_not_belong_together_is_refused(sample: Sample, tmp_path: Path
     }
     with pytest.raises(ValueError, match="pair 3 is not the same for ReLA-g and softmax: 'a b'"):
         write_page([rela, softmax], views, path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_broken_model_is_named(sample: Sample, tmp_path: Path) -> None:
+    view = make_view(2, "a b", "c", sparse=True)
+    view.weights["cross"][0, 0, 0, 0] = np.nan
+    expected = "^softmax computes NaN or infinity in the cross attention of pair 3: its weights"
+    with pytest.raises(BrokenModelError, match=expected):
+        write_page(sample.analyses, {"softmax": [view]}, tmp_path / "report.html")
     assert not list(tmp_path.iterdir())
 
 

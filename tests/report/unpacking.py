@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import KINDS, Kind
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.report.packing import LEVELS, SIGNED_LEVELS
 
 
@@ -34,14 +34,14 @@ def unpack_text(
 
 def unpack_view(
     text: str,
-) -> tuple[dict[str, Any], dict[Kind, npt.NDArray[np.float64]], npt.NDArray[np.int16]]:
+) -> tuple[dict[str, Any], dict[AttentionKind, npt.NDArray[np.float64]], npt.NDArray[np.int16]]:
     """The header, the weights by kind, and what `links_of_heads` found."""
     content = zlib.decompress(base64.b64decode(text), wbits=-zlib.MAX_WBITS)
     start = 4 + int.from_bytes(content[:4], "little")
     header: dict[str, Any] = json.loads(content[4:start])
-    shapes = {kind: tuple(header["shapes"][kind]) for kind in KINDS}
-    scales: dict[Kind, npt.NDArray[np.float32]] = {}
-    for kind in KINDS:
+    shapes = {kind: tuple(header["shapes"][kind]) for kind in ATTENTION_KINDS}
+    scales: dict[AttentionKind, npt.NDArray[np.float32]] = {}
+    for kind in ATTENTION_KINDS:
         count = math.prod(shapes[kind][:2])
         scales[kind] = np.frombuffer(content, "<f4", count, start).reshape(shapes[kind][:2])
         start += 4 * count
@@ -50,8 +50,8 @@ def unpack_view(
     count = math.prod(links_shape)
     links = np.frombuffer(content, "<i2", count, start).reshape(links_shape)
     start += links.nbytes
-    weights: dict[Kind, npt.NDArray[np.float64]] = {}
-    for kind in KINDS:
+    weights: dict[AttentionKind, npt.NDArray[np.float64]] = {}
+    for kind in ATTENTION_KINDS:
         is_signed = header["signed"][kind]
         count = math.prod(shapes[kind])
         cells = np.frombuffer(content, "i1" if is_signed else "u1", count, start)

@@ -14,18 +14,17 @@ from relakit.analysis.estimate import CONFIDENCE, Estimate
 from relakit.analysis.links import END_WEIGHTS, READINGS
 from relakit.analysis.ranking import ChosenHead, GoodShare, QualityRanking, RankingAreas
 from relakit.analysis.results import (
-    KINDS,
     AlignmentResult,
     AlignmentSettings,
     AnalysisSettings,
     ClassNullRates,
     FlopCounts,
     Interval,
-    Kind,
     KindResult,
     ModelAnalysis,
     ShuffledResult,
 )
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.reproduce.claims import Claim, Finding
 from relakit.reproduce.corpora import Scale
 from relakit.reproduce.evidence import Evidence
@@ -91,8 +90,8 @@ def made_up_record(
 
 def made_up_analysis(
     *,
-    sparsity: Mapping[Kind, Sequence[float]] | None = None,
-    null_rate: Mapping[Kind, Sequence[float]] | None = None,
+    sparsity: Mapping[AttentionKind, Sequence[float]] | None = None,
+    null_rate: Mapping[AttentionKind, Sequence[float]] | None = None,
     diversity: Mapping[str, float] | None = None,
     gap: Sequence[tuple[float, float, float]] | None = None,
     query_gap: Sequence[float] | None = None,
@@ -141,7 +140,7 @@ def made_up_analysis(
             output_rms=None if output_rms is None else (output_rms,) * layers,
             closed_gates=None if closed_gates is None else (closed_gates,) * layers,
         )
-        for kind in KINDS
+        for kind in ATTENTION_KINDS
     )
     return ModelAnalysis(
         name="made up",

@@ -11,7 +11,8 @@ from made_up_records import (
     only_finding,
 )
 
-from relakit.analysis.results import Kind, ModelAnalysis
+from relakit.analysis.results import ModelAnalysis
+from relakit.attention_kinds import AttentionKind
 from relakit.reproduce.claims import Verdict
 from relakit.reproduce.page import CLAIMS
 
@@ -27,11 +28,11 @@ def near(rates: Sequence[float], step: float) -> list[float]:
     return [rate + step for rate in rates]
 
 
-def sparse(kind: Kind, *rates: Sequence[float]) -> list[ModelAnalysis]:
+def sparse(kind: AttentionKind, *rates: Sequence[float]) -> list[ModelAnalysis]:
     return [made_up_analysis(sparsity={kind: one}) for one in rates]
 
 
-def null(kind: Kind, *rates: Sequence[float]) -> list[ModelAnalysis]:
+def null(kind: AttentionKind, *rates: Sequence[float]) -> list[ModelAnalysis]:
     return [made_up_analysis(null_rate={kind: one}) for one in rates]
 
 
@@ -51,7 +52,7 @@ def test_cross_attention_is_sparsest() -> None:
         ("Decoder self-attention is null more often", "decoder", null),
     ],
 )
-def test_what_rises_with_depth(claim: str, kind: Kind, analyses: type) -> None:
+def test_what_rises_with_depth(claim: str, kind: AttentionKind, analyses: type) -> None:
     up, steeper, down = RATES, (0.3, 0.4, 0.52), RATES[::-1]
     assert verdict(claim, *analyses(kind, up, steeper)) == "holds"
     assert verdict(claim, *analyses(kind, down, steeper[::-1])) == "does not hold"
@@ -159,7 +160,7 @@ def test_heads_that_specialise() -> None:
     claim = "Heads specialise"
 
     def head(null_rate: float, after_comma: float) -> ModelAnalysis:
-        rates: dict[Kind, list[float]] = {"cross": [0.1, null_rate, 0.1]}
+        rates: dict[AttentionKind, list[float]] = {"cross": [0.1, null_rate, 0.1]}
         return made_up_analysis(null_rate=rates, after_comma=after_comma, classes="tags")
 
     assert verdict(claim, head(0.95, 0.02), head(0.95, 0.02)) == "holds"

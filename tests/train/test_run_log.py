@@ -11,10 +11,11 @@ import torch
 from rich.console import Console
 from small_runs import assert_same, recipe_of, weights
 
+from relakit.closed_gates import MANY_CLOSED
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.files import writing
 from relakit.files.writing import WriteError
-from relakit.model.attention_outputs import MANY_CLOSED, LayerOutputs, ModelOutputs
+from relakit.model.attention_outputs import LayerOutputs, ModelOutputs
 from relakit.train import run_log
 from relakit.train.result import Scores
 from relakit.train.run import run_training

@@ -58,6 +58,18 @@ def test_positions_that_it_grows_can_be_written_into(
     assert not model.embedding.positions.is_inference()
 
 
+def test_an_error_leaves_the_model_in_training(
+    corpus: PreparedCorpus, model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(validation, "smoothed_loss", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        split_loss(model, corpus.split("valid"), torch.float32)
+    assert model.training
+
+
 def test_measuring_does_not_change_the_loss(
     corpus: PreparedCorpus, model: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,8 +26,9 @@ from relakit.analysis.attention_pass import attention_batches, cross_attention_o
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import READINGS, EndWeight
 from relakit.analysis.long_pairs import longest_in_matrices
-from relakit.analysis.pair_batches import BATCH_TOKENS, EncodedPair, EncodedPairs, TokenPair
+from relakit.analysis.pair_batches import EncodedPair, EncodedPairs, TokenPair
 from relakit.analysis.pairs import AnalysisPair
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.analysis.word_map import Floats
 from relakit.broken_model import blamed_on
 from relakit.data.tokenizer_pair import Tokenizers

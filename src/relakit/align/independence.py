@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
+from relakit.analysis.pair_batches import TokenPair
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.data.tokenizer import END
 from relakit.model import ModelConfig
 

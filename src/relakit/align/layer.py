@@ -25,8 +25,9 @@ from relakit.align.layer_files import (
 )
 from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS, NEXT_LAYER_WEIGHTS
 from relakit.align.states import KEY_PARTS, QUERY_PARTS, StateBatch, state_batches
-from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
-from relakit.data.tokenizer import file_digest
+from relakit.analysis.pair_batches import WINDOW, TokenPair
+from relakit.analysis.settings import BATCH_TOKENS
+from relakit.files.reading import file_digest
 from relakit.files.writing import write_whole
 from relakit.model import Transformer
 from relakit.model.description import WEIGHTS_FILE
@@ -135,6 +136,8 @@ def load_layer(folder: Path, model: Transformer) -> tuple[AlignmentLayer, LayerA
     found = read_weights(folder / about.weights)
     expected = {name: tuple(tensor.shape) for name, tensor in layer.state_dict().items()}
     if {name: tuple(tensor.shape) for name, tensor in found.items()} != expected:
-        raise ValueError(f"{folder / about.weights} has not the weights of a layer; {AGAIN}")
+        raise ValueError(
+            f"{folder / about.weights} does not hold the weights of an alignment layer; {AGAIN}"
+        )
     layer.load_state_dict(found, assign=True)
     return layer.to(model.embedding.weight.device).eval(), about

@@ -14,7 +14,7 @@ from relakit.align.choice import AlignmentChoice, read_choice, required_choice
 from relakit.align.settings import LAYER_FILE, LAYER_WEIGHTS
 from relakit.data.json_file import read_json
 from relakit.data.setting_errors import explain_setting
-from relakit.data.tokenizer import file_digest
+from relakit.files.reading import file_digest
 from relakit.model.config import ModelConfig
 from relakit.model.description import WEIGHTS_FILE
 

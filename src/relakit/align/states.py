@@ -9,18 +9,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from relakit.analysis.attention_pass import recording
 from relakit.analysis.forced_states import ForcedStates
 from relakit.analysis.pair_batches import (
-    BATCH_TOKENS,
     WINDOW,
     TokenPair,
     pad_sentences,
     plan_pair_batches,
     read_windows,
 )
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.data.tokenizer import BEGIN, END
 from relakit.model import Transformer
+from relakit.model.evaluation import inference
 
 QUERY_PARTS: Final = 3
 """Of which a target token's input is made, each as wide as the model."""
@@ -96,7 +96,7 @@ def _states(
     chosen = [pairs[index] for index in batch]
     source = torch.from_numpy(pad_sentences([one for one, _ in chosen], end=END)).to(device)
     target = torch.from_numpy(pad_sentences([two for _, two in chosen], begin=BEGIN)).to(device)
-    with recording(model, max(source.size(1), target.size(1))):
+    with inference(model, positions=max(source.size(1), target.size(1))):
         states = ForcedStates.of(model, source, target, model.encode(source))
     # Outside: what is made in inference mode cannot be trained on.
     return StateBatch.of(

@@ -117,9 +117,7 @@ def train_aligners(
     request.check()
     teaching = _Teaching(request, progress)
     directions = teaching.lessons()
-    trained = [
-        teaching.train(number, *lessons) for number, lessons in enumerate(directions, start=1)
-    ]
+    trained = [teaching.train(number, *lessons) for number, lessons in enumerate(directions)]
     results = [
         teaching.result(number, layer, exam)
         for number, (layer, (_, exam)) in enumerate(zip(trained, directions, strict=True))
@@ -180,12 +178,13 @@ class _Teaching:
         return found
 
     def train(self, number: int, lessons: Sequence[Lesson], exam: Exam) -> TrainedLayer:
+        """Train a layer for a model; models are numbered from 0."""
         settings = self.request.settings
         layers = len(self.members) if self.request.both else 1
         if settings.minutes is not None:
             settings = replace(settings, minutes=settings.minutes / layers)
-        stage = "training" if layers == 1 else f"training {number} of {layers}"
-        member = self.members[number - 1]
+        stage = "training" if layers == 1 else f"training {number + 1} of {layers}"
+        member = self.members[number]
         with blamed_on(str(member.folder)):
             return train_layer(
                 member.model,

@@ -18,6 +18,7 @@ from relakit.align.settings import (
     Symmetrization,
     WordRule,
 )
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.data.parallel_files import NumberedPair
 from relakit.model.description import check_same_model
 from relakit.shards.work import Advance, ShardResult, WorkDescription
@@ -92,7 +93,6 @@ class AlignWork:
         # Torch takes a while to load.
         from relakit.align.aligner import Aligner, TwoWayAligner
         from relakit.align.independence import one_thread
-        from relakit.analysis.pair_batches import BATCH_TOKENS
 
         self._settings = settings
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from relakit.analysis.attention_pass import attention_batches, capture_cross_attention
 from relakit.analysis.links import END_WEIGHTS, EndWeight
 from relakit.analysis.own_translations import add_translations
-from relakit.analysis.pair_batches import BATCH_TOKENS, EncodedPairs
+from relakit.analysis.pair_batches import EncodedPairs
 from relakit.analysis.pair_links import PairLinks
 from relakit.analysis.pairs import AnalysisPair, Pairs
 from relakit.analysis.results import (
@@ -18,6 +18,7 @@ from relakit.analysis.results import (
     SentenceView,
     spread,
 )
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.analysis.totals import AlignmentTotals, ModelTotals
 from relakit.broken_model import blamed_on
 from relakit.data.tokenizer_pair import Tokenizers

@@ -5,7 +5,6 @@ cross-attention pair by pair.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -16,7 +15,6 @@ from torch import Tensor
 
 from relakit.analysis.forced_states import ForcedStates
 from relakit.analysis.pair_batches import (
-    BATCH_TOKENS,
     WINDOW,
     TokenPair,
     pad_sentences,
@@ -26,9 +24,12 @@ from relakit.analysis.pair_batches import (
     wrong_sources,
 )
 from relakit.analysis.sentence_losses import sentence_losses, token_losses
+from relakit.analysis.settings import BATCH_TOKENS
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.data.tokenizer import BEGIN, END
-from relakit.model import ATTENTION_KINDS, AttentionKind, Memory, ModelConfig, Transformer
+from relakit.model import Memory, ModelConfig, Transformer
 from relakit.model.attention_outputs import OutputMeter, OutputSums
+from relakit.model.evaluation import inference
 from relakit.nn.capture import Records, capture
 
 BATCH_WEIGHTS: Final = 1 << 24
@@ -268,7 +269,7 @@ class _Window:
     def run(self, batch: Sequence[int]) -> AttentionBatch:
         source = self._tensor([self.pairs[i][0] for i in batch], end=END)
         target = self._tensor([self.pairs[i][1] for i in batch], begin=BEGIN)
-        with recording(self.model, max(source.size(1), target.size(1))):
+        with inference(self.model, positions=max(source.size(1), target.size(1))):
             kinds = self.wanted.kinds if self.wanted.cross_layer is None else ()
             meter = OutputMeter(self.model, kinds)
             with meter.watch(source, target), capture(self.model, self.wanted.modules) as records:
@@ -287,7 +288,7 @@ class _Window:
     def run_shuffled(self, batch: Sequence[int], sources: Sequence[int]) -> AttentionBatch:
         assert self.encoded is not None
         target = self._tensor([self.pairs[i][1] for i in batch], begin=BEGIN)
-        with recording(self.model, target.size(1)):
+        with inference(self.model, positions=target.size(1)):
             memory = self.encoded.memory(sources)
             with capture(self.model, self.wanted.modules) as records:
                 states = self.model.decode(target, memory, layers=self.wanted.decoder_layers)
@@ -377,18 +378,3 @@ class _EncodedSources:
         sizes, starts = self.sizes[chosen, None], self.starts[chosen, None]
         positions = torch.arange(padded_size(int(sizes.max())), device=self.sizes.device)
         return torch.where(positions < sizes, starts + positions, len(self.states) - 1)
-
-
-@contextmanager
-def recording(model: Transformer, positions: int) -> Iterator[None]:
-    """Without dropout and gradients; afterwards the model is in the same mode as before."""
-    # Grow them now: nothing could write into a tensor made in inference mode later, as torch
-    # does where processes exchange buffers.
-    model.embedding.position_vectors(positions)
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        model.train(was_training)

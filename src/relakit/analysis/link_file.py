@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
+from relakit.amounts import number_with_noun
 from relakit.analysis.gold import (
     FirstWord,
     GoldAlignment,
@@ -17,7 +18,6 @@ from relakit.analysis.gold import (
     read_gold,
     resolve_format,
 )
-from relakit.limits import number_with_noun
 
 Row = TypeVar("Row")
 

@@ -4,11 +4,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
+from relakit.amounts import number_with_noun
 from relakit.analysis.pairs import AnalysisPair, Pairs
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.long_lines import default_max_tokens, has_at_most
-from relakit.limits import check_memory, number_with_noun
-from relakit.model import ATTENTION_KINDS, AttentionKind, ModelAbout, ModelConfig
+from relakit.limits import check_memory
+from relakit.model import ModelAbout, ModelConfig
 from relakit.model.memory import FLOAT_BYTES
 
 PAIR_WEIGHTS: Final = 1 << 26
@@ -42,6 +44,25 @@ def longest_pair(config: ModelConfig, kinds: Sequence[AttentionKind] = ATTENTION
 def longest_in_matrices(count: int) -> int:
     """The same, if so many matrices of weights are recorded."""
     return max(1, math.isqrt(PAIR_WEIGHTS // count) - 1)
+
+
+def check_pair_memory(
+    name: str,
+    config: ModelConfig,
+    max_tokens: int,
+    kinds: Sequence[AttentionKind] = ATTENTION_KINDS,
+) -> None:
+    """Raise ValueError if attention cannot be recorded of a pair with so many tokens on a side."""
+    check_weights_memory(
+        f"{name} for one pair of {max_tokens:,} tokens",
+        count_matrices(config, kinds) * (max_tokens + 1) ** 2,
+        advice="set --max-tokens to less",
+    )
+
+
+def check_weights_memory(what: str, weights: int, *, advice: str) -> None:
+    """Raise ValueError if so many weights, the attention of ``what``, do not fit into memory."""
+    check_memory(f"recording the attention of {what}", FLOAT_BYTES * weights, advice=advice)
 
 
 class ShortPairs:
@@ -98,9 +119,5 @@ def _limit(models: Mapping[str, ReadingModel], max_tokens: int | None) -> int:
             for model in models.values()
         )
     for name, model in models.items():
-        check_memory(
-            f"recording the attention of {name} for one pair of {max_tokens:,} tokens",
-            FLOAT_BYTES * count_matrices(model.config) * (max_tokens + 1) ** 2,
-            advice="set --max-tokens to less",
-        )
+        check_pair_memory(name, model.config, max_tokens)
     return max_tokens

@@ -16,6 +16,7 @@ from relakit.analysis.totals import view_at
 from relakit.analysis.word_map import split_words
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import ModelConfig, Transformer
+from relakit.model.memory import FLOAT_BYTES
 
 if TYPE_CHECKING:
     from relakit.decode.translator import Translator
@@ -88,7 +89,7 @@ def _within_memory(
         source = len(tokenizer.source.encode(pair.source).ids) + 1
         target = len(tokenizer.target.encode(pair.target).ids) + 1
         decoder = config.decoder_layers * target * (target + source)
-        return 4 * config.heads * (config.encoder_layers * source**2 + decoder)
+        return FLOAT_BYTES * config.heads * (config.encoder_layers * source**2 + decoder)
 
     sizes = {index: size(pair) for index, pair in pairs.items()}
     kept, room = set(), MOST_BYTES

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.analysis.pairs import AnalysisPair
-from relakit.analysis.settings import BATCH_TOKENS as BATCH_TOKENS
 from relakit.analysis.word_map import Span, words_of_tokens
 from relakit.data.batches import pad_batch
 from relakit.data.tokenizer_pair import Tokenizers

@@ -1,9 +1,15 @@
 """Scores of sentence pairs that may tell good ones from bad ones. No torch here."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from relakit.attention_kinds import AttentionKind
+
+SCORED_KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
+"""The attention that scores are computed from"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,6 +7,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
 
+from relakit.amounts import number_with_noun
 from relakit.analysis.gold import (
     FirstWord,
     GoldAlignment,
@@ -18,7 +19,6 @@ from relakit.analysis.word_map import Span, split_words
 from relakit.data.generated import GeneratedPair
 from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.tokenizer import Encoded
-from relakit.limits import number_with_noun
 
 TextPair: TypeAlias = tuple[str, str]
 Row = TypeVar("Row")

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,10 @@ from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import END_WEIGHTS, READINGS, EndWeight, Reading
 from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.word_map import Span
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.data.setting_errors import explain_document
 from relakit.files.writing import write_whole
 
-Kind: TypeAlias = Literal["encoder", "decoder", "cross"]
-"""Which attention: the encoder's on itself, the decoder's on itself, the decoder's on the
-encoder."""
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 LayerValues: TypeAlias = tuple[float | None, ...]
 """One for each layer; None where nothing was counted."""
 HeadValues: TypeAlias = tuple[LayerValues, ...]
@@ -69,7 +66,7 @@ class AnalysisSettings(_Result):
 class KindResult(_Result):
     """The numbers of one kind of attention. Layers and heads are numbered from 0."""
 
-    kind: Kind
+    kind: AttentionKind
     attention: str
     """A name in `relakit.ATTENTIONS`"""
     queries: int
@@ -114,7 +111,7 @@ class ShuffledResult(_Result):
     """Null rates of the same targets, each with the source of another pair (Figure 6)."""
 
     pairs: int
-    null_rate: dict[Kind, HeadValues]
+    null_rate: dict[AttentionKind, HeadValues]
     """Of decoder and cross attention; the encoder sees no target"""
     cross_gap: tuple[Interval, ...]
     """By layer: cross-attention null rate (mean over heads) of a target with the wrong source
@@ -132,6 +129,10 @@ class ClassNullRates(_Result):
     """Queries of each class"""
     null_rate: tuple[tuple[LayerValues, ...], ...]
     """``[layers][heads][classes]``"""
+
+    def is_frequent(self, number: int) -> bool:
+        """Whether a class, from 0, has enough queries to be told about: a hundredth of the most."""
+        return self.counts[number] >= max(self.counts) / 100
 
 
 class FlopCounts(_Result):
@@ -235,12 +236,12 @@ class ModelAnalysis(_Result):
     @model_validator(mode="after")
     def _check_kinds(self) -> "ModelAnalysis":
         found = tuple(kind.kind for kind in self.kinds)
-        if found != KINDS and found not in (("encoder",), ("decoder",)):
+        if found != ATTENTION_KINDS and found not in (("encoder",), ("decoder",)):
             raise ValueError(
-                f"kinds must be {', '.join(KINDS)}, or encoder or decoder alone, got "
+                f"kinds must be {', '.join(ATTENTION_KINDS)}, or encoder or decoder alone, got "
                 f"{', '.join(found)}"
             )
-        if found == KINDS and (self.classes is None or self.target_tokens is None):
+        if found == ATTENTION_KINDS and (self.classes is None or self.target_tokens is None):
             raise ValueError("of a translation model there must be classes and target_tokens")
         return self
 
@@ -254,7 +255,7 @@ class ModelAnalysis(_Result):
         """The kind that is asked for first: cross-attention, or the only one."""
         return self.kinds[-1]
 
-    def kind(self, kind: Kind) -> KindResult:
+    def kind(self, kind: AttentionKind) -> KindResult:
         return next(result for result in self.kinds if result.kind == kind)
 
     def write(self, path: Path) -> None:
@@ -291,7 +292,7 @@ class SentenceView:
     source_token_words: tuple[int, ...]
     """The word of each source token, or `NO_WORD`"""
     target_token_words: tuple[int, ...]
-    weights: Mapping[Kind, npt.NDArray[np.float32]]
+    weights: Mapping[AttentionKind, npt.NDArray[np.float32]]
     """``[layers, heads, queries, keys]``, without padding. With S source tokens and T target
     tokens: encoder ``[S+1, S+1]``, the source and its end; decoder ``[T+1, T+1]``, the begin token
     and the target, 0 above the diagonal; cross ``[T+1, S+1]``: row t is of the step that predicts

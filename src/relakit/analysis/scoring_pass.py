@@ -2,21 +2,20 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import torch
 from torch import Tensor
 
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches
 from relakit.analysis.long_pairs import longest_pair
-from relakit.analysis.pair_batches import BATCH_TOKENS, WINDOW, TokenPair
-from relakit.analysis.pair_scores import PairScores
+from relakit.analysis.pair_batches import WINDOW, TokenPair
+from relakit.analysis.pair_scores import SCORED_KINDS, PairScores
 from relakit.analysis.results import SUM_TO_ONE
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.analysis.sparsity import null_counts
+from relakit.broken_model import BrokenModelError
 from relakit.data.tokenizer_pair import Tokenizers
-from relakit.model import AttentionKind, Transformer
-
-KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
+from relakit.model import Transformer
 
 
 def score_pairs(
@@ -45,18 +44,19 @@ def score_pairs(
         progress: called now and then with the number of pairs done.
 
     Raises:
-        ValueError: model and tokenizer do not belong together, there are no pairs, ``max_tokens``
-            is less than 1, or the model is broken.
+        ValueError: model and tokenizer do not belong together, there are no pairs, or
+            ``max_tokens`` is less than 1.
+        BrokenModelError: NaN or infinity among the numbers.
     """
     model.config.check_tokenizer(tokenizer)
-    most = longest_pair(model.config, KINDS) if max_tokens is None else max_tokens
+    most = longest_pair(model.config, SCORED_KINDS) if max_tokens is None else max_tokens
     if most < 1:
         raise ValueError(f"max_tokens must be at least 1, got {most}")
     cropped: set[int] = set()
     batches = attention_batches(
         model,
         _encoded(tokenizer, pairs, most, cropped),
-        kinds=KINDS,
+        kinds=SCORED_KINDS,
         losses=True,
         batch_tokens=batch_tokens,
         window=window,
@@ -124,10 +124,7 @@ def _in_order(parts: list[_Part], has_mass: bool) -> PairScores:
     mass = torch.cat([part.mass for part in parts])[order]
     broken = (~(cross_entropy.isfinite() & mass.isfinite().all(1))).nonzero()
     if len(broken):
-        raise ValueError(
-            f"attention and cross-entropy must be numbers, got NaN or infinity in pair "
-            f"{int(broken[0]) + 1:,}: the model is broken"
-        )
+        raise BrokenModelError(where=f"pair {int(broken[0]) + 1:,}")
     return PairScores(
         null_queries=torch.cat([part.null for part in parts])[order].numpy(),
         queries=torch.cat([part.queries for part in parts])[order].numpy(),

@@ -7,11 +7,12 @@ from torch import Tensor
 
 from relakit.analysis.attention_pass import AttentionBatch
 from relakit.analysis.rates import ShareTotal, head_values
-from relakit.analysis.results import Interval, Kind, ShuffledResult
+from relakit.analysis.results import Interval, ShuffledResult
 from relakit.analysis.sparsity import null_counts, null_share
+from relakit.attention_kinds import AttentionKind
 from relakit.model import ModelConfig
 
-_KINDS: tuple[Kind, ...] = ("decoder", "cross")
+_KINDS: tuple[AttentionKind, ...] = ("decoder", "cross")
 
 
 class ShuffledTotals:

@@ -24,7 +24,6 @@ from relakit.analysis.results import (
     AlignmentSettings,
     AnalysisSettings,
     FlopCounts,
-    Kind,
     KindResult,
     ModelAnalysis,
     SentenceView,
@@ -33,8 +32,9 @@ from relakit.analysis.sentence_links import LinkTotals, SentenceLinks
 from relakit.analysis.shuffled_targets import ShuffledTotals
 from relakit.analysis.sparsity import layer_null_share, null_share, zero_share
 from relakit.analysis.tags import tag_class, token_class
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.data.tokenizer_pair import Tokenizers
-from relakit.model import ATTENTION_KINDS, ModelConfig, Transformer
+from relakit.model import ModelConfig, Transformer
 from relakit.model.attention_outputs import LayerOutputs, OutputSums
 from relakit.model.attention_setting import read_attention, write_attention
 from relakit.nn.variants import AttentionSpec
@@ -47,7 +47,7 @@ class KindTotals:
 
     def __init__(
         self,
-        kind: Kind,
+        kind: AttentionKind,
         spec: AttentionSpec,
         *,
         layers: int,
@@ -71,7 +71,7 @@ class KindTotals:
 
     @classmethod
     def of_model(
-        cls, kind: Kind, config: ModelConfig, temperatures: Sequence[float]
+        cls, kind: AttentionKind, config: ModelConfig, temperatures: Sequence[float]
     ) -> "KindTotals":
         """For one of the toolkit's models."""
         return cls(

@@ -14,8 +14,6 @@ SPARSE: Final = ("sparsemax", "entmax15")
 """The contenders of the `entmax` package."""
 CONTENDER_NAMES: Final = (RELA, *SOFTMAXES, *SPARSE)
 """The names in `relakit.bench.contenders`, repeated here because that module loads torch."""
-BACKEND_NAMES: Final = ("sdpa", "native", "reference")
-"""Those in `relakit.ops.backends`, for the same reason."""
 
 
 def check_contenders(names: Iterable[str]) -> None:

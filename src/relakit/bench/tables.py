@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.amounts import number_with_noun
 from relakit.bench.attention_results import AttentionSettings, CaseResult, Measurement
 from relakit.bench.presets import RELA, SOFTMAXES
 from relakit.bench.rounds import Spread
-from relakit.limits import number_with_noun
 
 if TYPE_CHECKING:
     from relakit.bench.tune import Tuning

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from relakit.amounts import number_with_noun
 from relakit.clean.calibration_features import RATIO_COLUMNS
 from relakit.clean.score_table import Numbers, ScoreTable
 from relakit.data.compression import compressed_by_ending
@@ -16,7 +17,7 @@ from relakit.data.noise_draw import CLEAN, NOISE_KINDS, NoiseKind
 from relakit.data.parallel_files import NumberedPair, ParallelFiles, read_numbered_pairs
 from relakit.data.planted_noise import plant_text_noise
 from relakit.files.writing import whole_file
-from relakit.limits import MAX_LINE_BYTES, number_with_noun
+from relakit.limits import MAX_LINE_BYTES
 
 FEWEST_PAIRS: Final = 200
 """Clean pairs without which there is too little to learn from."""

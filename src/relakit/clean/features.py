@@ -12,6 +12,7 @@ import numpy.typing as npt
 from relakit.align.choice import AlignmentChoice
 from relakit.analysis.links import READINGS
 from relakit.analysis.word_map import NO_WORD, Integers, Span, split_words, words_of_tokens
+from relakit.broken_model import BrokenModelError
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer import END, SPECIAL_TOKENS, Tokenizer
 
@@ -217,6 +218,12 @@ def same_words(source: Sequence[str], target: Sequence[str]) -> int:
     return (Counter(source) & Counter(target)).total()
 
 
+def check_finite(pair: NumberedPair, *numbers: float) -> None:
+    """Raise BrokenModelError, with the pair, if one that a model computed is NaN or infinite."""
+    if not np.isfinite(numbers).all():
+        raise BrokenModelError(where=f"pair {pair.number:,}")
+
+
 def pair_features(
     pair: NumberedPair,
     source: EncodedSide,
@@ -247,15 +254,11 @@ def pair_features(
         languages: log-odds of both sides.
 
     Raises:
-        ValueError: NaN or infinity among the numbers.
+        BrokenModelError: NaN or infinity among attention and losses; ``reverse_losses``, which are
+            another model's, are not looked at.
     """
     mass = 1.0 if sums_to_one else attention_mass(weights)
-    reverse = 0.0 if reverse_losses is None else reverse_losses.sum()
-    if not np.isfinite([mass, reverse, losses.sum(), np.abs(weights).max()]).all():
-        raise ValueError(
-            f"attention and cross-entropy must be numbers, got NaN or infinity in pair "
-            f"{pair.number:,}: the model is broken"
-        )
+    check_finite(pair, mass, np.abs(weights).max(), losses.sum())
     if links is not None:
         read, shift = links[None], 0
         alignment_null_rate: float | None = null_rate(links[:-1])  # a layer links no ends

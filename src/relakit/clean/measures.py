@@ -45,10 +45,10 @@ class Measure(Protocol):
         """Badness as the numbers that people see; of a ratio, how many times it is the usual."""
 
     def shown(self, badness: float) -> float:
-        """The same of one."""
+        """The same for one number."""
 
     def in_words(self, badness: float) -> str:
-        """Which pairs are kept if this is the worst that is."""
+        """Which pairs are kept, in words, if those up to this badness are."""
 
 
 class Look(Protocol):

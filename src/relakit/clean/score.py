@@ -11,17 +11,17 @@ from relakit.align.choice import read_choice
 from relakit.align.directions import check_opposite_languages
 from relakit.align.layer_files import has_layer, read_layer_about
 from relakit.align.settings import ALONE, CHOICE_FILE, COMPUTED_ALONE, LAYER_FILE
-from relakit.analysis.long_pairs import longest_pair
-from relakit.analysis.pair_batches import BATCH_TOKENS
+from relakit.amounts import number_with_noun
+from relakit.analysis.long_pairs import check_pair_memory, longest_pair
+from relakit.analysis.pair_scores import SCORED_KINDS
 from relakit.analysis.results import SUM_TO_ONE
+from relakit.analysis.settings import BATCH_TOKENS
 from relakit.clean.columns import header_line
 from relakit.clean.counted import BLANK, CROPPED
 from relakit.clean.parquet import ENDING, check_parquet, write_parquet
 from relakit.data.languages import LANGUAGES_FILE, LanguagePair
 from relakit.data.parallel_files import ParallelFiles
-from relakit.limits import check_memory, number_with_noun
 from relakit.model.description import ModelDescription, model_digests, read_description
-from relakit.model.memory import FLOAT_BYTES
 from relakit.shards.cutting import SHARD_PAIRS
 from relakit.shards.run import Job, Writer
 from relakit.shards.work import WorkDescription
@@ -120,16 +120,11 @@ class ScoreModels:
     def _limit(self, max_tokens: int | None) -> int:
         described = [one for one in (self._forward, self._backward) if one is not None]
         if max_tokens is None:
-            return min(longest_pair(one.config, ("cross",)) for one in described)
+            return min(longest_pair(one.config, SCORED_KINDS) for one in described)
         if max_tokens < 1:
             raise ValueError(f"--max-tokens must be at least 1, got {max_tokens}")
         for one in described:
-            matrices = one.config.heads * one.config.decoder_layers
-            check_memory(
-                f"recording the attention of {one.folder} for one pair of {max_tokens:,} tokens",
-                FLOAT_BYTES * matrices * (max_tokens + 1) ** 2,
-                advice="set --max-tokens to less",
-            )
+            check_pair_memory(str(one.folder), one.config, max_tokens, SCORED_KINDS)
         return max_tokens
 
 

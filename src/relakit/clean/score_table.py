@@ -13,12 +13,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from relakit.amounts import number_with_noun
 from relakit.clean.columns import COLUMNS, NUMBER
 from relakit.clean.parquet import ENDING, check_parquet
-from relakit.data.compression import open_file
 from relakit.data.lines import read_lines
 from relakit.data.parallel_files import NumberedPair, ParallelFiles, read_numbered_pairs
-from relakit.limits import MAX_LINE_BYTES, number_with_noun
+from relakit.files.reading import open_file
+from relakit.limits import MAX_LINE_BYTES
 
 BLOCK_ROWS: Final = 4096
 MOST_BYTES: Final = 16 * MAX_LINE_BYTES

@@ -15,17 +15,26 @@ from relakit.align.layer_files import has_layer
 from relakit.align.states import StateBatch
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches, cross_attention_of
 from relakit.analysis.long_pairs import longest_pair
-from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
+from relakit.analysis.pair_batches import TokenPair
+from relakit.analysis.pair_scores import SCORED_KINDS
 from relakit.analysis.results import SUM_TO_ONE
-from relakit.clean.features import EncodedSide, Losses, PairFeatures, Weights, pair_features
+from relakit.analysis.settings import BATCH_TOKENS
+from relakit.broken_model import blamed_on
+from relakit.clean.features import (
+    EncodedSide,
+    Losses,
+    PairFeatures,
+    Weights,
+    check_finite,
+    pair_features,
+)
 from relakit.data.languages import LanguagePair
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer_pair import Tokenizers
-from relakit.model import AttentionKind, Transformer
+from relakit.model import Transformer
 from relakit.model.description import read_description
 from relakit.model.directory import build_model
 
-KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
 _Sides: TypeAlias = tuple[EncodedSide, EncodedSide]
 
 
@@ -45,13 +54,15 @@ class Direction:
 
     model: Transformer
     tokenizers: Tokenizers
+    name: str = "the model"
+    """What to call it in errors, such as its folder"""
 
     @classmethod
     def load(cls, folder: Path) -> "Direction":
         """Read a model directory; OSError or ValueError if it is broken."""
         described = read_description(folder)
         described.check_tokenizers()
-        return cls(build_model(described)[0], described.tokenizers)
+        return cls(build_model(described)[0], described.tokenizers, str(folder))
 
 
 class PairScorer:
@@ -87,7 +98,7 @@ class PairScorer:
         self._languages = languages
         models = [one.model for one in (forward, backward) if one is not None]
         self.max_tokens: Final = (
-            min(longest_pair(model.config, KINDS) for model in models)
+            min(longest_pair(model.config, SCORED_KINDS) for model in models)
             if max_tokens is None
             else max_tokens
         )
@@ -142,18 +153,19 @@ class PairScorer:
                 links = layer_links(self._layer, batch)
                 for index, weights, losses in _by_pair(batch):
                     source, target = sides[index]
-                    features = pair_features(
-                        chosen[index],
-                        source,
-                        target,
-                        weights,
-                        losses,
-                        choice=self._choice,
-                        links=links.get(index),
-                        sums_to_one=self._sums_to_one,
-                        reverse_losses=backward[index],
-                        languages=self._log_odds(chosen[index]),
-                    )
+                    with blamed_on(self._forward.name):
+                        features = pair_features(
+                            chosen[index],
+                            source,
+                            target,
+                            weights,
+                            losses,
+                            choice=self._choice,
+                            links=links.get(index),
+                            sums_to_one=self._sums_to_one,
+                            reverse_losses=backward[index],
+                            languages=self._log_odds(chosen[index]),
+                        )
                     is_cropped = source.is_cropped or target.is_cropped
                     scored[places[index]] = ScoredPair(chosen[index].number, features, is_cropped)
                 advance(len(batch.indices))
@@ -176,7 +188,7 @@ class PairScorer:
         return attention_batches(
             model,
             [(source.ids, target.ids) for source, target in sides],
-            kinds=KINDS,
+            kinds=SCORED_KINDS,
             losses=True,
             cross_layer=cross_layer,
             states=states,
@@ -193,8 +205,11 @@ class PairScorer:
         for batch in self._batches(self._backward.model, sides, cross_layer=0):
             assert batch.token_losses is not None
             for index, losses in zip(batch.indices, batch.token_losses, strict=True):
+                counted = sides[index][1].counted(losses.numpy())
+                with blamed_on(self._backward.name):
+                    check_finite(pairs[index], counted.sum())
                 # A copy, so that it does not keep those of the whole batch.
-                found[index] = sides[index][1].counted(losses.numpy()).copy()
+                found[index] = counted.copy()
         return found
 
     def _log_odds(self, pair: NumberedPair) -> tuple[float, float] | None:
@@ -237,7 +252,7 @@ def _seen(
     for batch in attention_batches(
         model,
         pairs,
-        kinds=KINDS,
+        kinds=SCORED_KINDS,
         losses=True,
         states=layer is not None,
         batch_tokens=batch_tokens,

@@ -5,6 +5,6 @@ from typing import Final
 CALIBRATION_PAIRS: Final = 2000
 CALIBRATION_SEED: Final = 1
 EXPECTED_NOISE: Final = 0.5
-"""Share of pairs that are thought to be noise before they are looked at."""
+"""Share of pairs that are taken for noise before any is looked at."""
 THRESHOLD: Final = 0.5
-"""Of a probability."""
+"""The lowest probability of being clean with which a pair is kept."""

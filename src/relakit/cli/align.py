@@ -114,7 +114,7 @@ def align(
         str | None,
         typer.Option(
             metavar="|".join(SYMMETRIZATIONS),
-            help="Of --reverse: how the links of both directions become one set. "
+            help="With --reverse: how the links of both directions become one set. "
             f"\\[default: {SYMMETRIZATION}]",
             rich_help_panel=DIRECTIONS,
         ),
@@ -131,7 +131,7 @@ def align(
     gold: Annotated[
         Path | None,
         typer.Option(
-            help="Of --select: gold links of the pairs. Without them: by agreement with "
+            help="With --select: gold links of the pairs. Without them: by agreement with "
             "--reverse, or by words that are the same on both sides.",
             rich_help_panel=HEADS,
         ),
@@ -174,7 +174,7 @@ def align(
         str | None,
         typer.Option(
             metavar="ignored|competes",
-            help="Of --layer: weight on the end of the source is ignored, or a word that attends "
+            help="With --layer: weight on the end of the source is ignored, or a word that attends "
             "to it more than to any word has no link. \\[default: ignored]",
             rich_help_panel=HEADS,
         ),

@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from relakit.amounts import number_with_noun
 from relakit.cli.left_out_pairs import described_left_out, report_left_out
 from relakit.cli.link_file_options import first_of, format_of, reverse_of
 from relakit.cli.translator_options import (
@@ -28,7 +29,6 @@ from relakit.cli.translator_options import (
     load_translator,
 )
 from relakit.decode.settings import DEVICE, PRECISION, SearchSettings
-from relakit.limits import number_with_noun
 
 if TYPE_CHECKING:
     from relakit.analysis import (
@@ -130,7 +130,8 @@ def analyze(
     temperatures: Annotated[
         str | None,
         typer.Option(
-            help="Of head diversity (Table 6). \\[default: 1,0.5,0.25,0.1]", rich_help_panel=NUMBERS
+            help="Temperatures of head diversity (Table 6). \\[default: 1,0.5,0.25,0.1]",
+            rich_help_panel=NUMBERS,
         ),
     ] = None,
     seed: Annotated[
@@ -156,7 +157,9 @@ def analyze(
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option(help="Of the report. \\[default: Attention report]", rich_help_panel=OUTPUT),
+        typer.Option(
+            help="The report's title. \\[default: Attention report]", rich_help_panel=OUTPUT
+        ),
     ] = None,
     threads: Threads = None,
     precision: PrecisionName = PRECISION,

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.amounts import number_with_noun
 from relakit.cli.analyze import (
     DATA,
     NUMBERS,
@@ -24,7 +25,8 @@ from relakit.data.json_file import read_json
 from relakit.data.lines import check_has_text, read_lines
 from relakit.decode.settings import DEVICE
 from relakit.files.output_paths import MODEL
-from relakit.limits import checked_threads, number_with_noun
+from relakit.limits import checked_threads
+from relakit.model.description import FORMAT
 
 if TYPE_CHECKING:
     from relakit.analysis import TextAnalysis
@@ -94,7 +96,8 @@ def analyze_text(
     temperatures: Annotated[
         str | None,
         typer.Option(
-            help="Of head diversity. \\[default: 1,0.5,0.25,0.1]", rich_help_panel=NUMBERS
+            help="Temperatures of head diversity. \\[default: 1,0.5,0.25,0.1]",
+            rich_help_panel=NUMBERS,
         ),
     ] = None,
     explore: Annotated[
@@ -108,7 +111,9 @@ def analyze_text(
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option(help="Of the report. \\[default: Attention report]", rich_help_panel=OUTPUT),
+        typer.Option(
+            help="The report's title. \\[default: Attention report]", rich_help_panel=OUTPUT
+        ),
     ] = None,
     threads: Threads = None,
     device: Device = DEVICE,
@@ -198,7 +203,7 @@ def _check_hugging_face(folder: Path) -> None:
         )
     content = read_json(config)
     if not isinstance(content, dict) or "model_type" not in content:
-        is_ours = isinstance(content, dict) and content.get("format") == "relakit-model"
+        is_ours = isinstance(content, dict) and content.get("format") == FORMAT
         hint = "a translation model of relakit, which `relakit analyze` is for"
         raise ValueError(f"{folder} holds {hint if is_ours else 'no Hugging Face model'}")
 

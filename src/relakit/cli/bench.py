@@ -22,19 +22,12 @@ from relakit.bench.cases import (
     check_choice,
     parse_zeros,
 )
-from relakit.bench.presets import (
-    BACKEND_NAMES,
-    CONTENDER_NAMES,
-    PRESETS,
-    RELA,
-    Job,
-    check_contenders,
-)
+from relakit.bench.presets import CONTENDER_NAMES, PRESETS, RELA, Job, check_contenders
 from relakit.cli.bench_tuning import print_tuning
+from relakit.ops.options import BACKEND_NAMES, BackendName
 
 if TYPE_CHECKING:
     from relakit.bench.attention_results import CaseResult
-    from relakit.ops.backends import BackendName
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -171,7 +164,7 @@ def attention(
         ),
     ] = AttentionSettings.memory_limit,
     seed: Annotated[
-        int, typer.Option(help="Of the random tensors.", rich_help_panel=HOW)
+        int, typer.Option(help="For the random tensors.", rich_help_panel=HOW)
     ] = AttentionSettings.seed,
     out: Annotated[
         Path | None,
@@ -245,7 +238,7 @@ def attention(
         threads=threads,
         rounds=rounds,
         seconds=SECONDS[chosen] if seconds is None else seconds,
-        backend=cast("BackendName | None", backend),
+        backend=cast(BackendName | None, backend),
         memory=chosen != "never-slower" if memory is None else memory,
         memory_limit=memory_limit,
         seed=seed,
@@ -279,11 +272,11 @@ def run(
         raise ValueError(
             f"{out} holds results already; --resume continues them, or choose another --out"
         )
+    from relakit.amounts import number_with_noun
     from relakit.bench.attention_results import read_finished, write_results
     from relakit.bench.attention_runs import run_jobs
     from relakit.bench.machine import describe_machine
     from relakit.bench.plot import why_no_plot, write_plots
-    from relakit.limits import number_with_noun
 
     messages = Console(stderr=True, highlight=False)
     machine = describe_machine()

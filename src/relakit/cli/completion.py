@@ -9,10 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from relakit.model.description import WEIGHTS_FILE
 from relakit.recipes import recipe_names
 
-WEIGHTS_FILE: Final = "model.safetensors"
-"""What makes a folder a model directory. `relakit.model.directory` says so too, but loads torch."""
 DEPTH: Final = 3
 """Folders below the one that was typed: runs, a run, its model."""
 MOST_FOLDERS: Final = 3000

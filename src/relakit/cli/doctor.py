@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.amounts import number_with_noun
 from relakit.cli.doctor_checks import Diagnosis, examine
-from relakit.limits import number_with_noun
 
 if TYPE_CHECKING:
     from relakit.cli.doctor_speed import SpeedVerdict

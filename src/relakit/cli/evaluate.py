@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.amounts import number_with_noun
 from relakit.cli.completion import complete_model
 from relakit.cli.translator_options import (
     Device,
@@ -33,7 +34,6 @@ from relakit.decode.settings import (
     SearchSettings,
     known_too_long,
 )
-from relakit.limits import number_with_noun
 from relakit.metrics.settings import (
     BLEU_TOKENIZERS,
     METRIC_NAMES,

@@ -263,8 +263,8 @@ def _calibration(
 
 
 def _clean_files(source: Path, target: Path) -> "ParallelFiles":
-    from relakit.data.compression import open_file
     from relakit.data.parallel_files import ParallelFiles
+    from relakit.files.reading import open_file
     from relakit.shards.cutting import check_read_twice
 
     for path in (source, target):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from relakit.limits import number_with_noun
+from relakit.amounts import number_with_noun
 
 if TYPE_CHECKING:
     from relakit.analysis import ShortPairs

@@ -14,7 +14,7 @@ FORMATS: Final = "auto|pharaoh|naacl|talp"
 
 def format_of(option: str, panel: str) -> Any:
     """``OPTION-format``, for a file that an option names."""
-    return typer.Option(metavar=FORMATS, help=f"Of {option}.", rich_help_panel=panel)
+    return typer.Option(metavar=FORMATS, help=f"The format of {option}.", rich_help_panel=panel)
 
 
 def first_of(option: str, panel: str) -> Any:

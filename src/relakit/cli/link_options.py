@@ -29,7 +29,7 @@ AlignmentLevel = Annotated[
     str | None,
     typer.Option(
         metavar="|".join(LEVELS),
-        help="Of --alignment: link the words between spaces, or the model's tokens. "
+        help="With --alignment: link the words between spaces, or the model's tokens. "
         "\\[default: word]",
         rich_help_panel=LINKS,
     ),

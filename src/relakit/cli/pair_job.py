@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from relakit.cli.completion import complete_model
 from relakit.cli.standard_streams import shows_bar
-from relakit.data.compression import open_file
 from relakit.data.parallel_files import PAIR_FORMATS, ParallelFiles, guess_format
+from relakit.files.reading import open_file
 from relakit.shards.cutting import check_read_twice
 from relakit.shards.engines.processes import MOST_BY_DEFAULT, Processes
 from relakit.shards.engines.ray import PATIENCE, RayCluster
@@ -95,7 +95,7 @@ Timeout = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="Of --engine ray: if nothing comes back for so long, what is missing is handed over "
+        help="With --engine ray: if nothing comes back for so long, what is missing is handed over "
         f"again. It must be enough for --shard-pairs. \\[default: {PATIENCE:g}]",
         rich_help_panel=COMPUTATION,
     ),

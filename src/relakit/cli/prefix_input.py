@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from relakit.limits import number_with_noun
+from relakit.amounts import number_with_noun
 
 PREFIXES = "Prefixes"
 

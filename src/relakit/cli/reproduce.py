@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 from rich.text import Text
 
+from relakit.amounts import number_with_noun
 from relakit.train.run_folder import RUNS
 
 if TYPE_CHECKING:
@@ -146,11 +147,9 @@ def _impossible(plan: "Plan") -> Counter[str]:
 
 def _print_impossible(reasons: Counter[str], console: Console) -> None:
     for reason, count in reasons.items():
-        console.print(f"{_runs(count)} impossible: {reason}", markup=False, soft_wrap=True)
-
-
-def _runs(count: int) -> str:
-    return f"{count} run" if count == 1 else f"{count} runs"
+        console.print(
+            f"{number_with_noun(count, 'run')} impossible: {reason}", markup=False, soft_wrap=True
+        )
 
 
 def _print_plan(plan: "Plan", jobs: int, console: Console) -> None:
@@ -174,7 +173,7 @@ def _print_plan(plan: "Plan", jobs: int, console: Console) -> None:
     impossible = _impossible(plan)
     _print_impossible(impossible, console)
     done = sum(step.state == "done" for step in plan.steps)
-    text = f"{_runs(len(plan.steps))}: {done} done, {len(plan.open)} to do"
+    text = f"{number_with_noun(len(plan.steps), 'run')}: {done} done, {len(plan.open)} to do"
     elsewhere = sum(step.state == "being made elsewhere" for step in plan.steps)
     if elsewhere:
         text += f", {elsewhere} being made elsewhere"

@@ -172,7 +172,7 @@ def train_aligner(
         int | None,
         typer.Option(
             min=0,
-            help=f"Of the layer's first weights and the order of pairs. \\[default: {LAYER_SEED}]",
+            help=f"For the layer's first weights and the order of pairs. \\[default: {LAYER_SEED}]",
             rich_help_panel=TRAINING,
         ),
     ] = None,

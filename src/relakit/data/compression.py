@@ -5,16 +5,14 @@ import io
 import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
-from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 import zstandard
 
-from relakit.files.write_errors import reason_and_advice
+from relakit.files.reading import BUFFER_BYTES, open_file
 from relakit.limits import check_memory
 
-BUFFER_BYTES: Final = 1 << 18
 ZSTD_CHUNK_BYTES: Final = 1 << 10
 """Small, because four bytes of a zstd file may stand for 128 KiB."""
 ZSTD_WINDOW_BYTES: Final = 1 << 31
@@ -59,23 +57,6 @@ def open_uncompressed(path: Path, *, utf16: bool = False) -> Generator[BinaryIO,
             yield io.BufferedReader(_ZstdStream(path, file), BUFFER_BYTES)
         else:
             yield file
-
-
-def open_file(path: Path) -> BufferedReader:
-    """The bytes of a file; OSError, in words, if it cannot be read."""
-    try:
-        return path.open("rb")
-    except (FileNotFoundError, NotADirectoryError):
-        raise FileNotFoundError(f"{path}: there is no such file") from None
-    except IsADirectoryError:
-        raise IsADirectoryError(f"{path} is a folder; name a file") from None
-    except PermissionError:
-        raise PermissionError(
-            f"{path} cannot be read: permission denied; have its owner allow it"
-        ) from None
-    except OSError as error:
-        problem = "; ".join(filter(None, reason_and_advice(error)))
-        raise OSError(f"{path} cannot be read: {problem}") from None
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from relakit.data.compression import open_file
 from relakit.data.json_file import parse_json
 from relakit.data.sentencepiece_file import SentencePieceModel, read_sentencepiece
 from relakit.data.token_spans import SPACE_MARK
@@ -24,6 +23,7 @@ from relakit.data.tokenizer import (
     broken_tokenizer,
     parse_tokenizer,
 )
+from relakit.files.reading import open_file
 from relakit.limits import MAX_JSON_BYTES
 
 logger = logging.getLogger(__name__)

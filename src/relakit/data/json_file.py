@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from relakit.data.compression import open_file
+from relakit.files.reading import open_file
 from relakit.limits import MAX_JSON_BYTES
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
+from relakit.amounts import number_with_noun
 from relakit.data.lines import bad_line, check_has_text, read_lines
 from relakit.data.tmx import read_tmx
-from relakit.limits import number_with_noun
 
 PairFormat: TypeAlias = Literal["tsv", "bars", "tmx"]
 """How one file holds both sides. ``tsv``: columns with tabs between them. ``bars``: source, ``|||``

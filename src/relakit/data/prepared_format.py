@@ -6,7 +6,7 @@ a row, `SPLIT.source.offsets` where each sentence starts (and, at the end, the n
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -186,9 +186,9 @@ def _parse(values: Mapping[str, Any]) -> CorpusDocument:
                 raise ValueError(f"splits.{split}.{name} cannot be {count!r}")
     files = {str(name): int(size) for name, size in values["files"].items()}
     for split in splits:
-        for side in SIDES:
-            files[tokens_name(split, side)], files[offsets_name(split, side)]
-        files[lines_name(split)]
+        for name in _names_of(split):
+            if name not in files:
+                raise ValueError(f"it has no {name!r}")
     return CorpusDocument(
         settings=PrepareSettings(**values["settings"]),
         token_type=values["token_type"],
@@ -197,6 +197,14 @@ def _parse(values: Mapping[str, Any]) -> CorpusDocument:
         inputs={name: list(paths) for name, paths in values["inputs"].items()},
         files=files,
     )
+
+
+def _names_of(split: str) -> Iterator[str]:
+    """The files of a split."""
+    for side in SIDES:
+        yield tokens_name(split, side)
+        yield offsets_name(split, side)
+    yield lines_name(split)
 
 
 def _check_size(path: Path, expected: int) -> None:

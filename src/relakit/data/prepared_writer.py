@@ -17,6 +17,7 @@ from typing import BinaryIO, Final
 
 import numpy as np
 
+from relakit.amounts import number_with_noun
 from relakit.data.pair_encoder import PairEncoder
 from relakit.data.parallel_files import ParallelFiles, read_pairs
 from relakit.data.prepared_format import (
@@ -43,7 +44,6 @@ from relakit.data.tokenizer_pair import (
 from relakit.files.locks import locked
 from relakit.files.output_paths import PREPARED, check_output_folder, refuse_inputs
 from relakit.files.writing import whole_file, whole_folder, write_whole
-from relakit.limits import number_with_noun
 
 __all__ = ["PrepareSettings", "PreparedSummary", "SplitCounts", "prepare"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from relakit.data.compression import open_file
+from relakit.files.reading import open_file
 from relakit.limits import MAX_VOCABULARY
 
 MAX_BYTES: Final = 1 << 28

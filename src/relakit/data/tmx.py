@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 from xml.parsers import expat
 
-from relakit.data.compression import BUFFER_BYTES, open_uncompressed
+from relakit.data.compression import open_uncompressed
+from relakit.files.reading import BUFFER_BYTES
 from relakit.limits import MAX_LINE_BYTES
 
 _CODE: Final = frozenset({"bpt", "ept", "it", "ph", "ut"})

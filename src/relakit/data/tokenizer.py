@@ -6,7 +6,6 @@ words. Text that looks like a special token is text. `imported_tokenizer` reads 
 tools, which may normalise more and know fewer characters.
 """
 
-import hashlib
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,6 @@ from typing import Final
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as BytePairTokenizer
 
-from relakit.data.compression import BUFFER_BYTES, open_file
 from relakit.data.json_file import parse_json
 from relakit.data.prepared_format import PrepareSettings, check_vocab_size
 from relakit.data.token_spans import (
@@ -28,6 +26,7 @@ from relakit.data.token_spans import (
     bytes_of_pieces,
     decoded_spans,
 )
+from relakit.files.reading import open_file
 from relakit.files.writing import write_whole
 
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
@@ -62,15 +61,6 @@ class Encoded:
     """First character and the one after the last, in the text as it was given, without the space
     before a word; never empty. Tokens that share a character of several bytes all span it, and a
     token that is nothing but a space has the span of the token after it."""
-
-
-def file_digest(path: Path) -> str:
-    """The SHA-256 of a file of any size, which tells whether two are the same."""
-    digest = hashlib.sha256()
-    with open_file(path) as file:
-        while block := file.read(BUFFER_BYTES):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 class Tokenizer:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from relakit.data.tokenizer import Tokenizer, file_digest
+from relakit.data.tokenizer import Tokenizer
+from relakit.files.reading import file_digest
 
 TOKENIZER_FILE: Final = "tokenizer.json"
 SOURCE_TOKENIZER_FILE: Final = "source_tokenizer.json"

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from relakit.amounts import number_with_noun
 from relakit.data.lines import bad_line
 from relakit.data.prepared_format import HELD_OUT_TOKENS
 from relakit.data.tokenizer import Tokenizer
 from relakit.decode.settings import TOO_LONG, TooLong
-from relakit.limits import number_with_noun
 
 REPORTED: Final = 5
 """So many lines are reported one by one, the others by their number."""

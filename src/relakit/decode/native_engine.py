@@ -10,13 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from relakit.attention_kinds import ATTENTION_KINDS
 from relakit.broken_model import BrokenModelError
 from relakit.data.prepared_format import Side
 from relakit.data.tokenizer import END
 from relakit.decode.best_tokens import Candidates, OutputLayer
 from relakit.decode.shortlist import TokenIds
 from relakit.model import Transformer
-from relakit.model.config import ATTENTION_KINDS
 from relakit.model.embedding import sinusoids
 from relakit.model.transformer import (
     Attention,

@@ -33,6 +33,7 @@ from relakit.decode.shortlist import Shortlist, TokenIds, read_shortlist
 from relakit.model import ModelAbout, ModelConfig, Transformer
 from relakit.model.description import read_description
 from relakit.model.directory import build_model
+from relakit.model.evaluation import evaluation_mode, grow_positions
 from relakit.nn.arguments import check_usable
 from relakit.ops.torch_private import cpu_computes_bf16
 
@@ -279,9 +280,7 @@ class Translator:
         ]
         # Only if needed: it visits every module, which takes as long as several steps of a search.
         in_training = [model for model in self.models if model.training]
-        for model in in_training:
-            model.eval()
-        try:
+        with evaluation_mode(*in_training):
             batches = _plan_apart(lengths, begin_with, settings.batch_tokens)
             for indices in within_memory(
                 batches,
@@ -289,7 +288,7 @@ class Translator:
                 beam=settings.followed,
                 limits=limits,
             ):
-                self._grow_positions(1 + max(max(lengths[i], limits[i]) for i in indices))
+                grow_positions(self.models, 1 + max(max(lengths[i], limits[i]) for i in indices))
                 with blamed_on(self.name):
                     results = beam_search(
                         self._engine,
@@ -302,24 +301,12 @@ class Translator:
                     )
                 for index, result in zip(indices, results, strict=True):
                     found[index] = result
-        finally:
-            for model in in_training:
-                model.train()
         return found
 
     def _allowed(self, sources: Sequence[Sequence[int]]) -> list[TokenIds] | None:
         if self.shortlist is None:
             return None
         return [self.shortlist.tokens_for(source) for source in sources]
-
-    def _grow_positions(self, count: int) -> None:
-        """Grow the models' tables of positions, outside of inference mode.
-
-        The models keep them, and into a tensor made in inference mode nothing outside of it may
-        write, as torch does where processes exchange buffers.
-        """
-        for model in self.models:
-            model.embedding.position_vectors(count)
 
     def _with_text(self, found: list[Ended]) -> list[Hypothesis]:
         texts = self.tokenizer.decode_batch([ended.tokens for ended in found])

@@ -27,7 +27,7 @@ CHECKPOINT: Final = FolderKind("a checkpoint", "state.json")
 FILTERED: Final = FolderKind("a filtered corpus", "filter.json")
 REPORT: Final = FolderKind("a report", "report.html")
 BENCHMARK: Final = FolderKind("results of a benchmark", "results.json")
-KINDS: Final = (RUN, PREPARED, GENERATED, MODEL, CHECKPOINT, FILTERED, REPORT, BENCHMARK)
+FOLDER_KINDS: Final = (RUN, PREPARED, GENERATED, MODEL, CHECKPOINT, FILTERED, REPORT, BENCHMARK)
 
 
 def what_is_in(folder: Path, *, but: FolderKind | None = None) -> str | None:
@@ -35,7 +35,7 @@ def what_is_in(folder: Path, *, but: FolderKind | None = None) -> str | None:
 
     ``but`` is a kind that may be there.
     """
-    found = (kind for kind in KINDS if kind != but and kind.is_at(folder))
+    found = (kind for kind in FOLDER_KINDS if kind != but and kind.is_at(folder))
     return next((f"{kind.name} ({kind.marker})" for kind in found), None)
 
 

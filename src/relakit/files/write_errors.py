@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from relakit.amounts import format_bytes
+
 _REASONS: Final = {
     errno.ENOSPC: ("no space is left on the disk", "make room or choose another place"),
     errno.EDQUOT: ("the disk quota is used up", "make room or choose another place"),
@@ -89,25 +91,13 @@ def explained(
         raise WriteError(path, error, needed=needed, is_all=is_all) from error
 
 
-def in_bytes(count: int) -> str:
-    """A number of bytes for people: ``12 bytes``, ``3.4 MB``."""
-    if count < 1000:
-        return f"{count} bytes"
-    size = float(count)
-    for unit in ("kB", "MB", "GB"):
-        size /= 1000
-        if size < 999.5:
-            return f"{size:.1f} {unit}" if size < 10 else f"{size:.0f} {unit}"
-    return f"{size / 1000:.1f} TB"
-
-
 def _message(path: Path | str, cause: OSError, needed: int | None, is_all: bool, hint: str) -> str:
     reason, advice = _why(path, cause)
     if cause.errno in NO_ROOM and needed:
-        reason += f": {'' if is_all else 'more than '}{in_bytes(needed)} needed"
+        reason += f": {'' if is_all else 'more than '}{format_bytes(needed)} needed"
         free = _free(path) if cause.errno == errno.ENOSPC and isinstance(path, Path) else None
         if free is not None:
-            reason += f", {in_bytes(free)} free"
+            reason += f", {format_bytes(free)} free"
     return f"{path} cannot be written: {'; '.join(filter(None, (reason, advice)))}{hint}"
 
 

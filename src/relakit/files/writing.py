@@ -150,7 +150,7 @@ def carry_over(path: Path, folder: Path) -> None:
 
 
 def append(path: Path, content: bytes) -> None:
-    """Add to the end of a file, all of it or nothing. It is not waited for the disk.
+    """Add to the end of a file, all of it or nothing, without waiting for the disk.
 
     Raises:
         WriteError: it cannot be written.

@@ -1,7 +1,7 @@
 """`analyze`: the numbers of the paper's analysis for the self-attention of a model over texts."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from relakit.hf.interface_modules import interface_modules
 from relakit.hf.parts import parts_of
 from relakit.hf.text_inputs import encode_text
 from relakit.model.attention_outputs import OutputSums, output_sums
+from relakit.model.evaluation import evaluation_mode
 from relakit.nn.capture import AttentionRecord, capture
 from relakit.nn.module_names import Where, check_patterns, is_selected
 from relakit.nn.variants import AttentionSpec
@@ -68,7 +69,8 @@ def analyze(
             if progress is not None:
                 progress(index + 1)
 
-    with _evaluating(model):
+    # Not in inference mode: models keep what they compute, such as tables of positions.
+    with evaluation_mode(model), torch.no_grad():
         return analyze_texts(
             recorded(),
             name=type(model).__name__ if name is None else name,
@@ -138,17 +140,6 @@ def _are_causal(modules: dict[str, nn.Module]) -> bool:
                 "where=..."
             )
     return causal[first]
-
-
-@contextmanager
-def _evaluating(model: PreTrainedModel) -> Iterator[None]:
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        model.train(was_training)
 
 
 def _run(

@@ -8,11 +8,12 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from transformers import PreTrainedModel
 
 from relakit.analysis.analyze import EXPLORED
+from relakit.analysis.long_pairs import check_weights_memory
 from relakit.analysis.results import AnalysisSettings, spread
 from relakit.analysis.text_results import TextAnalysis
 from relakit.hf.analyze import analyze, modules_to_measure
 from relakit.hf.text_inputs import TooLongError, encode_text
-from relakit.limits import check_memory
+from relakit.model.memory import FLOAT_BYTES
 from relakit.nn.module_names import Where
 from relakit.report.packing import fits_page
 from relakit.report.page_file import TITLE, spread_to_fit
@@ -22,7 +23,6 @@ TooLong: TypeAlias = Literal["error", "skip"]
 
 VIEW_BYTES: Final = 1 << 30
 """Most memory for the weights of a model that are kept until they are written"""
-_WEIGHT_BYTES: Final = 4
 
 
 class _Size(NamedTuple):
@@ -200,8 +200,8 @@ def _sizes(
             for name, model in models.items():
                 tokens = len(encode_text(model, tokenizers[name], text, place).read.labels)
                 weights = matrices[name] * tokens**2
-                what = f"recording the attention of {name} over {place} ({tokens:,} tokens)"
-                check_memory(what, _WEIGHT_BYTES * weights, advice="split the text")
+                what = f"{name} over {place} ({tokens:,} tokens)"
+                check_weights_memory(what, weights, advice="split the text")
                 of_models.append(_Size(tokens, weights))
             sizes[index] = _Size(*map(max, zip(*of_models, strict=True)))
         except TooLongError as error:
@@ -217,5 +217,5 @@ def _kept_views(sizes: Sequence[_Size], explored: int) -> list[int]:
     """Which texts to keep: those that the page can show, as many as fit into memory."""
     shown = [index for index, size in enumerate(sizes) if fits_page(*size)]
     wanted = [shown[number] for number in spread(explored, len(shown))]
-    needed = [_WEIGHT_BYTES * sizes[index].weights for index in wanted]
+    needed = [FLOAT_BYTES * sizes[index].weights for index in wanted]
     return [wanted[number] for number in spread_to_fit(needed, VIEW_BYTES)]

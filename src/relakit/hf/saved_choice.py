@@ -37,7 +37,7 @@ def write_choice(config: Any, specs: Mapping[str, AttentionSpec]) -> None:
 
 
 def read_choice(config: Any) -> dict[str, AttentionSpec]:
-    """The attention of every module that has not softmax.
+    """The attention of every module, by name, except those with softmax.
 
     Raises:
         ValueError: the model was not converted, or the key does not hold what `write_choice` wrote.

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from relakit.model.config import ATTENTION_KINDS, SIZES, AttentionKind, ModelConfig, sized
+    from relakit.model.config import SIZES, ModelConfig, sized
     from relakit.model.description import ModelAbout
     from relakit.model.directory import load_model, save_model
     from relakit.model.transformer import Memory, Transformer
@@ -26,9 +27,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "ATTENTION_KINDS": "config",
         "SIZES": "config",
-        "AttentionKind": "config",
         "Memory": "transformer",
         "ModelAbout": "description",
         "ModelConfig": "config",

@@ -8,20 +8,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
+from relakit.closed_gates import CLOSED_BELOW
 from relakit.data.tokenizer import PAD
-from relakit.model.config import ATTENTION_KINDS, AttentionKind
 from relakit.model.transformer import Attention, Transformer
 from relakit.ops.precision import wide
-
-CLOSED_BELOW: Final = 0.01
-"""A gate is closed if its sigmoid is below this."""
-MANY_CLOSED: Final = 0.2
-"""A layer with a larger share of closed gates deserves a warning."""
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,15 @@
 """The settings of a translation model, and its named sizes."""
 
 from types import MappingProxyType
-from typing import Annotated, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from relakit.attention_kinds import AttentionKind
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.limits import MAX_COUNT
 from relakit.model.attention_setting import AttentionSetting, write_attention
 from relakit.nn.variants import DEFAULT_ATTENTION, AttentionSpec, resolve_attention
-
-AttentionKind = Literal["encoder", "decoder", "cross"]
-ATTENTION_KINDS: Final[tuple[AttentionKind, ...]] = get_args(AttentionKind)
 
 Timescales: TypeAlias = Literal["vaswani", "tensor2tensor"]
 

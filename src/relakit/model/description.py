@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from relakit.data.json_file import read_json
 from relakit.data.languages import LANGUAGES_FILE, LanguagePair
 from relakit.data.setting_errors import explain_setting
-from relakit.data.tokenizer import file_digest
 from relakit.data.tokenizer_pair import (
     SOURCE_TOKENIZER_FILE,
     TOKENIZER_FILE,
@@ -23,6 +22,7 @@ from relakit.data.tokenizer_pair import (
     tokenizers_digest,
 )
 from relakit.files.output_paths import MODEL, check_output_folder
+from relakit.files.reading import file_digest
 from relakit.model.config import ModelConfig
 from relakit.model.weight_shapes import Shapes, check_sizes_of_weights, read_shapes
 

@@ -13,6 +13,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from relakit.amounts import number_with_noun
 from relakit.data.languages import LANGUAGES_FILE, LanguagePair
 from relakit.data.tokenizer_pair import (
     TOKENIZER_FILE,
@@ -21,7 +22,6 @@ from relakit.data.tokenizer_pair import (
     tokenizers_digest,
 )
 from relakit.files.writing import whole_folder, write_whole
-from relakit.limits import number_with_noun
 from relakit.model.description import (
     CONFIG_FILE,
     FORMAT,

@@ -1,6 +1,7 @@
 """How much memory a model takes, from its settings alone: roughly, and rather too little."""
 
-from relakit.limits import MAX_FEATURES, MAX_LAYERS, MAX_VOCABULARY, format_bytes
+from relakit.amounts import format_bytes
+from relakit.limits import MAX_FEATURES, MAX_LAYERS, MAX_VOCABULARY
 from relakit.model.config import ModelConfig
 
 FLOAT_BYTES = 4

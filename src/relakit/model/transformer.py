@@ -13,8 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from relakit.attention_kinds import AttentionKind
 from relakit.data.tokenizer import PAD
-from relakit.model.config import AttentionKind, ModelConfig
+from relakit.model.config import ModelConfig
 from relakit.model.decoder_cache import DecoderCache
 from relakit.model.dropout import Dropout
 from relakit.model.embedding import Embedding

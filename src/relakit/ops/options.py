@@ -4,11 +4,14 @@ Without torch, so that a wrong recipe is found before torch is loaded.
 """
 
 import math
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 ActivationName: TypeAlias = Literal[
     "softmax", "sparsemax", "entmax15", "relu", "gelu", "leaky_relu", "sigmoid", "softpick"
 ]
+
+BackendName: TypeAlias = Literal["sdpa", "native", "reference"]
+BACKEND_NAMES: Final[tuple[BackendName, ...]] = get_args(BackendName)
 
 DEFAULT_EPS: Final = 1e-8
 """Added to the mean square inside the root of a norm, as in the authors' code."""

@@ -14,8 +14,13 @@ MOST_WORDS: Final = 45
 """A longer sentence would not fit on a printed page."""
 MOST_TOKENS: Final = 200
 """The same, for words of very many tokens"""
-ALWAYS: Final = 0.99
-"""A head with a higher null rate shows nothing."""
+SILENT: Final = 0.99
+"""A head with this null rate, or a higher one, takes no part."""
+
+
+def is_silent(null_rate: float) -> bool:
+    """Whether a head is nearly always null, so that there is nothing to see in it."""
+    return null_rate >= SILENT
 
 
 def telling_layer(analysis: ModelAnalysis) -> int:
@@ -36,7 +41,7 @@ def telling_heads(analysis: ModelAnalysis, layer: int) -> list[int]:
     """
     rates = _null_rates(analysis, layer)
     by_rate = sorted(range(len(rates)), key=lambda head: (rates[head], head))
-    while len(by_rate) > SHOWN_HEADS and rates[by_rate[-1]] > ALWAYS:
+    while len(by_rate) > SHOWN_HEADS and is_silent(rates[by_rate[-1]]):
         by_rate.pop()
     if len(by_rate) <= SHOWN_HEADS:
         return by_rate
@@ -52,11 +57,10 @@ def _specialisation(analysis: ModelAnalysis, layer: int, head: int) -> float:
     classes = analysis.classes
     if classes is None:
         return 0.0
-    enough = max(classes.counts, default=0) / 100
     rates = [
         rate
-        for rate, count in zip(classes.null_rate[layer][head], classes.counts, strict=True)
-        if rate is not None and count >= enough
+        for number, rate in enumerate(classes.null_rate[layer][head])
+        if rate is not None and classes.is_frequent(number)
     ]
     return max(rates) - min(rates) if rates else 0.0
 

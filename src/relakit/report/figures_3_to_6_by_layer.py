@@ -5,7 +5,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import HeadValues, Kind, KindResult, LayerValues, ModelAnalysis
+from relakit.analysis.results import HeadValues, KindResult, LayerValues, ModelAnalysis
+from relakit.attention_kinds import AttentionKind
 from relakit.report.figure_files import drawable
 from relakit.report.temperatures import shown_temperature, temperature_note
 
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
 COLOURS: Final = ("#1d5fc4", "#d07a1c", "#1d8a5b", "#8a4fc0", "#b8325a", "#6b727c")
 """Of the models, in order; the page's."""
-PANELS: Final[dict[Kind, str]] = {"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross"}
+PANELS: Final[dict[AttentionKind, str]] = {
+    "encoder": "Encoder",
+    "decoder": "Decoder",
+    "cross": "Cross",
+}
 
 
 def _kind_panels(
@@ -28,7 +33,7 @@ def _kind_panels(
     return [(title, partial(_of_kind, kind)) for kind, title in PANELS.items()]
 
 
-def _of_kind(kind: Kind, analysis: ModelAnalysis) -> KindResult:
+def _of_kind(kind: AttentionKind, analysis: ModelAnalysis) -> KindResult:
     return analysis.kind(kind)
 
 

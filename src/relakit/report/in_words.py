@@ -7,31 +7,24 @@ from collections.abc import Iterator
 from statistics import fmean, median
 from typing import Final
 
-from relakit.analysis.results import Kind, KindResult, ModelAnalysis, mean_of
+from relakit.amounts import number_with_noun
+from relakit.analysis.results import KindResult, ModelAnalysis, mean_of
 from relakit.analysis.tags import BEGIN_CLASS
+from relakit.attention_kinds import AttentionKind
+from relakit.closed_gates import too_many_closed
+from relakit.report.example_choice import is_silent
 from relakit.report.head_clarity import clearest_head
-from relakit.report.number_words import (
-    heads_with,
-    number_of,
-    percent,
-    place,
-    places,
-    signed,
-)
+from relakit.report.number_words import heads_with, percent, place, places, signed
 from relakit.report.text_in_words import text_sentences
 
 FEW_PAIRS: Final = 100
 """BLEU of fewer says little."""
-NEARLY_ALWAYS: Final = 0.99
-"""A null rate: the head takes no part."""
 SINK: Final = 0.5
 """Share of a head's weight on one token"""
-MANY_CLOSED: Final = 0.25
-"""Share of a layer's gates"""
 MANY_TIMES: Final = 10
 """An RMS(z) this many times that of the middle layer"""
 
-_NAMES: Final[dict[Kind, str]] = {
+_NAMES: Final[dict[AttentionKind, str]] = {
     "encoder": "the encoder's self-attention",
     "decoder": "the decoder's self-attention",
     "cross": "cross-attention",
@@ -88,20 +81,20 @@ def comparison_in_words(first: ModelAnalysis, other: ModelAnalysis) -> str:
 
 def _size(analysis: ModelAnalysis) -> str:
     encoder, decoder, cross = analysis.kinds
-    heads = number_of(cross.heads, "head") + " each"
+    heads = number_with_noun(cross.heads, "head") + " each"
     names = {kind.kind: kind.attention for kind in analysis.kinds}
     if len(set(names.values())) == 1:
         attention = f"{cross.attention} attention"
     else:
         attention = ", ".join(f"{name} in {_NAMES[kind]}" for kind, name in names.items())
     return (
-        f"{analysis.name} has {number_of(encoder.layers, 'encoder layer')} and "
-        f"{number_of(decoder.layers, 'decoder layer')} of {heads}, with {attention}."
+        f"{analysis.name} has {number_with_noun(encoder.layers, 'encoder layer')} and "
+        f"{number_with_noun(decoder.layers, 'decoder layer')} of {heads}, with {attention}."
     )
 
 
 def _bleu(analysis: ModelAnalysis) -> str:
-    pairs = number_of(analysis.pairs, "test sentence")
+    pairs = number_with_noun(analysis.pairs, "test sentence")
     if analysis.bleu is None:
         return f"It was analyzed on {pairs}; it did not translate them, so there is no BLEU."
     caution = ", which says little about so few" if analysis.pairs < FEW_PAIRS else ""
@@ -149,12 +142,11 @@ def _class_rates(analysis: ModelAnalysis) -> dict[str, float]:
     classes = analysis.classes
     if classes is None:
         return {}
-    enough = max(classes.counts, default=0) / 100
     rates = {}
-    for number, (name, count) in enumerate(zip(classes.classes, classes.counts, strict=True)):
+    for number, name in enumerate(classes.classes):
         known = [head[number] for layer in classes.null_rate for head in layer]
         values = [value for value in known if value is not None]
-        if name != BEGIN_CLASS and count >= enough and values:
+        if name != BEGIN_CLASS and classes.is_frequent(number) and values:
             rates[name] = fmean(values)
     return rates
 
@@ -208,7 +200,7 @@ def _shuffled(analysis: ModelAnalysis) -> Iterator[str]:
 
 
 def _silent_heads(analysis: ModelAnalysis) -> Iterator[str]:
-    silent = [item for item in heads_with(analysis.main.null_rate) if item[2] >= NEARLY_ALWAYS]
+    silent = [item for item in heads_with(analysis.main.null_rate) if is_silent(item[2])]
     if silent:
         yield f"Nearly always null: {places(silent)}."
     never = [
@@ -229,7 +221,7 @@ def _sinks(analysis: ModelAnalysis) -> Iterator[str]:
             sinks.sort(key=lambda item: -item[2])
             if sinks:
                 yield (
-                    f"In {_name(analysis, kind)}, {number_of(len(sinks), 'head')} "
+                    f"In {_name(analysis, kind)}, {number_with_noun(len(sinks), 'head')} "
                     f"{'puts' if len(sinks) == 1 else 'put'} at least half of the weight on "
                     f"{token}, a sink: {places(sinks)}."
                 )
@@ -248,7 +240,7 @@ def _outputs(kind: KindResult, name: str) -> Iterator[str]:
     closed = [
         f"{percent(share)} in layer {layer}"
         for layer, share in enumerate(kind.closed_gates or (), 1)
-        if share is not None and share >= MANY_CLOSED
+        if share is not None and too_many_closed(share)
     ]
     if closed:
         yield f"Many closed gates in {name}: {', '.join(closed)}."

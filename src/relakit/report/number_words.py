@@ -40,7 +40,3 @@ def place(layer: int, head: int) -> str:
 
 def percent(share: float | None) -> str:
     return "unknown" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
-
-
-def number_of(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.analysis.links import EndWeight, links_of_heads
-from relakit.analysis.results import KINDS, SentenceView
+from relakit.analysis.results import SentenceView
 from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.text_results import TextView
 from relakit.analysis.word_map import Span
+from relakit.attention_kinds import ATTENTION_KINDS
+from relakit.broken_model import BrokenModelError
 from relakit.report.head_clarity import head_clarity
 from relakit.report.word_difference import Status, word_difference
 
@@ -67,7 +69,8 @@ def pack_view(view: View, end: EndWeight = "ignored") -> PackedView:
         end: what weight on the source's end-of-sentence token does to links.
 
     Raises:
-        ValueError: a weight is not finite, or the shapes do not fit the tokens.
+        ValueError: the shapes do not fit the tokens.
+        BrokenModelError: a weight is not finite.
     """
     if isinstance(view, TextView):
         return _pack_text_view(view)
@@ -130,7 +133,7 @@ def _packed_text(view: SentenceView, end: EndWeight) -> str:
         target_count=len(view.target_words),
         end=end,
     )
-    return _packed(_header(view), {kind: view.weights[kind] for kind in KINDS}, links)
+    return _packed(_header(view), {kind: view.weights[kind] for kind in ATTENTION_KINDS}, links)
 
 
 def _packed(
@@ -238,7 +241,7 @@ def _check(view: SentenceView) -> None:
         "decoder": (targets, targets),
         "cross": (targets, sources),
     }
-    for kind in KINDS:
+    for kind in ATTENTION_KINDS:
         _check_weights(f"pair {view.index + 1:,}", kind, view.weights[kind], sizes[kind])
 
 
@@ -251,6 +254,4 @@ def _check_weights(
             f"got {weights.shape}"
         )
     if not np.isfinite(weights).all():
-        raise ValueError(
-            f"{what}: the {kind} attention has weights that are not finite: the model is broken"
-        )
+        raise BrokenModelError(where=f"the {kind} attention of {what}")

@@ -7,13 +7,8 @@ from typing import Any
 
 from relakit.analysis.aer import AlignmentScore, AttentionScores
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import (
-    KINDS,
-    SUM_TO_ONE,
-    AlignmentResult,
-    KindResult,
-    ModelAnalysis,
-)
+from relakit.analysis.results import SUM_TO_ONE, AlignmentResult, KindResult, ModelAnalysis
+from relakit.attention_kinds import ATTENTION_KINDS
 from relakit.report.in_words import comparison_in_words, model_in_words
 from relakit.report.packing import MOST_TOKENS, SELF
 from relakit.report.temperatures import shown_temperature, temperature_note
@@ -35,7 +30,7 @@ def page_data(
     return {
         "title": title,
         # What a model that reads texts has of attention is of one kind, causal or not.
-        "kinds": [SELF] if analyses[0].is_of_texts else list(KINDS),
+        "kinds": [SELF] if analyses[0].is_of_texts else list(ATTENTION_KINDS),
         "mostTokens": MOST_TOKENS,
         "models": [
             {**_model(analysis), "clarity": clear, "inWords": model_in_words(analysis, clear)}

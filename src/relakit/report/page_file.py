@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from relakit.analysis.results import ModelAnalysis, spread
 from relakit.analysis.sentence_links import SentenceLinks
+from relakit.broken_model import blamed_on
 from relakit.files.writing import write_whole
 from relakit.report.head_clarity import mean_clarity
 from relakit.report.packing import PackedView, View, is_too_long, pack_links, pack_view
@@ -113,7 +114,8 @@ def _packed(
     for view in views:
         given.add(view.index)
         if not is_too_long(view):
-            packed[view.index] = pack_view(view, end)
+            with blamed_on(analysis.name):
+                packed[view.index] = pack_view(view, end)
     return packed
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from relakit.amounts import number_with_noun
 from relakit.analysis.results import ModelAnalysis, mean_of
 from relakit.report.head_clarity import clearest_head
-from relakit.report.number_words import heads_with, number_of, percent, place
+from relakit.report.number_words import heads_with, percent, place
 from relakit.report.temperatures import shown_temperature
 
 
@@ -16,7 +17,8 @@ def text_sentences(analysis: ModelAnalysis, clarity: list[list[float]] | None) -
         clarity: of each head, see `head_clarity`; None if it is not known.
     """
     yield _size(analysis)
-    texts, tokens = number_of(analysis.pairs, "text"), number_of(analysis.source_tokens, "token")
+    texts = number_with_noun(analysis.pairs, "text")
+    tokens = number_with_noun(analysis.source_tokens, "token")
     yield f"It read {texts} of {tokens}{' in all' if analysis.pairs > 1 else ''}."
     yield _sparsity(analysis)
     yield _nulls(analysis)
@@ -36,9 +38,9 @@ def _size(analysis: ModelAnalysis) -> str:
     result = analysis.main
     sight = "itself and those before it" if result.kind == "decoder" else "all tokens"
     return (
-        f"{analysis.name} has {number_of(result.layers, 'layer')} of "
-        f"{number_of(result.heads, 'head')} each, with {result.attention} attention; a token may "
-        f"attend to {sight}."
+        f"{analysis.name} has {number_with_noun(result.layers, 'layer')} of "
+        f"{number_with_noun(result.heads, 'head')} each, with {result.attention} attention; a "
+        f"token may attend to {sight}."
     )
 
 

@@ -23,8 +23,8 @@ from relakit.data.generated import Split
 from relakit.data.labelled_pairs import LabelledPair, read_labelled_pairs
 from relakit.data.noise_draw import CLEAN
 from relakit.data.planted_noise import plant_text_noise
-from relakit.data.tokenizer import file_digest
 from relakit.decode.translator import Translator
+from relakit.files.reading import file_digest
 from relakit.model.description import WEIGHTS_FILE
 from relakit.reproduce.eflomal import why_no_eflomal
 from relakit.reproduce.figures import can_show_examples, lacks_examples, write_examples

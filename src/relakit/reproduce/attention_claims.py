@@ -4,8 +4,9 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
-from relakit.analysis.results import KINDS, Interval, Kind, ModelAnalysis
+from relakit.analysis.results import Interval, ModelAnalysis
 from relakit.analysis.tags import BEGIN_CLASS
+from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.reproduce.claims import (
     Claim,
     Find,
@@ -43,7 +44,7 @@ def _analyses(evidence: Evidence, setting: Setting) -> list[ModelAnalysis]:
 
 
 def _cross_is_sparsest(evidence: Evidence, setting: Setting) -> Finding | None:
-    kinds: tuple[Kind, ...] = ("cross", "encoder", "decoder")
+    kinds: tuple[AttentionKind, ...] = ("cross", "encoder", "decoder")
     found = [evidence.seeds(setting, OURS, mean_sparsity(kind)) for kind in kinds]
     rates = [seeds for seeds in found if seeds is not None]
     if len(rates) < len(kinds):
@@ -54,7 +55,7 @@ def _cross_is_sparsest(evidence: Evidence, setting: Setting) -> Finding | None:
     return Finding(setting.label, ", ".join(texts), rates[0].n, higher(gap))
 
 
-def _rises_with_depth(kind: Kind, number: str) -> Find:
+def _rises_with_depth(kind: AttentionKind, number: str) -> Find:
     """The last layer's mean over heads minus the first one's."""
 
     def find(evidence: Evidence, setting: Setting) -> Finding | None:
@@ -98,7 +99,7 @@ def _peak_in_the_middle(evidence: Evidence, setting: Setting) -> Finding | None:
 
 
 def _encoder_has_few_nulls(evidence: Evidence, setting: Setting) -> Finding | None:
-    kinds: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+    kinds: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
     found = [evidence.seeds(setting, OURS, mean_null_rate(kind)) for kind in kinds]
     means = [seeds for seeds in found if seeds is not None]
     if len(means) < len(kinds):
@@ -167,7 +168,7 @@ def _gap_verdict(by_query: float, by_sentence: Difference, *, layers: int) -> Ve
     return verdict if agree else "not decidable"
 
 
-def _most_diverse(kind: Kind) -> Find:
+def _most_diverse(kind: AttentionKind) -> Find:
     """At the temperature where ReLA-g is least diverse, against each of the others."""
 
     def find(evidence: Evidence) -> list[Finding]:
@@ -182,7 +183,7 @@ def _most_diverse(kind: Kind) -> Find:
 
 
 def _diversity_finding(
-    evidence: Evidence, setting: Setting, kind: Kind, row: str
+    evidence: Evidence, setting: Setting, kind: AttentionKind, row: str
 ) -> Finding | None:
     ours = _lowest_diversity(evidence, setting, kind)
     others = evidence.seeds(setting, row, mean_diversity(kind, "1"))
@@ -193,7 +194,7 @@ def _diversity_finding(
     return Finding(setting.label, measured, gap.n, higher(gap))
 
 
-def _lowest_diversity(evidence: Evidence, setting: Setting, kind: Kind) -> Seeds | None:
+def _lowest_diversity(evidence: Evidence, setting: Setting, kind: AttentionKind) -> Seeds | None:
     temperatures = {t for a in _analyses(evidence, setting) for t in a.kind(kind).diversity}
     found = [
         evidence.seeds(setting, OURS, mean_diversity(kind, temperature))
@@ -242,7 +243,7 @@ def _specialists(analysis: ModelAnalysis) -> list[tuple[str, float, float]]:
     ]
 
 
-def _reported_diversity(kind: Kind) -> str:
+def _reported_diversity(kind: AttentionKind) -> str:
     ours = min(getattr(values, kind) for (row, _), values in TABLE_6.items() if row == OURS)
     softmax, entmax = (getattr(TABLE_6[row, "1"], kind) for row in (BASELINE, "entmax15"))
     return f"{ours:.2f} against {softmax:.2f} and {entmax:.2f}"
@@ -270,7 +271,7 @@ ATTENTION_CLAIMS: Final = (
             _reported_diversity(kind),
             _most_diverse(kind),
         )
-        for kind in KINDS
+        for kind in ATTENTION_KINDS
     ),
     Claim(
         "The encoder has the fewest null queries",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from relakit.limits import number_with_noun
+from relakit.amounts import number_with_noun
 from relakit.reproduce.evidence import Evidence, Measure, Setting
 from relakit.reproduce.statistics import Difference, Seeds, difference
 

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from relakit.analysis.estimate import Estimate
 from relakit.analysis.links import EndWeight, Reading
-from relakit.analysis.results import Kind, LayerValues, mean_of
+from relakit.analysis.results import LayerValues, mean_of
+from relakit.attention_kinds import AttentionKind
 from relakit.reproduce.corpora import CORPORA, DEMO, SCALES, Scale
 from relakit.reproduce.records import AlignmentStudy, Records, RunRecord
 from relakit.reproduce.runs import Run
@@ -117,7 +118,7 @@ def bleu(record: RunRecord) -> float | None:
     return record.bleu
 
 
-def mean_sparsity(kind: Kind) -> Measure:
+def mean_sparsity(kind: AttentionKind) -> Measure:
     """Over layers and heads."""
 
     def measure(record: RunRecord) -> float | None:
@@ -126,7 +127,7 @@ def mean_sparsity(kind: Kind) -> Measure:
     return measure
 
 
-def mean_null_rate(kind: Kind) -> Measure:
+def mean_null_rate(kind: AttentionKind) -> Measure:
     """Over layers and heads."""
 
     def measure(record: RunRecord) -> float | None:
@@ -135,7 +136,7 @@ def mean_null_rate(kind: Kind) -> Measure:
     return measure
 
 
-def mean_diversity(kind: Kind, temperature: str) -> Measure:
+def mean_diversity(kind: AttentionKind, temperature: str) -> Measure:
     """Over layers."""
 
     def measure(record: RunRecord) -> float | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from relakit.analysis.links import EndWeight
-from relakit.analysis.results import KINDS
+from relakit.attention_kinds import ATTENTION_KINDS
 from relakit.files.writing import write_whole
 from relakit.report.figure_files import why_no_figures
 from relakit.report.figures import FIGURES_OF_ALL_MODELS
@@ -219,7 +219,7 @@ def _layers_part(evidence: Evidence) -> str:
     rows = []
     for setting in evidence.settings():
         analyses = [run.attention for run in evidence.runs(setting, OURS) if run.attention]
-        for kind in KINDS:
+        for kind in ATTENTION_KINDS:
             for number, name in (("sparsity", "sparsity"), ("null_rate", "null rate")):
                 layers = [layer_means(getattr(a.kind(kind), number)) for a in analyses]
                 if layers:

@@ -9,7 +9,8 @@ from relakit.analysis.estimate import Estimate
 from relakit.analysis.flops import rela_g_flops, softmax_flops
 from relakit.analysis.links import READINGS, EndWeight, Reading
 from relakit.analysis.ranking import QualityRanking
-from relakit.analysis.results import KINDS, KindResult
+from relakit.analysis.results import KindResult
+from relakit.attention_kinds import ATTENTION_KINDS
 from relakit.model import Transformer
 from relakit.reproduce import paper
 from relakit.reproduce.corpora import CORPORA, DEMO
@@ -197,9 +198,11 @@ def table_6(evidence: Evidence) -> str:
 
 
 def _diversity(evidence: Evidence, setting: Setting, row: str, temperature: str) -> str | None:
-    found = [evidence.seeds(setting, row, mean_diversity(kind, temperature)) for kind in KINDS]
+    found = [
+        evidence.seeds(setting, row, mean_diversity(kind, temperature)) for kind in ATTENTION_KINDS
+    ]
     known = [seeds for seeds in found if seeds is not None]
-    if len(known) < len(KINDS):
+    if len(known) < len(ATTENTION_KINDS):
         return None
     return " / ".join(seeds.text(2) for seeds in known) + f" (n={known[0].n})"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from relakit.limits import number_with_noun
+from relakit.amounts import number_with_noun
 from relakit.reproduce.claims import (
     LEAST_RUNS,
     Claim,

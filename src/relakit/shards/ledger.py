@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from relakit.data.compression import open_file
 from relakit.data.json_file import read_json
 from relakit.files.leftovers import is_unfinished
 from relakit.files.locks import LOCK, locked
+from relakit.files.reading import open_file
 from relakit.files.writing import remove_folder, sweep, whole_file, write_whole
 from relakit.shards.work import ShardResult
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from relakit.data.json_file import read_json
-from relakit.data.tokenizer import file_digest
+from relakit.files.reading import file_digest
 from relakit.files.writing import write_whole
 from relakit.shards.ledger import OtherJobError, differences
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from relakit.amounts import number_with_noun
 from relakit.data.generated import LANGUAGES, generate_pairs
 from relakit.data.pair_encoder import PairEncoder
 from relakit.data.parallel_files import ParallelFiles, read_pairs
@@ -15,7 +16,6 @@ from relakit.data.prepared_reader import EncodedSide, EncodedSplit, PreparedCorp
 from relakit.data.text_folder import find_splits
 from relakit.data.tokenizer import learn_tokenizer
 from relakit.data.tokenizer_pair import TokenizerPair, Tokenizers, load_tokenizers
-from relakit.limits import number_with_noun
 from relakit.train.recipe import DataSection, Recipe
 
 SAMPLE_PAIRS: Final = 20_000

@@ -7,9 +7,10 @@ from typing import Final
 
 import torch
 
+from relakit.amounts import format_bytes, number_with_noun
 from relakit.data.prepared_reader import EncodedSplit
 from relakit.decode.translator import choose_dtype
-from relakit.limits import checked_threads, format_bytes, number_with_noun
+from relakit.limits import checked_threads
 from relakit.model import Transformer
 from relakit.model.memory import ADAM_COPIES, FLOAT_BYTES, training_bytes
 from relakit.train.corpus import split_anew

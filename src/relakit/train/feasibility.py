@@ -3,9 +3,10 @@
 import logging
 from typing import TYPE_CHECKING
 
+from relakit.amounts import number_with_noun
 from relakit.data.prepared_format import SMALLEST_VOCABULARY
 from relakit.data.prepared_reader import EncodedSplit, PreparedCorpus
-from relakit.limits import check_memory, number_with_noun
+from relakit.limits import check_memory
 from relakit.model.memory import training_bytes
 from relakit.train.recipe import DataSection, Recipe, TrainingSection
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from relakit.attention_kinds import ATTENTION_KINDS
 from relakit.data.tokenizer_pair import (
     TOKENIZER_FILE,
     Tokenizers,
@@ -13,7 +14,7 @@ from relakit.data.tokenizer_pair import (
     load_tokenizers,
 )
 from relakit.files.output_paths import MODEL as MODEL_DIRECTORY
-from relakit.model.config import ATTENTION_KINDS, ModelConfig, sized
+from relakit.model.config import ModelConfig, sized
 from relakit.model.description import ModelAbout, read_config
 from relakit.train.recipe import DataSection, ModelSection, Recipe
 from relakit.train.run_folder import MODEL

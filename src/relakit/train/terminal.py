@@ -14,8 +14,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from relakit.model import AttentionKind
-from relakit.model.attention_outputs import MANY_CLOSED, ModelOutputs
+from relakit.attention_kinds import AttentionKind
+from relakit.closed_gates import too_many_closed
+from relakit.model.attention_outputs import ModelOutputs
 from relakit.train.run_log import UpdateEntry, ValidationEntry
 
 SECONDS_BETWEEN_LINES = 30.0
@@ -111,7 +112,7 @@ class Terminal:
         if any(shares.values()):
             share, place = _largest(shares)
             line += f", gates closed up to {share:.1%} ({place})"
-            if share > MANY_CLOSED:
+            if too_many_closed(share):
                 line += ': see "When training goes wrong" in docs/translation.md'
                 style = "yellow"
         self._console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)

@@ -16,11 +16,12 @@ from relakit.decode.translator import Translator
 from relakit.metrics.bleu import bleu_score
 from relakit.model import Transformer
 from relakit.model.attention_outputs import ModelOutputs, OutputMeter
+from relakit.model.evaluation import inference
 from relakit.train.loss import smoothed_loss
 from relakit.train.result import Scores
 from relakit.train.step import autocast
 
-BATCH_TOKENS = 4096
+VALIDATION_TOKENS = 4096
 """Padded tokens at a time; the result does not depend on it."""
 
 
@@ -36,16 +37,12 @@ def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) 
     """The loss without dropout, and from the same pass the outputs of attention."""
     device = model.embedding.weight.device
     batches = make_batches(
-        split.source_lengths, split.target_lengths, batch_tokens=BATCH_TOKENS, seed=0, epoch=0
+        split.source_lengths, split.target_lengths, batch_tokens=VALIDATION_TOKENS, seed=0, epoch=0
     )
     total, tokens = 0.0, 0
     meter = OutputMeter(model)
-    # Grow them now, with the token that begins or ends a sentence: the model keeps them, and into a
-    # tensor made in inference mode nothing outside of it may write.
-    model.embedding.position_vectors(split.longest + 1)
-    was_training = model.training
-    model.eval()
-    with torch.inference_mode():
+    # One more position: the token that begins or ends a sentence.
+    with inference(model, positions=split.longest + 1):
         for indices in batches:
             batch = collate(split, indices)
             source, target, expected = (
@@ -62,7 +59,6 @@ def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) 
                 )
             total += float(loss.negative_log_likelihood)
             tokens += loss.tokens
-    model.train(was_training)
     return SplitLoss(total / tokens, meter.outputs())
 
 

@@ -11,12 +11,13 @@ from typing import Final
 
 import torch
 
-from relakit.ops.backends.base import Backend, BackendName
+from relakit.ops.backends.base import Backend
 from relakit.ops.backends.native import NativeBackend
 from relakit.ops.backends.reference import ReferenceBackend
 from relakit.ops.backends.sdpa import SdpaBackend
 from relakit.ops.call import AttentionCall
 from relakit.ops.native.extension import BACKEND_VARIABLE
+from relakit.ops.options import BackendName
 
 __all__ = [
     "BACKENDS",

@@ -1,12 +1,10 @@
 """`Backend`: what an implementation of attention says about itself."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
 from relakit.ops.call import AttentionCall, AttentionResult
-from relakit.ops.options import ActivationName
-
-BackendName: TypeAlias = Literal["sdpa", "native", "reference"]
+from relakit.ops.options import ActivationName, BackendName
 
 
 class Backend(ABC):

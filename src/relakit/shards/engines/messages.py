@@ -43,7 +43,7 @@ class Failed:
         return cls("value", str(error)) if isinstance(error, ValueError) else cls("bug", traceback)
 
     def error(self, where: str) -> Exception:
-        """What to raise; ``where`` is the shard, which a mistake in relakit itself is told with."""
+        """What to raise; a mistake in relakit itself is reported with ``where``, the shard."""
         if self.kind == "bug":
             return RuntimeError(f"a worker failed at {where}:\n{self.text}")
         return OSError(self.text) if self.kind == "os" else ValueError(self.text)

@@ -87,7 +87,7 @@ class RayCluster:
             _Hangs: that takes too long, or the driver has died.
         """
         with ExitStack() as stack:
-            # Ray says much on standard error, of which nobody has asked for anything.
+            # Ray writes a lot to standard error that nobody has asked for.
             is_shown = bool(os.environ.get("RELAKIT_DEBUG"))
             log = None if is_shown else stack.enter_context(TemporaryFile())
             driver = ChildProcess(DRIVER, log=log)
