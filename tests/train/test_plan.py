@@ -56,8 +56,7 @@ def test_groups_come_near_their_size() -> None:
     lengths = np.full(100, 9)  # ten tokens each
     batches = [np.arange(i, i + 4) for i in range(0, 100, 4)]  # 40 tokens each
     sizes = [tokens for _, tokens in group_batches(batches, lengths, 100)]
-    assert sizes[:-1] == [120] * 8 or sizes[:-1] == [80] * 12
-    assert sum(sizes) == 1000
+    assert sizes == [*[120] * 8, 40]  # 80 and 120 are as near: the later end wins
     assert [tokens for _, tokens in group_batches(batches, lengths, 1)] == [40] * 25
 
 
