@@ -25,6 +25,7 @@ from relakit.data.lines import check_has_text, read_lines
 from relakit.decode.settings import DEVICE
 from relakit.files.output_paths import MODEL
 from relakit.limits import checked_threads, number_with_noun
+from relakit.threads import set_threads
 
 if TYPE_CHECKING:
     from relakit.analysis import TextAnalysis
@@ -225,8 +226,7 @@ def _load(
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     check_usable(device)
-    if threads is not None:
-        torch.set_num_threads(threads)
+    set_threads(threads)
     by_name = dict(zip(names or name_models(folders), folders, strict=True))
     tokenizers = {
         its_name: load_tokenizer(folder if tokenizer is None else tokenizer)

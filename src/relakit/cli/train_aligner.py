@@ -33,6 +33,7 @@ from relakit.cli.stage_bar import stage_bar
 from relakit.cli.translator_options import Device, Threads
 from relakit.decode.settings import DEVICE, known_device
 from relakit.limits import checked_threads
+from relakit.threads import set_threads
 
 if TYPE_CHECKING:
     from relakit.align.settings import WordRule
@@ -222,7 +223,7 @@ def train_aligner(
         valid = read(valid_source, valid_target, gold_links, None)
     paths = (source, target, links, valid_source, valid_target, gold)
     given = {"epochs": epochs, "minutes": minutes, "seed": seed}
-    _set_threads(threads)
+    set_threads(threads)
     from relakit.align.teach import AlignerTraining
     from relakit.align.train_layer import LayerSettings
 
@@ -280,13 +281,6 @@ def _check_models(model: Path, reverse: Path | None, both: bool) -> "ModelAbout"
     for one in described if both else described[:1]:
         check_writable(one.folder / LAYER_FILE)
     return described[0].about
-
-
-def _set_threads(threads: int | None) -> None:
-    if threads is not None:
-        import torch
-
-        torch.set_num_threads(threads)
 
 
 def _run(request: "AlignerTraining") -> None:

@@ -18,6 +18,7 @@ from relakit.decode.settings import (
     known_too_long,
 )
 from relakit.limits import checked_threads
+from relakit.threads import set_threads
 
 if TYPE_CHECKING:
     from relakit.decode.translator import Translator
@@ -259,12 +260,9 @@ def load_translator(
     describe_models(
         models, threads=threads, precision=precision, device=device, shortlist=shortlist
     )
-    import torch
-
     from relakit.decode.translator import Translator
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    set_threads(threads)
     return Translator.load(
         *models, device=device, precision=known_precision(precision), shortlist=shortlist
     )

@@ -12,6 +12,7 @@ from relakit.decode.translator import choose_dtype
 from relakit.limits import checked_threads, format_bytes
 from relakit.model import Transformer
 from relakit.model.memory import ADAM_COPIES, FLOAT_BYTES, training_bytes
+from relakit.threads import set_threads
 from relakit.train.corpus import split_anew
 from relakit.train.corpus_sample import CorpusSample, sample_corpus
 from relakit.train.distributed import World, join_world
@@ -116,8 +117,7 @@ def dry_run(recipe: Recipe) -> DryRun:
     """
     recipe = settled_settings(recipe)
     training = recipe.training
-    if training.threads:
-        torch.set_num_threads(checked_threads("training.threads", training.threads))
+    set_threads(checked_threads("training.threads", training.threads, least=0))
     with join_world(training.device) as world:
         if world.size > 1:
             raise ValueError("a dry run needs no torchrun: it looks at one process")

@@ -17,6 +17,7 @@ from relakit.files.output_paths import RUN
 from relakit.files.writing import WriteError, remove_folder, sweep, write_whole
 from relakit.limits import checked_threads
 from relakit.model import ModelAbout, save_model
+from relakit.threads import set_threads
 from relakit.train.averaging import average_weights, checkpoints_of_model
 from relakit.train.checkpoint import find_checkpoints
 from relakit.train.corpus import languages, learn_languages, open_corpus
@@ -89,8 +90,7 @@ def run_training(
 def _run(
     recipe: Recipe, folder: Path, resume: bool, console: Console | None, stage_bar: StageBar
 ) -> tuple[Result, Ending]:
-    if recipe.training.threads:
-        torch.set_num_threads(checked_threads("training.threads", recipe.training.threads))
+    set_threads(checked_threads("training.threads", recipe.training.threads, least=0))
     with join_world(recipe.training.device) as world:
         check_model(recipe, world.device)
         console = console if console is not None and world.is_main else Console(quiet=True)
