@@ -23,7 +23,7 @@ from relakit.train.checkpoint import find_checkpoints
 from relakit.train.corpus import languages, learn_languages, open_corpus
 from relakit.train.distributed import World, is_main_process, join_world
 from relakit.train.feasibility import check_corpus, check_model
-from relakit.train.plan import plan_updates
+from relakit.train.plan import first_epoch, total_updates
 from relakit.train.preflight import check_text, settled_settings
 from relakit.train.recipe import Recipe
 from relakit.train.result import Result, Scores
@@ -195,16 +195,9 @@ def _open_logs(
 def _total_updates(recipe: Recipe, corpus: PreparedCorpus) -> int | None:
     """How many updates the run will have; for epochs about, as they may differ by a few."""
     training = recipe.training
-    if training.epochs is None:
+    if training.epochs is None:  # a large epoch takes a while to plan
         return training.updates
-    updates = plan_updates(
-        corpus.split("train"),
-        batch_tokens=training.batch_tokens,
-        update_tokens=training.update_tokens,
-        seed=training.seed,
-    )
-    in_epoch = next(update.number for update in updates if update.is_last_of_epoch)
-    return min(training.epochs * in_epoch, training.updates or training.epochs * in_epoch)
+    return total_updates(training, len(first_epoch(corpus.split("train"), training)))
 
 
 def _finish(trainer: Trainer, ending: Ending) -> Result:
