@@ -1,6 +1,6 @@
 """Sentence pairs: line by line in two files, or together in one of several formats."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
@@ -97,6 +97,18 @@ def read_numbered_pairs(files: ParallelFiles) -> Iterator[NumberedPair]:
     path = files.source
     split = _split_at_bars if files.format == "bars" else _Columns(files.columns)
     return _one_by_one(path, split)
+
+
+def spread_evenly(
+    pairs: Iterable[tuple[str, str]], total: int, most: int
+) -> Iterator[tuple[str, str]]:
+    """At most ``most`` of ``total`` pairs, from all over them."""
+    wanted, taken = min(total, most), 0
+    for number, pair in enumerate(pairs):
+        # Take this pair if we have taken a smaller share than we have read.
+        if taken * total <= number * wanted and taken < wanted:
+            taken += 1
+            yield pair
 
 
 def guess_format(path: Path) -> PairFormat:
