@@ -71,7 +71,7 @@ def _causality(
     queries, keys = (int(x.offsets().diff().max()) for x in (query, key))
     pattern = causal_pattern(attn_mask)
     if pattern is not None:
-        fits = pattern.is_top_left and (pattern.queries, pattern.keys) == (queries, keys)
+        fits = not pattern.is_lower_right and (pattern.queries, pattern.keys) == (queries, keys)
         return True if fits else None
     heads = module.num_heads * (query.offsets().numel() - 1)
     fits = tuple(attn_mask.shape) in ((queries, keys), (heads, queries, keys))

@@ -401,8 +401,8 @@ def _with_causal_pattern(call: AttentionCall) -> AttentionCall:
         )
     if pattern.is_plain and call.reach is None:
         return replace(call, attn_mask=None, is_causal=True)
-    if pattern.is_top_left and reach.is_lower_right:
+    if reach.is_lower_right and not pattern.is_lower_right:
         raise ValueError("attn_mask is causal_upper_left(...), and align is 'lower_right'")
     # The mask says where queries are, for a window too.
-    reach = reach._replace(after=0, is_lower_right=not pattern.is_top_left)
+    reach = reach._replace(after=0, is_lower_right=pattern.is_lower_right)
     return replace(call, attn_mask=None, reach=reach)
