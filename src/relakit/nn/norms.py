@@ -18,8 +18,8 @@ from relakit.ops.native.connection import connected_extension
 from relakit.ops.norms import gated, layer_norm, rms_norm
 from relakit.ops.options import DEFAULT_EPS
 
-GainInit: TypeAlias = Literal["ones", "xavier"]
-GAIN_INITS: Final[tuple[str, ...]] = get_args(GainInit)
+NormInit: TypeAlias = Literal["ones", "xavier"]
+NORM_INITS: Final[tuple[str, ...]] = get_args(NormInit)
 
 
 class RMSNorm(nn.Module):
@@ -42,7 +42,7 @@ class RMSNorm(nn.Module):
         dim: int,
         *,
         eps: float = DEFAULT_EPS,
-        init: GainInit = "ones",
+        init: NormInit = "ones",
         fan: int | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -52,8 +52,8 @@ class RMSNorm(nn.Module):
         check_number("eps", eps)
         if not 0 <= eps < math.inf:
             raise ValueError(f"eps must be a finite number that is not negative, got {eps}")
-        if init not in GAIN_INITS:
-            raise ValueError(f"unknown init {init!r}; choose one of {', '.join(GAIN_INITS)}")
+        if init not in NORM_INITS:
+            raise ValueError(f"unknown init {init!r}; choose one of {', '.join(NORM_INITS)}")
         if fan is not None:
             check_size("fan", fan)
         check_usable(device)

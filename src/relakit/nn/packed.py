@@ -7,6 +7,7 @@ from torch import Tensor
 
 from relakit.nn.fused import in_one_step
 from relakit.nn.projection import project_linearly
+from relakit.nn.threshold import current_threshold
 from relakit.ops.causal_bias import causal_pattern
 from relakit.ops.precision import without_autocast
 from relakit.ops.reach import Reach, Window, reach_of
@@ -44,7 +45,7 @@ def forward_packed(
             None,
             module.dropout if module.training else 0.0,
             False,
-            module.current_threshold(),
+            current_threshold(module.attention, module.threshold),
             module.attention,
             False,
             module.backend,

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from relakit.ops.options import DEFAULT_EPS, ActivationName, check_options
 
 Norm = Literal["none", "rms", "layer"]
-GainStart = Literal["ones", "xavier", "xavier-head"]
+GainInit = Literal["ones", "xavier", "xavier-head"]
 AttentionName: TypeAlias = Literal[
     "softmax",
     "sparsemax",
@@ -37,7 +37,7 @@ class AttentionSpec:
     """Normalisation of the concatenated heads: ``"none"``, ``"rms"`` (eq. 4) or ``"layer"``."""
     gate: bool | None = None
     """Multiply the norm by sigmoid(gate * z) (eq. 5). None: yes if there is a norm."""
-    gain_init: GainStart = "ones"
+    gain_init: GainInit = "ones"
     """Start of the norm's gain: ``"ones"``, or uniform in ±sqrt(3 / fan) as in ReLA-i, with fan =
     the model's dimension (``"xavier"``) or the head's (``"xavier-head"``)."""
     norm_eps: float = DEFAULT_EPS
@@ -66,7 +66,7 @@ class AttentionSpec:
             length_exponent=self.length_exponent,
         )
         _check_choice("norm", self.norm, get_args(Norm))
-        _check_choice("gain_init", self.gain_init, get_args(GainStart))
+        _check_choice("gain_init", self.gain_init, get_args(GainInit))
         if self.threshold != "learned" and not isinstance(self.threshold, (int, float)):
             raise ValueError(f"threshold must be a number or 'learned', got {self.threshold!r}")
         if not isinstance(self.norm_eps, (int, float)) or not 0 <= self.norm_eps < math.inf:
