@@ -18,6 +18,7 @@ from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.word_map import Span
 from relakit.data.setting_errors import explain_document
 from relakit.files.writing import write_whole
+from relakit.known_names import known_name
 
 Kind: TypeAlias = Literal["encoder", "decoder", "cross"]
 """Which attention: the encoder's on itself, the decoder's on itself, the decoder's on the
@@ -149,8 +150,7 @@ class AlignmentSettings:
     end: EndWeight = "ignored"
 
     def __post_init__(self) -> None:
-        if self.end not in END_WEIGHTS:
-            raise ValueError(f"end must be one of {', '.join(END_WEIGHTS)}, got {self.end!r}")
+        known_name("end", self.end, END_WEIGHTS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +187,7 @@ class AlignmentResult:
         )
 
     def scores(self, reading: Reading) -> AttentionScores:
-        if reading not in READINGS:
-            raise ValueError(f"unknown reading {reading!r}; choose one of {', '.join(READINGS)}")
+        known_name("reading", reading, READINGS)
         return self.normal if reading == "normal" else self.shifted
 
     @property

@@ -43,6 +43,7 @@ from relakit.cli.pair_job import (
 )
 from relakit.files.output_paths import refuse_inputs
 from relakit.files.writing import check_writable
+from relakit.known_names import known_name
 from relakit.shards.cutting import SHARD_PAIRS
 
 if TYPE_CHECKING:
@@ -254,8 +255,8 @@ def align(
 
 def _check_names(options: Mapping[str, tuple[str | None, Sequence[str]]]) -> None:
     for option, (given, known) in options.items():
-        if given is not None and given not in known:
-            raise ValueError(f"{option} must be one of {', '.join(known)}, got {given!r}")
+        if given is not None:
+            known_name(option, given, known)
 
 
 def _refuse_with_select(options: Mapping[str, object]) -> None:

@@ -32,6 +32,7 @@ from relakit.cli.pair_job import (
 from relakit.cli.stage_bar import stage_bar
 from relakit.cli.translator_options import Device, Threads
 from relakit.decode.settings import DEVICE, known_device
+from relakit.known_names import known_name
 from relakit.limits import checked_threads
 from relakit.threads import set_threads
 
@@ -192,8 +193,7 @@ def train_aligner(
     For example: relakit train-aligner en-de/model --reverse de-en/model --source train.en --target
     train.de
     """
-    if words not in WORD_RULES:
-        raise ValueError(f"--words must be one of {', '.join(WORD_RULES)}, got {words!r}")
+    given_rule = known_name("--words", words, WORD_RULES)
     if threads is not None:
         checked_threads("--threads", threads)
     if minutes is not None and not minutes > 0:
@@ -209,7 +209,8 @@ def train_aligner(
         files = pair_files(source, target, input_format, columns, named)
         # Where nobody counts words, a full stop is better apart from the word before it: it has
         # a link of its own.
-        rule: WordRule = "punctuation" if words == "spaces" and links is None else words
+        splits = given_rule == "spaces" and links is None
+        rule: WordRule = "punctuation" if splits else given_rule
         return LinkedPairs(files, links, words=rule, limit=limit)
 
     learnt = gold_links = None

@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from relakit.data.lines import bad_line, check_has_text, read_lines
 from relakit.data.tmx import read_tmx
+from relakit.known_names import known_name
 from relakit.limits import number_with_noun
 
 PairFormat: TypeAlias = Literal["tsv", "bars", "tmx"]
@@ -41,10 +42,7 @@ class ParallelFiles:
     too."""
 
     def __post_init__(self) -> None:
-        if self.format not in PAIR_FORMATS:
-            raise ValueError(
-                f"the format must be one of {', '.join(PAIR_FORMATS)}, got {self.format!r}"
-            )
+        known_name("format", self.format, PAIR_FORMATS)
         numbers = [_column_number(column) for column in self.columns]
         if self.columns[0] == self.columns[1] or (numbers[0] == numbers[1] is not None):
             raise ValueError(f"source and target are both column {self.columns[0]!r}; name two")

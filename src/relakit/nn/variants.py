@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
+from relakit.known_names import known_name
 from relakit.ops.options import DEFAULT_EPS, ActivationName, check_options
 
 Norm = Literal["none", "rms", "layer"]
@@ -65,8 +66,8 @@ class AttentionSpec:
             power=self.power,
             length_exponent=self.length_exponent,
         )
-        _check_choice("norm", self.norm, get_args(Norm))
-        _check_choice("gain_init", self.gain_init, get_args(GainInit))
+        known_name("norm", self.norm, get_args(Norm))
+        known_name("gain_init", self.gain_init, get_args(GainInit))
         if self.threshold != "learned" and not isinstance(self.threshold, (int, float)):
             raise ValueError(f"threshold must be a number or 'learned', got {self.threshold!r}")
         if not isinstance(self.norm_eps, (int, float)) or not 0 <= self.norm_eps < math.inf:
@@ -83,11 +84,6 @@ class AttentionSpec:
             raise ValueError(
                 f"gain_init={self.gain_init!r} needs a norm: norm='rms' or 'layer', got 'none'"
             )
-
-
-def _check_choice(field: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"unknown {field} {value!r}; choose one of {', '.join(choices)}")
 
 
 def _plain(activation: ActivationName) -> AttentionSpec:
