@@ -20,7 +20,7 @@ from model_folders import write_model
 
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
 from relakit.clean.calibrating import fit_calibration
-from relakit.clean.calibration import Calibration, flat_facts
+from relakit.clean.calibration import NoiseCalibration, flat_facts
 from relakit.clean.columns import COLUMNS
 from relakit.clean.score import ScoreModels, ScoreSettings
 from relakit.clean.scorer import PairScorer
@@ -193,7 +193,7 @@ class TestProbabilities:
             for column in COLUMNS
             if column.kind != "text"
         }
-        expected = Calibration.read(calibration).judge(columns).probability
+        expected = NoiseCalibration.read(calibration).judge(columns).probability
         scorer = make(calibration=str(calibration))
         scores = list(scorer.score(WITH_BLANKS))
         assert scorer.by == "probability"

@@ -42,6 +42,11 @@ def mean_of(values: Iterable[Sequence[float | None]]) -> float | None:
     return statistics.fmean(known) if known else None
 
 
+def layer_means(values: Iterable[Sequence[float | None]]) -> list[float | None]:
+    """Of each layer: the mean over the heads that have a value; None if none has."""
+    return [mean_of([layer]) for layer in values]
+
+
 class _Result(BaseModel):
     """Frozen, and strict about what it reads."""
 

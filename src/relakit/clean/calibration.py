@@ -96,7 +96,7 @@ class FittedOn(_Part):
     relakit: str
 
 
-class Calibration(_Part):
+class NoiseCalibration(_Part):
     """Turns the columns of a score table into probabilities."""
 
     format: Literal["relakit-calibration"] = "relakit-calibration"
@@ -115,7 +115,7 @@ class Calibration(_Part):
     held_out: HeldOut
 
     @model_validator(mode="after")
-    def _fits_together(self) -> "Calibration":
+    def _fits_together(self) -> "NoiseCalibration":
         size = len(self.features)
         unknown = [name for name in self.features if name not in BY_NAME]
         if unknown:
@@ -130,7 +130,7 @@ class Calibration(_Part):
         return self
 
     @classmethod
-    def read(cls, path: Path) -> "Calibration":
+    def read(cls, path: Path) -> "NoiseCalibration":
         """Read a file; OSError or ValueError, with what is wrong, if there is none in it."""
         content = read_json(path)
         if not isinstance(content, dict) or content.get("format") != "relakit-calibration":
@@ -181,7 +181,7 @@ class Calibration(_Part):
 class Judgement:
     """What a calibration says about some pairs."""
 
-    calibration: Calibration
+    calibration: NoiseCalibration
     rows: Numbers
     """Standardised features ``[pairs, features]``"""
     log_odds: Numbers

@@ -105,7 +105,7 @@ class PairFeatures:
 
 
 @dataclass(frozen=True)
-class EncodedSide:
+class PairSide:
     """One side of a pair: its tokens, and which word each belongs to."""
 
     text: str
@@ -118,7 +118,7 @@ class EncodedSide:
     """The text goes on after its last token."""
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, text: str, most: int) -> "EncodedSide":
+    def of(cls, tokenizer: Tokenizer, text: str, most: int) -> "PairSide":
         """Encode a text, or the first ``most`` tokens of a long one."""
         # Of an endless line no more than that is looked at.
         text = tokenizer.beginning(text, most)
@@ -165,7 +165,7 @@ def chosen_heads(weights: Weights, choice: AlignmentChoice | None) -> Weights:
 
 
 def unreached_words(
-    weights: Weights, losses: Losses, source: EncodedSide, target: EncodedSide, *, shift: int
+    weights: Weights, losses: Losses, source: PairSide, target: PairSide, *, shift: int
 ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
     """Target words without support, and source words that no target word attends to.
 
@@ -190,11 +190,11 @@ def unreached_words(
     return _words(target, unexpected - linked), _words(source, set(source.words.tolist()) - covered)
 
 
-def _words(side: EncodedSide, indices: set[int]) -> tuple[Word, ...]:
+def _words(side: PairSide, indices: set[int]) -> tuple[Word, ...]:
     return tuple(side.word(index) for index in sorted(indices - {NO_WORD}))
 
 
-def worst_token(losses: Losses, target: EncodedSide) -> WorstToken:
+def worst_token(losses: Losses, target: PairSide) -> WorstToken:
     """The first of those with the greatest loss; a last one may be of the end of the sentence."""
     place = int(losses.argmax())
     loss = float(losses[place])
@@ -219,8 +219,8 @@ def same_words(source: Sequence[str], target: Sequence[str]) -> int:
 
 def pair_features(
     pair: NumberedPair,
-    source: EncodedSide,
-    target: EncodedSide,
+    source: PairSide,
+    target: PairSide,
     weights: Weights,
     losses: Losses,
     *,

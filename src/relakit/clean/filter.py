@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from relakit.clean.calibrating import fit_calibration, read_columns
-from relakit.clean.calibration import Calibration, flat_facts
+from relakit.clean.calibration import NoiseCalibration, flat_facts
 from relakit.clean.calibration_sample import (
     check_filled,
     choose_sample,
@@ -76,7 +76,7 @@ class FilterResult:
     counts: FilterCounts
     cut: str
     """Which pairs were kept, in words"""
-    calibration: Calibration | None
+    calibration: NoiseCalibration | None
 
     @property
     def page(self) -> Path:
@@ -104,7 +104,7 @@ class FilterJob:
         )
         self._given = None
         if settings.calibration is not None:
-            self._given = Calibration.read(settings.calibration)
+            self._given = NoiseCalibration.read(settings.calibration)
             self._check_models(self._given)
         if settings.scores is not None:
             self._check_columns(ScoreTable(settings.scores))
@@ -136,7 +136,7 @@ class FilterJob:
             with empty_folder_removed(output):
                 return _Run(self, output, engine, restart, hooks or FilterHooks()).run()
 
-    def _check_models(self, calibration: Calibration) -> None:
+    def _check_models(self, calibration: NoiseCalibration) -> None:
         if self.scoring is None:
             return
         problem = calibration.why_not_for(self.scoring.facts)
@@ -154,7 +154,7 @@ class FilterJob:
             )
 
     @property
-    def given_calibration(self) -> Calibration | None:
+    def given_calibration(self) -> NoiseCalibration | None:
         return self._given
 
     def planted_job(self, files: ParallelFiles) -> ScoreJob:
@@ -206,7 +206,7 @@ class _Run:
             self._hooks.on_stage("checking the scores", block.start + len(block), None)
         return table
 
-    def _check_fitted_on(self, calibration: Calibration, table: ScoreTable) -> None:
+    def _check_fitted_on(self, calibration: NoiseCalibration, table: ScoreTable) -> None:
         """Raise ValueError if a calibration is of other models than a table that was given."""
         if self._settings.scores is None:
             return
@@ -234,7 +234,7 @@ class _Run:
 
     def _calibrated(
         self, table: ScoreTable, filled: frozenset[str], settings: CalibrationSettings
-    ) -> Calibration:
+    ) -> NoiseCalibration:
         self._hooks.on_stage("choosing clean pairs", 0, None)
         sample = choose_sample(table, self._job.files, settings)
         if self._settings.scores is not None:
@@ -260,7 +260,7 @@ class _Run:
         return fitted.calibration
 
     def _measure(
-        self, calibration: Calibration | None, table: ScoreTable, filled: frozenset[str]
+        self, calibration: NoiseCalibration | None, table: ScoreTable, filled: frozenset[str]
     ) -> Measure:
         by = self._settings.by
         if calibration is not None and by in (None, PROBABILITY):
@@ -295,7 +295,7 @@ class _Run:
         return cut_at(badness, limit)
 
     def _write(
-        self, measure: Measure, cut: Cut, table: ScoreTable, calibration: Calibration | None
+        self, measure: Measure, cut: Cut, table: ScoreTable, calibration: NoiseCalibration | None
     ) -> FilterResult:
         settings = self._settings
         names = kept_names(settings.languages, compress=settings.compress)
@@ -326,7 +326,7 @@ class _Run:
         return FilterResult(self._output, counts, measure.in_words(cut.limit), calibration)
 
     def _in_words(
-        self, summary: Mapping[str, Any], calibration: Calibration | None
+        self, summary: Mapping[str, Any], calibration: NoiseCalibration | None
     ) -> dict[str, Any]:
         """How the result was made, for people."""
         score = self._settings.score

@@ -17,7 +17,7 @@ from relakit.analysis.attention_pass import AttentionBatch, attention_batches, c
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import BATCH_TOKENS, TokenPair
 from relakit.analysis.results import SUM_TO_ONE
-from relakit.clean.features import EncodedSide, Losses, PairFeatures, Weights, pair_features
+from relakit.clean.features import Losses, PairFeatures, PairSide, Weights, pair_features
 from relakit.data.languages import LanguagePair
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer_pair import Tokenizers
@@ -27,7 +27,7 @@ from relakit.model.directory import build_model
 from relakit.threads import limited_threads
 
 KINDS: Final[tuple[AttentionKind, ...]] = ("cross",)
-_Sides: TypeAlias = tuple[EncodedSide, EncodedSide]
+_Sides: TypeAlias = tuple[PairSide, PairSide]
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ class PairScorer:
 
     def _encode(self, tokenizers: Tokenizers, source: str, target: str) -> _Sides:
         return (
-            EncodedSide.of(tokenizers.source, source, self.max_tokens),
-            EncodedSide.of(tokenizers.target, target, self.max_tokens),
+            PairSide.of(tokenizers.source, source, self.max_tokens),
+            PairSide.of(tokenizers.target, target, self.max_tokens),
         )
 
     def _batches(

@@ -9,7 +9,7 @@ from relakit.data.tokenizer_pair import Tokenizers
 from relakit.limits import number_with_noun
 
 
-class EncodedPairs(NamedTuple):
+class KeptPairs(NamedTuple):
     """What is kept of some pairs."""
 
     numbers: list[int]
@@ -34,7 +34,7 @@ class PairEncoder:
     source_tokens: int = field(default=0, init=False)
     target_tokens: int = field(default=0, init=False)
 
-    def encode(self, pairs: Sequence[tuple[str, str]]) -> EncodedPairs:
+    def encode(self, pairs: Sequence[tuple[str, str]]) -> KeptPairs:
         """The next pairs, without those that are left out."""
         sides = self.tokenizers.source, self.tokenizers.target
         numbers: list[int] = []
@@ -54,7 +54,7 @@ class PairEncoder:
         encoded = (
             one.encode_batch([pair[side] for pair in encodable]) for side, one in enumerate(sides)
         )
-        kept = EncodedPairs([], [], [])
+        kept = KeptPairs([], [], [])
         for number, source_ids, target_ids in zip(numbers, *encoded, strict=True):
             if self._fits(source_ids, target_ids):
                 kept.numbers.append(number)

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final
 
 import numpy as np
 
-from relakit.data.pair_encoder import EncodedPairs, PairEncoder
+from relakit.data.pair_encoder import KeptPairs, PairEncoder
 from relakit.data.parallel_files import ParallelFiles, read_pairs, spread_evenly
 from relakit.data.prepared_format import (
     DOCUMENT_NAME,
@@ -277,7 +277,7 @@ class _SplitWriter:
             file.write(np.zeros(1, dtype=OFFSET_TYPE).tobytes())
         self._written = [0, 0]
 
-    def add(self, pairs: EncodedPairs) -> None:
+    def add(self, pairs: KeptPairs) -> None:
         self._lines.write(np.array(pairs.numbers, dtype=OFFSET_TYPE).tobytes())
         for side, sentences in enumerate((pairs.sources, pairs.targets)):
             self._append(side, sentences)

@@ -7,7 +7,7 @@ from typing import Final
 
 from relakit.analysis.estimate import Estimate
 from relakit.analysis.links import END_WEIGHTS, READINGS, Reading
-from relakit.analysis.results import KINDS, Kind, ModelAnalysis
+from relakit.analysis.results import KINDS, Kind, ModelAnalysis, layer_means
 from relakit.analysis.tags import BEGIN_CLASS
 from relakit.reproduce.claims import (
     Claim,
@@ -24,7 +24,6 @@ from relakit.reproduce.evidence import (
     ErrorRate,
     Evidence,
     Setting,
-    layer_means,
     mean_diversity,
     mean_null_rate,
     mean_sparsity,

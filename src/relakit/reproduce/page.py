@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from relakit.analysis.links import EndWeight
-from relakit.analysis.results import KINDS
+from relakit.analysis.results import KINDS, layer_means
 from relakit.files.writing import write_whole
 from relakit.report.figure_files import why_no_figures
 from relakit.report.figures import FIGURES_OF_ALL_MODELS
@@ -14,7 +14,7 @@ from relakit.reproduce.analyses import PEOPLE, PLANTED
 from relakit.reproduce.attention_claims import ATTENTION_CLAIMS
 from relakit.reproduce.claims import Claim, Finding
 from relakit.reproduce.corpora import CORPORA
-from relakit.reproduce.evidence import Evidence, layer_means, means_over_seeds
+from relakit.reproduce.evidence import Evidence, means_over_seeds
 from relakit.reproduce.figures import example_paths, figure_paths, write_figures
 from relakit.reproduce.markdown import table
 from relakit.reproduce.plan import is_current
