@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from relakit.align.choice import AlignmentChoice, ChosenOn
+from relakit.analysis.results import null_query_share
 from relakit.clean.columns import COLUMNS, header_line, row_line
 from relakit.clean.features import (
     EXPECTED_LOSS,
@@ -15,7 +16,6 @@ from relakit.clean.features import (
     Word,
     WorstToken,
     attention_mass,
-    null_rate,
     pair_features,
     same_words,
     unreached_words,
@@ -116,8 +116,8 @@ def test_null_rate_and_mass() -> None:
     weights = np.zeros((2, 2, 3, 4), dtype=np.float32)
     weights[0, 0, 0] = [1, 0, 0, 2]
     weights[1, 1, 2] = [-0.5, 0, 0, 0]
-    assert null_rate(weights) == 10 / 12
-    assert null_rate(weights[..., :0, :]) == 0.0, "of a text without tokens"
+    assert null_query_share(weights) == 10 / 12
+    assert null_query_share(weights[..., :0, :]) == 0.0, "of a text without tokens"
     assert attention_mass(weights) == pytest.approx(3.5 / 12)
 
 

@@ -47,6 +47,12 @@ def layer_means(values: Iterable[Sequence[float | None]]) -> list[float | None]:
     return [mean_of([layer]) for layer in values]
 
 
+def null_query_share(weights: npt.NDArray[np.floating]) -> float:
+    """Share of queries that attend to nothing, of ``[..., queries, keys]``; 0 of no queries."""
+    null: npt.NDArray[np.bool_] = ~(weights != 0).any(-1)
+    return float(null.sum()) / max(1, null.size)
+
+
 class _Result(BaseModel):
     """Frozen, and strict about what it reads."""
 

@@ -154,7 +154,7 @@ class NoiseCalibration(_Part):
 
     def why_not_for(self, facts: Mapping[str, Any]) -> str | None:
         """Why scores that depend on these facts are not those that it was fitted on."""
-        other = differences(self.fitted_on.scored_with, flat_facts(facts))
+        other = differences(self.fitted_on.scored_with, facts)
         if other is None:
             return None
         return f"was fitted on other scores: {other}; calibrate again with --calibrate"
@@ -232,14 +232,3 @@ def with_usual(rows: Numbers, usual: Numbers) -> Numbers:
     ``usual`` is what clean pairs have, of each feature.
     """
     return np.where(np.isnan(rows), usual, rows)
-
-
-def flat_facts(facts: Mapping[str, Any]) -> dict[str, str | int | None]:
-    """What scores depend on, by one name each, such as ``MODEL/config.json``."""
-    flat: dict[str, str | int | None] = {}
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            flat |= {f"{name}/{key}": inner for key, inner in value.items()}
-        else:
-            flat[name] = value
-    return flat

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from relakit.align.choice import AlignmentChoice
 from relakit.analysis.links import READINGS
+from relakit.analysis.results import null_query_share
 from relakit.analysis.word_map import NO_WORD, Integers, Span, split_words, words_of_tokens
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer import END, SPECIAL_TOKENS, Tokenizer
@@ -143,12 +144,6 @@ class PairSide:
         return Word(index, self.text[start:end])
 
 
-def null_rate(weights: Weights) -> float:
-    """Share of queries that attend to nothing, of ``[..., queries, keys]``; 0 of no queries."""
-    null: npt.NDArray[np.bool_] = ~(weights != 0).any(-1)
-    return float(null.sum()) / max(1, null.size)
-
-
 def attention_mass(weights: Weights) -> float:
     """Weight of a query, the mean of ``[..., queries, keys]``."""
     # Contiguous, so that numbers are added in the same order wherever they lay in memory.
@@ -258,16 +253,16 @@ def pair_features(
         )
     if links is not None:
         read, shift = links[None], 0
-        alignment_null_rate: float | None = null_rate(links[:-1])  # a layer links no ends
+        alignment_null_rate: float | None = null_query_share(links[:-1])  # a layer links no ends
     else:
         read = chosen_heads(weights, choice)
         shift = 0 if choice is None else READINGS.index(choice.reading)
-        alignment_null_rate = None if choice is None else null_rate(read)
+        alignment_null_rate = None if choice is None else null_query_share(read)
     unsupported, uncovered = unreached_words(read, losses, source, target, shift=shift)
     source_words, target_words = pair.source.split(), pair.target.split()
     counted = target.counted(losses)
     return PairFeatures(
-        null_rate=null_rate(weights),
+        null_rate=null_query_share(weights),
         alignment_null_rate=alignment_null_rate,
         attention_mass=mass,
         unsupported=unsupported,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from relakit.clean.calibrating import fit_calibration, read_columns
-from relakit.clean.calibration import NoiseCalibration, flat_facts
+from relakit.clean.calibration import NoiseCalibration
 from relakit.clean.calibration_sample import (
     check_filled,
     choose_sample,
@@ -46,7 +46,7 @@ from relakit.files.locks import locked
 from relakit.files.writing import carry_over, whole_folder, write_whole
 from relakit.shards.cutting import SHARD_PAIRS
 from relakit.shards.engines import Engine
-from relakit.shards.ledger import OtherJobError
+from relakit.shards.ledger import OtherJobError, flat_facts
 from relakit.shards.receipt import receipt_path
 from relakit.shards.run import JobSummary, Progress, run_job
 

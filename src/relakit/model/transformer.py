@@ -170,7 +170,7 @@ class Decoder(nn.Module):
         for index, layer in enumerate(self.layers):
             assert isinstance(layer, DecoderLayer)
             x = layer.step(x, index, cache, mask)
-        return x if self.norm is None else self.norm(x)
+        return self.finish(x)
 
 
 class DecoderLayer(nn.Module):
