@@ -15,6 +15,7 @@ from relakit.analysis.estimate import CONFIDENCE
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import END_WEIGHTS, READINGS, EndWeight, Reading
 from relakit.analysis.sentence_links import SentenceLinks
+from relakit.analysis.settings import SHUFFLE_SEED, TEMPERATURES
 from relakit.analysis.word_map import Span
 from relakit.data.setting_errors import explain_document
 from relakit.files.writing import write_whole
@@ -32,8 +33,6 @@ HeadValues: TypeAlias = tuple[LayerValues, ...]
 
 SUM_TO_ONE: Final = frozenset({"softmax", "sparsemax", "entmax15"})
 """Attention, and activations, whose weights are a distribution over keys as they are."""
-TEMPERATURES: Final = (1.0, 0.5, 0.25, 0.1)
-"""Of Table 6."""
 
 
 def mean_of(values: Iterable[Sequence[float | None]]) -> float | None:
@@ -72,7 +71,7 @@ class AnalysisSettings(_Result):
 
     temperatures: tuple[float, ...] = TEMPERATURES
     """For the diversity of attention that does not sum to 1"""
-    shuffle_seed: int = 1
+    shuffle_seed: int = SHUFFLE_SEED
     """Of the permutation that gives each target another pair's source"""
     confidence: float = Field(default=CONFIDENCE, gt=0, lt=1)
     """Level of the confidence intervals"""

@@ -41,6 +41,7 @@ from relakit.cli.pair_job import (
     pair_languages,
     run_with_bar,
 )
+from relakit.cli.translator_options import PAIR_TOKENS
 from relakit.files.output_paths import refuse_inputs
 from relakit.files.writing import check_writable
 from relakit.known_names import known_name
@@ -177,8 +178,7 @@ def align(
         int | None,
         typer.Option(
             min=1,
-            help="Most tokens on a side; longer pairs get no links. \\[default: 1024, or as many "
-            "as fit into 256 MiB]",
+            help=f"Most tokens on a side; longer pairs get no links. {PAIR_TOKENS}",
             rich_help_panel=PAIRS,
         ),
     ] = None,

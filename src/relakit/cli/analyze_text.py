@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from relakit.analysis.settings import EXPLORED
 from relakit.cli.analyze import (
     DATA,
     NUMBERS,
     OUTPUT,
+    USUAL_TEMPERATURES,
     analysis_bar,
     analysis_settings,
     check_names,
@@ -25,6 +27,7 @@ from relakit.data.lines import check_has_text, read_lines
 from relakit.decode.settings import DEVICE
 from relakit.files.output_paths import MODEL
 from relakit.limits import checked_threads, number_with_noun
+from relakit.report.settings import MAX_BYTES, TITLE
 from relakit.threads import set_threads
 
 if TYPE_CHECKING:
@@ -94,7 +97,7 @@ def analyze_text(
     temperatures: Annotated[
         str | None,
         typer.Option(
-            help="Of head diversity. \\[default: 1,0.5,0.25,0.1]", rich_help_panel=NUMBERS
+            help=f"Of head diversity. \\[default: {USUAL_TEMPERATURES}]", rich_help_panel=NUMBERS
         ),
     ] = None,
     explore: Annotated[
@@ -102,13 +105,13 @@ def analyze_text(
         typer.Option(
             min=0,
             help="Texts to look at in the report, spread over all; fewer if the file would grow "
-            "beyond 16 MB. \\[default: 200]",
+            f"beyond {MAX_BYTES / 1e6:g} MB. \\[default: {EXPLORED}]",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option(help="Of the report. \\[default: Attention report]", rich_help_panel=OUTPUT),
+        typer.Option(help=f"Of the report. \\[default: {TITLE}]", rich_help_panel=OUTPUT),
     ] = None,
     threads: Threads = None,
     device: Device = DEVICE,
@@ -140,11 +143,9 @@ def analyze_text(
     if tokenizer is not None and not tokenizer.is_dir():
         raise ValueError(f"--tokenizer {tokenizer}: there is no such folder")
     models, tokenizers = _load(folders, name, tokenizer, unconverted, threads, device)
-    from relakit.analysis.analyze import EXPLORED
     from relakit.hf.report import analyze_for_report
     from relakit.hf.text_inputs import TooLongError
     from relakit.report import write_report
-    from relakit.report.page_file import TITLE
 
     with analysis_bar(Console(stderr=True), len(texts)) as progress:
         try:

@@ -30,7 +30,7 @@ from relakit.cli.pair_job import (
     pair_languages,
 )
 from relakit.cli.stage_bar import stage_bar
-from relakit.cli.translator_options import Device, Threads
+from relakit.cli.translator_options import PAIR_TOKENS, Device, Threads
 from relakit.decode.settings import DEVICE, known_device
 from relakit.known_names import known_name
 from relakit.limits import checked_threads
@@ -77,8 +77,7 @@ def train_aligner(
         int | None,
         typer.Option(
             min=1,
-            help="Most tokens on a side; longer pairs are left out. \\[default: 1024, or as many "
-            "as fit into 256 MiB]",
+            help=f"Most tokens on a side; longer pairs are left out. {PAIR_TOKENS}",
             rich_help_panel=PAIRS,
         ),
     ] = None,
