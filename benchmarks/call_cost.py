@@ -34,6 +34,7 @@ from relakit.bench.rounds import (
     take_turns,
 )
 from relakit.bench.tables import make_table, median_text, number_text, quartiles_text
+from relakit.known_names import known_name
 from runs import HOW, Output, Save, Tell
 from runs import WHAT as WHAT_PANEL
 from workers import Worker, number_of
@@ -99,8 +100,7 @@ class CallSettings:
     def __post_init__(self) -> None:
         for name, known in (("what", WHAT), ("passes", PASSES)):
             for value in getattr(self, name):
-                if value not in known:
-                    raise ValueError(f"unknown {name} {value!r}; choose from {', '.join(known)}")
+                known_name(name, value, known)
         for name in ("rounds", "processes", "threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")

@@ -8,13 +8,6 @@ from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import load_recipe
 
 
-def known_study(name: str, studies: Sequence[str]) -> str:
-    """The name; ValueError if it is none of them."""
-    if name not in studies:
-        raise ValueError(f"unknown study {name!r}; choose one of {', '.join(studies)}")
-    return name
-
-
 def study_recipe(
     recipe: str, corpus: str | None, data: Path, settings: Sequence[str] = ()
 ) -> Recipe:

@@ -17,16 +17,18 @@ import numpy as np
 import pytest
 from calibration_samples import ORIGIN, sample
 from model_folders import write_model
+from pair_texts import write_pairs
 
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
 from relakit.clean.calibrating import fit_calibration
-from relakit.clean.calibration import Calibration, flat_facts
+from relakit.clean.calibration import NoiseCalibration
 from relakit.clean.columns import COLUMNS
 from relakit.clean.score import ScoreModels, ScoreSettings
 from relakit.clean.scorer import PairScorer
 from relakit.data.generated import generate_pairs
 from relakit.data.languages import LanguagePair
 from relakit.data.parallel_files import NumberedPair
+from relakit.shards.ledger import flat_facts
 
 IS_INSTALLED = importlib.util.find_spec("opusfilter") is not None
 needs_opusfilter = pytest.mark.skipif(
@@ -193,7 +195,7 @@ class TestProbabilities:
             for column in COLUMNS
             if column.kind != "text"
         }
-        expected = Calibration.read(calibration).judge(columns).probability
+        expected = NoiseCalibration.read(calibration).judge(columns).probability
         scorer = make(calibration=str(calibration))
         scores = list(scorer.score(WITH_BLANKS))
         assert scorer.by == "probability"
@@ -342,8 +344,7 @@ steps:
 @pytest.mark.slow
 def test_a_configuration(make: Make, model: Path, tmp_path: Path) -> None:
     """OpusFilter itself runs it."""
-    for number, name in enumerate(("all.en", "all.de")):
-        (tmp_path / name).write_text("".join(f"{pair[number]}\n" for pair in WITH_BLANKS))
+    write_pairs(tmp_path, WITH_BLANKS, "all")
     scores = list(make(by="cross_entropy").score(WITH_BLANKS))
     threshold = middle(scores)
     text = CONFIGURATION.format(folder=tmp_path, model=model, threshold=threshold)

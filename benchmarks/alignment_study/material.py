@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from relakit.analysis import AnalysisPair
+from relakit.known_names import known_name
 from relakit.reproduce.corpora import CORPORA
 from relakit.reproduce.gold_sets import rwth_pairs
 from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe import Recipe
-from study_recipes import known_study, study_recipe
+from study_recipes import study_recipe
 
 GENERATED, EUROPARL = "generated", "europarl"
 CORPUS: Final = "europarl-en-de"
@@ -32,7 +33,7 @@ class Material:
 
     @classmethod
     def of(cls, name: str, data: Path) -> "Material":
-        corpus = CORPUS if known_study(name, STUDIES) == EUROPARL else None
+        corpus = CORPUS if known_name("study", name, STUDIES) == EUROPARL else None
         return cls(name, study_recipe(RECIPES[name], corpus, data), data)
 
     def learned(self) -> Iterator[AnalysisPair]:

@@ -10,10 +10,11 @@ from relakit.data.generated import Split
 from relakit.data.labelled_pairs import LabelledPair, read_labelled_pairs
 from relakit.data.noise_draw import CLEAN
 from relakit.data.planted_noise import plant_text_noise
+from relakit.known_names import known_name
 from relakit.reproduce.analyses import GOOD, PARACRAWL
 from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe import Recipe
-from study_recipes import known_study, study_recipe
+from study_recipes import study_recipe
 
 GENERATED, MULTI30K, EUROPARL, LABELLED = "generated", "multi30k", "europarl", "labelled"
 STUDIES: Final = (GENERATED, MULTI30K, EUROPARL, LABELLED)
@@ -55,7 +56,7 @@ class Material:
 
     @classmethod
     def of(cls, name: str, data: Path) -> "Material":
-        known_study(name, STUDIES)
+        known_name("study", name, STUDIES)
         corpus = EUROPARL if name == LABELLED else name
         more = _MORE if corpus == GENERATED else ()
         recipe = study_recipe(RECIPES[corpus], _CORPORA.get(corpus), data, more)

@@ -15,7 +15,7 @@ from relakit.analysis import AnalysisPair
 from relakit.analysis.roc import auc_estimate
 from relakit.bench.machine import describe_machine
 from relakit.clean.calibrating import RECALL, precision_at, read_columns
-from relakit.clean.calibration import Calibration
+from relakit.clean.calibration import NoiseCalibration
 from relakit.clean.filter import FilterJob
 from relakit.clean.filter_files import CALIBRATION, SCORES
 from relakit.clean.filter_settings import CalibrationSettings, FilterSettings
@@ -84,7 +84,7 @@ class _Fitted:
 
     columns: Mapping[str, Numbers]
     unsupported: Sequence[str]
-    calibration: Calibration
+    calibration: NoiseCalibration
 
     @classmethod
     def on(
@@ -95,7 +95,7 @@ class _Fitted:
         FilterJob(files, settings).run(folder, InProcess())
         table = ScoreTable(folder / SCORES)
         unsupported = [cell for block in table.blocks() for cell in block.texts["unsupported"]]
-        return cls(read_columns(table), unsupported, Calibration.read(folder / CALIBRATION))
+        return cls(read_columns(table), unsupported, NoiseCalibration.read(folder / CALIBRATION))
 
     @property
     def badness(self) -> Numbers:

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import torch
-
 from relakit.bench.rounds import CaseRounds, Field, FixedRounds, take_turns
+from relakit.threads import limited_threads
 from runs import Save, Tell
 from toolkits.decoding_turns import decoding_field
 from toolkits.pair_report import PairReport
@@ -107,10 +106,8 @@ def _share_notes(report: SpeedReport | PairReport, field: Field) -> None:
 @contextmanager
 def _workplace(threads: int) -> Iterator[Path]:
     """A temporary folder, and the number of threads, for as long as a run takes."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        with tempfile.TemporaryDirectory(prefix="relakit-bench-") as folder:
-            yield Path(folder)
-    finally:
-        torch.set_num_threads(before)
+    with (
+        limited_threads(threads),
+        tempfile.TemporaryDirectory(prefix="relakit-bench-") as folder,
+    ):
+        yield Path(folder)

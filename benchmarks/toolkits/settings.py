@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 
 from relakit.data.prepared_format import PrepareSettings
 from relakit.decode.settings import SearchSettings
+from relakit.known_names import known_name
 from toolkits.peers import DECODING_PEERS, TRAINING_PEERS, check_peers
 
 ATTENTION_NAMES: Final = ("softmax", "rela-g", "sparsemax", "entmax15")
@@ -68,11 +69,7 @@ class SpeedSettings:
         for name in ("vocabulary", "threads", "rounds"):
             _at_least(name, getattr(self, name), 1)
         for precision in self.precisions:
-            if precision not in self.known_precisions:
-                raise ValueError(
-                    f"unknown precision {precision!r}; choose from "
-                    f"{', '.join(self.known_precisions)}"
-                )
+            known_name("precision", precision, self.known_precisions)
         for name in ("attentions", "precisions"):
             if not getattr(self, name):
                 raise ValueError(f"{name} must name at least one")

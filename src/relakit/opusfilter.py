@@ -22,7 +22,7 @@ except ImportError as error:
 import numpy as np
 
 from relakit.align.layer_files import has_layer
-from relakit.clean.calibration import Calibration
+from relakit.clean.calibration import NoiseCalibration
 from relakit.clean.columns import COLUMNS, Cell, Column
 from relakit.clean.measures import PROBABILITY
 from relakit.clean.score import ScoreModels, ScoreSettings
@@ -241,9 +241,9 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
             batch_tokens=self._settings.batch_tokens,
         )
 
-    def _fitting(self, path: Path) -> Calibration:
+    def _fitting(self, path: Path) -> NoiseCalibration:
         """A calibration of these models; ValueError if it is of others."""
-        calibration = Calibration.read(path)
+        calibration = NoiseCalibration.read(path)
         problem = calibration.why_not_for(self._models.facts)
         if problem is not None:
             raise ValueError(f"calibration {path} {problem}")

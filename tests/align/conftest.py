@@ -1,17 +1,16 @@
 """A tokenizer of few pieces, and pairs of the generated corpus."""
 
 import pytest
+from small_tokenizer import small_tokenizer
 
 from relakit.analysis.pairs import AnalysisPair, generated_gold_pair
 from relakit.data.generated import generate_pairs
-from relakit.data.tokenizer import Tokenizer, learn_tokenizer
+from relakit.data.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="session")
 def tokenizer() -> Tokenizer:
-    """So small that most words have several tokens."""
-    pairs = list(generate_pairs(300))
-    return learn_tokenizer([t for p in pairs for t in (p.source_text, p.target_text)], 400)
+    return small_tokenizer()
 
 
 @pytest.fixture(scope="session")

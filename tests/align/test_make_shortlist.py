@@ -6,7 +6,7 @@ from random_models import random_model
 
 from relakit.align.aligner import Aligner
 from relakit.align.choice import AlignmentChoice, ChosenOn
-from relakit.align.make_shortlist import LinkCounts, count_links, coverage
+from relakit.align.make_shortlist import TokenLinkCounts, count_links, coverage
 from relakit.analysis.pairs import AnalysisPair
 from relakit.data.tokenizer import END, Tokenizer
 
@@ -18,7 +18,7 @@ def aligner_for(tokenizer: Tokenizer, level: str = "token") -> Aligner:
 
 
 def test_the_most_frequent_links(tokenizer: Tokenizer) -> None:
-    counts = LinkCounts(tokenizer)
+    counts = TokenLinkCounts(tokenizer)
     counts.add([10, 11], [20, 21, 22], [(0, 0), (0, 1), (1, 2)])
     counts.add([10], [21, 21], [(0, 0), (0, 1)])
     counts.add([11], [23, END], [(0, 0), (0, 1)])
@@ -35,7 +35,7 @@ def test_the_most_frequent_links(tokenizer: Tokenizer) -> None:
 
 
 def test_tokens_that_go_with_everything_go_with_nothing(tokenizer: Tokenizer) -> None:
-    counts = LinkCounts(tokenizer)
+    counts = TokenLinkCounts(tokenizer)
     for other in range(30, 60):
         counts.add([other, 10], [20, 21], [(0, 0), (1, 1)])
     for _ in range(2):
@@ -76,7 +76,7 @@ def test_nothing_to_count(tokenizer: Tokenizer) -> None:
 
 
 def test_coverage(tokenizer: Tokenizer) -> None:
-    counts = LinkCounts(tokenizer)
+    counts = TokenLinkCounts(tokenizer)
     counts.add([10], [20], [(0, 0)])
     made = counts.shortlist(best=1, frequent=0)
     found = coverage(made, [[10], [11]], [[20, 21], [11, 20]])

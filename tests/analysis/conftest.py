@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from small_tokenizer import small_tokenizer
 from torch import nn
 
-from relakit.data.generated import generate_pairs
-from relakit.data.tokenizer import Tokenizer, learn_tokenizer
+from relakit.data.tokenizer import Tokenizer
 from relakit.model import ModelConfig, Transformer
 
 ModelMaker = Callable[[str], Transformer]
@@ -15,9 +15,7 @@ ModelMaker = Callable[[str], Transformer]
 
 @pytest.fixture(scope="session")
 def tokenizer() -> Tokenizer:
-    """So small that most words have several tokens."""
-    pairs = list(generate_pairs(300))
-    return learn_tokenizer([t for p in pairs for t in (p.source_text, p.target_text)], 400)
+    return small_tokenizer()
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from relakit.analysis import (
     analyze_model,
     generated_gold_pair,
 )
-from relakit.analysis.results import mean_of, spread
+from relakit.analysis.results import layer_means, mean_of, spread
 from relakit.data.generated import generate_pairs
 from relakit.data.tokenizer import Tokenizer
 from relakit.model import Transformer
@@ -136,3 +136,7 @@ def test_files_of_something_else(analysis: ModelAnalysis, tmp_path: Path) -> Non
 )
 def test_places_are_spread_evenly(count: int, total: int, expected: list[int]) -> None:
     assert spread(count, total) == expected
+
+
+def test_heads_without_a_value_are_left_out_of_a_layer() -> None:
+    assert layer_means([(0.2, None), (None, None), (0.2, 0.4)]) == [0.2, None, pytest.approx(0.3)]

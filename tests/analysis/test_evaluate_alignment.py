@@ -219,7 +219,7 @@ def test_what_cannot_be_evaluated(make_model: ModelMaker, tokenizer: Tokenizer) 
     model = make_model("rela-g")
     with pytest.raises(ValueError, match="the 0 pairs have no sure link"):
         evaluate_alignment(model, tokenizer, [])
-    with pytest.raises(ValueError, match="end must be one of ignored, competes, got 'link'"):
+    with pytest.raises(ValueError, match="unknown end 'link'; choose one of ignored, competes"):
         evaluate_alignment(model, tokenizer, [], end="link")
     small = Transformer(model.config.model_copy(update={"vocabulary": 300}))
     with pytest.raises(ValueError, match="tokenizer has 400 entries, the model 300"):

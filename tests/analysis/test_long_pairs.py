@@ -5,7 +5,8 @@ from random_models import random_model
 
 from relakit import limits
 from relakit.analysis import AnalysisPair, ShortPairs
-from relakit.analysis.long_pairs import PAIR_WEIGHTS, count_matrices, longest_pair
+from relakit.analysis.long_pairs import count_matrices, longest_pair
+from relakit.analysis.settings import PAIR_WEIGHTS
 from relakit.data.tokenizer import learn_tokenizer
 from relakit.decode.translator import Translator
 from relakit.model import ModelConfig

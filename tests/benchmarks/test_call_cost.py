@@ -97,8 +97,8 @@ def test_without_another_checkout_there_is_nothing_before() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--what", "layer"), "unknown what 'layer'; choose from function, module"),
-        (("--passes", "backward"), "unknown passes 'backward'; choose from forward, both"),
+        (("--what", "layer"), "unknown what 'layer'; choose one of function, module"),
+        (("--passes", "backward"), "unknown passes 'backward'; choose one of forward, both"),
         (("--rounds", "0"), "rounds must be at least 1, got 0"),
         (("--against", "nowhere"), "nowhere has no environment: there is no nowhere/.venv"),
     ],

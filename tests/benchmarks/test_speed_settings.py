@@ -35,7 +35,7 @@ def test_sentences_by_batch_size() -> None:
         ({"rounds": 0}, "rounds must be at least 1, got 0"),
         ({"steps": 0}, "steps must be at least 1, got 0"),
         ({"batch_tokens": 0}, "batch_tokens must be at least 1"),
-        ({"precisions": ("fp16",)}, "unknown precision 'fp16'; choose from fp32, bf16"),
+        ({"precisions": ("fp16",)}, "unknown precision 'fp16'; choose one of fp32, bf16"),
         ({"attentions": ()}, "attentions must name at least one"),
         ({"attentions": ("softmax", "softmax")}, "attentions must differ, got softmax, softmax"),
         (

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from small_tokenizer import small_tokenizer
 from torch import nn
 
 from relakit.data.generated import generate_pairs
 from relakit.data.languages import LanguagePair
-from relakit.data.tokenizer import learn_tokenizer
 from relakit.model import ModelAbout, ModelConfig, Transformer, save_model
 
 TRAINING = [(pair.source_text, pair.target_text) for pair in generate_pairs(300)]
@@ -17,7 +17,7 @@ ModelWriter = Callable[..., Path]
 
 def write_clean_model(folder: Path, attention: str, reverse: bool, seed: int) -> Path:
     """Write ``folder/model``, with its languages."""
-    tokenizer = learn_tokenizer([text for pair in TRAINING for text in pair], 400)
+    tokenizer = small_tokenizer()
     tokenizer.save(folder / "tokenizer.json")
     torch.manual_seed(seed)
     config = ModelConfig(

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from relakit.clean.columns import COLUMNS, NUMBER
 from relakit.data.compression import compressed_by_ending
-from relakit.data.parallel_files import ParallelFiles
 
 Row = Mapping[str, object]
 NAMES = (NUMBER, *(column.name for column in COLUMNS))
@@ -42,9 +41,3 @@ def write_table(path: Path, rows: Sequence[Row], names: Sequence[str] = NAMES) -
     with path.open("wb") as file, compressed_by_ending(path, file) as packed:
         packed.write("".join(f"{line}\n" for line in lines).encode())
     return path
-
-
-def write_pairs(folder: Path, pairs: Sequence[tuple[str, str]]) -> ParallelFiles:
-    for number, name in enumerate(("text.en", "text.de")):
-        (folder / name).write_text("".join(f"{pair[number]}\n" for pair in pairs))
-    return ParallelFiles(folder / "text.en", folder / "text.de")

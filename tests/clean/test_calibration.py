@@ -8,30 +8,32 @@ import pytest
 from calibration_samples import ORIGIN, sample
 
 from relakit.clean.calibrating import fit_calibration
-from relakit.clean.calibration import Calibration
+from relakit.clean.calibration import NoiseCalibration
 
 
 @pytest.fixture(scope="module")
-def calibration() -> Calibration:
+def calibration() -> NoiseCalibration:
     return fit_calibration(*sample(), ORIGIN, expected_noise=0.5).calibration
 
 
-def test_it_says_the_same_after_it_was_written(calibration: Calibration, tmp_path: Path) -> None:
+def test_it_says_the_same_after_it_was_written(
+    calibration: NoiseCalibration, tmp_path: Path
+) -> None:
     calibration.write(tmp_path / "calibration.json")
-    again = Calibration.read(tmp_path / "calibration.json")
+    again = NoiseCalibration.read(tmp_path / "calibration.json")
     assert again == calibration
     _, columns = sample(seed=5)
     assert (again.judge(columns).probability == calibration.judge(columns).probability).all()
 
 
-def test_pairs_without_scores(calibration: Calibration) -> None:
+def test_pairs_without_scores(calibration: NoiseCalibration) -> None:
     _, columns = sample(count=4)
     columns["cross_entropy"][1] = np.nan
     found = calibration.judge(columns).probability
     assert np.isnan(found).tolist() == [number == 1 for number in range(len(found))]
 
 
-def test_what_is_far_out_counts_no_more(calibration: Calibration) -> None:
+def test_what_is_far_out_counts_no_more(calibration: NoiseCalibration) -> None:
     _, columns = sample(count=1)
     far = [
         calibration.judge({**columns, "cross_entropy": np.full(3, value)}).probability[0]
@@ -40,7 +42,7 @@ def test_what_is_far_out_counts_no_more(calibration: Calibration) -> None:
     assert far[0] == far[1]
 
 
-def test_which_columns_are_missing(calibration: Calibration) -> None:
+def test_which_columns_are_missing(calibration: NoiseCalibration) -> None:
     _, columns = sample(count=1)
     assert calibration.missing(list(columns)) == []
     del columns["end_loss"]
@@ -61,9 +63,9 @@ def test_which_columns_are_missing(calibration: Calibration) -> None:
     ],
 )
 def test_broken_files(
-    calibration: Calibration, change: dict[str, object], says: str, tmp_path: Path
+    calibration: NoiseCalibration, change: dict[str, object], says: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "calibration.json"
     path.write_text(json.dumps({**calibration.model_dump(mode="json"), **change}))
     with pytest.raises(ValueError, match=says):
-        Calibration.read(path)
+        NoiseCalibration.read(path)

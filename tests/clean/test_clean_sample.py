@@ -4,7 +4,8 @@ import gzip
 from pathlib import Path
 
 import pytest
-from score_samples import score_row, write_pairs, write_table
+from pair_texts import write_pairs
+from score_samples import score_row, write_table
 
 from relakit.clean import clean_sample
 from relakit.clean.clean_sample import (

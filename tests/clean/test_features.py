@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from relakit.align.choice import AlignmentChoice, ChosenOn
+from relakit.analysis.results import null_query_share
 from relakit.broken_model import BrokenModelError
 from relakit.clean.columns import COLUMNS, header_line, row_line
 from relakit.clean.features import (
     EXPECTED_LOSS,
-    EncodedSide,
     PairFeatures,
+    PairSide,
     Word,
     WorstToken,
     attention_mass,
-    null_rate,
     pair_features,
     same_words,
     unreached_words,
@@ -37,27 +37,27 @@ def tokenizer() -> Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def sides(tokenizer: Tokenizer) -> tuple[EncodedSide, EncodedSide]:
-    source, target = (EncodedSide.of(tokenizer, text, 100) for text in PAIR.texts)
+def sides(tokenizer: Tokenizer) -> tuple[PairSide, PairSide]:
+    source, target = (PairSide.of(tokenizer, text, 100) for text in PAIR.texts)
     return source, target
 
 
-def blank_weights(sides: tuple[EncodedSide, EncodedSide], heads: int = 1) -> np.ndarray:
+def blank_weights(sides: tuple[PairSide, PairSide], heads: int = 1) -> np.ndarray:
     source, target = sides
     return np.zeros((heads, len(target.ids) + 1, len(source.ids) + 1), dtype=np.float32)
 
 
-def surprise(sides: tuple[EncodedSide, EncodedSide]) -> np.ndarray:
+def surprise(sides: tuple[PairSide, PairSide]) -> np.ndarray:
     """Losses of a model that expected nothing of it."""
     return np.full(len(sides[1].ids) + 1, 2 * EXPECTED_LOSS)
 
 
-def tokens_of(side: EncodedSide, word: int) -> list[int]:
+def tokens_of(side: PairSide, word: int) -> list[int]:
     return [token for token, of in enumerate(side.words) if of == word]
 
 
 class TestWords:
-    def test_nothing_is_reached_by_zeros(self, sides: tuple[EncodedSide, EncodedSide]) -> None:
+    def test_nothing_is_reached_by_zeros(self, sides: tuple[PairSide, PairSide]) -> None:
         unsupported, uncovered = unreached_words(
             blank_weights(sides), surprise(sides), *sides, shift=0
         )
@@ -66,7 +66,7 @@ class TestWords:
 
     @pytest.mark.parametrize("shift", [0, 1])
     def test_one_token_of_a_word_is_enough(
-        self, sides: tuple[EncodedSide, EncodedSide], shift: int
+        self, sides: tuple[PairSide, PairSide], shift: int
     ) -> None:
         source, target = sides
         weights = blank_weights(sides, heads=2)
@@ -75,9 +75,7 @@ class TestWords:
         assert [word.index for word in unsupported] == [0, 2, 3]
         assert [word.index for word in uncovered] == [0, 1]
 
-    def test_an_expected_word_needs_no_support(
-        self, sides: tuple[EncodedSide, EncodedSide]
-    ) -> None:
+    def test_an_expected_word_needs_no_support(self, sides: tuple[PairSide, PairSide]) -> None:
         _, target = sides
         losses = np.full(len(target.ids) + 1, EXPECTED_LOSS)
         losses[-1] = losses[tokens_of(target, 1)[-1]] = 1.01 * EXPECTED_LOSS
@@ -85,24 +83,20 @@ class TestWords:
         assert [word.index for word in unsupported] == [1], "one token of a word is enough"
         assert len(uncovered) == 3
 
-    def test_the_end_of_the_source_supports_nothing(
-        self, sides: tuple[EncodedSide, EncodedSide]
-    ) -> None:
+    def test_the_end_of_the_source_supports_nothing(self, sides: tuple[PairSide, PairSide]) -> None:
         weights = blank_weights(sides)
         weights[:, :, -1] = 1.0
         unsupported, _ = unreached_words(weights, surprise(sides), *sides, shift=0)
         assert len(unsupported) == 4
 
-    def test_the_end_of_the_target_covers_nothing(
-        self, sides: tuple[EncodedSide, EncodedSide]
-    ) -> None:
+    def test_the_end_of_the_target_covers_nothing(self, sides: tuple[PairSide, PairSide]) -> None:
         weights = blank_weights(sides)
         weights[:, -1] = 1.0
         _, uncovered = unreached_words(weights, surprise(sides), *sides, shift=0)
         assert len(uncovered) == 3
 
     def test_words_after_a_crop_are_neither(self, tokenizer: Tokenizer) -> None:
-        source, target = (EncodedSide.of(tokenizer, text, 4) for text in PAIR.texts)
+        source, target = (PairSide.of(tokenizer, text, 4) for text in PAIR.texts)
         assert source.is_cropped
         both = source, target
         unsupported, uncovered = unreached_words(
@@ -112,7 +106,7 @@ class TestWords:
         assert [word.text for word in uncovered] in (["old"], ["old", "dogs"])
 
     def test_endless_text_keeps_its_words(self, tokenizer: Tokenizer) -> None:
-        side = EncodedSide.of(tokenizer, " old \t dogs " * 50_000, 9)
+        side = PairSide.of(tokenizer, " old \t dogs " * 50_000, 9)
         assert len(side.ids) == 9
         assert side.is_cropped
         assert side.word(0) == Word(0, "old")
@@ -123,8 +117,8 @@ def test_null_rate_and_mass() -> None:
     weights = np.zeros((2, 2, 3, 4), dtype=np.float32)
     weights[0, 0, 0] = [1, 0, 0, 2]
     weights[1, 1, 2] = [-0.5, 0, 0, 0]
-    assert null_rate(weights) == 10 / 12
-    assert null_rate(weights[..., :0, :]) == 0.0, "of a text without tokens"
+    assert null_query_share(weights) == 10 / 12
+    assert null_query_share(weights[..., :0, :]) == 0.0, "of a text without tokens"
     assert attention_mass(weights) == pytest.approx(3.5 / 12)
 
 
@@ -136,7 +130,7 @@ def test_mass_does_not_depend_on_memory() -> None:
 
 
 class TestWorstToken:
-    def test_a_token_and_its_word(self, sides: tuple[EncodedSide, EncodedSide]) -> None:
+    def test_a_token_and_its_word(self, sides: tuple[PairSide, PairSide]) -> None:
         _, target = sides
         losses = np.linspace(0, 1, len(target.ids) + 1)
         losses[tokens_of(target, 1)[0]] = losses[tokens_of(target, 2)[0]] = 9.5
@@ -144,14 +138,14 @@ class TestWorstToken:
         assert (worst.loss, worst.word) == (9.5, Word(1, "Hunde"))
         assert "Hunde".startswith(worst.token)
 
-    def test_the_end(self, sides: tuple[EncodedSide, EncodedSide]) -> None:
+    def test_the_end(self, sides: tuple[PairSide, PairSide]) -> None:
         _, target = sides
         worst = worst_token(np.linspace(0, 1, len(target.ids) + 1), target)
         assert (worst.loss, worst.token, worst.word) == (1.0, "</s>", None)
 
 
 def features(
-    sides: tuple[EncodedSide, EncodedSide], *, choice: AlignmentChoice | None = None,
+    sides: tuple[PairSide, PairSide], *, choice: AlignmentChoice | None = None,
     reverse: list[float] | None = None, sums_to_one: bool = False, weight: float = 0.25,
 ) -> PairFeatures:  # fmt: skip
     """Two layers of two heads; only head 1 of layer 1 attends, to the first source token."""
@@ -166,7 +160,7 @@ def features(
     )  # fmt: skip
 
 
-def test_all_of_a_pair(sides: tuple[EncodedSide, EncodedSide]) -> None:
+def test_all_of_a_pair(sides: tuple[PairSide, PairSide]) -> None:
     found = features(sides, reverse=[9.0, 3.0, 1.0, 2.0, 2.5, 0.5])
     queries = len(sides[1].ids) + 1
     assert found.null_rate == (3 * queries + 1) / (4 * queries)
@@ -187,8 +181,8 @@ def test_all_of_a_pair(sides: tuple[EncodedSide, EncodedSide]) -> None:
 def test_a_cropped_target_has_no_end(tokenizer: Tokenizer) -> None:
     """The text goes on there, so that no model expects its end."""
     source, target = (
-        EncodedSide.of(tokenizer, PAIR.source, 100),
-        EncodedSide.of(tokenizer, PAIR.target, 6),
+        PairSide.of(tokenizer, PAIR.source, 100),
+        PairSide.of(tokenizer, PAIR.target, 6),
     )
     losses = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0, 50.0])
     weights = np.ones((1, 1, len(losses), len(source.ids) + 1), dtype=np.float32)
@@ -219,7 +213,7 @@ def test_same_words() -> None:
 
 @pytest.mark.parametrize(("layer", "head", "rate"), [(1, 1, None), (0, 0, 1.0), (1, 0, 1.0)])
 def test_the_heads_that_align(
-    sides: tuple[EncodedSide, EncodedSide], layer: int, head: int, rate: float | None
+    sides: tuple[PairSide, PairSide], layer: int, head: int, rate: float | None
 ) -> None:
     choice = AlignmentChoice(
         layer=layer, heads=(head,), reading="shifted", chosen=ChosenOn(by="given")
@@ -230,16 +224,16 @@ def test_the_heads_that_align(
     assert len(found.unsupported) == (0 if rate is None else 4)
 
 
-def test_weights_that_sum_to_one(sides: tuple[EncodedSide, EncodedSide]) -> None:
+def test_weights_that_sum_to_one(sides: tuple[PairSide, PairSide]) -> None:
     assert features(sides, sums_to_one=True).attention_mass == 1.0
 
 
-def test_a_broken_model(sides: tuple[EncodedSide, EncodedSide]) -> None:
+def test_a_broken_model(sides: tuple[PairSide, PairSide]) -> None:
     with pytest.raises(BrokenModelError, match="the model computes NaN or infinity in pair 7: its"):
         features(sides, weight=math.nan)
 
 
-def test_rows(sides: tuple[EncodedSide, EncodedSide]) -> None:
+def test_rows(sides: tuple[PairSide, PairSide]) -> None:
     names = header_line().rstrip("\n").split("\t")
     cells = row_line(7, features(sides)).rstrip("\n").split("\t")
     row = dict(zip(names, cells, strict=True))
@@ -251,7 +245,7 @@ def test_rows(sides: tuple[EncodedSide, EncodedSide]) -> None:
 
 @pytest.mark.parametrize("separator", ["\t", "\n", "\r", "\r\n"])
 def test_a_token_with_a_separator_stays_one_cell(
-    sides: tuple[EncodedSide, EncodedSide], separator: str
+    sides: tuple[PairSide, PairSide], separator: str
 ) -> None:
     worst = WorstToken(2.0, f"of{separator}the", Word(0, "of"))
     line = row_line(7, replace(features(sides), worst=worst))

@@ -10,7 +10,7 @@ import pytest
 from calibration_samples import ORIGIN, sample
 
 from relakit.clean.calibrating import fit_calibration
-from relakit.clean.calibration import Calibration
+from relakit.clean.calibration import NoiseCalibration
 from relakit.clean.cut import cut_at
 from relakit.clean.filter_files import FilterCounts
 from relakit.clean.filter_page import write_filter_page
@@ -42,7 +42,7 @@ SAMPLES = [
 ]
 
 
-def write(path: Path, calibration: Calibration | None) -> Path:
+def write(path: Path, calibration: NoiseCalibration | None) -> Path:
     draw = np.random.default_rng(1)
     badness = draw.normal(size=300)
     cut = cut_at(np.append(badness, np.nan), 0.5)

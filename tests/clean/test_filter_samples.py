@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-from score_samples import score_row, write_pairs, write_table
+from pair_texts import write_pairs
+from score_samples import score_row, write_table
 
 from relakit.clean.cut import cut_at, keep_best
 from relakit.clean.filter_samples import (

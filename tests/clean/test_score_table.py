@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from extra_packages import needs_pyarrow
-from score_samples import NAMES, score_row, write_pairs, write_table
+from pair_texts import write_pairs
+from score_samples import NAMES, score_row, write_table
 
 from relakit.clean.score_table import BLOCK_ROWS, ScoreTable
 from relakit.limits import MAX_LINE_BYTES

@@ -11,7 +11,6 @@ import torch
 from clean_models import ModelWriter
 
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
-from relakit.align.independence import one_thread
 from relakit.align.layer import AlignmentLayer, save_layer
 from relakit.align.layer_files import LayerScores, LayerTrained
 from relakit.analysis import score_pairs
@@ -25,6 +24,7 @@ from relakit.clean.scorer import (
 )
 from relakit.data.parallel_files import NumberedPair
 from relakit.model.description import read_description
+from relakit.threads import limited_threads
 
 
 @pytest.mark.parametrize("max_tokens", [None, 12])
@@ -236,7 +236,7 @@ def test_a_processor_that_rounds_otherwise(
 ) -> None:
     """Then pairs are computed one by one, which is found out with made-up pairs."""
     model = Direction.load(write_model()).model
-    with one_thread():
+    with limited_threads(1):
         assert is_independent_of_batches(model)
     expected = [pair.features for pair in PairScorer.load(write_model()).score(pairs)]
     passed: list[int] = []

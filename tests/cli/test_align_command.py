@@ -252,16 +252,22 @@ def test_pairs_that_are_too_long_have_no_links(model: Path, text: tuple[Path, Pa
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--format", "xml"], "--format must be one of pharaoh, json, text, got 'xml'"),
-        (["--level", "letter"], "--level must be one of word, token, got 'letter'"),
-        (["--words", "all"], "--words must be one of spaces, punctuation, tokenized, got 'all'"),
-        (["--symmetrize", "x", "--reverse", "m"], "--symmetrize must be one of intersection"),
-        (["--reading", "twice"], "--reading must be one of normal, shifted, got 'twice'"),
+        (["--format", "xml"], "unknown --format 'xml'; choose one of pharaoh, json, text"),
+        (["--level", "letter"], "unknown --level 'letter'; choose one of word, token"),
+        (["--words", "all"], "unknown --words 'all'; choose one of spaces, punctuation, tokenized"),
+        (
+            ["--symmetrize", "x", "--reverse", "m"],
+            "unknown --symmetrize 'x'; choose one of intersection",
+        ),
+        (["--reading", "twice"], "unknown --reading 'twice'; choose one of normal, shifted"),
         (["--gold", "g"], "--gold is for --select; relakit aer scores links"),
         (["--head", "1"], "--head is one of a layer: name it with --layer"),
         (["--reading", "shifted"], "--reading is one of a layer: name it with --layer"),
         (["--end", "competes"], "--end is one of a layer: name it with --layer"),
-        (["--end", "wins", "--layer", "0"], "--end must be one of ignored, competes, got 'wins'"),
+        (
+            ["--end", "wins", "--layer", "0"],
+            "unknown --end 'wins'; choose one of ignored, competes",
+        ),
         (["--layer", "0", "--head", "1", "--head", "1"], "--head: heads must be different and at"),
         (["--symmetrize", "union"], "--symmetrize union is for the links of two models; name the"),
         (["--select", "--format", "json"], "--select aligns nothing; leave --format out"),

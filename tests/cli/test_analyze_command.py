@@ -9,12 +9,10 @@ from typing import NamedTuple
 import pytest
 from model_folders import write_model
 
-from relakit.analysis import AlignmentResult, AnalysisSettings
-from relakit.analysis.analyze import EXPLORED
+from relakit.analysis import AlignmentResult
 from relakit.analysis.results import ModelAnalysis
 from relakit.cli import main as cli
 from relakit.report import figures, report_folder
-from relakit.report.page_file import MAX_BYTES, TITLE
 
 SOURCES = ["A small dog runs.", "The old bridge", "A dog runs across.", "It is old."]
 TARGETS = ["Ein kleiner Hund läuft.", "Die alte Brücke", "Ein Hund läuft darüber.", "Es ist alt."]
@@ -324,13 +322,3 @@ def test_a_file_is_no_folder(
     outcome = analyze(model, *arguments)
     assert outcome.status == 1
     assert "is a file; a report needs a folder" in outcome.err
-
-
-def test_help_shows_the_library_s_defaults(analyze: Analyze) -> None:
-    """The options have none of their own."""
-    text = " ".join(analyze("--help").out.replace("│", " ").split())
-    settings = AnalysisSettings()
-    temperatures = ",".join(f"{value:g}" for value in settings.temperatures)
-    for default in (temperatures, settings.shuffle_seed, settings.confidence, EXPLORED, TITLE):
-        assert f"[default: {default}]" in text
-    assert f"beyond {MAX_BYTES / 1e6:g} MB" in text

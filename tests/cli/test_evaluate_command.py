@@ -223,11 +223,11 @@ def test_errors(
         ),
         (
             ("--hypothesis", output, "--reference", reference, "--metric", "comet"),
-            "unknown metric 'comet'; choose among BLEU, chrF, chrF++, TER, tokenised BLEU",
+            "unknown metric 'comet'; choose one of BLEU, chrF, chrF++, TER, tokenised BLEU",
         ),
         (
             ("--hypothesis", output, "--reference", reference, "--tokenize", "mecab"),
-            "unknown tokenizer 'mecab' for BLEU; choose one of 13a, intl, zh",
+            "unknown BLEU tokenizer 'mecab'; choose one of 13a, intl, zh",
         ),
         (
             (tmp_path, "--source", output, "--reference", reference),

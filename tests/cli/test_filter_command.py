@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from interrupted_jobs import interrupt_after_two_shards
 from model_folders import write_model
+from pair_texts import pair_options, write_pairs
 
 from relakit.clean.filter import FilterResult
 from relakit.clean.filter_files import FilterCounts
@@ -55,26 +56,20 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def files(tmp_path: Path) -> list[object]:
     """The options that name the pairs."""
-    for number, name in enumerate(("text.en", "text.de")):
-        (tmp_path / name).write_text("".join(f"{pair[number]}\n" for pair in PAIRS))
-    return ["--source", tmp_path / "text.en", "--target", tmp_path / "text.de"]
+    return pair_options(write_pairs(tmp_path, PAIRS))
 
 
 @pytest.fixture
 def clean(tmp_path: Path) -> list[object]:
     """The options that name clean pairs."""
-    for number, name in enumerate(("clean.en", "clean.de")):
-        (tmp_path / name).write_text("".join(f"{pair[number]}\n" for pair in TEXTS))
-    return ["--clean", tmp_path / "clean.en", tmp_path / "clean.de"]
+    return ["--clean", *write_pairs(tmp_path, TEXTS, "clean").paths]
 
 
 @pytest.fixture(scope="module")
 def table(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Scores of the pairs, made once."""
     folder = tmp_path_factory.mktemp("table")
-    for number, name in enumerate(("text.en", "text.de")):
-        (folder / name).write_text("".join(f"{pair[number]}\n" for pair in PAIRS))
-    arguments = ["score", model, "--source", folder / "text.en", "--target", folder / "text.de"]
+    arguments = ["score", model, *pair_options(write_pairs(folder, PAIRS))]
     arguments += ["--output", folder / "scores.tsv", "--workers", 1]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["relakit", *map(str, arguments)])

@@ -94,8 +94,8 @@ def test_an_earlier_corpus_is_replaced_by_force_only(
         (["--pairs", "9", "--split", "test"], "--split needs a name and a number, such as test="),
         (
             ["--pairs", "9", "--noise", "typos=0.1"],
-            "--noise typos=0.1: unknown noise 'typos'; choose from shuffled, inserted, truncated, "
-            "language, copied\n",
+            "--noise typos=0.1: unknown noise 'typos'; choose one of shuffled, inserted, "
+            "truncated, language, copied\n",
         ),
         (
             ["--pairs", "9", "--noise", "copied"],

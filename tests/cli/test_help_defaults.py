@@ -6,16 +6,23 @@ from typer.testing import CliRunner
 from relakit.align.settings import ENOUGH_PAIRS, MOST_EPOCHS
 from relakit.align.teach import AlignerTraining
 from relakit.align.train_layer import LayerSettings
-from relakit.analysis import BootstrapSettings
+from relakit.analysis import AnalysisSettings, BootstrapSettings
+from relakit.analysis.settings import EXPLORED, PAIR_WEIGHTS
 from relakit.clean.filter_settings import CalibrationSettings
 from relakit.clean.score import ScoreSettings
 from relakit.clean.settings import THRESHOLD
 from relakit.cli.main import app
 from relakit.data.parallel_files import ParallelFiles
+from relakit.data.prepared_format import HELD_OUT_TOKENS
+from relakit.report.settings import MAX_BYTES, TITLE
 
 CALIBRATION = CalibrationSettings()
 INTERVALS = BootstrapSettings()
 COLUMNS = ",".join(ParallelFiles.columns)
+ANALYSIS = AnalysisSettings()
+TEMPERATURES = ",".join(f"{value:g}" for value in ANALYSIS.temperatures)
+EXPLORE = f"beyond {MAX_BYTES / 1e6:g} MB. [default: {EXPLORED}]"
+PAIR_TOKENS = f"[default: {HELD_OUT_TOKENS}, or as many as fit into {4 * PAIR_WEIGHTS >> 20} MiB]"
 
 
 @pytest.mark.parametrize(
@@ -23,15 +30,27 @@ COLUMNS = ",".join(ParallelFiles.columns)
     [
         ("aer", f"drawn for the intervals. [default: {INTERVALS.samples}]"),
         ("aer", f"[default: {INTERVALS.seed}]"),
+        ("align", f"longer pairs get no links. {PAIR_TOKENS}"),
+        ("analyze", f"grows with their square. {PAIR_TOKENS}"),
+        ("analyze", f"Of head diversity (Table 6). [default: {TEMPERATURES}]"),
+        ("analyze", f"(Figure 6). [default: {ANALYSIS.shuffle_seed}]"),
+        ("analyze", f"Level of confidence intervals. [default: {ANALYSIS.confidence}]"),
+        ("analyze", EXPLORE),
+        ("analyze", f"Of the report. [default: {TITLE}]"),
+        ("analyze-text", f"Of head diversity. [default: {TEMPERATURES}]"),
+        ("analyze-text", EXPLORE),
+        ("analyze-text", f"Of the report. [default: {TITLE}]"),
         ("filter", f"[default of a probability: {THRESHOLD:g}]"),
         ("filter", f"to calibrate on, at most. [default: {CALIBRATION.pairs}]"),
         ("filter", f"up or down. [default: {CALIBRATION.expected_noise:g}]"),
         ("filter", f"on other pairs. [default: {CALIBRATION.seed}]"),
         ("score", f"depend on it. [default: {ScoreSettings.batch_tokens}]"),
+        ("train-aligner", f"longer pairs are left out. {PAIR_TOKENS}"),
         ("train-aligner", f"or by name. [default: {COLUMNS}]"),
         ("train-aligner", f"no --valid-source. [default: {AlignerTraining.held_out}]"),
         ("train-aligner", f"[default: {MOST_EPOCHS}, but one that ends after {ENOUGH_PAIRS:,}"),
         ("train-aligner", f"order of pairs. [default: {LayerSettings.seed}]"),
+        ("translate", f"Most tokens of a line. [default: {HELD_OUT_TOKENS}, or the longest"),
     ],
 )
 def test_help_shows_the_library_s_defaults(command: str, told: str) -> None:

@@ -15,6 +15,7 @@ import pytest
 from extra_packages import needs_pyarrow
 from interrupted_jobs import interrupt_after_two_shards
 from model_folders import write_model
+from pair_texts import pair_options, write_pairs
 
 from relakit.cli import main as cli
 from relakit.data.generated import generate_pairs
@@ -53,13 +54,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def files(tmp_path: Path) -> list[object]:
     """The options that name the pairs."""
-    return _write(tmp_path, PAIRS)
-
-
-def _write(folder: Path, pairs: list[tuple[str, str]]) -> list[object]:
-    for number, name in enumerate(("text.en", "text.de")):
-        (folder / name).write_text("".join(f"{pair[number]}\n" for pair in pairs))
-    return ["--source", folder / "text.en", "--target", folder / "text.de"]
+    return pair_options(write_pairs(tmp_path, PAIRS))
 
 
 def rows(table: bytes) -> list[list[str]]:
@@ -92,7 +87,8 @@ def test_the_same_bytes_whatever_is_beside(
         assert run(model, *files, *options, "--output", output).status == 0
         assert output.read_bytes() == expected, options
     order = random.Random(1).sample(range(COUNT), COUNT)
-    permuted = run(model, *_write(tmp_path, [PAIRS[place] for place in order])).out
+    other = write_pairs(tmp_path, [PAIRS[place] for place in order])
+    permuted = run(model, *pair_options(other)).out
     assert [row[1:] for row in rows(permuted)[1:]] == [
         rows(expected)[place + 1][1:] for place in order
     ]

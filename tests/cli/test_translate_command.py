@@ -81,7 +81,7 @@ def test_more_or_fewer_tokens_by_an_option(run: Run, folder: Path) -> None:
             ["--max-length", 10**12],
             "a search with a beam of 4 for a translation of up to 1,000,000",
         ),
-        (["--too-long", "cut"], "unknown choice 'cut' for lines that are too long; choose crop, "),
+        (["--too-long", "cut"], "unknown --too-long 'cut'; choose one of crop, "),
         (["--input", "/"], "/ is a folder; name a file"),
         (["--input", "/nowhere"], "/nowhere: there is no such file"),
     ],

@@ -160,7 +160,7 @@ def test_extremes(clean: list[GeneratedPair]) -> None:
         ({"copied": -0.1}, r"the share of copied pairs must be from 0 to 1, got -0\.1"),
         ({"copied": float("nan")}, "from 0 to 1, got nan"),
         ({"copied": 0.6, "language": 0.5}, r"must not exceed 1 together, got 0\.6 \+ 0\.5"),
-        ({"typos": 0.5}, "unknown noise 'typos'; choose from shuffled, inserted, truncated, "),
+        ({"typos": 0.5}, "unknown noise 'typos'; choose one of shuffled, inserted, truncated, "),
     ],
 )
 def test_wrong_shares(

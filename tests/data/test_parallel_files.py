@@ -10,6 +10,7 @@ from relakit.data.parallel_files import (
     guess_format,
     read_numbered_pairs,
     read_pairs,
+    spread_evenly,
 )
 
 
@@ -204,3 +205,18 @@ def test_formats_that_cannot_be_told(tmp_path: Path, content: str, problem: str)
     path.write_text(content)
     with pytest.raises(ValueError, match=re.escape(f"{path}{problem}")):
         guess_format(path)
+
+
+@pytest.mark.parametrize(
+    ("total", "most", "expected"),
+    [
+        (10, 5, [0, 2, 4, 6, 8]),
+        (10, 3, [0, 4, 7]),
+        (10, 1, [0]),
+        (3, 10, [0, 1, 2]),
+        (0, 10, []),
+    ],
+)
+def test_some_from_all_over(total: int, most: int, expected: list[int]) -> None:
+    pairs = [(str(number), "") for number in range(total)]
+    assert [int(source) for source, _ in spread_evenly(pairs, total, most)] == expected

@@ -91,7 +91,7 @@ def test_a_document_that_is_none(folder: Path, content: bytes, message: str) -> 
         (lambda values: values["settings"].update(max_tokens=0), "is damaged: .*max_tokens"),
         (
             lambda values: values["settings"].update(long_sentences="cut"),
-            "is damaged: .*unknown long_sentences 'cut'; choose drop or truncate",
+            "is damaged: .*unknown long_sentences 'cut'; choose one of drop, truncate",
         ),
         (lambda values: values.update(splits=[]), "is damaged: it has other keys"),
         (lambda values: values["splits"]["train"].pop("kept"), "is damaged: it has other keys"),

@@ -67,12 +67,12 @@ ROWS: tuple[Row, ...] = (
         put("pairs.tmx", TMX.format("").replace("&haha;", "one")),
         cut("pairs.tmx", 90),
     ),
-    row("align: an unknown format", f"{GIVEN} --format moses", "--format must be one of pharaoh, json, text, got 'moses'"),
-    row("align: links between letters", f"{GIVEN} --level letter", "--level must be one of word, token, got 'letter'"),
+    row("align: an unknown format", f"{GIVEN} --format moses", "unknown --format 'moses'; choose one of pharaoh, json, text"),
+    row("align: links between letters", f"{GIVEN} --level letter", "unknown --level 'letter'; choose one of word, token"),
     row(
         "align: an unknown heuristic",
         f"{GIVEN} --symmetrize grow-diag-finale",
-        "--symmetrize must be one of intersection, union, grow-diag, grow-diag-final, grow-diag-final-and, got 'grow-diag-finale'",
+        "unknown --symmetrize 'grow-diag-finale'; choose one of intersection, union, grow-diag, grow-diag-final, grow-diag-final-and",
     ),
     row("align: a layer too far", f"{ALIGN} --layer 3", "model: there is no layer 3; the decoder has 1 of them, counted from 0"),
     row("align: a head too far", f"{GIVEN} --head 9", "model: there is no head 9; each layer has 2 of them, counted from 0"),
@@ -83,7 +83,7 @@ ROWS: tuple[Row, ...] = (
     ),
     row("align: a reading of no layer", f"{ALIGN} --reading shifted", "--reading is one of a layer: name it with --layer"),
     row("align: an end of no layer", f"{ALIGN} --end competes", "--end is one of a layer: name it with --layer"),
-    row("align: an end that wins", f"{GIVEN} --end wins", "--end must be one of ignored, competes, got 'wins'"),
+    row("align: an end that wins", f"{GIVEN} --end wins", "unknown --end 'wins'; choose one of ignored, competes"),
     row(
         "align: a heuristic for one model",
         f"{GIVEN} --symmetrize union",
@@ -155,7 +155,7 @@ ROWS: tuple[Row, ...] = (
         overwrite("model/model.safetensors", -4, b"\x00\x00\xc0\x7f"),
     ),
     row("align: no workers", f"{GIVEN} --workers 0", "--workers must be from 1 to ... on this machine with ... processors, got 0"),
-    row("align: an unknown engine", f"{GIVEN} --engine slurm", "--engine must be one of processes, ray, got 'slurm'"),
+    row("align: an unknown engine", f"{GIVEN} --engine slurm", "unknown --engine 'slurm'; choose one of processes, ray"),
     row("align: a time-out without a cluster", f"{GIVEN} --timeout 9", "--timeout 9 is for --engine ray; leave it out"),
     row(
         "align: an output that is the model",

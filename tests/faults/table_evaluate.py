@@ -106,12 +106,12 @@ ROWS: tuple[Row, ...] = (
     row(
         "evaluate: an unknown metric",
         f"{EVALUATE} --metric blue",
-        "unknown metric 'blue'; choose among BLEU, chrF, chrF++, TER, tokenised BLEU",
+        "unknown metric 'blue'; choose one of BLEU, chrF, chrF++, TER, tokenised BLEU",
     ),
     row(
         "evaluate: an unknown tokenizer",
         f"{EVALUATE} --tokenize moses",
-        "unknown tokenizer 'moses' for BLEU; choose one of ...",
+        "unknown BLEU tokenizer 'moses'; choose one of ...",
     ),
     row(
         "evaluate: no draws",
@@ -173,7 +173,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "generate: an unknown noise",
         "generate out --pairs 3 --noise loud=0.1",
-        "--noise loud=0.1: unknown noise 'loud'; choose from shuffled, inserted, truncated, language, copied",
+        "--noise loud=0.1: unknown noise 'loud'; choose one of shuffled, inserted, truncated, language, copied",
     ),
     row(
         "generate: noise without a share",

@@ -73,7 +73,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "an unknown column",
         f"{FILTER} --keep 0.5 --by charm",
-        f"--by must be one of {KNOWN}, got 'charm'",
+        f"unknown --by 'charm'; choose one of {KNOWN}",
     ),
     row(
         "a probability of nothing",

@@ -529,7 +529,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "an unknown way with long lines",
         f"{TRANSLATE} --too-long chop",
-        "unknown choice 'chop' for lines that are too long; choose crop, skip, error",
+        "unknown --too-long 'chop'; choose one of crop, skip, error",
     ),
     usage(
         "no tokens",

@@ -104,7 +104,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "an unknown format",
         f"{ONE} --input-format csv",
-        "--input-format must be one of tsv, bars, tmx, got 'csv'",
+        "unknown --input-format 'csv'; choose one of tsv, bars, tmx",
         put("pairs", "one\teins\n"),
     ),
     row(
@@ -191,7 +191,7 @@ ROWS: tuple[Row, ...] = (
         f"{SCORE} --workers 0",
         "--workers must be from 1 to ... on this machine with ... processors, got 0",
     ),
-    row("an unknown engine", f"{SCORE} --engine spark", "--engine must be one of processes, ray, got 'spark'"),
+    row("an unknown engine", f"{SCORE} --engine spark", "unknown --engine 'spark'; choose one of processes, ray"),
     row("a time-out without a cluster", f"{SCORE} --timeout 5", "--timeout 5 is for --engine ray; leave it out"),
     row("an output that is a folder", SCORE.replace("scores.tsv", "corpus"), "corpus cannot be written: it is a folder; name a file"),
     row(

@@ -29,7 +29,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "words of another kind",
         f"{TRAIN} --words letters",
-        "--words must be one of spaces, punctuation, tokenized, got 'letters'",
+        "unknown --words 'letters'; choose one of spaces, punctuation, tokenized",
     ),
     row(
         "two models of one direction",

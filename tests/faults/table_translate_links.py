@@ -54,7 +54,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "links between letters",
         f"{TRANSLATE} --alignment --alignment-level letter",
-        "--alignment-level must be one of word, token, got 'letter'",
+        "unknown --alignment-level 'letter'; choose one of word, token",
     ),
     row(
         "what is linked, but no links",
@@ -69,7 +69,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "another format",
         f"{TRANSLATE} --format xml",
-        "--format must be one of text, json, got 'xml'",
+        "unknown --format 'xml'; choose one of text, json",
     ),
     row(
         "markup in a line that is no UTF-8",

@@ -9,7 +9,6 @@ from relakit.report.figures_3_to_6_by_layer import (
     draw_diversity,
     draw_null_rates,
     draw_sparsity,
-    head_means,
 )
 
 pytest.importorskip("matplotlib")
@@ -92,7 +91,3 @@ def test_null_rates_with_shuffled_targets(sample: Sample) -> None:
 def test_without_shuffled_targets(sample: Sample) -> None:
     plain = [analysis.model_copy(update={"shuffled": None}) for analysis in sample.analyses]
     assert len(draw_null_rates(plain).axes) == 3
-
-
-def test_values_that_are_not_there() -> None:
-    assert head_means([(0.5, None, 0.1), (None, None)]) == [pytest.approx(0.3), None]

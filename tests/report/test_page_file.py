@@ -19,6 +19,7 @@ from relakit.broken_model import BrokenModelError
 from relakit.report import page_file, write_page
 from relakit.report.page_file import spread_to_fit
 from relakit.report.page_html import ATTENTION_PAGE, FILTER_PAGE
+from relakit.report.settings import MAX_BYTES
 
 
 class Parts(HTMLParser):
@@ -125,7 +126,7 @@ def test_sentences_too_large_to_show_are_counted_but_left_out(
     views = [make_view(0, "a b", "c d", sparse=True), huge]
     path = tmp_path / "report.html"
 
-    def kept(max_bytes: int = page_file.MAX_BYTES) -> list[int]:
+    def kept(max_bytes: int = MAX_BYTES) -> list[int]:
         count = write_page(sample.analyses[:1], {"ReLA-g": views}, path, max_bytes=max_bytes)
         data = json.loads(Parts(path.read_text(encoding="utf-8")).texts["script"][1])
         assert data["givenSentences"] == 2

@@ -11,7 +11,6 @@ from made_up_records import (
 from relakit.reproduce.evidence import (
     Setting,
     bleu,
-    layer_means,
     mean_diversity,
     mean_null_rate,
     mean_sparsity,
@@ -69,10 +68,6 @@ def test_means_over_layers_and_heads() -> None:
 def test_means_without_an_analysis() -> None:
     for measure in (mean_sparsity("cross"), mean_null_rate("cross"), mean_diversity("cross", "1")):
         assert measure(made_up_record()) is None
-
-
-def test_what_was_not_counted_is_left_out() -> None:
-    assert layer_means([(0.2, None), (None, None), (0.2, 0.4)]) == [0.2, None, pytest.approx(0.3)]
 
 
 def test_alignments_are_those_with_the_usual_links() -> None:

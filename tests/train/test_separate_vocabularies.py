@@ -174,7 +174,9 @@ def test_settings_that_do_not_fit(text_folder: Path, tmp_path: Path) -> None:
         ValueError, match=r"prepared with the vocabulary 'joint', but the recipe says"
     ):
         run_training(make_recipe(content, "test"), tmp_path / "run")
-    with pytest.raises(ValueError, match="unknown vocabulary 'both'; choose joint or separate"):
+    with pytest.raises(
+        ValueError, match="unknown vocabulary 'both'; choose one of joint, separate"
+    ):
         PrepareSettings(vocabulary="both")  # type: ignore[arg-type]
 
 

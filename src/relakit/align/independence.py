@@ -1,12 +1,10 @@
 """Whether numbers of a pair depend on that pair alone, to the bit."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from relakit.analysis.pair_batches import TokenPair
 from relakit.analysis.settings import BATCH_TOKENS
@@ -17,17 +15,6 @@ Compute: TypeAlias = Callable[[Sequence[TokenPair], int], Mapping[int, Sequence[
 """From pairs, and how many padded tokens are computed at once, to the numbers of each pair."""
 _CHECKED: Final = ((5, 7), (9, 12), (14, 14), (3, 10), (20, 30), (17, 27), (23, 25), (40, 33))
 """Tokens of the made-up pairs."""
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute with one thread, whose sums do not depend on how many there are."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def is_same_alone(config: ModelConfig, compute: Compute) -> bool:

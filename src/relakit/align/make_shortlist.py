@@ -20,7 +20,7 @@ from relakit.decode.shortlist import (
 )
 
 
-class LinkCounts:
+class TokenLinkCounts:
     """How often tokens of both sides were linked, and how often each occurred."""
 
     def __init__(self, tokenizers: Tokenizers) -> None:
@@ -82,7 +82,7 @@ class LinkCounts:
         )
 
 
-def count_links(aligner: Aligner, pairs: Iterable[AnalysisPair]) -> LinkCounts:
+def count_links(aligner: Aligner, pairs: Iterable[AnalysisPair]) -> TokenLinkCounts:
     """Align pairs, and count the links of their tokens.
 
     Args:
@@ -94,7 +94,7 @@ def count_links(aligner: Aligner, pairs: Iterable[AnalysisPair]) -> LinkCounts:
     """
     if aligner.level != "token":
         raise ValueError(f"a shortlist is of tokens, but the aligner links {aligner.level}s")
-    counts = LinkCounts(aligner.tokenizers)
+    counts = TokenLinkCounts(aligner.tokenizers)
     has_links = False
     for pair, alignment in _side_by_side(aligner, pairs):
         source = aligner.tokenizers.source.encode(pair.source).ids

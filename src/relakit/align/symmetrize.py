@@ -10,6 +10,7 @@ from typing import Final
 
 from relakit.align.settings import SYMMETRIZATIONS, Symmetrization
 from relakit.analysis.links import Link, Links
+from relakit.known_names import known_name
 
 _NEIGHBOURS: Final = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))
 """By how many source and target words they are apart, in the order in which they are looked at."""
@@ -29,8 +30,7 @@ def symmetrize(forward: Set[Link], backward: Set[Link], method: Symmetrization) 
     Raises:
         ValueError: there is no such method.
     """
-    if method not in SYMMETRIZATIONS:
-        raise ValueError(f"unknown method {method!r}; choose one of {', '.join(SYMMETRIZATIONS)}")
+    known_name("method", method, SYMMETRIZATIONS)
     both = frozenset(forward) & backward
     if method == "intersection":
         return both

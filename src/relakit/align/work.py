@@ -22,6 +22,7 @@ from relakit.analysis.settings import BATCH_TOKENS
 from relakit.data.parallel_files import NumberedPair
 from relakit.model.description import check_same_model
 from relakit.shards.work import Advance, ShardResult, WorkDescription
+from relakit.threads import limited_threads
 
 if TYPE_CHECKING:
     from relakit.align.alignment import Alignment
@@ -92,7 +93,6 @@ class AlignWork:
     def __init__(self, settings: AlignSettings) -> None:
         # Torch takes a while to load.
         from relakit.align.aligner import Aligner, TwoWayAligner
-        from relakit.align.independence import one_thread
 
         self._settings = settings
 
@@ -113,18 +113,16 @@ class AlignWork:
             backward = load(settings.reverse, settings.reverse_choice)
             self._aligner = TwoWayAligner(forward, backward, settings.symmetrization)
             aligners.append(backward)
-        with one_thread():
+        with limited_threads(1):
             self._is_batched = all(aligner.is_same_alone() for aligner in aligners)
         self._batch_tokens = BATCH_TOKENS if self._is_batched else 1
 
     def run(self, pairs: Sequence[NumberedPair], advance: Advance) -> ShardResult:
         """A line for each pair."""
-        from relakit.align.independence import one_thread
-
         read = [pair_of_texts(*pair.texts, words=self._settings.words) for pair in pairs]
         lines = []
         long = 0
-        with one_thread():
+        with limited_threads(1):  # sums of several depend on how many there are
             aligned = self._aligner.align(read, batch_tokens=self._batch_tokens)
             for pair, alignment in zip(read, aligned, strict=True):
                 long += pair.has_words and alignment.null_rate is None

@@ -142,6 +142,13 @@ def _summaries(links: PairLinks, settings: BootstrapSettings) -> _Floats:
     return np.stack([rates[..., -1].mean(-1), best.mean(-1), best.min(-1)], axis=-1)
 
 
+def interval_ends(samples: _Floats, confidence: float) -> tuple[_Floats, _Floats]:
+    """Between them lies this share of the samples, which are on the first axis."""
+    outside = (1 - confidence) / 2
+    low, high = np.quantile(samples, [outside, 1 - outside], axis=0)
+    return low, high
+
+
 def _estimates(
     links: PairLinks, summaries: _Floats, settings: BootstrapSettings
 ) -> AlignmentEstimates:
@@ -152,8 +159,7 @@ def _estimates(
             f"none of the {settings.samples} samples has a sure link; draw more samples, or give "
             f"more than {len(links.sure)} pairs"
         )
-    outside = (1 - settings.confidence) / 2
-    low, high = np.quantile(samples, [outside, 1 - outside], axis=0)
+    low, high = interval_ends(samples, settings.confidence)
 
     def estimates(reading: int) -> ReadingEstimates:
         aol, aoh, best_head = (

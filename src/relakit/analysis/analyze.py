@@ -18,7 +18,7 @@ from relakit.analysis.results import (
     SentenceView,
     spread,
 )
-from relakit.analysis.settings import BATCH_TOKENS
+from relakit.analysis.settings import BATCH_TOKENS, EXPLORED
 from relakit.analysis.totals import AlignmentTotals, ModelTotals
 from relakit.broken_model import blamed_on
 from relakit.data.tokenizer_pair import Tokenizers
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 Stage: TypeAlias = Literal["attention", "translations"]
 
-EXPLORED: Final = 200
-"""Sentences whose attention is kept to look at, by default."""
 _TRANSLATED_AT_ONCE: Final = 500
 """Pairs; fewer than a translator would take, so that progress shows."""
 

@@ -17,6 +17,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from relakit.analysis.links import Link, Links
 from relakit.data.lines import bad_line, read_lines
+from relakit.known_names import known_name
 
 GoldFormat: TypeAlias = Literal["pharaoh", "naacl", "talp"]
 GoldFormatChoice: TypeAlias = Literal["auto", "pharaoh", "naacl", "talp"]
@@ -89,10 +90,7 @@ def read_gold(
 
 def resolve_format(path: Path, format: GoldFormatChoice) -> GoldFormat:
     """The format itself, or for ``auto`` that of the file."""
-    if format not in get_args(GoldFormatChoice):
-        raise ValueError(
-            f"unknown format {format!r}; choose one of {', '.join(get_args(GoldFormatChoice))}"
-        )
+    known_name("format", format, get_args(GoldFormatChoice))
     return find_format(path) if format == "auto" else format
 
 

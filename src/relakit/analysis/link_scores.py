@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.analysis.aer import AlignmentScore
-from relakit.analysis.alignment_bootstrap import BootstrapSettings, drawn_sums
+from relakit.analysis.alignment_bootstrap import BootstrapSettings, drawn_sums, interval_ends
 from relakit.analysis.estimate import Estimate
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.link_file import LinkFile
@@ -91,9 +91,8 @@ def score_links(
 
 
 def _estimate(value: float, samples: npt.NDArray[np.float64], confidence: float) -> Estimate:
-    outside = (1 - confidence) / 2
     known = samples[~np.isnan(samples)]  # precision is not known where no link was found
     if not len(known):
         return Estimate(value=value, low=value, high=value)
-    low, high = np.quantile(known, [outside, 1 - outside])
+    low, high = interval_ends(known, confidence)
     return Estimate(value=value, low=float(low), high=float(high))

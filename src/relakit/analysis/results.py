@@ -15,10 +15,12 @@ from relakit.analysis.estimate import CONFIDENCE
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import END_WEIGHTS, READINGS, EndWeight, Reading
 from relakit.analysis.sentence_links import SentenceLinks
+from relakit.analysis.settings import SHUFFLE_SEED, TEMPERATURES
 from relakit.analysis.word_map import Span
 from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.data.setting_errors import explain_document
 from relakit.files.writing import write_whole
+from relakit.known_names import known_name
 
 LayerValues: TypeAlias = tuple[float | None, ...]
 """One for each layer; None where nothing was counted."""
@@ -28,14 +30,23 @@ HeadValues: TypeAlias = tuple[LayerValues, ...]
 
 SUM_TO_ONE: Final = frozenset({"softmax", "sparsemax", "entmax15"})
 """Attention, and activations, whose weights are a distribution over keys as they are."""
-TEMPERATURES: Final = (1.0, 0.5, 0.25, 0.1)
-"""Of Table 6."""
 
 
 def mean_of(values: Iterable[Sequence[float | None]]) -> float | None:
     """Over all heads of all layers that have a value; None if none has."""
     known = [value for layer in values for value in layer if value is not None]
     return statistics.fmean(known) if known else None
+
+
+def layer_means(values: Iterable[Sequence[float | None]]) -> list[float | None]:
+    """Of each layer: the mean over the heads that have a value; None if none has."""
+    return [mean_of([layer]) for layer in values]
+
+
+def null_query_share(weights: npt.NDArray[np.floating]) -> float:
+    """Share of queries that attend to nothing, of ``[..., queries, keys]``; 0 of no queries."""
+    null: npt.NDArray[np.bool_] = ~(weights != 0).any(-1)
+    return float(null.sum()) / max(1, null.size)
 
 
 class _Result(BaseModel):
@@ -57,7 +68,7 @@ class AnalysisSettings(_Result):
 
     temperatures: tuple[float, ...] = TEMPERATURES
     """For the diversity of attention that does not sum to 1"""
-    shuffle_seed: int = 1
+    shuffle_seed: int = SHUFFLE_SEED
     """Of the permutation that gives each target another pair's source"""
     confidence: float = Field(default=CONFIDENCE, gt=0, lt=1)
     """Level of the confidence intervals"""
@@ -150,8 +161,7 @@ class AlignmentSettings:
     end: EndWeight = "ignored"
 
     def __post_init__(self) -> None:
-        if self.end not in END_WEIGHTS:
-            raise ValueError(f"end must be one of {', '.join(END_WEIGHTS)}, got {self.end!r}")
+        known_name("end", self.end, END_WEIGHTS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,8 +198,7 @@ class AlignmentResult:
         )
 
     def scores(self, reading: Reading) -> AttentionScores:
-        if reading not in READINGS:
-            raise ValueError(f"unknown reading {reading!r}; choose one of {', '.join(READINGS)}")
+        known_name("reading", reading, READINGS)
         return self.normal if reading == "normal" else self.shifted
 
     @property

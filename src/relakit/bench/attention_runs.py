@@ -1,7 +1,6 @@
 """Measures attention: makes a case's tensors, checks ReLA's result, times, measures memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 
 import torch
 
@@ -24,10 +23,10 @@ from relakit.bench.rounds import (
     seconds_per_call,
     take_turns,
 )
-from relakit.limits import checked_threads
 from relakit.ops.backends import BackendName
 from relakit.ops.call import AttentionCall
 from relakit.ops.reference import reference_attention
+from relakit.threads import limited_threads
 
 CHECKED_QUERIES = 8
 
@@ -134,14 +133,3 @@ def _peak(name: str, case: Case, settings: AttentionSettings) -> tuple[float | N
         ), ""
     except OSError as error:
         return None, str(error)
-
-
-@contextmanager
-def limited_threads(number: int) -> Iterator[None]:
-    """A block in which torch uses this many threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(checked_threads("threads", number))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

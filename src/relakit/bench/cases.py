@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 from itertools import product
 from typing import Final, Literal, TypeAlias
 
+from relakit.known_names import known_name
+
 MODES: Final = {
     "forward": "forward pass, every query sees every key",
     "both": "forward and backward pass",
@@ -45,9 +47,9 @@ class Case:
     """none; padding: boolean, hides the last keys of a sequence; additive: a bias per head."""
 
     def __post_init__(self) -> None:
-        check_choice("mode", self.mode, tuple(MODES))
-        check_choice("dtype", self.dtype, DTYPES)
-        check_choice("mask", self.mask, MASKS)
+        known_name("mode", self.mode, MODES)
+        known_name("dtype", self.dtype, DTYPES)
+        known_name("mask", self.mask, MASKS)
         for name in ("length", "heads", "dim", "batch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -169,9 +171,3 @@ def parse_zeros(text: str) -> Zeros:
     if not 0 <= percent <= 100:
         raise ValueError(f"zeros must be a percentage from 0 to 100, got {text!r}")
     return percent
-
-
-def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise ValueError, with all of them, for a value that is none of the choices."""
-    if value not in choices:
-        raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from relakit.bench.cases import DTYPES, MASKS, TOKENS, Case, check_choice, make_case
+from relakit.bench.cases import DTYPES, MASKS, TOKENS, Case, make_case
+from relakit.known_names import known_name
 
 RELA: Final = "rela"
 SOFTMAXES: Final = ("sdpa", "bmm-softmax")
@@ -19,7 +20,7 @@ CONTENDER_NAMES: Final = (RELA, *SOFTMAXES, *SPARSE)
 def check_contenders(names: Iterable[str]) -> None:
     """Raise ValueError for a name that no contender has."""
     for name in names:
-        check_choice("contender", name, CONTENDER_NAMES)
+        known_name("contender", name, CONTENDER_NAMES)
 
 
 @dataclass(frozen=True)

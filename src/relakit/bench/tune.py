@@ -15,7 +15,6 @@ from typing import Any, Final
 import torch
 
 from relakit.bench.attention_results import AttentionSettings
-from relakit.bench.attention_runs import limited_threads
 from relakit.bench.cases import Case, make_case
 from relakit.bench.contenders import make_step
 from relakit.bench.inputs import make_inputs
@@ -29,6 +28,7 @@ from relakit.bench.rounds import (
     take_turns,
 )
 from relakit.ops.native.extension import load_extension
+from relakit.threads import limited_threads
 
 NONZEROS: Final = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90)
 """Shares of weights that are not zero, in percent, at which two ways are compared."""

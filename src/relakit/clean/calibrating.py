@@ -11,10 +11,10 @@ import numpy.typing as npt
 from relakit.analysis.roc import auc_estimate
 from relakit.clean.calibration import (
     Area,
-    Calibration,
     FittedOn,
     HeldOut,
     KindModel,
+    NoiseCalibration,
     standardise,
     with_usual,
 )
@@ -50,7 +50,7 @@ _DIGITS: Final = 4
 class Fitted:
     """A calibration, and what users should know about it."""
 
-    calibration: Calibration
+    calibration: NoiseCalibration
     left_out: tuple[str, ...]
     """Features that are not there, or the same for all pairs"""
     kinds_left_out: tuple[NoiseKind, ...]
@@ -127,7 +127,7 @@ def fit_calibration(
     scaled = _Scaled.of(feature_matrix(columns, names, typical), is_fit, is_clean)
     origins = None if origin.are_known else np.array([pair.origin for pair in pairs])
     models, chosen = _fit_without_doubted(scaled.rows, labels, is_fit, kinds, origins)
-    calibration = Calibration(
+    calibration = NoiseCalibration(
         features=tuple(names),
         medians=tuple(scaled.medians.tolist()),
         scales=tuple(scaled.scales.tolist()),

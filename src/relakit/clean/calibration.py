@@ -96,7 +96,7 @@ class FittedOn(_Part):
     relakit: str
 
 
-class Calibration(_Part):
+class NoiseCalibration(_Part):
     """Turns the columns of a score table into probabilities."""
 
     format: Literal["relakit-calibration"] = "relakit-calibration"
@@ -115,7 +115,7 @@ class Calibration(_Part):
     held_out: HeldOut
 
     @model_validator(mode="after")
-    def _fits_together(self) -> "Calibration":
+    def _fits_together(self) -> "NoiseCalibration":
         size = len(self.features)
         unknown = [name for name in self.features if name not in BY_NAME]
         if unknown:
@@ -130,7 +130,7 @@ class Calibration(_Part):
         return self
 
     @classmethod
-    def read(cls, path: Path) -> "Calibration":
+    def read(cls, path: Path) -> "NoiseCalibration":
         """Read a file; OSError or ValueError, with what is wrong, if there is none in it."""
         content = read_json(path)
         if not isinstance(content, dict) or content.get("format") != "relakit-calibration":
@@ -154,7 +154,7 @@ class Calibration(_Part):
 
     def why_not_for(self, facts: Mapping[str, Any]) -> str | None:
         """Why scores that depend on these facts are not those that it was fitted on."""
-        other = differences(self.fitted_on.scored_with, flat_facts(facts))
+        other = differences(self.fitted_on.scored_with, facts)
         if other is None:
             return None
         return f"was fitted on other scores: {other}; calibrate again with --calibrate"
@@ -181,7 +181,7 @@ class Calibration(_Part):
 class Judgement:
     """What a calibration says about some pairs."""
 
-    calibration: Calibration
+    calibration: NoiseCalibration
     rows: Numbers
     """Standardised features ``[pairs, features]``"""
     log_odds: Numbers
@@ -232,14 +232,3 @@ def with_usual(rows: Numbers, usual: Numbers) -> Numbers:
     ``usual`` is what clean pairs have, of each feature.
     """
     return np.where(np.isnan(rows), usual, rows)
-
-
-def flat_facts(facts: Mapping[str, Any]) -> dict[str, str | int | None]:
-    """What scores depend on, by one name each, such as ``MODEL/config.json``."""
-    flat: dict[str, str | int | None] = {}
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            flat |= {f"{name}/{key}": inner for key, inner in value.items()}
-        else:
-            flat[name] = value
-    return flat

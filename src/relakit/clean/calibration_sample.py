@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relakit.clean.calibrating import Origin
-from relakit.clean.calibration import Calibration
+from relakit.clean.calibration import NoiseCalibration
 from relakit.clean.clean_sample import sample_of_clean, sample_of_corpus
 from relakit.clean.filter_settings import CalibrationSettings
 from relakit.clean.score_table import ScoreTable
@@ -66,7 +66,7 @@ def filled_columns(table: ScoreTable) -> frozenset[str]:
     return filled
 
 
-def check_filled(calibration: Calibration, filled: frozenset[str], table: ScoreTable) -> None:
+def check_filled(calibration: NoiseCalibration, filled: frozenset[str], table: ScoreTable) -> None:
     """Raise ValueError if a calibration needs a column that is empty."""
     missing = calibration.missing(sorted(filled))
     if missing:

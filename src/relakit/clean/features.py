@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from relakit.align.choice import AlignmentChoice
 from relakit.analysis.links import READINGS
+from relakit.analysis.results import null_query_share
 from relakit.analysis.word_map import NO_WORD, Integers, Span, split_words, words_of_tokens
 from relakit.broken_model import BrokenModelError
 from relakit.data.parallel_files import NumberedPair
@@ -106,7 +107,7 @@ class PairFeatures:
 
 
 @dataclass(frozen=True)
-class EncodedSide:
+class PairSide:
     """One side of a pair: its tokens, and which word each belongs to."""
 
     text: str
@@ -119,7 +120,7 @@ class EncodedSide:
     """The text goes on after its last token."""
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, text: str, most: int) -> "EncodedSide":
+    def of(cls, tokenizer: Tokenizer, text: str, most: int) -> "PairSide":
         """Encode a text, or the first ``most`` tokens of a long one."""
         # Of an endless line no more than that is looked at.
         text = tokenizer.beginning(text, most)
@@ -144,12 +145,6 @@ class EncodedSide:
         return Word(index, self.text[start:end])
 
 
-def null_rate(weights: Weights) -> float:
-    """Share of queries that attend to nothing, of ``[..., queries, keys]``; 0 of no queries."""
-    null: npt.NDArray[np.bool_] = ~(weights != 0).any(-1)
-    return float(null.sum()) / max(1, null.size)
-
-
 def attention_mass(weights: Weights) -> float:
     """Weight of a query, the mean of ``[..., queries, keys]``."""
     # Contiguous, so that numbers are added in the same order wherever they lay in memory.
@@ -166,7 +161,7 @@ def chosen_heads(weights: Weights, choice: AlignmentChoice | None) -> Weights:
 
 
 def unreached_words(
-    weights: Weights, losses: Losses, source: EncodedSide, target: EncodedSide, *, shift: int
+    weights: Weights, losses: Losses, source: PairSide, target: PairSide, *, shift: int
 ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
     """Target words without support, and source words that no target word attends to.
 
@@ -191,11 +186,11 @@ def unreached_words(
     return _words(target, unexpected - linked), _words(source, set(source.words.tolist()) - covered)
 
 
-def _words(side: EncodedSide, indices: set[int]) -> tuple[Word, ...]:
+def _words(side: PairSide, indices: set[int]) -> tuple[Word, ...]:
     return tuple(side.word(index) for index in sorted(indices - {NO_WORD}))
 
 
-def worst_token(losses: Losses, target: EncodedSide) -> WorstToken:
+def worst_token(losses: Losses, target: PairSide) -> WorstToken:
     """The first of those with the greatest loss; a last one may be of the end of the sentence."""
     place = int(losses.argmax())
     loss = float(losses[place])
@@ -226,8 +221,8 @@ def check_finite(pair: NumberedPair, *numbers: float) -> None:
 
 def pair_features(
     pair: NumberedPair,
-    source: EncodedSide,
-    target: EncodedSide,
+    source: PairSide,
+    target: PairSide,
     weights: Weights,
     losses: Losses,
     *,
@@ -261,16 +256,16 @@ def pair_features(
     check_finite(pair, mass, np.abs(weights).max(), losses.sum())
     if links is not None:
         read, shift = links[None], 0
-        alignment_null_rate: float | None = null_rate(links[:-1])  # a layer links no ends
+        alignment_null_rate: float | None = null_query_share(links[:-1])  # a layer links no ends
     else:
         read = chosen_heads(weights, choice)
         shift = 0 if choice is None else READINGS.index(choice.reading)
-        alignment_null_rate = None if choice is None else null_rate(read)
+        alignment_null_rate = None if choice is None else null_query_share(read)
     unsupported, uncovered = unreached_words(read, losses, source, target, shift=shift)
     source_words, target_words = pair.source.split(), pair.target.split()
     counted = target.counted(losses)
     return PairFeatures(
-        null_rate=null_rate(weights),
+        null_rate=null_query_share(weights),
         alignment_null_rate=alignment_null_rate,
         attention_mass=mass,
         unsupported=unsupported,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from relakit.clean.calibrating import fit_calibration, read_columns
-from relakit.clean.calibration import Calibration, flat_facts
+from relakit.clean.calibration import NoiseCalibration
 from relakit.clean.calibration_sample import (
     check_filled,
     choose_sample,
@@ -47,7 +47,7 @@ from relakit.files.locks import locked
 from relakit.files.writing import carry_over, whole_folder, write_whole
 from relakit.shards.cutting import SHARD_PAIRS, PairDigest
 from relakit.shards.engines import Engine
-from relakit.shards.ledger import OtherJobError
+from relakit.shards.ledger import OtherJobError, flat_facts
 from relakit.shards.receipt import receipt_path
 from relakit.shards.run import JobSummary, Progress, run_job
 
@@ -77,7 +77,7 @@ class FilterResult:
     counts: FilterCounts
     cut: str
     """Which pairs were kept, in words"""
-    calibration: Calibration | None
+    calibration: NoiseCalibration | None
 
     @property
     def page(self) -> Path:
@@ -105,7 +105,7 @@ class FilterJob:
         )
         self._given = None
         if settings.calibration is not None:
-            self._given = Calibration.read(settings.calibration)
+            self._given = NoiseCalibration.read(settings.calibration)
             self._check_models(self._given)
         if settings.scores is not None:
             self._check_columns(ScoreTable(settings.scores))
@@ -137,7 +137,7 @@ class FilterJob:
             with empty_folder_removed(output):
                 return _Run(self, output, engine, restart, hooks or FilterHooks()).run()
 
-    def _check_models(self, calibration: Calibration) -> None:
+    def _check_models(self, calibration: NoiseCalibration) -> None:
         if self.scoring is None:
             return
         problem = calibration.why_not_for(self.scoring.facts)
@@ -155,7 +155,7 @@ class FilterJob:
             )
 
     @property
-    def given_calibration(self) -> Calibration | None:
+    def given_calibration(self) -> NoiseCalibration | None:
         return self._given
 
     def planted_job(self, files: ParallelFiles) -> ScoreJob:
@@ -210,7 +210,7 @@ class _Run:
         check_is_of_text(path, digest.value, self._job.files)
         return table
 
-    def _check_fitted_on(self, calibration: Calibration, table: ScoreTable) -> None:
+    def _check_fitted_on(self, calibration: NoiseCalibration, table: ScoreTable) -> None:
         """Raise ValueError if a calibration is of other models than a table that was given."""
         if self._settings.scores is None:
             return
@@ -238,7 +238,7 @@ class _Run:
 
     def _calibrated(
         self, table: ScoreTable, filled: frozenset[str], settings: CalibrationSettings
-    ) -> Calibration:
+    ) -> NoiseCalibration:
         self._hooks.on_stage("choosing clean pairs", 0, None)
         sample = choose_sample(table, self._job.files, settings)
         if self._settings.scores is not None:
@@ -264,7 +264,7 @@ class _Run:
         return fitted.calibration
 
     def _measure(
-        self, calibration: Calibration | None, table: ScoreTable, filled: frozenset[str]
+        self, calibration: NoiseCalibration | None, table: ScoreTable, filled: frozenset[str]
     ) -> Measure:
         by = self._settings.by
         if calibration is not None and by in (None, PROBABILITY):
@@ -299,7 +299,7 @@ class _Run:
         return cut_at(badness, limit)
 
     def _write(
-        self, measure: Measure, cut: Cut, table: ScoreTable, calibration: Calibration | None
+        self, measure: Measure, cut: Cut, table: ScoreTable, calibration: NoiseCalibration | None
     ) -> FilterResult:
         settings = self._settings
         languages = settings.languages or earlier_languages(self._output, self._job.files.paths)
@@ -339,7 +339,7 @@ class _Run:
         return [*names, CALIBRATION] if stays else names
 
     def _in_words(
-        self, summary: Mapping[str, Any], calibration: Calibration | None
+        self, summary: Mapping[str, Any], calibration: NoiseCalibration | None
     ) -> dict[str, Any]:
         """How the result was made, for people."""
         score = self._settings.score

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from relakit.clean.calibration import LOOKS, Area, Calibration
+from relakit.clean.calibration import LOOKS, Area, NoiseCalibration
 from relakit.clean.calibration_features import BY_NAME
 from relakit.clean.columns import COLUMNS
 from relakit.clean.counted import BLANK
@@ -38,7 +38,7 @@ def write_filter_page(
     counts: FilterCounts,
     cut: Cut,
     measure: Measure,
-    calibration: Calibration | None,
+    calibration: NoiseCalibration | None,
     samples: Sequence[Sample],
     settings: Mapping[str, Any],
 ) -> None:
@@ -107,7 +107,7 @@ def _good(measure: Measure) -> str:
     return "high" if good == "high" else "low"
 
 
-def _calibration(calibration: Calibration) -> dict[str, Any]:
+def _calibration(calibration: NoiseCalibration) -> dict[str, Any]:
     held_out, fitted_on = calibration.held_out, calibration.fitted_on
     return {
         "kinds": [{"name": kind, "looks": LOOKS[kind]} for kind in calibration.kinds],

@@ -9,6 +9,7 @@ from relakit.clean.measures import PROBABILITY, RANKED
 from relakit.clean.score import ScoreSettings
 from relakit.clean.settings import CALIBRATION_PAIRS, CALIBRATION_SEED, EXPECTED_NOISE
 from relakit.data.parallel_files import ParallelFiles
+from relakit.known_names import known_name
 from relakit.limits import MAX_COUNT
 
 
@@ -103,9 +104,8 @@ class FilterSettings:
             )
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise ValueError(f"--threshold must be a number, got {self.threshold:g}")
-        if self.by is not None and self.by not in (PROBABILITY, *RANKED):
-            known = ", ".join((PROBABILITY, *RANKED))
-            raise ValueError(f"--by must be one of {known}, got {self.by!r}")
+        if self.by is not None:
+            known_name("--by", self.by, (PROBABILITY, *RANKED))
         if self.by == PROBABILITY and not self.is_calibrated:
             raise ValueError("--by probability needs a calibration: --calibrate, or --calibration")
         is_probability = self.is_calibrated and self.by in (None, PROBABILITY)

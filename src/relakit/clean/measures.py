@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from relakit.clean.calibration import LOOKS, Calibration, Judgement
+from relakit.clean.calibration import LOOKS, Judgement, NoiseCalibration
 from relakit.clean.columns import COLUMNS, Column
 from relakit.clean.score_table import Numbers, ScoreBlock
 from relakit.data.noise_draw import CLEAN
@@ -152,7 +152,7 @@ class _ColumnLook:
 class ProbabilityMeasure:
     """Ranks by the probability that a calibration gives."""
 
-    calibration: Calibration
+    calibration: NoiseCalibration
     name: str = PROBABILITY
 
     def look(self, block: ScoreBlock) -> "_ProbabilityLook":

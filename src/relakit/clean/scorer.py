@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from relakit.align.choice import AlignmentChoice, read_choice
-from relakit.align.independence import is_same_alone, one_thread
+from relakit.align.independence import is_same_alone
 from relakit.align.layer import AlignmentLayer, load_layer
 from relakit.align.layer_files import has_layer
 from relakit.align.states import StateBatch
@@ -21,9 +21,9 @@ from relakit.analysis.results import SUM_TO_ONE
 from relakit.analysis.settings import BATCH_TOKENS
 from relakit.broken_model import blamed_on
 from relakit.clean.features import (
-    EncodedSide,
     Losses,
     PairFeatures,
+    PairSide,
     Weights,
     check_finite,
     pair_features,
@@ -34,8 +34,9 @@ from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import Transformer
 from relakit.model.description import read_description
 from relakit.model.directory import build_model
+from relakit.threads import limited_threads
 
-_Sides: TypeAlias = tuple[EncodedSide, EncodedSide]
+_Sides: TypeAlias = tuple[PairSide, PairSide]
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class PairScorer:
         )
         spec = forward.model.config.attention_spec("cross")
         self._sums_to_one = spec.activation in SUM_TO_ONE
-        with one_thread():
+        with limited_threads(1):
             self.is_batched: Final = all(
                 is_independent_of_batches(model, layer if model is forward.model else None)
                 for model in models
@@ -144,7 +145,7 @@ class PairScorer:
         places = [place for place, pair in enumerate(pairs) if not pair.has_blank_side]
         chosen = [pairs[place] for place in places]
         advance(len(pairs) - len(chosen))
-        with one_thread():
+        with limited_threads(1):  # sums of several depend on how many there are
             backward = self._backward_losses(chosen)
             tokenizers = self._forward.tokenizers
             sides = [self._encode(tokenizers, *pair.texts) for pair in chosen]
@@ -173,8 +174,8 @@ class PairScorer:
 
     def _encode(self, tokenizers: Tokenizers, source: str, target: str) -> _Sides:
         return (
-            EncodedSide.of(tokenizers.source, source, self.max_tokens),
-            EncodedSide.of(tokenizers.target, target, self.max_tokens),
+            PairSide.of(tokenizers.source, source, self.max_tokens),
+            PairSide.of(tokenizers.target, target, self.max_tokens),
         )
 
     def _batches(

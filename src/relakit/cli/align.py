@@ -47,8 +47,10 @@ from relakit.cli.pair_job import (
     run_with_bar,
 )
 from relakit.cli.standard_streams import file_or_stream
+from relakit.cli.translator_options import PAIR_TOKENS
 from relakit.files.output_paths import refuse_inputs
 from relakit.files.writing import check_writable
+from relakit.known_names import known_name
 from relakit.shards.cutting import SHARD_PAIRS
 
 if TYPE_CHECKING:
@@ -183,8 +185,7 @@ def align(
         int | None,
         typer.Option(
             min=1,
-            help="Most tokens on a side; longer pairs get no links. \\[default: 1024, or as many "
-            "as fit into 256 MiB]",
+            help=f"Most tokens on a side; longer pairs get no links. {PAIR_TOKENS}",
             rich_help_panel=PAIRS,
         ),
     ] = None,
@@ -268,8 +269,8 @@ def align(
 
 def _check_names(options: Mapping[str, tuple[str | None, Sequence[str]]]) -> None:
     for option, (given, known) in options.items():
-        if given is not None and given not in known:
-            raise ValueError(f"{option} must be one of {', '.join(known)}, got {given!r}")
+        if given is not None:
+            known_name(option, given, known)
 
 
 def _refuse_with_select(options: Mapping[str, object]) -> None:

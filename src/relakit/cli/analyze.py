@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 from rich.console import Console
@@ -19,9 +19,12 @@ from rich.table import Table
 from rich.text import Text
 
 from relakit.amounts import number_with_noun
+from relakit.analysis.estimate import CONFIDENCE
+from relakit.analysis.settings import EXPLORED, SHUFFLE_SEED, TEMPERATURES
 from relakit.cli.left_out_pairs import described_left_out, report_left_out
 from relakit.cli.link_file_options import first_of, format_of, reverse_of
 from relakit.cli.translator_options import (
+    PAIR_TOKENS,
     Device,
     PrecisionName,
     Threads,
@@ -29,6 +32,7 @@ from relakit.cli.translator_options import (
     load_translator,
 )
 from relakit.decode.settings import DEVICE, PRECISION, SearchSettings
+from relakit.report.settings import MAX_BYTES, TITLE
 
 if TYPE_CHECKING:
     from relakit.analysis import (
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from relakit.report import WrittenReport
 
 DATA, NUMBERS, OUTPUT = "Data", "Numbers", "Output"
+USUAL_TEMPERATURES: Final = ",".join(f"{value:g}" for value in TEMPERATURES)
 
 
 def analyze(
@@ -107,7 +112,7 @@ def analyze(
         typer.Option(
             min=1,
             help="Most tokens on a side of a pair; the memory for its attention grows with their "
-            "square. \\[default: 1024, or as many as fit into 256 MiB]",
+            f"square. {PAIR_TOKENS}",
             rich_help_panel=DATA,
         ),
     ] = None,
@@ -130,20 +135,22 @@ def analyze(
     temperatures: Annotated[
         str | None,
         typer.Option(
-            help="Temperatures of head diversity (Table 6). \\[default: 1,0.5,0.25,0.1]",
+            help=f"Temperatures of head diversity (Table 6). \\[default: {USUAL_TEMPERATURES}]",
             rich_help_panel=NUMBERS,
         ),
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            help="For shuffling the targets (Figure 6). \\[default: 1]", rich_help_panel=NUMBERS
+            help=f"For shuffling the targets (Figure 6). \\[default: {SHUFFLE_SEED}]",
+            rich_help_panel=NUMBERS,
         ),
     ] = None,
     confidence: Annotated[
         float | None,
         typer.Option(
-            help="Level of confidence intervals. \\[default: 0.95]", rich_help_panel=NUMBERS
+            help=f"Level of confidence intervals. \\[default: {CONFIDENCE}]",
+            rich_help_panel=NUMBERS,
         ),
     ] = None,
     explore: Annotated[
@@ -151,15 +158,13 @@ def analyze(
         typer.Option(
             min=0,
             help="Sentences to look at in the report, spread over the test set; fewer if the file "
-            "would grow beyond 16 MB. \\[default: 200]",
+            f"would grow beyond {MAX_BYTES / 1e6:g} MB. \\[default: {EXPLORED}]",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option(
-            help="The report's title. \\[default: Attention report]", rich_help_panel=OUTPUT
-        ),
+        typer.Option(help=f"The report's title. \\[default: {TITLE}]", rich_help_panel=OUTPUT),
     ] = None,
     threads: Threads = None,
     precision: PrecisionName = PRECISION,
@@ -213,9 +218,7 @@ def analyze(
         pairs = ShortPairs(read, described, max_tokens)
     report_left_out(pairs, source, too_long)
     from relakit.analysis import analyze_models
-    from relakit.analysis.analyze import EXPLORED
     from relakit.report import write_report
-    from relakit.report.page_file import TITLE
 
     models = {
         its_name: load_translator([folder], threads=threads, precision=precision, device=device)

@@ -10,10 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from relakit.amounts import number_with_noun
+from relakit.analysis.settings import EXPLORED
 from relakit.cli.analyze import (
     DATA,
     NUMBERS,
     OUTPUT,
+    USUAL_TEMPERATURES,
     analysis_bar,
     analysis_settings,
     check_names,
@@ -27,6 +29,8 @@ from relakit.decode.settings import DEVICE
 from relakit.files.output_paths import MODEL
 from relakit.limits import checked_threads
 from relakit.model.description import FORMAT
+from relakit.report.settings import MAX_BYTES, TITLE
+from relakit.threads import set_threads
 
 if TYPE_CHECKING:
     from relakit.analysis import TextAnalysis
@@ -96,7 +100,7 @@ def analyze_text(
     temperatures: Annotated[
         str | None,
         typer.Option(
-            help="Temperatures of head diversity. \\[default: 1,0.5,0.25,0.1]",
+            help=f"Temperatures of head diversity. \\[default: {USUAL_TEMPERATURES}]",
             rich_help_panel=NUMBERS,
         ),
     ] = None,
@@ -105,15 +109,13 @@ def analyze_text(
         typer.Option(
             min=0,
             help="Texts to look at in the report, spread over all; fewer if the file would grow "
-            "beyond 16 MB. \\[default: 200]",
+            f"beyond {MAX_BYTES / 1e6:g} MB. \\[default: {EXPLORED}]",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option(
-            help="The report's title. \\[default: Attention report]", rich_help_panel=OUTPUT
-        ),
+        typer.Option(help=f"The report's title. \\[default: {TITLE}]", rich_help_panel=OUTPUT),
     ] = None,
     threads: Threads = None,
     device: Device = DEVICE,
@@ -145,11 +147,9 @@ def analyze_text(
     if tokenizer is not None and not tokenizer.is_dir():
         raise ValueError(f"--tokenizer {tokenizer}: there is no such folder")
     models, tokenizers = _load(folders, name, tokenizer, unconverted, threads, device)
-    from relakit.analysis.analyze import EXPLORED
     from relakit.hf.report import analyze_for_report
     from relakit.hf.text_inputs import TooLongError
     from relakit.report import write_report
-    from relakit.report.page_file import TITLE
 
     with analysis_bar(Console(stderr=True), len(texts)) as progress:
         try:
@@ -231,8 +231,7 @@ def _load(
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     check_usable(device)
-    if threads is not None:
-        torch.set_num_threads(threads)
+    set_threads(threads)
     by_name = dict(zip(names or name_models(folders), folders, strict=True))
     tokenizers = {
         its_name: load_tokenizer(folder if tokenizer is None else tokenizer)

@@ -19,11 +19,11 @@ from relakit.bench.cases import (
     TOKENS,
     Case,
     Grid,
-    check_choice,
     parse_zeros,
 )
 from relakit.bench.presets import CONTENDER_NAMES, PRESETS, RELA, Job, check_contenders
 from relakit.cli.bench_tuning import print_tuning
+from relakit.known_names import known_name
 from relakit.ops.options import BACKEND_NAMES, BackendName
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def attention(
 
     check_contenders(name for job in jobs for name in job.contenders)
     if backend is not None:
-        check_choice("backend", backend, BACKEND_NAMES)
+        known_name("backend", backend, BACKEND_NAMES)
     settings = AttentionSettings(
         threads=threads,
         rounds=rounds,
@@ -328,8 +328,7 @@ def _print(results: "Sequence[CaseResult]", settings: AttentionSettings, chosen:
 
 
 def _preset_jobs(preset: str, given: dict[str, object]) -> list[Job]:
-    if preset not in PRESETS:
-        raise ValueError(f"unknown preset {preset!r}; choose one of {', '.join(PRESETS)}")
+    known_name("preset", preset, PRESETS)
     for option, value in given.items():
         if value not in (None, []):
             raise ValueError(f"--preset {preset} has its own cases; leave out {option}")

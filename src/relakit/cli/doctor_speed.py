@@ -29,6 +29,7 @@ from relakit.decode.settings import SearchSettings
 from relakit.model import ModelConfig, Transformer
 from relakit.model.config import sized
 from relakit.ops.native.extension import choose_isa
+from relakit.threads import limited_threads
 
 CASES: Final = (
     ("forward, 512 positions", "forward", 512),
@@ -146,12 +147,8 @@ def _translation() -> Iterator[SpeedCase]:
             engine = NativeEngine(_model(attention), in_bytes=in_bytes)
             field.contenders[attention] = RepeatedCall(_search(engine))
         rounds = CaseRounds(name)
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with limited_threads(1):
             take_turns(field, rounds, Budget(None, TRANSLATION_SECONDS / 2))
-        finally:
-            torch.set_num_threads(before)
         ratio = rounds.ratio("softmax", "rela-g", seconds_per_call)
         assert ratio is not None
         yield SpeedCase(what=f"translation, {name}, beam {BEAM}", zeros=None, ratio=ratio)

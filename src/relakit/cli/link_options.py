@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relakit.align.settings import LEVELS, Level
+from relakit.known_names import known_name
 
 if TYPE_CHECKING:
     from relakit.align.linked_translator import LinkedTranslator
@@ -57,17 +58,15 @@ class Linking:
     @classmethod
     def asked(cls, alignment: bool, level: str | None, keep_markup: bool, format: str) -> "Linking":
         """From the options; ValueError if they make no sense."""
-        known = {name: name for name in LEVELS}
-        if level is not None and level not in known:
-            raise ValueError(f"--alignment-level must be one of {', '.join(known)}, got {level!r}")
-        if level is not None and not alignment:
+        known = None if level is None else known_name("--alignment-level", level, LEVELS)
+        if known is not None and not alignment:
             raise ValueError("--alignment-level is for --alignment; add that, or leave it out")
         if alignment and keep_markup and format != "json":
             raise ValueError(
                 "--alignment numbers words without markup, so with --keep-markup it needs --format "
                 "json, which has both sides without it; add that, or leave one of both out"
             )
-        return cls(known[level or "word"] if alignment else None, keep_markup)
+        return cls((known or "word") if alignment else None, keep_markup)
 
     def check(self, model: "ModelDescription") -> None:
         """Raise ValueError, before torch is loaded, if the model does not say where links are."""

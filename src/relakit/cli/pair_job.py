@@ -13,6 +13,7 @@ from relakit.cli.completion import complete_model
 from relakit.cli.standard_streams import shows_bar
 from relakit.data.parallel_files import PAIR_FORMATS, ParallelFiles, guess_format
 from relakit.files.reading import open_file
+from relakit.known_names import known_name
 from relakit.shards.cutting import check_read_twice
 from relakit.shards.engines.processes import MOST_BY_DEFAULT, Processes
 from relakit.shards.engines.ray import PATIENCE, RayCluster
@@ -132,10 +133,10 @@ def pair_files(
     Raises:
         OSError, ValueError: a file is missing, or options do not go together.
     """
-    if input_format not in (None, *PAIR_FORMATS):
-        known = ", ".join(PAIR_FORMATS)
-        raise ValueError(f"--input-format must be one of {known}, got {input_format!r}")
-    if target is not None and input_format is not None:
+    given = None
+    if input_format is not None:
+        given = known_name("--input-format", input_format, PAIR_FORMATS)
+    if target is not None and given is not None:
         raise ValueError("--input-format is for one file with both sides; leave it or --target out")
     both_columns = two(columns, "--columns")
     if target is not None and both_columns != ParallelFiles.columns:
@@ -144,7 +145,7 @@ def pair_files(
         if path is not None:
             check_read_twice(path)
             open_file(path).close()
-    format = input_format or ("tsv" if target else guess_format(source))
+    format = given or ("tsv" if target else guess_format(source))
     if format != "tsv" and both_columns != ParallelFiles.columns:
         raise ValueError(f"--columns {columns} is for tables, {source} is read as {format}")
     return ParallelFiles(source, target, format=format, columns=both_columns, languages=languages)
@@ -169,8 +170,7 @@ def pair_languages(given: str | None, about: "ModelAbout") -> tuple[str, str] | 
 
 def chosen_engine(name: str, workers: int | None, timeout: float | None) -> "Engine":
     """Who does the work; ValueError if there is no such engine, or it cannot be had."""
-    if name not in ENGINES:
-        raise ValueError(f"--engine must be one of {', '.join(ENGINES)}, got {name!r}")
+    known_name("--engine", name, ENGINES)
     if name == "ray":
         return RayCluster(workers, patience=PATIENCE if timeout is None else timeout)
     if timeout is not None:

@@ -23,6 +23,7 @@ from relakit.decode.settings import DEVICE, PRECISION, SHORTLIST_BEST, SHORTLIST
 from relakit.files.writing import check_writable
 from relakit.model.description import SHORTLIST_FILE
 from relakit.shards.cutting import SHARD_PAIRS, survey
+from relakit.threads import set_threads
 
 if TYPE_CHECKING:
     from relakit.align.make_shortlist import Coverage
@@ -73,15 +74,12 @@ def shortlist(
     heads_or_layer(model, described.config)
     check_writable(model / SHORTLIST_FILE)
     survey(files, SHARD_PAIRS)
-    import torch
-
     from relakit.align.aligner import Aligner
     from relakit.align.make_shortlist import count_links
     from relakit.align.pair_text import read_pairs_with_gold
     from relakit.decode.shortlist import write_shortlist
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    set_threads(threads)
     aligner = Aligner.load(model, level="token", device=device)
     pairs = islice(read_pairs_with_gold(files, None, words=WORD_RULES[0]), limit)
     counts = count_links(aligner, pairs)

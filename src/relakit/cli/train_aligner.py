@@ -36,9 +36,11 @@ from relakit.cli.pair_job import (
     pair_languages,
 )
 from relakit.cli.stage_bar import stage_bar
-from relakit.cli.translator_options import Device, Threads
+from relakit.cli.translator_options import PAIR_TOKENS, Device, Threads
 from relakit.decode.settings import DEVICE, known_device
+from relakit.known_names import known_name
 from relakit.limits import checked_threads
+from relakit.threads import set_threads
 
 if TYPE_CHECKING:
     from relakit.align.settings import WordRule
@@ -82,8 +84,7 @@ def train_aligner(
         int | None,
         typer.Option(
             min=1,
-            help="Most tokens on a side; longer pairs are left out. \\[default: 1024, or as many "
-            "as fit into 256 MiB]",
+            help=f"Most tokens on a side; longer pairs are left out. {PAIR_TOKENS}",
             rich_help_panel=PAIRS,
         ),
     ] = None,
@@ -198,8 +199,7 @@ def train_aligner(
     For example: relakit train-aligner en-de/model --reverse de-en/model --source train.en --target
     train.de
     """
-    if words not in WORD_RULES:
-        raise ValueError(f"--words must be one of {', '.join(WORD_RULES)}, got {words!r}")
+    given_rule = known_name("--words", words, WORD_RULES)
     if threads is not None:
         checked_threads("--threads", threads)
     if minutes is not None and not minutes > 0:
@@ -217,7 +217,8 @@ def train_aligner(
         files = pair_files(source, target, input_format, columns, named)
         # Where nobody counts words, a full stop is better apart from the word before it: it has
         # a link of its own.
-        rule: WordRule = "punctuation" if words == "spaces" and links is None else words
+        splits = given_rule == "spaces" and links is None
+        rule: WordRule = "punctuation" if splits else given_rule
         return LinkedPairs(files, links, words=rule, limit=limit)
 
     learnt = gold_links = None
@@ -231,7 +232,7 @@ def train_aligner(
         valid = read(valid_source, valid_target, gold_links, None)
     paths = (source, target, links, valid_source, valid_target, gold)
     given = {"epochs": epochs, "minutes": minutes, "seed": seed}
-    _set_threads(threads)
+    set_threads(threads)
     from relakit.align.teach import AlignerTraining
     from relakit.align.train_layer import LayerSettings
 
@@ -289,13 +290,6 @@ def _check_models(model: Path, reverse: Path | None, both: bool) -> "ModelAbout"
     for one in described if both else described[:1]:
         check_writable(one.folder / LAYER_FILE)
     return described[0].about
-
-
-def _set_threads(threads: int | None) -> None:
-    if threads is not None:
-        import torch
-
-        torch.set_num_threads(threads)
 
 
 def _run(request: "AlignerTraining") -> None:

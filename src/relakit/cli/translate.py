@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -51,6 +51,7 @@ from relakit.decode.settings import (
     known_too_long,
 )
 from relakit.files.output_paths import refuse_inputs
+from relakit.files.writing import opened_output
 
 if TYPE_CHECKING:
     from relakit.align.linked_translator import LinkedHypothesis
@@ -170,7 +171,7 @@ def translate(
     with (
         suppress(BrokenPipeError),  # whoever reads the translations has enough of them
         _lines(input_file) as lines,
-        _opened(output_file) as output,
+        opened_output(output_file) as output,
         _progress(input_file, output_file) as counted,
     ):
         texts, prefixes = with_prefixes(lines, prefix_file, column=prefix_column, name=name)
@@ -263,14 +264,6 @@ def _lines(path: Path | None) -> Generator[Iterator[str], None, None]:
     else:
         with interruptible(sys.stdin.buffer) as stream:
             yield decode_lines(STANDARD_INPUT, stream)
-
-
-@contextmanager
-def _opened(path: Path | None) -> Generator[BinaryIO, None, None]:
-    from relakit.files.writing import standard_output, whole_file
-
-    with standard_output() if path is None else whole_file(path) as file:
-        yield file
 
 
 def _standard_input() -> Path | None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import typer
 
+from relakit.known_names import known_name
+
 if TYPE_CHECKING:
     from relakit.align.linked_translator import LinkedHypothesis
     from relakit.align.settings import Level
@@ -23,9 +25,7 @@ NAMED: Final = 20
 
 def known_format(name: str) -> OutputFormat:
     """The name, if there is such a format."""
-    if name not in OUTPUT_FORMATS:
-        raise ValueError(f"--format must be one of {', '.join(OUTPUT_FORMATS)}, got {name!r}")
-    return name
+    return known_name("--format", name, OUTPUT_FORMATS)
 
 
 @dataclass(frozen=True)

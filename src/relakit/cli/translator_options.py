@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from relakit.amounts import format_bytes
+from relakit.analysis.settings import PAIR_WEIGHTS
 from relakit.cli.completion import complete_model
+from relakit.data.prepared_format import HELD_OUT_TOKENS
 from relakit.decode.settings import (
     PRECISIONS,
     TOO_LONG_CHOICES,
@@ -18,6 +21,8 @@ from relakit.decode.settings import (
     known_too_long,
 )
 from relakit.limits import checked_threads
+from relakit.model.memory import FLOAT_BYTES
+from relakit.threads import set_threads
 
 if TYPE_CHECKING:
     from relakit.decode.translator import Translator
@@ -89,12 +94,17 @@ WideEnds = Annotated[
         rich_help_panel=SEARCH,
     ),
 ]
+PAIR_TOKENS: Final = (
+    f"\\[default: {HELD_OUT_TOKENS}, or as many as fit into "
+    f"{format_bytes(FLOAT_BYTES * PAIR_WEIGHTS)}]"
+)
+"""The default of --max-tokens where the attention of a pair is kept."""
 MaxTokens = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Most tokens of a line. \\[default: 1024, or the longest sentence that the model was "
-        "trained on]",
+        help=f"Most tokens of a line. \\[default: {HELD_OUT_TOKENS}, or the longest sentence that "
+        "the model was trained on]",
         rich_help_panel=SEARCH,
     ),
 ]
@@ -273,12 +283,9 @@ def load_translator(
     describe_models(
         models, threads=threads, precision=precision, device=device, shortlist=shortlist
     )
-    import torch
-
     from relakit.decode.translator import Translator
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    set_threads(threads)
     return Translator.load(
         *models, device=device, precision=known_precision(precision), shortlist=shortlist
     )

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
+from relakit.known_names import known_name
+
 Split: TypeAlias = Literal["train", "valid", "test"]
 SPLITS: Final[tuple[Split, ...]] = get_args(Split)
 
@@ -14,6 +16,4 @@ SIZES: Final[Mapping[Split, int]] = MappingProxyType({"train": 30_000, "valid": 
 
 def known_split(name: str) -> Split:
     """The name, as a split; ValueError if there is none."""
-    if name not in SPLITS:
-        raise ValueError(f"unknown split {name!r}; choose one of {', '.join(SPLITS)}")
-    return name
+    return known_name("split", name, SPLITS)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
+from relakit.known_names import known_name
+
 NoiseKind: TypeAlias = Literal["shuffled", "inserted", "truncated", "language", "copied"]
 """What can be done to a pair: take another pair's target; put a phrase into the target; cut off its
 end; give it a target in a wrong language; copy the source."""
@@ -35,9 +37,7 @@ pair cannot be made noisy so, such as a target of one word that cannot be cut.""
 
 def known_noise(name: str) -> NoiseKind:
     """The name, as a kind of noise; ValueError if there is none."""
-    if name not in NOISE_KINDS:
-        raise ValueError(f"unknown noise {name!r}; choose from {', '.join(NOISE_KINDS)}")
-    return name
+    return known_name("noise", name, NOISE_KINDS)
 
 
 def check_shares(noise: Mapping[NoiseKind, float]) -> None:

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from relakit.amounts import number_with_noun
+from relakit.data.prepared_format import SplitCounts
 from relakit.data.tokenizer_pair import Tokenizers
 
 
-class EncodedPairs(NamedTuple):
+class KeptPairs(NamedTuple):
     """What is kept of some pairs."""
 
     numbers: list[int]
@@ -18,7 +20,7 @@ class EncodedPairs(NamedTuple):
 
 @dataclass
 class PairEncoder:
-    """Encodes pairs piece by piece, and counts those that have an empty side or are too long."""
+    """Encodes pairs piece by piece, and counts what is kept and left out."""
 
     tokenizers: Tokenizers
     longest: int
@@ -26,10 +28,13 @@ class PairEncoder:
     truncates: bool
     """Cut longer ones off; else their pairs are left out"""
     read: int = field(default=0, init=False)
+    kept: int = field(default=0, init=False)
     empty: int = field(default=0, init=False)
     overlong: int = field(default=0, init=False)
+    source_tokens: int = field(default=0, init=False)
+    target_tokens: int = field(default=0, init=False)
 
-    def encode(self, pairs: Sequence[tuple[str, str]]) -> EncodedPairs:
+    def encode(self, pairs: Sequence[tuple[str, str]]) -> KeptPairs:
         """The next pairs, without those that are left out."""
         sides = self.tokenizers.source, self.tokenizers.target
         numbers: list[int] = []
@@ -49,13 +54,38 @@ class PairEncoder:
         encoded = (
             one.encode_batch([pair[side] for pair in encodable]) for side, one in enumerate(sides)
         )
-        kept = EncodedPairs([], [], [])
+        kept = KeptPairs([], [], [])
         for number, source_ids, target_ids in zip(numbers, *encoded, strict=True):
             if self._fits(source_ids, target_ids):
                 kept.numbers.append(number)
                 kept.sources.append(source_ids[: self.longest])
                 kept.targets.append(target_ids[: self.longest])
+        self.kept += len(kept.numbers)
+        self.source_tokens += sum(map(len, kept.sources))
+        self.target_tokens += sum(map(len, kept.targets))
         return kept
+
+    def counts(self, split: str, *, where: str = "") -> SplitCounts:
+        """What became of the pairs of a split.
+
+        Raises:
+            ValueError: none is left; ``where``, such as " in FILE", says where they were read.
+        """
+        if not self.kept:
+            raise ValueError(
+                f"no pair of {split} is left: of {number_with_noun(self.read, 'pair')}{where}, "
+                f"{self.empty:,} have an empty side and {self.overlong:,} have more than "
+                f"{number_with_noun(self.longest, 'token')}; give other files, or a larger "
+                "max_tokens"
+            )
+        return SplitCounts(
+            read=self.read,
+            kept=self.kept,
+            empty=self.empty,
+            overlong=self.overlong,
+            source_tokens=self.source_tokens,
+            target_tokens=self.target_tokens,
+        )
 
     def _fits(self, source: list[int], target: list[int]) -> bool:
         if not source or not target:

@@ -1,6 +1,6 @@
 """Sentence pairs: line by line in two files, or together in one of several formats."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from relakit.amounts import number_with_noun
 from relakit.data.lines import bad_line, check_has_text, read_lines
 from relakit.data.tmx import read_tmx
+from relakit.known_names import known_name
 
 PairFormat: TypeAlias = Literal["tsv", "bars", "tmx"]
 """How one file holds both sides. ``tsv``: columns with tabs between them. ``bars``: source, ``|||``
@@ -41,10 +42,7 @@ class ParallelFiles:
     too."""
 
     def __post_init__(self) -> None:
-        if self.format not in PAIR_FORMATS:
-            raise ValueError(
-                f"the format must be one of {', '.join(PAIR_FORMATS)}, got {self.format!r}"
-            )
+        known_name("format", self.format, PAIR_FORMATS)
         numbers = [_column_number(column) for column in self.columns]
         if self.columns[0] == self.columns[1] or (numbers[0] == numbers[1] is not None):
             raise ValueError(f"source and target are both column {self.columns[0]!r}; name two")
@@ -97,6 +95,18 @@ def read_numbered_pairs(files: ParallelFiles) -> Iterator[NumberedPair]:
     path = files.source
     split = _split_at_bars if files.format == "bars" else _Columns(files.columns)
     return _one_by_one(path, split)
+
+
+def spread_evenly(
+    pairs: Iterable[tuple[str, str]], total: int, most: int
+) -> Iterator[tuple[str, str]]:
+    """At most ``most`` of ``total`` pairs, from all over them."""
+    wanted, taken = min(total, most), 0
+    for number, pair in enumerate(pairs):
+        # Take this pair if we have taken a smaller share than we have read.
+        if taken * total <= number * wanted and taken < wanted:
+            taken += 1
+            yield pair
 
 
 def guess_format(path: Path) -> PairFormat:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from relakit.data.json_file import read_json
 from relakit.files.output_paths import PREPARED
+from relakit.known_names import known_name
 from relakit.limits import MAX_VOCABULARY
 
 FORMAT: Final = "relakit corpus"
@@ -70,12 +71,8 @@ class PrepareSettings:
         for name in ("min_frequency", "max_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.long_sentences not in get_args(LongSentences):
-            raise ValueError(
-                f"unknown long_sentences {self.long_sentences!r}; choose drop or truncate"
-            )
-        if self.vocabulary not in get_args(VocabularyKind):
-            raise ValueError(f"unknown vocabulary {self.vocabulary!r}; choose joint or separate")
+        known_name("long_sentences", self.long_sentences, get_args(LongSentences))
+        known_name("vocabulary", self.vocabulary, get_args(VocabularyKind))
         if "" in (self.source_language, self.target_language):
             raise ValueError("a language needs a name, such as en; got an empty one")
         if self.sample_lines < 2:

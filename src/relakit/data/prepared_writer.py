@@ -17,9 +17,8 @@ from typing import BinaryIO, Final
 
 import numpy as np
 
-from relakit.amounts import number_with_noun
-from relakit.data.pair_encoder import PairEncoder
-from relakit.data.parallel_files import ParallelFiles, read_pairs
+from relakit.data.pair_encoder import KeptPairs, PairEncoder
+from relakit.data.parallel_files import ParallelFiles, read_pairs, spread_evenly
 from relakit.data.prepared_format import (
     DOCUMENT_NAME,
     FORMAT,
@@ -38,6 +37,7 @@ from relakit.data.tokenizer import LONGEST_TOKEN, Tokenizer, learn_tokenizer
 from relakit.data.tokenizer_pair import (
     TokenizerPair,
     Tokenizers,
+    learn_tokenizers,
     save_tokenizers,
     tokenizers_digest,
 )
@@ -187,9 +187,7 @@ def _learn(
     def learn(sides: slice) -> Tokenizer:
         return _learn_one(_sample_lines(files, total, sides, settings, on_stage), files, settings)
 
-    if settings.vocabulary == "separate":
-        return TokenizerPair(source=learn(slice(0, 1)), target=learn(slice(1, 2)))
-    return learn(slice(0, 2))
+    return learn_tokenizers(settings.vocabulary, learn)
 
 
 def _learn_one(lines: Iterator[str], files: ParallelFiles, settings: PrepareSettings) -> Tokenizer:
@@ -210,16 +208,16 @@ def _sample_lines(
     files: ParallelFiles, total: int, sides: slice, settings: PrepareSettings, on_stage: OnStage
 ) -> Iterator[str]:
     """These sides of pairs spread evenly over the split, except lines too long to keep."""
-    stage, wanted = "reading words", min(total, settings.sample_lines // 2)
     longest = settings.max_tokens * LONGEST_TOKEN
-    taken = 0
-    for number, pair in enumerate(read_pairs(files)):
-        # Take this pair if we have taken a smaller share than we have read.
-        if taken * total <= number * wanted and taken < wanted:
-            taken += 1
-            yield from (line for line in pair[sides] if len(line) <= longest)
-        if number % CHUNK_PAIRS == 0:
-            on_stage(stage, number, total)
+
+    def read() -> Iterator[tuple[str, str]]:
+        for number, pair in enumerate(read_pairs(files)):
+            yield pair
+            if number % CHUNK_PAIRS == 0:
+                on_stage("reading words", number, total)
+
+    for pair in spread_evenly(read(), total, settings.sample_lines // 2):
+        yield from (line for line in pair[sides] if len(line) <= longest)
     on_stage("learning the tokenizer", 0, None)
 
 
@@ -233,26 +231,20 @@ def _encode_split(
     on_stage: OnStage,
 ) -> SplitCounts:
     stage = f"encoding {name}"
+    longest = settings.longest_sentence(name)
+    encoder = PairEncoder(tokenizer, longest, truncates=settings.long_sentences == "truncate")
     with ExitStack() as stack:
-        writer = _SplitWriter(name, folder, tokenizer, settings, stack)
+        writer = _SplitWriter(name, folder, tokenizer, stack)
         on_stage(stage, 0, total)
         for pairs in _chunks(read_pairs(files)):
-            writer.add(pairs)
-            on_stage(stage, writer.read, total)
-    counts = writer.counts
-    if counts.read != total:
+            writer.add(encoder.encode(pairs))
+            on_stage(stage, encoder.read, total)
+    if encoder.read != total:
         raise ValueError(
             f"{files.source} changed while it was read: {total:,} pairs at first, now "
-            f"{counts.read:,}; prepare it when nobody writes to it"
+            f"{encoder.read:,}; prepare it when nobody writes to it"
         )
-    if not counts.kept:
-        raise ValueError(
-            f"no pair of {name} is left: of {number_with_noun(counts.read, 'pair')} in "
-            f"{files.source}, {counts.empty:,} have an empty side and {counts.overlong:,} have "
-            f"more than {number_with_noun(settings.longest_sentence(name), 'token')}; give other "
-            "files, or a larger max_tokens"
-        )
-    return counts
+    return encoder.counts(name, where=f" in {files.source}")
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
@@ -272,19 +264,7 @@ def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]
 class _SplitWriter:
     """Appends encoded pairs to the files of a split."""
 
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        tokenizers: Tokenizers,
-        settings: PrepareSettings,
-        stack: ExitStack,
-    ) -> None:
-        self._encoder = PairEncoder(
-            tokenizers,
-            settings.longest_sentence(name),
-            truncates=settings.long_sentences == "truncate",
-        )
+    def __init__(self, name: str, folder: Path, tokenizers: Tokenizers, stack: ExitStack) -> None:
         self._token_type = token_type(max(tokenizers.source.size, tokenizers.target.size))
 
         def create(file_name: str) -> BinaryIO:
@@ -296,28 +276,10 @@ class _SplitWriter:
         for file in self._offsets:
             file.write(np.zeros(1, dtype=OFFSET_TYPE).tobytes())
         self._written = [0, 0]
-        self._kept = 0
 
-    @property
-    def read(self) -> int:
-        return self._encoder.read
-
-    @property
-    def counts(self) -> SplitCounts:
-        return SplitCounts(
-            read=self.read,
-            kept=self._kept,
-            empty=self._encoder.empty,
-            overlong=self._encoder.overlong,
-            source_tokens=self._written[0],
-            target_tokens=self._written[1],
-        )
-
-    def add(self, pairs: list[tuple[str, str]]) -> None:
-        kept = self._encoder.encode(pairs)
-        self._kept += len(kept.numbers)
-        self._lines.write(np.array(kept.numbers, dtype=OFFSET_TYPE).tobytes())
-        for side, sentences in enumerate((kept.sources, kept.targets)):
+    def add(self, pairs: KeptPairs) -> None:
+        self._lines.write(np.array(pairs.numbers, dtype=OFFSET_TYPE).tobytes())
+        for side, sentences in enumerate((pairs.sources, pairs.targets)):
             self._append(side, sentences)
 
     def _append(self, side: int, sentences: list[list[int]]) -> None:

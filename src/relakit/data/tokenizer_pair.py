@@ -6,10 +6,12 @@ of a joint tokenizer are the tokenizer itself.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from relakit.data.prepared_format import VocabularyKind
 from relakit.data.tokenizer import Tokenizer
 from relakit.files.reading import file_digest
 
@@ -31,6 +33,13 @@ class TokenizerPair:
 
 
 Tokenizers: TypeAlias = Tokenizer | TokenizerPair
+
+
+def learn_tokenizers(kind: VocabularyKind, learn: Callable[[slice], Tokenizer]) -> Tokenizers:
+    """One for both languages, or one for each; ``learn`` makes it from these sides of pairs."""
+    if kind == "separate":
+        return TokenizerPair(source=learn(slice(0, 1)), target=learn(slice(1, 2)))
+    return learn(slice(0, 2))
 
 
 def load_tokenizers(folder: Path) -> Tokenizers:

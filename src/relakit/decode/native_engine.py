@@ -25,6 +25,7 @@ from relakit.model.transformer import (
     FeedForward,
     Residual,
 )
+from relakit.nn.threshold import current_threshold
 from relakit.ops.native.extension import choose_isa, load_extension, why_unavailable
 
 _CPU: Final = torch.device("cpu")
@@ -210,7 +211,7 @@ def _embedded_vocabulary(model: Transformer, side: Side) -> Tensor:
 
 def _thresholds(module: Attention) -> Tensor | None:
     """One for each head; None if all are 0."""
-    threshold = module.threshold
+    threshold = current_threshold(module.spec, module.threshold)
     if isinstance(threshold, Tensor):
         return threshold.detach()
     if not threshold:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypedDict, get_args
 
+from relakit.known_names import known_name
 from relakit.limits import check_beam
 
 Precision: TypeAlias = Literal["fp32", "bf16", "int8", "auto"]
@@ -41,17 +42,12 @@ TOO_LONG: Final[TooLong] = "crop"
 
 def known_too_long(name: str) -> TooLong:
     """The name, if there is such a choice."""
-    if name not in TOO_LONG_CHOICES:
-        choices = ", ".join(TOO_LONG_CHOICES)
-        raise ValueError(f"unknown choice {name!r} for lines that are too long; choose {choices}")
-    return name
+    return known_name("--too-long", name, TOO_LONG_CHOICES)
 
 
 def known_precision(name: str) -> Precision:
     """The name, if there is such a precision."""
-    if name not in PRECISIONS:
-        raise ValueError(f"unknown precision {name!r}; choose one of {', '.join(PRECISIONS)}")
-    return name
+    return known_name("precision", name, PRECISIONS)
 
 
 def known_device(name: str, *, others: Sequence[str] = ()) -> str:

@@ -15,7 +15,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -190,6 +190,11 @@ def standard_output() -> Generator[BinaryIO, None, None]:
         if isinstance(error, BrokenPipeError) or getattr(error, "path", "") == "standard output":
             silence(stream)  # Python would try again, and complain, when it ends
         raise
+
+
+def opened_output(path: Path | None) -> AbstractContextManager[BinaryIO]:
+    """The file, as `whole_file` gives it; None is `standard_output`."""
+    return standard_output() if path is None else whole_file(path)
 
 
 def flush_standard_output() -> None:

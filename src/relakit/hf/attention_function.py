@@ -9,6 +9,7 @@ from relakit.hf.parts import GAINLESS, PLAIN, parts_of
 from relakit.hf.saved_choice import is_converted
 from relakit.nn.core import AttentionParts
 from relakit.nn.fused import attend_in_steps
+from relakit.nn.threshold import current_threshold
 from relakit.ops.precision import follow_autocast, wide, without_autocast
 
 _REFUSED = {
@@ -85,7 +86,7 @@ def rela_attention(
             key,
             value,
             spec=PLAIN if parts is None else parts.attention,
-            threshold=0.0 if parts is None else parts.current_threshold(),
+            threshold=0.0 if parts is None else current_threshold(parts.attention, parts.threshold),
             norm=GAINLESS if parts is None else _checked_norm(parts, module, query, value),
             attn_mask=mask,
             dropout_p=dropout,

@@ -7,17 +7,18 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from transformers import PreTrainedModel
 
-from relakit.analysis.analyze import EXPLORED
 from relakit.analysis.long_pairs import check_weights_memory
 from relakit.analysis.results import AnalysisSettings, spread
+from relakit.analysis.settings import EXPLORED
 from relakit.analysis.text_results import TextAnalysis
 from relakit.hf.analyze import analyze, modules_to_measure
 from relakit.hf.text_inputs import TooLongError, encode_text
 from relakit.model.memory import FLOAT_BYTES
 from relakit.nn.module_names import Where
 from relakit.report.packing import fits_page
-from relakit.report.page_file import TITLE, spread_to_fit
+from relakit.report.page_file import spread_to_fit
 from relakit.report.report_folder import WrittenReport, check_report_folder, write_report
+from relakit.report.settings import TITLE
 
 TooLong: TypeAlias = Literal["error", "skip"]
 

@@ -3,6 +3,8 @@
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
+from relakit.known_names import known_name
+
 MetricName: TypeAlias = Literal["BLEU", "chrF", "chrF++", "TER", "tokenised BLEU"]
 METRIC_NAMES: Final[tuple[MetricName, ...]] = get_args(MetricName)
 METRICS: Final[tuple[MetricName, ...]] = ("BLEU", "chrF", "tokenised BLEU")
@@ -31,20 +33,13 @@ SAMPLES: Final = 1000
 
 def known_metric(name: str) -> MetricName:
     """The metric of this name, whatever its case; a hyphen may stand for the space."""
-    for metric in METRIC_NAMES:
-        if name.lower().replace("-", " ") == metric.lower():
-            return metric
-    raise ValueError(f"unknown metric {name!r}; choose among {', '.join(METRIC_NAMES)}")
+    spelt = {metric.lower(): metric for metric in METRIC_NAMES}
+    return spelt.get(name.lower().replace("-", " ")) or known_name("metric", name, METRIC_NAMES)
 
 
 def known_tokenizer(name: str) -> BleuTokenizer:
     """The name, if BLEU has such a tokenizer."""
-    for tokenizer in BLEU_TOKENIZERS:
-        if name == tokenizer:
-            return tokenizer
-    raise ValueError(
-        f"unknown tokenizer {name!r} for BLEU; choose one of {', '.join(BLEU_TOKENIZERS)}"
-    )
+    return known_name("BLEU tokenizer", name, BLEU_TOKENIZERS)
 
 
 def checked_samples(samples: int) -> int:

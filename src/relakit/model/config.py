@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from relakit.attention_kinds import AttentionKind
 from relakit.data.tokenizer_pair import Tokenizers
+from relakit.known_names import known_name
 from relakit.limits import MAX_COUNT
 from relakit.model.attention_setting import AttentionSetting, write_attention
 from relakit.nn.variants import DEFAULT_ATTENTION, AttentionSpec, resolve_attention
@@ -133,8 +134,6 @@ class ModelConfig(ModelOptions):
 
 def sized(size: str) -> dict[str, int]:
     """The fields of `ModelConfig` that a named size sets."""
-    if size not in SIZES:
-        raise ValueError(f"unknown size {size!r}; choose one of {', '.join(SIZES)}")
-    fields = dict(SIZES[size])
+    fields = dict(SIZES[known_name("size", size, SIZES)])
     layers = fields.pop("layers")
     return {**fields, "encoder_layers": layers, "decoder_layers": layers}

@@ -21,6 +21,7 @@ from relakit.model.dropout import Dropout
 from relakit.model.embedding import Embedding
 from relakit.nn.fused import attend_and_normalise
 from relakit.nn.norms import build_norm
+from relakit.nn.threshold import build_threshold, current_threshold
 from relakit.ops.precision import without_autocast
 
 
@@ -170,7 +171,7 @@ class Decoder(nn.Module):
         for index, layer in enumerate(self.layers):
             assert isinstance(layer, DecoderLayer)
             x = layer.step(x, index, cache, mask)
-        return x if self.norm is None else self.norm(x)
+        return self.finish(x)
 
 
 class DecoderLayer(nn.Module):
@@ -273,11 +274,7 @@ class Attention(nn.Module):
         self.spec = config.attention_spec(kind)
         self.query = nn.Linear(config.dim, config.dim)
         self.key_value = nn.Linear(config.dim, 2 * config.dim)
-        self.threshold = (
-            nn.Parameter(torch.zeros(config.heads))
-            if self.spec.threshold == "learned"
-            else self.spec.threshold
-        )
+        self.threshold = build_threshold(self.spec, config.heads)
         self.norm = build_norm(self.spec, config.dim, config.dim // config.heads)
         self.output = nn.Linear(config.dim, config.dim)
 
@@ -335,7 +332,7 @@ class Attention(nn.Module):
                 dropout_p=self.dropout if self.training else 0.0,
                 is_causal=is_causal,
                 spec=self.spec,
-                threshold=self.threshold,
+                threshold=current_threshold(self.spec, self.threshold),
                 norm=self.norm,
             )
         output: Tensor = self.output(mixed.to(dtype).view(x.shape))

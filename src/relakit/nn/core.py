@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from relakit.nn.arguments import check_size
 from relakit.nn.fused import attend_in_steps
 from relakit.nn.norms import RMSNorm, build_norm
+from relakit.nn.threshold import build_threshold, current_threshold
 from relakit.nn.variants import (
     DEFAULT_ATTENTION,
     AttentionName,
@@ -44,10 +45,8 @@ class AttentionParts(nn.Module):
         self.attention = attention
         norm = build_norm(attention, dim, dim // heads, device=device, dtype=dtype)
         self.register_module("norm", norm)
-        learned = None
-        if attention.threshold == "learned":
-            learned = nn.Parameter(torch.zeros(heads, device=device, dtype=dtype))
-        self.register_parameter("threshold", learned)
+        threshold = build_threshold(attention, heads, device=device, dtype=dtype)
+        self.register_parameter("threshold", threshold)
 
     def keep_from(self, old: "AttentionParts") -> None:
         """Take over norm and threshold of another, where both attentions have the same."""
@@ -55,13 +54,6 @@ class AttentionParts(nn.Module):
             self.norm = old.norm
         if self.threshold is not None and old.threshold is not None:
             self.threshold = old.threshold
-
-    def current_threshold(self) -> float | Tensor:
-        """What is subtracted from the scores: a number, or the parameter."""
-        if self.threshold is not None:
-            return self.threshold
-        assert not isinstance(self.attention.threshold, str)  # "learned" is the parameter above
-        return self.attention.threshold
 
     def extra_repr(self) -> str:
         return f"{self.attention}"
@@ -131,7 +123,7 @@ class AttentionCore(AttentionParts):
                 key,
                 value,
                 spec=self.attention,
-                threshold=self.current_threshold(),
+                threshold=current_threshold(self.attention, self.threshold),
                 norm=self.norm,
                 attn_mask=attn_mask,
                 dropout_p=dropout_p,

@@ -54,6 +54,13 @@ def merge_masks(
     return F.pad(merged, (0, extra_keys), value=0.0)
 
 
+def hidden_too(mask: Tensor | None, hidden: Tensor) -> Tensor:
+    """A mask of `nn.MultiheadAttention` that hides these, too."""
+    if mask is None:
+        return hidden
+    return mask | hidden if mask.dtype == torch.bool else mask.masked_fill(hidden, -math.inf)
+
+
 def _as_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
     if mask.dtype == torch.bool:
         zeros = torch.zeros(mask.shape, dtype=dtype, device=mask.device)

@@ -18,6 +18,7 @@ from relakit.nn.mismatch import explain_failure
 from relakit.nn.nested import forward_nested
 from relakit.nn.norms import RMSNorm, build_norm
 from relakit.nn.projection import project
+from relakit.nn.threshold import build_threshold, current_threshold
 from relakit.nn.variants import (
     ATTENTIONS,
     DEFAULT_ATTENTION,
@@ -193,11 +194,9 @@ class MultiheadAttention(nn.MultiheadAttention):
         if old is None or not old.has_norm_of(spec):
             norm = build_norm(spec, self.embed_dim, self.head_dim, device=device, dtype=dtype)
             self.register_module("norm", norm)
-        if spec.threshold != "learned":
-            self.register_parameter("threshold", None)
-        elif old is None or old.threshold != "learned":
-            zeros = torch.zeros(self.num_heads, device=device, dtype=dtype)
-            self.register_parameter("threshold", nn.Parameter(zeros))
+        if old is None or not spec.threshold == old.threshold == "learned":
+            threshold = build_threshold(spec, self.num_heads, device=device, dtype=dtype)
+            self.register_parameter("threshold", threshold)
 
     def _reset_parameters(self) -> None:
         super()._reset_parameters()
@@ -282,7 +281,7 @@ class MultiheadAttention(nn.MultiheadAttention):
                     projections.tensors,
                     heads=self.num_heads,
                     spec=self.attention,
-                    threshold=self.current_threshold(),
+                    threshold=current_threshold(self.attention, self.threshold),
                     norm=self.norm,
                     attn_mask=projections.attn_mask,
                     dropout_p=self.dropout if self.training else 0.0,
@@ -302,13 +301,6 @@ class MultiheadAttention(nn.MultiheadAttention):
             output = output.squeeze(0)
             weights = None if weights is None else weights.squeeze(0)
         return output, weights
-
-    def current_threshold(self) -> float | Tensor:
-        """What is subtracted from the scores: a number, or the parameter."""
-        if self.threshold is not None:
-            return self.threshold
-        assert not isinstance(self.attention.threshold, str)  # "learned" is the parameter above
-        return self.attention.threshold
 
     def extra_repr(self) -> str:
         text = f"{self.embed_dim}, num_heads={self.num_heads}, attention={self.attention}"

@@ -5,13 +5,13 @@ A nested tensor is a batch of sequences ``[positions, features]``, of one length
 two layouts: `torch.jagged`, or the older `torch.strided`.
 """
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from relakit.nn.masks import hidden_too
 from relakit.nn.packed import forward_packed
 from relakit.nn.projection import check_masks, ordinary_mask
 from relakit.ops.call import check_tensor
@@ -54,7 +54,7 @@ def forward_nested(
         padded_query,
         padded_key,
         padded_value,
-        key_padding_mask=_with_padding(key_padding_mask, _padding(padded_key, key_lengths)),
+        key_padding_mask=hidden_too(key_padding_mask, _padding(padded_key, key_lengths)),
         need_weights=need_weights,
         attn_mask=attn_mask,
         average_attn_weights=average_attn_weights,
@@ -116,7 +116,7 @@ def _padded(sequences: tuple[Tensor, ...]) -> Tensor:
 def _check_alignment(attn_mask: Tensor | None) -> None:
     """Raise for a causal mask that would have to be aligned with the end of each sequence."""
     pattern = causal_pattern(attn_mask)
-    if pattern is not None and not pattern.is_top_left:
+    if pattern is not None and pattern.is_lower_right:
         raise ValueError(
             "causal_lower_right is one mask for all sequences, but nested query and key have "
             "different lengths and end in different places; pass a boolean attn_mask of shape "
@@ -128,13 +128,6 @@ def _padding(padded: Tensor, lengths: list[int]) -> Tensor:
     """``[batch, longest]``, True behind the end of a sequence."""
     positions = torch.arange(padded.size(1), device=padded.device)
     return positions >= torch.tensor(lengths, device=padded.device)[:, None]
-
-
-def _with_padding(mask: Tensor | None, padding: Tensor) -> Tensor:
-    """The user's ``key_padding_mask`` and ours in one."""
-    if mask is None:
-        return padding
-    return mask | padding if mask.dtype == torch.bool else mask.masked_fill(padding, -math.inf)
 
 
 def _nested_like(nested: Tensor, padded: Tensor, lengths: list[int]) -> Tensor:

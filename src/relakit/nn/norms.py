@@ -4,12 +4,13 @@ They hold the parameters; the formulas are in `relakit.ops.norms`.
 """
 
 import math
-from typing import ClassVar, Final, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.compiler import is_dynamo_compiling
 
+from relakit.known_names import known_name
 from relakit.nn.arguments import check_dtype, check_number, check_size, check_usable
 from relakit.nn.fx_leaf import make_leaf
 from relakit.nn.variants import AttentionSpec
@@ -18,8 +19,7 @@ from relakit.ops.native.connection import connected_extension
 from relakit.ops.norms import gated, layer_norm, rms_norm
 from relakit.ops.options import DEFAULT_EPS
 
-GainInit: TypeAlias = Literal["ones", "xavier"]
-GAIN_INITS: Final[tuple[str, ...]] = get_args(GainInit)
+NormInit: TypeAlias = Literal["ones", "xavier"]
 
 
 class RMSNorm(nn.Module):
@@ -42,7 +42,7 @@ class RMSNorm(nn.Module):
         dim: int,
         *,
         eps: float = DEFAULT_EPS,
-        init: GainInit = "ones",
+        init: NormInit = "ones",
         fan: int | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -52,8 +52,7 @@ class RMSNorm(nn.Module):
         check_number("eps", eps)
         if not 0 <= eps < math.inf:
             raise ValueError(f"eps must be a finite number that is not negative, got {eps}")
-        if init not in GAIN_INITS:
-            raise ValueError(f"unknown init {init!r}; choose one of {', '.join(GAIN_INITS)}")
+        known_name("init", init, get_args(NormInit))
         if fan is not None:
             check_size("fan", fan)
         check_usable(device)

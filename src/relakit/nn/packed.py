@@ -7,6 +7,7 @@ from torch import Tensor
 
 from relakit.nn.fused import in_one_step, may_be_one_step
 from relakit.nn.projection import project_linearly
+from relakit.nn.threshold import current_threshold
 from relakit.ops.causal_bias import causal_pattern
 from relakit.ops.precision import without_autocast
 from relakit.ops.reach import Reach, Window, reach_of
@@ -46,7 +47,7 @@ def forward_packed(
             None,
             module.dropout if module.training else 0.0,
             False,
-            module.current_threshold(),
+            current_threshold(module.attention, module.threshold),
             module.attention,
             False,
             module.backend,
@@ -73,7 +74,7 @@ def _causality(
     queries, keys = (int(x.offsets().diff().max()) for x in (query, key))
     pattern = causal_pattern(attn_mask)
     if pattern is not None:
-        fits = pattern.is_top_left and (pattern.queries, pattern.keys) == (queries, keys)
+        fits = not pattern.is_lower_right and (pattern.queries, pattern.keys) == (queries, keys)
         return True if fits else None
     heads = module.num_heads * (query.offsets().numel() - 1)
     fits = tuple(attn_mask.shape) in ((queries, keys), (heads, queries, keys))

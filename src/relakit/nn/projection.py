@@ -4,7 +4,6 @@ It works for any `torch.nn.MultiheadAttention`, so that `relakit.capture` can re
 modules too. Sizes: ``batch``, ``queries``, ``keys``, ``heads``, ``head dim``.
 """
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from relakit.nn.cache import KeyValueCache
-from relakit.nn.masks import merge_masks
+from relakit.nn.masks import hidden_too, merge_masks
 from relakit.ops.call import check_device, check_tensor, shape_of
 from relakit.ops.causal_bias import causal_pattern
 from relakit.ops.native.layout import split_projections
@@ -90,7 +89,7 @@ def project(
     if module.bias_k is not None or module.add_zero_attn:
         if reach is not None:  # every query sees the keys that are appended, so it takes a mask
             seen = reach.visible(*_lengths(query, key, positions, past), query.device)
-            attn_mask = _hidden_too(attn_mask, ~seen)
+            attn_mask = hidden_too(attn_mask, ~seen)
             reach = None
         tensors, extra_keys = _append_keys(module, tensors, positions)
     mask = None
@@ -119,7 +118,7 @@ def _without_bias(
     if pattern is None:
         return reach, attn_mask
     pattern.check_sizes(*_lengths(query, key, positions, past))
-    return Reach(after=0, is_lower_right=not pattern.is_top_left), None
+    return pattern.reach, None
 
 
 def _with_window(
@@ -131,15 +130,6 @@ def _with_window(
     if reach is None:
         return windowed
     return reach._replace(before=windowed.before)  # whoever has one is causal
-
-
-def _hidden_too(attn_mask: Tensor | None, hidden: Tensor) -> Tensor:
-    """The mask of `nn.MultiheadAttention`, which hides these too."""
-    if attn_mask is None:
-        return hidden
-    if attn_mask.dtype == torch.bool:
-        return attn_mask | hidden
-    return attn_mask.masked_fill(hidden, -math.inf)
 
 
 def _append_to_cache(
@@ -268,7 +258,7 @@ def ordinary_mask(
     if pattern is None:
         return attn_mask
     pattern.check_sizes(*_lengths(query, key, positions))
-    return ~pattern.visible(query.device)
+    return ~pattern.reach.visible(pattern.queries, pattern.keys, query.device)
 
 
 def check_masks(

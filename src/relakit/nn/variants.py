@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
+from relakit.known_names import known_name
 from relakit.ops.options import DEFAULT_EPS, ActivationName, check_options
 
 Norm = Literal["none", "rms", "layer"]
-GainStart = Literal["ones", "xavier", "xavier-head"]
+GainInit = Literal["ones", "xavier", "xavier-head"]
 AttentionName: TypeAlias = Literal[
     "softmax",
     "sparsemax",
@@ -37,7 +38,7 @@ class AttentionSpec:
     """Normalisation of the concatenated heads: ``"none"``, ``"rms"`` (eq. 4) or ``"layer"``."""
     gate: bool | None = None
     """Multiply the norm by sigmoid(gate * z) (eq. 5). None: yes if there is a norm."""
-    gain_init: GainStart = "ones"
+    gain_init: GainInit = "ones"
     """Start of the norm's gain: ``"ones"``, or uniform in ±sqrt(3 / fan) as in ReLA-i, with fan =
     the model's dimension (``"xavier"``) or the head's (``"xavier-head"``)."""
     norm_eps: float = DEFAULT_EPS
@@ -65,8 +66,8 @@ class AttentionSpec:
             power=self.power,
             length_exponent=self.length_exponent,
         )
-        _check_choice("norm", self.norm, get_args(Norm))
-        _check_choice("gain_init", self.gain_init, get_args(GainStart))
+        known_name("norm", self.norm, get_args(Norm))
+        known_name("gain_init", self.gain_init, get_args(GainInit))
         if self.threshold != "learned" and not isinstance(self.threshold, (int, float)):
             raise ValueError(f"threshold must be a number or 'learned', got {self.threshold!r}")
         if not isinstance(self.norm_eps, (int, float)) or not 0 <= self.norm_eps < math.inf:
@@ -83,11 +84,6 @@ class AttentionSpec:
             raise ValueError(
                 f"gain_init={self.gain_init!r} needs a norm: norm='rms' or 'layer', got 'none'"
             )
-
-
-def _check_choice(field: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"unknown {field} {value!r}; choose one of {', '.join(choices)}")
 
 
 def _plain(activation: ActivationName) -> AttentionSpec:

@@ -23,21 +23,21 @@ def attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
+    attn_mask: Tensor | None = ...,
+    dropout_p: float = ...,
+    is_causal: bool = ...,
     *,
-    window: Window = None,
-    align: Alignment = "upper_left",
-    sequence_starts: SequenceStarts = None,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-    activation: ActivationName = "relu",
-    threshold: float | Tensor = 0.0,
-    power: float = 1.0,
-    length_exponent: float = 0.0,
-    need_weights: Literal[False] = False,
-    backend: BackendName | None = None,
+    window: Window = ...,
+    align: Alignment = ...,
+    sequence_starts: SequenceStarts = ...,
+    scale: float | None = ...,
+    enable_gqa: bool = ...,
+    activation: ActivationName = ...,
+    threshold: float | Tensor = ...,
+    power: float = ...,
+    length_exponent: float = ...,
+    need_weights: Literal[False] = ...,
+    backend: BackendName | None = ...,
 ) -> Tensor: ...
 
 
@@ -46,21 +46,21 @@ def attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
+    attn_mask: Tensor | None = ...,
+    dropout_p: float = ...,
+    is_causal: bool = ...,
     *,
-    window: Window = None,
-    align: Alignment = "upper_left",
-    sequence_starts: SequenceStarts = None,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-    activation: ActivationName = "relu",
-    threshold: float | Tensor = 0.0,
-    power: float = 1.0,
-    length_exponent: float = 0.0,
+    window: Window = ...,
+    align: Alignment = ...,
+    sequence_starts: SequenceStarts = ...,
+    scale: float | None = ...,
+    enable_gqa: bool = ...,
+    activation: ActivationName = ...,
+    threshold: float | Tensor = ...,
+    power: float = ...,
+    length_exponent: float = ...,
     need_weights: Literal[True],
-    backend: BackendName | None = None,
+    backend: BackendName | None = ...,
 ) -> tuple[Tensor, Tensor]: ...
 
 
@@ -69,21 +69,21 @@ def attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
+    attn_mask: Tensor | None = ...,
+    dropout_p: float = ...,
+    is_causal: bool = ...,
     *,
-    window: Window = None,
-    align: Alignment = "upper_left",
-    sequence_starts: SequenceStarts = None,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-    activation: ActivationName = "relu",
-    threshold: float | Tensor = 0.0,
-    power: float = 1.0,
-    length_exponent: float = 0.0,
-    need_weights: bool = False,
-    backend: BackendName | None = None,
+    window: Window = ...,
+    align: Alignment = ...,
+    sequence_starts: SequenceStarts = ...,
+    scale: float | None = ...,
+    enable_gqa: bool = ...,
+    activation: ActivationName = ...,
+    threshold: float | Tensor = ...,
+    power: float = ...,
+    length_exponent: float = ...,
+    need_weights: bool = ...,
+    backend: BackendName | None = ...,
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 
 
@@ -401,8 +401,8 @@ def _with_causal_pattern(call: AttentionCall) -> AttentionCall:
         )
     if pattern.is_plain and call.reach is None:
         return replace(call, attn_mask=None, is_causal=True)
-    if pattern.is_top_left and reach.is_lower_right:
+    if reach.is_lower_right and not pattern.is_lower_right:
         raise ValueError("attn_mask is causal_upper_left(...), and align is 'lower_right'")
     # The mask says where queries are, for a window too.
-    reach = reach._replace(after=0, is_lower_right=not pattern.is_top_left)
+    reach = reach._replace(after=0, is_lower_right=pattern.is_lower_right)
     return replace(call, attn_mask=None, reach=reach)

@@ -3,33 +3,33 @@
 import sys
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
+
+from relakit.ops.reach import Reach
 
 
 class CausalPattern(NamedTuple):
     """Which causal mask a ``CausalBias`` stands for."""
 
-    is_top_left: bool
-    """Query i sees the keys 0 to i. Otherwise the last query sees all keys."""
+    is_lower_right: bool
+    """The last query sees all keys. Otherwise query i sees the keys 0 to i."""
     queries: int
     keys: int
 
     @property
     def is_plain(self) -> bool:
         """Whether ``is_causal=True`` says the same."""
-        return self.is_top_left or self.queries == self.keys
+        return not self.is_lower_right or self.queries == self.keys
 
-    def visible(self, device: torch.device) -> Tensor:
-        """``[queries, keys]``, True = attend."""
-        offset = 0 if self.is_top_left else self.keys - self.queries
-        ones = torch.ones(self.queries, self.keys, dtype=torch.bool, device=device)
-        return ones.tril(offset)
+    @property
+    def reach(self) -> Reach:
+        """What a query sees by it."""
+        return Reach(after=0, is_lower_right=self.is_lower_right)
 
     def check_sizes(self, queries: int, keys: int) -> None:
         """Raise ValueError if it was made for other numbers of queries and keys."""
         if (self.queries, self.keys) != (queries, keys):
-            name = "causal_upper_left" if self.is_top_left else "causal_lower_right"
+            name = "causal_lower_right" if self.is_lower_right else "causal_upper_left"
             raise ValueError(
                 f"attn_mask is {name}{(self.queries, self.keys)}, made for {self.queries} queries "
                 f"and {self.keys} keys, got {queries} and {keys}; make it with {name}"
@@ -48,5 +48,5 @@ def causal_pattern(mask: object) -> CausalPattern | None:
     bias: Any = sys.modules.get("torch.nn.attention.bias")
     if bias is None or not isinstance(mask, bias.CausalBias):
         return None
-    is_top_left = mask.variant == bias.CausalVariant.UPPER_LEFT
-    return CausalPattern(is_top_left, mask.seq_len_q, mask.seq_len_kv)
+    is_lower_right = mask.variant == bias.CausalVariant.LOWER_RIGHT
+    return CausalPattern(is_lower_right, mask.seq_len_q, mask.seq_len_kv)

@@ -5,7 +5,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import HeadValues, KindResult, LayerValues, ModelAnalysis
+from relakit.analysis.results import (
+    HeadValues,
+    KindResult,
+    ModelAnalysis,
+    layer_means,
+)
 from relakit.attention_kinds import AttentionKind
 from relakit.report.figure_files import drawable
 from relakit.report.temperatures import shown_temperature, temperature_note
@@ -55,7 +60,7 @@ def _draw_shares(
     for (title, of), ax in zip(panels, axes, strict=True):
         ax.set_title(title, loc="left")
         for number, analysis in enumerate(analyses):
-            _line(ax, number, head_means(values(of(analysis))), analysis.name)
+            _line(ax, number, layer_means(values(of(analysis))), analysis.name)
         ax.set_ylim(-0.03, 1.03)
     return _finish(figure, axes)
 
@@ -109,9 +114,9 @@ def draw_null_rates(analyses: Sequence[ModelAnalysis]) -> "Figure":
         ax.set_title(title, loc="left")
         for number, analysis in enumerate(analyses):
             result = of(analysis)
-            _line(ax, number, head_means(result.null_rate), analysis.name)
+            _line(ax, number, layer_means(result.null_rate), analysis.name)
             if analysis.shuffled is not None and result.kind in analysis.shuffled.null_rate:
-                rates = head_means(analysis.shuffled.null_rate[result.kind])
+                rates = layer_means(analysis.shuffled.null_rate[result.kind])
                 _line(ax, number, rates, f"{analysis.name}, shuffled", dashed=True)
     # One scale, as kinds are compared, but for the gaps, which are much smaller.
     top = max(ax.get_ylim()[1] for ax in rate_axes)
@@ -142,15 +147,6 @@ def _draw_gaps(ax: "Axes", analyses: Sequence[ModelAnalysis]) -> None:
             markersize=4,
             capsize=3,
         )
-
-
-def head_means(values: Sequence[LayerValues]) -> list[float | None]:
-    """Of each layer: the mean over the heads that have a value."""
-    means: list[float | None] = []
-    for layer in values:
-        known = [value for value in layer if value is not None]
-        means.append(sum(known) / len(known) if known else None)
-    return means
 
 
 def _panels(count: int, label: str, *, share_scale: bool = False) -> tuple["Figure", list["Axes"]]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relakit.analysis.links import EndWeight, links_of_heads
-from relakit.analysis.results import SentenceView
+from relakit.analysis.results import SentenceView, null_query_share
 from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.text_results import TextView
 from relakit.analysis.word_map import Span
@@ -116,7 +116,7 @@ def _pack_text_view(view: TextView) -> PackedView:
         index=view.index,
         source=view.text,
         target="",
-        null_rate=_null_rate(view.weights),
+        null_rate=null_query_share(view.weights),
         clarity=head_clarity(view.weights),
         text=_packed(header, {SELF: view.weights}, view.seen),
         has_words=view.read.words is not None,
@@ -165,11 +165,7 @@ def pack_links(links: SentenceLinks) -> str:
 
 def cross_null_rate(view: SentenceView) -> float:
     """Share of the cross-attention's queries that are null, over layers and heads."""
-    return _null_rate(view.weights["cross"])
-
-
-def _null_rate(weights: npt.NDArray[np.float32]) -> float:
-    return float((weights == 0).all(-1).mean())
+    return null_query_share(view.weights["cross"])
 
 
 def quantise(

@@ -13,9 +13,8 @@ from relakit.report.head_clarity import mean_clarity
 from relakit.report.packing import PackedView, View, is_too_long, pack_links, pack_view
 from relakit.report.page_data import json_for_script, page_data
 from relakit.report.page_html import block_element, page_html
+from relakit.report.settings import MAX_BYTES, TITLE
 
-TITLE: Final = "Attention report"
-MAX_BYTES: Final = 16_000_000
 MOST_VIEW_BYTES: Final = 2_000_000
 """A larger one would crowd out too many others, if there are others."""
 LINKS_SHARE: Final = 0.25

@@ -12,7 +12,8 @@ from relakit.files.output_paths import REPORT, check_output_folder
 from relakit.files.writing import check_writable, whole_folder
 from relakit.report.figure_files import why_no_figures
 from relakit.report.figures import write_figures
-from relakit.report.page_file import TITLE, write_page
+from relakit.report.page_file import write_page
+from relakit.report.settings import TITLE
 from relakit.report.tables import write_tables
 
 TABLES: Final = "tables"

@@ -17,8 +17,8 @@ from relakit.analysis import (
     rank_quality,
     score_pairs,
 )
-from relakit.analysis.analyze import EXPLORED
 from relakit.analysis.results import SentenceView, spread
+from relakit.analysis.settings import EXPLORED
 from relakit.data.generated import Split
 from relakit.data.labelled_pairs import LabelledPair, read_labelled_pairs
 from relakit.data.noise_draw import CLEAN

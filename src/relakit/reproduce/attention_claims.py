@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
-from relakit.analysis.results import Interval, ModelAnalysis
+from relakit.analysis.results import Interval, ModelAnalysis, layer_means
 from relakit.analysis.tags import BEGIN_CLASS
 from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.reproduce.claims import (
@@ -20,7 +20,6 @@ from relakit.reproduce.claims import (
 from relakit.reproduce.evidence import (
     Evidence,
     Setting,
-    layer_means,
     mean_diversity,
     mean_null_rate,
     mean_sparsity,

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from relakit.analysis.estimate import Estimate
 from relakit.analysis.links import EndWeight, Reading
-from relakit.analysis.results import LayerValues, mean_of
+from relakit.analysis.results import mean_of
 from relakit.attention_kinds import AttentionKind
 from relakit.reproduce.corpora import CORPORA, DEMO, SCALES, Scale
 from relakit.reproduce.records import AlignmentStudy, Records, RunRecord
@@ -146,11 +146,6 @@ def mean_diversity(kind: AttentionKind, temperature: str) -> Measure:
         return None if layers is None else mean_of([layers])
 
     return measure
-
-
-def layer_means(values: Sequence[LayerValues]) -> list[float | None]:
-    """Of each layer: the mean over its heads."""
-    return [mean_of([layer]) for layer in values]
 
 
 def means_over_seeds(layers: Sequence[Sequence[float | None]]) -> list[float]:

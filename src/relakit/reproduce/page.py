@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from relakit.analysis.links import EndWeight
+from relakit.analysis.results import layer_means
 from relakit.attention_kinds import ATTENTION_KINDS
 from relakit.files.writing import write_whole
 from relakit.report.figure_files import why_no_figures
@@ -16,7 +17,7 @@ from relakit.reproduce.analyses import PEOPLE, PLANTED
 from relakit.reproduce.attention_claims import ATTENTION_CLAIMS
 from relakit.reproduce.claims import Claim, Finding, Verdict
 from relakit.reproduce.corpora import CORPORA
-from relakit.reproduce.evidence import Evidence, layer_means, means_over_seeds
+from relakit.reproduce.evidence import Evidence, means_over_seeds
 from relakit.reproduce.figures import example_paths, figure_paths, write_figures
 from relakit.reproduce.markdown import table
 from relakit.reproduce.plan import is_current

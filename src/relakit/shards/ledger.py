@@ -187,7 +187,7 @@ def _refuse_another(folder: Path, before: Mapping[str, Any], now: Mapping[str, A
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     """In which facts two jobs differ, in words; None if they are the same."""
-    before, now = _flat(before), _flat(now)
+    before, now = flat_facts(before), flat_facts(now)
     names = [name for name in {**now, **before} if before.get(name) != now.get(name)]
     if not names:
         return None
@@ -212,12 +212,12 @@ def _is_digest(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
-def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat_facts(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Facts within facts by one name, such as ``model/config.json``."""
     flat: dict[str, Any] = {}
     for name, value in facts.items():
         if isinstance(value, Mapping):
-            flat.update(_flat(value, f"{prefix}{name}/"))
+            flat.update(flat_facts(value, f"{prefix}{name}/"))
         else:
             flat[f"{prefix}{name}"] = list(value) if isinstance(value, tuple) else value
     return flat

@@ -3,7 +3,7 @@
 import errno
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import chain
@@ -14,7 +14,7 @@ from relakit.data.compression import compressed_by_ending
 from relakit.data.parallel_files import ParallelFiles
 from relakit.files.output_stream import open_special
 from relakit.files.write_errors import WriteError, explained, os_error
-from relakit.files.writing import check_writable, standard_output, whole_file
+from relakit.files.writing import check_writable, opened_output, whole_file
 from relakit.shards.cutting import SHARD_PAIRS, Shard, Survey, survey, surveyed_shards
 from relakit.shards.engines import Engine, GivenUpError
 from relakit.shards.ledger import Ledger, open_ledger, parts_folder
@@ -100,7 +100,7 @@ def run_job(
     bar = _Bar(found.pairs, progress)
     if not is_kept:
         counts: Counter[str] = Counter()
-        with _opened(output) as file, closing(_done(job, found, engine, bar)) as done:
+        with opened_output(output) as file, closing(_done(job, found, engine, bar)) as done:
             write(file, output, _with_header(job, _contents(_in_order(done), counts)))
         return JobSummary(found.pairs, 0, counts)
     assert output is not None
@@ -258,9 +258,3 @@ def keeps_parts(output: Path | None) -> bool:
     check_writable(output)
     with explained(output):
         return open_special(output, only_look=True) is None
-
-
-@contextmanager
-def _opened(output: Path | None) -> Iterator[BinaryIO]:
-    with standard_output() if output is None else whole_file(output) as file:
-        yield file

@@ -1,21 +1,18 @@
 """What a recipe trains on, or a sample of it in memory: nothing is written."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
 import numpy as np
 
-from relakit.amounts import number_with_noun
 from relakit.data.generated import LANGUAGES, generate_pairs
 from relakit.data.pair_encoder import PairEncoder
-from relakit.data.parallel_files import ParallelFiles, read_pairs
-from relakit.data.prepared_format import SplitCounts
+from relakit.data.parallel_files import read_pairs, spread_evenly
 from relakit.data.prepared_reader import EncodedSide, EncodedSplit, PreparedCorpus
 from relakit.data.text_folder import find_splits
 from relakit.data.tokenizer import learn_tokenizer
-from relakit.data.tokenizer_pair import TokenizerPair, Tokenizers, load_tokenizers
+from relakit.data.tokenizer_pair import Tokenizers, learn_tokenizers, load_tokenizers
 from relakit.train.recipe import DataSection, Recipe
 
 SAMPLE_PAIRS: Final = 20_000
@@ -62,19 +59,16 @@ def sample_corpus(recipe: Recipe) -> CorpusSample:
     if recipe.model.start_from is not None:
         tokenizers = load_tokenizers(recipe.model.start_from)
         return CorpusSample(_encoded(pairs, tokenizers, data), total, tokenizers, tokenizers.sizes)
-    tokenizers = _learn(pairs, data)
+    tokenizers = learn_tokenizers(
+        data.vocabulary,
+        lambda sides: learn_tokenizer(
+            chain.from_iterable(pair[sides] for pair in pairs), data.vocab_size
+        ),
+    )
     sizes = tokenizers.sizes
     if len(pairs) < total:
         sizes = data.vocab_size, None if sizes[1] is None else data.vocab_size
     return CorpusSample(_encoded(pairs, tokenizers, data), total, tokenizers, sizes)
-
-
-def _learn(pairs: list[tuple[str, str]], data: DataSection) -> Tokenizers:
-    if data.vocabulary == "joint":
-        return learn_tokenizer(chain.from_iterable(pairs), data.vocab_size)
-    source, target = (learn_tokenizer((pair[side] for pair in pairs), data.vocab_size)
-                      for side in (0, 1))  # fmt: skip
-    return TokenizerPair(source, target)
 
 
 def _text(data: DataSection) -> tuple[int, list[tuple[str, str]]]:
@@ -95,41 +89,23 @@ def _text(data: DataSection) -> tuple[int, list[tuple[str, str]]]:
     assert data.folder is not None, "a recipe has one place for its data"
     files = find_splits(data.folder, data.source, data.target)["train"]
     total = sum(1 for _ in read_pairs(files))
-    return total, list(_spread(files, total))
-
-
-def _spread(files: ParallelFiles, total: int) -> Iterator[tuple[str, str]]:
-    """At most `SAMPLE_PAIRS` pairs, evenly over the files."""
-    wanted, taken = min(total, SAMPLE_PAIRS), 0
-    for number, pair in enumerate(read_pairs(files)):
-        if taken * total <= number * wanted and taken < wanted:
-            taken += 1
-            yield pair
+    return total, list(spread_evenly(read_pairs(files), total, SAMPLE_PAIRS))
 
 
 def _encoded(
     pairs: list[tuple[str, str]], tokenizers: Tokenizers, data: DataSection
 ) -> EncodedSplit:
     """The pairs as `prepare` would encode them."""
-    longest = data.max_tokens
-    encoder = PairEncoder(tokenizers, longest, truncates=data.long_sentences == "truncate")
+    truncates = data.long_sentences == "truncate"
+    encoder = PairEncoder(tokenizers, data.max_tokens, truncates=truncates)
     kept = encoder.encode(pairs)
-    if not kept.numbers:
-        raise ValueError(
-            f"no pair of train is left: {encoder.empty:,} have an empty side and "
-            f"{encoder.overlong:,} have more than {number_with_noun(longest, 'token')}; give "
-            "other files, or a larger max_tokens"
-        )
-    source, target = _side(kept.sources), _side(kept.targets)
-    counts = SplitCounts(
-        read=encoder.read,
-        kept=len(kept.numbers),
-        empty=encoder.empty,
-        overlong=encoder.overlong,
-        source_tokens=len(source.tokens),
-        target_tokens=len(target.tokens),
+    return EncodedSplit(
+        "train",
+        _side(kept.sources),
+        _side(kept.targets),
+        np.array(kept.numbers),
+        encoder.counts("train"),
     )
-    return EncodedSplit("train", source, target, np.array(kept.numbers), counts)
 
 
 def _side(sentences: list[list[int]]) -> EncodedSide:

@@ -8,18 +8,18 @@ from typing import Final
 import torch
 
 from relakit.amounts import format_bytes, number_with_noun
-from relakit.data.prepared_reader import EncodedSplit
 from relakit.decode.translator import choose_dtype
 from relakit.limits import checked_threads
 from relakit.model import Transformer
 from relakit.model.memory import ADAM_COPIES, FLOAT_BYTES, training_bytes
+from relakit.threads import set_threads
 from relakit.train.corpus import split_anew
 from relakit.train.corpus_sample import CorpusSample, sample_corpus
 from relakit.train.distributed import World, join_world
 from relakit.train.feasibility import check_batches, check_model, warn_of_short_run
-from relakit.train.plan import Update, plan_updates
+from relakit.train.plan import Update, first_epoch, total_updates
 from relakit.train.preflight import settled_settings
-from relakit.train.recipe import Recipe, TrainingSection
+from relakit.train.recipe import Recipe
 from relakit.train.recipe_file import write_recipe
 from relakit.train.step import GradientStep, make_optimizer
 
@@ -118,8 +118,7 @@ def dry_run(recipe: Recipe) -> DryRun:
     """
     recipe = settled_settings(recipe)
     training = recipe.training
-    if training.threads:
-        torch.set_num_threads(checked_threads("training.threads", training.threads))
+    set_threads(checked_threads("training.threads", training.threads, least=0))
     with join_world(training.device) as world:
         if world.size > 1:
             raise ValueError("a dry run needs no torchrun: it looks at one process")
@@ -129,10 +128,10 @@ def dry_run(recipe: Recipe) -> DryRun:
         check_batches(recipe, corpus.split, world.device, *corpus.vocabularies)
         torch.manual_seed(training.seed)
         model = Transformer(recipe.model.config(*corpus.vocabularies)).to(world.device)
-        epoch = _first_epoch(corpus.split, training)
+        epoch = first_epoch(corpus.split, training)
         scale = corpus.scale
         per_epoch = max(1, round(scale * len(epoch)))
-        updates = _all_updates(training, per_epoch)
+        updates = total_updates(training, per_epoch)
         warn_of_short_run(training, updates)
         return DryRun(
             recipe=recipe,
@@ -146,28 +145,6 @@ def dry_run(recipe: Recipe) -> DryRun:
             device=world.device,
             trial=_try(model, corpus, epoch, world, recipe),
         )
-
-
-def _first_epoch(split: EncodedSplit, training: TrainingSection) -> list[Update]:
-    updates = plan_updates(
-        split,
-        batch_tokens=training.batch_tokens,
-        update_tokens=training.update_tokens,
-        seed=training.seed,
-    )
-    epoch = []
-    for update in updates:
-        epoch.append(update)
-        if update.is_last_of_epoch:
-            break
-    return epoch
-
-
-def _all_updates(training: TrainingSection, per_epoch: int) -> int | None:
-    limits = [training.updates] if training.updates is not None else []
-    if training.epochs is not None:
-        limits.append(training.epochs * per_epoch)
-    return min(limits, default=None)
 
 
 def _try(

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from relakit.data.batches import make_batches
 from relakit.data.prepared_reader import EncodedSplit
+from relakit.train.recipe import TrainingSection
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,30 @@ def plan_updates(
             if number > after:
                 last = position == len(groups) - 1
                 yield Update(number, current, tuple(group), tokens, last)
+
+
+def first_epoch(split: EncodedSplit, training: TrainingSection) -> list[Update]:
+    """The updates of a run's first epoch."""
+    updates = plan_updates(
+        split,
+        batch_tokens=training.batch_tokens,
+        update_tokens=training.update_tokens,
+        seed=training.seed,
+    )
+    epoch = []
+    for update in updates:
+        epoch.append(update)
+        if update.is_last_of_epoch:
+            break
+    return epoch
+
+
+def total_updates(training: TrainingSection, per_epoch: int) -> int | None:
+    """How many updates a run will have, if its epochs are like the first; None: time ends it."""
+    limits = [training.updates] if training.updates is not None else []
+    if training.epochs is not None:
+        limits.append(training.epochs * per_epoch)
+    return min(limits, default=None)
 
 
 def group_batches(

@@ -39,8 +39,7 @@ def check_run(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
     check_place_of_model(folder)
     check_writable(folder, is_folder=True)
     check_unlocked(folder)
-    if settled.training.threads:
-        checked_threads("training.threads", settled.training.threads)
+    checked_threads("training.threads", settled.training.threads, least=0)
     if resume:
         for checkpoint in find_checkpoints(folder / CHECKPOINTS, interrupted=True)[-1:]:
             check_checkpoint(checkpoint)

@@ -17,12 +17,13 @@ from relakit.files.output_paths import RUN
 from relakit.files.writing import WriteError, remove_folder, sweep, write_whole
 from relakit.limits import checked_threads
 from relakit.model import ModelAbout, save_model
+from relakit.threads import set_threads
 from relakit.train.averaging import average_weights, checkpoints_of_model
 from relakit.train.checkpoint import find_checkpoints
 from relakit.train.corpus import languages, learn_languages, open_corpus
 from relakit.train.distributed import World, is_main_process, join_world
 from relakit.train.feasibility import check_corpus, check_model, warn_of_short_run
-from relakit.train.plan import plan_updates
+from relakit.train.plan import first_epoch, total_updates
 from relakit.train.preflight import check_text, settled_settings
 from relakit.train.recipe import Recipe
 from relakit.train.result import Result, Scores
@@ -89,8 +90,7 @@ def run_training(
 def _run(
     recipe: Recipe, folder: Path, resume: bool, console: Console | None, stage_bar: StageBar
 ) -> tuple[Result, Ending]:
-    if recipe.training.threads:
-        torch.set_num_threads(checked_threads("training.threads", recipe.training.threads))
+    set_threads(checked_threads("training.threads", recipe.training.threads, least=0))
     with join_world(recipe.training.device) as world:
         check_model(recipe, world.device)
         console = console if console is not None and world.is_main else Console(quiet=True)
@@ -197,16 +197,9 @@ def _open_logs(
 def _total_updates(recipe: Recipe, corpus: PreparedCorpus) -> int | None:
     """How many updates the run will have; for epochs about, as they may differ by a few."""
     training = recipe.training
-    if training.epochs is None:
+    if training.epochs is None:  # a large epoch takes a while to plan
         return training.updates
-    updates = plan_updates(
-        corpus.split("train"),
-        batch_tokens=training.batch_tokens,
-        update_tokens=training.update_tokens,
-        seed=training.seed,
-    )
-    in_epoch = next(update.number for update in updates if update.is_last_of_epoch)
-    return min(training.epochs * in_epoch, training.updates or training.epochs * in_epoch)
+    return total_updates(training, len(first_epoch(corpus.split("train"), training)))
 
 
 def _finish(trainer: Trainer, ending: Ending) -> Result:
