@@ -74,7 +74,7 @@ $(PEERS)/.installed: benchmarks/peers/requirements.txt
 # the sanitizers' libraries are loaded before it; what it leaves allocated at exit is not our concern.
 # Without pytest's capture of stderr: the report comes with the end of the process.
 SANITIZED := build/sanitize
-SANITIZED_TESTS := $(wildcard tests/ops/test_native_*.py) tests/nn/test_fused.py tests/nn/test_packed.py \
+SANITIZED_TESTS := tests/ops/native tests/nn/test_fused.py tests/nn/test_packed.py \
 	tests/decode/test_native_engine.py
 SANITIZERS = $(foreach name,asan ubsan,$(shell $(CXX) -print-file-name=lib$(name).so))
 CMAKE := $(if $(shell command -v cmake),cmake,$(BIN)/cmake)

@@ -9,7 +9,7 @@ from typing import Final
 
 from alignment_study.material import Material
 from alignment_study.records import AlignmentRecord, score
-from relakit.align.aligner import Aligner, TwoWayAligner, exchanged
+from relakit.align.aligner import Aligner, TwoWayAligner
 from relakit.align.alignment import Alignment
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
 from relakit.align.choosing import LoadedModel, choose
@@ -134,7 +134,8 @@ class ModelStudy:
         if self._backward is None:
             return
         backward = Aligner.load(self._backward, use_layer=use_layer)
-        found = (one.reversed() for one in backward.align(map(exchanged, self._gold)))
+        turned = backward.align([pair.reversed() for pair in self._gold])
+        found = (one.reversed() for one in turned)
         yield self._record(f"{what}, {OTHER_WAY}", abouts[1], found, seconds)
         both = TwoWayAligner(forward, backward, METHOD)
         about = " and ".join(dict.fromkeys(abouts))

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from random_models import random_model
 
-from relakit.align.aligner import Aligner, exchanged
+from relakit.align.aligner import Aligner
 from relakit.align.choice import AlignmentChoice, ChosenOn
 from relakit.align.lessons import Lesson, links_of_two_models, make_lessons, token_labels
 from relakit.align.states import state_batches
@@ -91,7 +91,9 @@ def test_what_both_models_read_is_sure(
         for seed in (0, 1)
     )
     there = [one.links for one in forward.align(gold_pairs)]
-    back = [one.reversed().links for one in backward.align(map(exchanged, gold_pairs))]
+    back = [
+        one.reversed().links for one in backward.align([pair.reversed() for pair in gold_pairs])
+    ]
     found = list(links_of_two_models(forward, backward, gold_pairs))
     assert [one.sure for one in found] == [a & b for a, b in zip(there, back, strict=True)]
     assert [one.possible for one in found] == [a | b for a, b in zip(there, back, strict=True)]

@@ -7,7 +7,7 @@ import pytest
 from random_models import random_model
 
 from relakit.align import select
-from relakit.align.aligner import Aligner, exchanged
+from relakit.align.aligner import Aligner
 from relakit.align.select import (
     Alignable,
     same_words,
@@ -117,7 +117,7 @@ def test_agreement_is_counted_link_by_link(alignable: Alignable, tokenizer: Toke
     backward = Aligner(other, tokenizer, back)
     shared = words = 0
     for pair in alignable.pairs:
-        (one,), (two,) = forward.align([pair]), backward.align([exchanged(pair)])
+        (one,), (two,) = forward.align([pair]), backward.align([pair.reversed()])
         shared += len(one.links & two.reversed().links)
         words += len(pair.source_words) + len(pair.target_words)
     assert there.chosen.value == back.chosen.value == round(2 * shared / words, 4) > 0

@@ -141,3 +141,17 @@ class TestPairFiles:
             PairFiles(**options, gold=links)
         with pytest.raises(ValueError, match="tags and tagger exclude each other"):
             PairFiles(**options, tags=links, tagger="some")
+
+
+def test_reversed() -> None:
+    pair = replace(
+        AnalysisPair.from_texts("two words", "ein , zwei"),
+        gold=GoldAlignment(frozenset({(0, 2)}), frozenset({(1, 0)})),
+        target_tags=("NUM", "PUNCT", "NUM"),
+    )
+    other = pair.reversed()
+    assert (other.source, other.target) == ("ein , zwei", "two words")
+    assert (other.source_words, other.target_words) == (pair.target_words, pair.source_words)
+    assert other.gold == GoldAlignment(frozenset({(2, 0)}), frozenset({(0, 1)}))
+    assert other.target_tags is None
+    assert other.reversed() == replace(pair, target_tags=None)

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 import torch
+from native_extension import ISAS, NATIVE
 from random_models import padded, random_model, random_sources
 from torch import Tensor, nn
 
 from relakit.data.tokenizer import BEGIN, END, PAD
 from relakit.decode.beam import Ended, beam_search
 from relakit.decode.best_tokens import Candidates
-from relakit.decode.choose_engine import choose_engine
 from relakit.decode.engine import Engine, RunningHypotheses
 from relakit.decode.native_engine import NativeEngine, NativeHypotheses, why_not_native
 from relakit.decode.settings import SearchSettings
@@ -23,11 +23,6 @@ from relakit.decode.torch_engine import TorchEngine
 from relakit.model import Transformer
 from relakit.nn.variants import ATTENTIONS, AttentionSpec
 from relakit.ops.native import extension
-
-try:
-    ISAS = extension.load_extension().usable_isas()
-except ImportError as error:
-    pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
 SERVED = ["softmax", "relu", "relu-rms", "rela-i", "rela-g"]
 SERVED_SPECS = [
@@ -244,7 +239,7 @@ def test_a_translation_depends_on_its_sentence_alone(
 
 def adds_in_16_bits(isa: str) -> bool:
     """Whether weights must be small enough for sums of 16 bits."""
-    return isa == "avx2" and not extension.load_extension().cpu_features()["avx_vnni"]
+    return isa == "avx2" and not NATIVE.cpu_features()["avx_vnni"]
 
 
 def most_in_one_sum(weight: Tensor) -> Tensor:
@@ -382,7 +377,7 @@ def test_no_sentences(isa: str, in_bytes: bool) -> None:
 def test_more_inputs_than_bytes_can_add(isa: str) -> None:
     weight = torch.zeros(1, 65_537)
     with pytest.raises(ValueError, match="a layer has 65537 inputs: in int8 65536 is the most"):
-        extension.load_extension().PackedLinear(isa, weight.data_ptr(), 0, 1, 65_537, True, 0.0)
+        NATIVE.PackedLinear(isa, weight.data_ptr(), 0, 1, 65_537, True, 0.0)
 
 
 def test_nothing_left(isa: str) -> None:
@@ -492,18 +487,3 @@ def test_parts_of_other_precision_are_not_served() -> None:
     model.decoder.to(torch.bfloat16)
     [reason] = why_not_native(model)
     assert "computes in torch.bfloat16 and torch.float32, not in torch.float32" in reason
-
-
-class TestChoice:
-    def test_native_where_it_can(self) -> None:
-        assert isinstance(choose_engine(random_model()), NativeEngine)
-
-    def test_pytorch_elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert isinstance(choose_engine(random_model("sparsemax")), TorchEngine)
-        assert isinstance(choose_engine(random_model().bfloat16()), TorchEngine)
-        monkeypatch.setenv(extension.BACKEND_VARIABLE, "reference")
-        assert isinstance(choose_engine(random_model()), TorchEngine)
-
-    def test_bytes_only_in_native(self) -> None:
-        with pytest.raises(ValueError, match=r"int8 needs .* encoder attention is 'sparsemax'"):
-            choose_engine(random_model("sparsemax"), in_bytes=True)

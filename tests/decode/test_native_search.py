@@ -2,18 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-
-from relakit.ops.native import extension
-
-try:
-    ISAS = extension.load_extension().usable_isas()
-except ImportError as error:
-    pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
+from native_extension import ISAS, NATIVE
 
 VOCABULARY, DIM, END = 2048, 8, 2
 FIRST, BETTER = 5, 1500
@@ -32,14 +27,13 @@ class OneStep:
         self.embeddings = np.zeros((VOCABULARY, DIM), np.float32)
         self.embeddings[:, 0] = 1.0
         self.positions = np.zeros((4, DIM), np.float32)
-        native = extension.load_extension()
-        output = native.PackedLinear(
+        output = NATIVE.PackedLinear(
             isa, self.weights.ctypes.data, 0, VOCABULARY, DIM, False, -np.inf
         )
         table = self.embeddings.ctypes.data
-        model = native.PackedModel(DIM, 1, False, table, table, output)
+        model = NATIVE.PackedModel(DIM, 1, False, table, table, output)
         given = {"tokens": [7, 3], "lengths": [2], **changed}
-        self.search = native.Search(
+        self.search = NATIVE.Search(
             isa, 1, model, given["tokens"], given["lengths"], self.positions.ctypes.data, beams
         )
         self.beams = beams
@@ -136,7 +130,7 @@ def test_sentences_that_are_not_there(places: list[int], bad: int) -> None:
 
 LIMITED = """
 import resource, sys
-sys.path.insert(0, {folder!r})
+sys.path[:0] = {folders!r}
 from test_native_search import ISAS, OneStep
 run = OneStep(ISAS[0])
 run.step()
@@ -149,7 +143,7 @@ print(run.choose(-100.0, 2).tolist())
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux says how much memory a process has")
 def test_fewer_threads_than_wanted() -> None:
     """No room for the stack of another thread: the work is done without it."""
-    script = LIMITED.format(folder=__file__.rpartition("/")[0])
+    script = LIMITED.format(folders=[str(folder) for folder in Path(__file__).parents[:2]])
     run = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120
     )

@@ -77,7 +77,7 @@ def test_optimizers_in_use() -> None:
 
 
 def test_what_data_parallelism_leaves_alone() -> None:
-    """The wrapper reads this attribute; tests/train/test_two_processes.py has it at work."""
+    """The wrapper reads this attribute; tests/train/test_distributed.py has it at work."""
     module = nn.BatchNorm1d(2)
     torch_private.keep_out_of_exchange(module, ["running_mean"])
     assert module._ddp_params_and_buffers_to_ignore == ["running_mean"]

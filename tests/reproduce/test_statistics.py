@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relakit.reproduce.statistics import T_QUANTILES, Difference, Seeds, difference, mean_interval
+from relakit.analysis.estimate import Estimate
+from relakit.reproduce.statistics import (
+    T_QUANTILES,
+    Difference,
+    Seeds,
+    difference,
+    mean_interval,
+    over_seeds,
+)
 
 NUMBERS = st.floats(-100, 100)
 SAMPLES = st.lists(NUMBERS, min_size=2, max_size=6)
@@ -109,3 +117,10 @@ def test_limits_of_one_of_several() -> None:
     assert found.for_one_of(1) == found
     # Standard deviations of the normal distribution at 0.05 / 2 / 6 and at 0.05 / 2.
     assert found.for_one_of(6).low == pytest.approx(1 - 2.6383 / 1.9600, abs=1e-4)
+
+
+def test_intervals_of_all_seeds_together() -> None:
+    seeds = [Estimate(value=0.6, low=0.5, high=0.9), Estimate(value=0.8, low=0.75, high=0.85)]
+    found = over_seeds(seeds)
+    assert found == Difference(pytest.approx(0.7), 0.5, 0.9, (2, 2))
+    assert found.minus(0.5) == Difference(pytest.approx(0.2), 0.0, 0.4, (2, 2))

@@ -311,7 +311,7 @@ class TwoWayAligner:
 
     def fits(self, pair: AnalysisPair) -> bool:
         """Whether both models take the pair."""
-        return self.forward.fits(pair) and self.backward.fits(exchanged(pair))
+        return self.forward.fits(pair) and self.backward.fits(pair.reversed())
 
     def align(
         self, pairs: Iterable[AnalysisPair], *, batch_tokens: int = BATCH_TOKENS
@@ -321,7 +321,9 @@ class TwoWayAligner:
         while window := list(islice(remaining, WINDOW)):
             directions = zip(
                 self.forward.align(window, batch_tokens=batch_tokens),
-                self.backward.align(map(exchanged, window), batch_tokens=batch_tokens),
+                self.backward.align(
+                    [pair.reversed() for pair in window], batch_tokens=batch_tokens
+                ),
                 strict=True,
             )
             for pair, (forward, backward) in zip(window, directions, strict=True):
@@ -329,18 +331,6 @@ class TwoWayAligner:
                     yield join_directions(forward, backward, self.method)
                 else:
                     yield Alignment({}, forward.source_count, forward.target_count)
-
-
-def exchanged(pair: AnalysisPair) -> AnalysisPair:
-    """The pair with source and target exchanged, its gold links too."""
-    return AnalysisPair(
-        pair.target,
-        pair.source,
-        pair.target_words,
-        pair.source_words,
-        None if pair.gold is None else pair.gold.reversed(),
-        tokenized=pair.tokenized,
-    )
 
 
 def check_opposite(forward: Aligner, backward: Aligner) -> None:

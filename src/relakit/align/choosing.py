@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from relakit.align.aligner import exchanged, fits_into
+from relakit.align.aligner import fits_into
 from relakit.align.choice import AlignmentChoice
 from relakit.align.directions import check_opposite_languages
 from relakit.align.select import (
@@ -74,7 +74,7 @@ def choose(
     if any(pair.gold is not None for pair in usable):
         return (
             _by_itself(forward, usable, files),
-            _by_itself(backward, [exchanged(pair) for pair in usable], files),
+            _by_itself(backward, [pair.reversed() for pair in usable], files),
         )
     alignable = Alignable(forward.model, forward.tokenizers, usable, tuple(files))
     return select_by_agreement(alignable, backward.model, backward.tokenizers)
@@ -102,6 +102,6 @@ def _usable(
         and fits_into(forward.tokenizers, pair, max_tokens or forward.max_tokens)
         and (
             backward is None
-            or fits_into(backward.tokenizers, exchanged(pair), max_tokens or backward.max_tokens)
+            or fits_into(backward.tokenizers, pair.reversed(), max_tokens or backward.max_tokens)
         )
     ]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from relakit.align.aligner import WINDOW, Aligner, exchanged
+from relakit.align.aligner import WINDOW, Aligner
 from relakit.align.alignment import TokenWords
 from relakit.align.states import StateBatch
 from relakit.analysis.gold import GoldAlignment
@@ -84,7 +84,7 @@ def links_of_two_models(
     """Of each pair what both directions read is sure, what one of them reads is possible."""
     remaining = iter(pairs)
     while window := list(islice(remaining, WINDOW)):
-        there, back = forward.align(window), backward.align(map(exchanged, window))
+        there, back = forward.align(window), backward.align([pair.reversed() for pair in window])
         for one, other in zip(there, back, strict=True):
             turned = other.reversed().links
             yield GoldAlignment(one.links & turned, one.links | turned)

@@ -18,7 +18,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from relakit.align.aligner import exchanged
 from relakit.align.choice import AlignmentChoice, ChosenOn, Criterion
 from relakit.analysis.aer import AlignmentScore
 from relakit.analysis.attention_pass import capture_cross_attention
@@ -167,7 +166,7 @@ def select_by_agreement(
         model: from target to source.
         tokenizers: of ``model``.
     """
-    backward = Alignable(model, tokenizers, [exchanged(p) for p in forward.pairs], forward.files)
+    backward = Alignable(model, tokenizers, [p.reversed() for p in forward.pairs], forward.files)
     words = sum(len(pair.source_words) + len(pair.target_words) for pair in forward.pairs)
 
     def agreement(there: Sequence[Candidate], back: Sequence[Candidate]) -> npt.NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from relakit.align.aligner import WINDOW, Aligner, exchanged, fits_into
+from relakit.align.aligner import WINDOW, Aligner, fits_into
 from relakit.align.choice import AlignmentChoice, read_choice, write_choice
 from relakit.align.choosing import LoadedModel, choose
 from relakit.align.layer import save_layer
@@ -237,7 +237,7 @@ class _Teaching:
                 links = list(self._links(window))
             made[0] += make_lessons(self.members[0].tokenizers, window, links)
             if len(made) > 1:
-                turned = [exchanged(pair) for pair in window]
+                turned = [pair.reversed() for pair in window]
                 back = [some.reversed() for some in links]
                 made[1] += make_lessons(self.members[1].tokenizers, turned, back)
             done += len(window)
@@ -279,7 +279,7 @@ class _Teaching:
             return False
         tokenizers = [member.tokenizers for member in self.members]
         return fits_into(tokenizers[0], pair, self.max_tokens) and all(
-            fits_into(other, exchanged(pair), self.max_tokens) for other in tokenizers[1:]
+            fits_into(other, pair.reversed(), self.max_tokens) for other in tokenizers[1:]
         )
 
     def _choices(self) -> list[AlignmentChoice | None]:

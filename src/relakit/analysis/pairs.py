@@ -57,6 +57,17 @@ class AnalysisPair:
         """Whether both sides have some."""
         return bool(self.source_words and self.target_words)
 
+    def reversed(self) -> "AnalysisPair":
+        """The pair with source and target exchanged, its gold links too, without its tags."""
+        return AnalysisPair(
+            self.target,
+            self.source,
+            self.target_words,
+            self.source_words,
+            None if self.gold is None else self.gold.reversed(),
+            tokenized=self.tokenized,
+        )
+
     @classmethod
     def from_texts(cls, source: str, target: str, *, tokenized: bool = False) -> "AnalysisPair":
         """A pair of which only the texts are known; its words are those of `split_words`."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from relakit.analysis.aer import AlignmentScore, AttentionScores, LinkCounts
-from relakit.analysis.estimate import CONFIDENCE
+from relakit.analysis.estimate import CONFIDENCE, Estimate
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import END_WEIGHTS, READINGS, EndWeight, Reading
 from relakit.analysis.sentence_links import SentenceLinks
@@ -61,6 +61,10 @@ class Interval(_Result):
     mean: float
     low: float
     high: float
+
+    @property
+    def estimate(self) -> Estimate:
+        return Estimate(value=self.mean, low=self.low, high=self.high)
 
 
 class AnalysisSettings(_Result):

@@ -1,10 +1,9 @@
 """Claims about attention: section 5.2 of the paper."""
 
-import statistics
 from collections.abc import Sequence
 from typing import Final
 
-from relakit.analysis.results import Interval, ModelAnalysis, layer_means
+from relakit.analysis.results import ModelAnalysis, layer_means
 from relakit.analysis.tags import BEGIN_CLASS
 from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.reproduce.claims import (
@@ -27,7 +26,7 @@ from relakit.reproduce.evidence import (
 )
 from relakit.reproduce.paper import TABLE_6
 from relakit.reproduce.rows import BASELINE, OURS
-from relakit.reproduce.statistics import Difference, Seeds, difference, mean_interval
+from relakit.reproduce.statistics import Difference, Seeds, difference, mean_interval, over_seeds
 
 SPECIALISED, AWAKE = 0.8, 0.25
 """A head has specialised in a class of words if it is null that often in all, and at most that
@@ -124,7 +123,9 @@ def _shuffled_gap(first_layer: int) -> Find:
             return None
         by_query = _mean_gaps_by_query(analyses)[first_layer - 1 :]
         gaps = [a.shuffled.cross_gap[first_layer - 1 :] for a in analyses if a.shuffled is not None]
-        by_sentence = [_widest(layer) for layer in zip(*gaps, strict=True)]
+        by_sentence = [
+            over_seeds([gap.estimate for gap in layer]) for layer in zip(*gaps, strict=True)
+        ]
         texts = [
             f"{100 * mean:+.1f} / {gap.times(100).text()}"
             for mean, gap in zip(by_query, by_sentence, strict=True)
@@ -146,16 +147,6 @@ def _mean_gaps_by_query(analyses: Sequence[ModelAnalysis]) -> list[float]:
         [layer_means(a.shuffled.null_rate["cross"]) for a in analyses if a.shuffled is not None]
     )
     return [w - r for w, r in zip(wrong, right, strict=True)]
-
-
-def _widest(gaps: Sequence[Interval]) -> Difference:
-    """The mean over seeds, from the lowest limit of all of them to the highest."""
-    return Difference(
-        statistics.fmean(gap.mean for gap in gaps),
-        min(gap.low for gap in gaps),
-        max(gap.high for gap in gaps),
-        (len(gaps), len(gaps)),
-    )
 
 
 def _gap_verdict(by_query: float, by_sentence: Difference, *, layers: int) -> Verdict:

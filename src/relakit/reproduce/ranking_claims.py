@@ -9,7 +9,7 @@ from relakit.reproduce.analyses import PEOPLE, PLANTED
 from relakit.reproduce.claims import Claim, Finding, higher
 from relakit.reproduce.evidence import Evidence, Setting
 from relakit.reproduce.rows import OURS
-from relakit.reproduce.statistics import Difference, Seeds
+from relakit.reproduce.statistics import Seeds, over_seeds
 
 CHANCE: Final = 0.5
 
@@ -52,16 +52,15 @@ def _finding(where: str, areas: Sequence[RankingAreas], *, with_shares: bool = T
     """The area should be above chance, in the intervals of all seeds together."""
     null = [area.null_rate for area in areas]
     mean = Seeds(tuple(one.value for one in null))
-    low, high = min(one.low for one in null), max(one.high for one in null)
-    above = Difference(mean.mean - CHANCE, low - CHANCE, high - CHANCE, (mean.n, mean.n))
+    all_seeds = over_seeds(null)
     head = Seeds(tuple(area.best_head.auc.value for area in areas))
     entropy = Seeds(tuple(area.cross_entropy.value for area in areas))
-    measured = [f"AUC {mean.text(2)} ({low:.2f} to {high:.2f})"]
+    measured = [f"AUC {mean.text(2)} ({all_seeds.low:.2f} to {all_seeds.high:.2f})"]
     if with_shares:
         measured.append(_shares_text(areas))
     measured.append(f"best head, chosen on other pairs, AUC {head.text(2)}")
     measured.append(f"by cross-entropy {entropy.text(2)}")
-    return Finding(where, "; ".join(measured), mean.n, higher(above))
+    return Finding(where, "; ".join(measured), mean.n, higher(all_seeds.minus(CHANCE)))
 
 
 def _shares_text(areas: Sequence[RankingAreas]) -> str:

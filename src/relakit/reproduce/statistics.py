@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from relakit.analysis.estimate import Estimate
+
 T_QUANTILES: Final = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
@@ -51,6 +53,9 @@ class Difference:
     high: float
     n: tuple[int, int]
 
+    def minus(self, number: float) -> "Difference":
+        return Difference(self.value - number, self.low - number, self.high - number, self.n)
+
     def negated(self) -> "Difference":
         return Difference(-self.value, -self.high, -self.low, self.n)
 
@@ -80,6 +85,16 @@ def mean_interval(values: Sequence[float]) -> Difference:
         return Difference(mean, -math.inf, math.inf, n)
     half = _quantile(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
     return Difference(mean, mean - half, mean + half, n)
+
+
+def over_seeds(estimates: Sequence[Estimate]) -> Difference:
+    """The mean over seeds, from the lowest limit of all of them to the highest."""
+    return Difference(
+        statistics.fmean(one.value for one in estimates),
+        min(one.low for one in estimates),
+        max(one.high for one in estimates),
+        (len(estimates), len(estimates)),
+    )
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> Difference:

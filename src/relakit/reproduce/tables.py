@@ -18,7 +18,7 @@ from relakit.reproduce.evidence import ErrorRate, Evidence, Setting, bleu, mean_
 from relakit.reproduce.markdown import table
 from relakit.reproduce.rows import BASELINE, OURS, ROWS, VARIANTS
 from relakit.reproduce.speed import decoding_speed, decoding_speed_by_length, training_speed
-from relakit.reproduce.statistics import Seeds
+from relakit.reproduce.statistics import Seeds, over_seeds
 from relakit.reproduce.studies import COMPARED, STABILITY_ROWS, STUDIES
 from relakit.train.recipe_file import load_recipe
 
@@ -236,7 +236,7 @@ def _areas_of(rankings: Sequence[QualityRanking]) -> str:
             [
                 name,
                 _area_text([area.null_rate for area in areas]),
-                " ".join(_mean_text([one.value for one in layer]) for layer in layers),
+                " ".join(f"{over_seeds(layer).value:.2f}" for layer in layers),
                 _area_text([area.best_head.auc for area in areas]),
                 _area_text([area.cross_entropy for area in areas]),
                 *([_area_text(given) if given else NONE] if has_given else []),
@@ -247,12 +247,8 @@ def _areas_of(rankings: Sequence[QualityRanking]) -> str:
 
 def _area_text(estimates: Sequence[Estimate]) -> str:
     """The mean over seeds, and from the lowest limit of all seeds to the highest."""
-    low, high = min(one.low for one in estimates), max(one.high for one in estimates)
-    return f"{_mean_text([one.value for one in estimates])} ({low:.2f} to {high:.2f})"
-
-
-def _mean_text(values: Sequence[float]) -> str:
-    return f"{Seeds(tuple(values)).mean:.2f}"
+    area = over_seeds(estimates)
+    return f"{area.value:.2f} ({area.low:.2f} to {area.high:.2f})"
 
 
 def stability_table(evidence: Evidence) -> str | None:

@@ -4,37 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from small_recipe import RECIPE
 from typer.testing import CliRunner
 
 from relakit.cli.main import app
-
-RECIPE = """
-[data.generated]
-train = 300
-valid = 20
-test = 20
-
-[data]
-vocab_size = 400
-
-[model]
-size = "tiny"
-dim = 16
-heads = 2
-encoder_layers = 1
-decoder_layers = 1
-feed_forward = 16
-
-[training]
-updates = 4
-batch_tokens = 300
-update_tokens = 300
-checkpoint_every = 2
-threads = 1
-
-[validation]
-every = 2
-"""
 
 
 @pytest.fixture

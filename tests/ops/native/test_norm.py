@@ -1,8 +1,9 @@
 """Norm kernels inside PyTorch: autograd, transforms, switches, and the modules that call them.
 
-Their numbers are in test_native_norm_kernels.py.
+Their numbers are in test_norm_kernels.py.
 """
 
+import native_extension  # noqa: F401  (skips without it)
 import pytest
 import torch
 from norm_runs import make_norm, run, run_plain
@@ -10,13 +11,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 import relakit
-from relakit.ops.native import extension
 from relakit.ops.native.norm import norm_gradients
-
-try:
-    extension.load_extension().usable_isas()
-except ImportError as error:
-    pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
 every_gating = pytest.mark.parametrize("is_gated", [True, False], ids=["gated", "plain"])
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from test_train_command import RECIPE
+from small_recipe import RECIPE
 from typer.testing import CliRunner
 
 import relakit

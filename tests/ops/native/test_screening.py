@@ -9,15 +9,10 @@ from itertools import product
 
 import pytest
 import torch
+from native_extension import NATIVE
 from torch import Tensor
 
 import relakit
-from relakit.ops.native import extension
-
-try:
-    NATIVE = extension.load_extension()
-except ImportError as error:
-    pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
 ALWAYS = {
     "dense_forward": 1.0,

@@ -106,7 +106,7 @@ def test_workers_end_with_their_master(tmp_path: Path) -> None:
         subprocess.run(
             [sys.executable, "-c", PARENT, str(tmp_path)],
             stdout=file, check=False, timeout=300,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
         )  # fmt: skip
     workers = output.read_text().split()
     assert len(workers) == 2

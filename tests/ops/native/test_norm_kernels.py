@@ -1,6 +1,6 @@
 """Norm kernels: RMSNorm and gated RMSNorm equal the formula, with each instruction set here.
 
-How the modules call them is in test_native_norm_calls.py.
+How the modules call them is in test_norm.py.
 """
 
 import itertools
@@ -13,12 +13,6 @@ from norm_runs import make_norm, run, run_plain
 from torch import Tensor, nn
 
 import relakit
-from relakit.ops.native import extension
-
-try:
-    ISAS = extension.load_extension().usable_isas()
-except ImportError as error:
-    pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
 
 DTYPES = [torch.float32, torch.bfloat16]
 SIZES = [1, 7, 63, 111, 512]

@@ -2,10 +2,11 @@
 
 import pytest
 import torch
+from grid_attention import assert_same, grid, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from native_extension import ISAS
 from peak_memory import growth_below
-from test_native_kernels import ISAS, assert_same, grid, run
 from torch import Tensor
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 

@@ -1,54 +1,22 @@
-"""Attention kernels: output and gradients equal the reference, with each instruction set here.
-
-Inputs lie on a coarse grid, so that scores are exact in float32 and bfloat16: whether a score is
-above its threshold does not depend on the order of a sum, and gradients can be compared.
-"""
+"""Attention kernels: output and gradients equal the reference, with each instruction set here."""
 
 import os
 import signal
 
 import pytest
 import torch
+from grid_attention import assert_same, grid, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from native_extension import ISAS
 from peak_memory import growth_below
 from torch import Tensor
 
 import relakit
 from relakit.ops.native import extension
 
-try:
-    ISAS = extension.load_extension().usable_isas()
-except ImportError as error:
-    pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
-
 lengths = st.sampled_from([1, 2, 7, 16, 63, 64, 65, 111, 128, 129, 200])
 dims = st.sampled_from([1, 3, 8, 16, 17, 33, 64, 80])
-
-
-def grid(generator: torch.Generator, *shape: int) -> Tensor:
-    """Multiples of 1/4 between -1 and 1."""
-    return torch.randint(-4, 5, shape, generator=generator) / 4
-
-
-def run(inputs: list[Tensor], threshold: Tensor, backend: str, **options: object) -> list[Tensor]:
-    """Output and the gradients of query, key, value and threshold."""
-    leaves = [x.detach().requires_grad_() for x in (*inputs, threshold)]
-    output = relakit.attention(*leaves[:3], threshold=leaves[3], backend=backend, **options)
-    generator = torch.Generator().manual_seed(1)
-    seed = grid(generator, *output.shape).to(output.dtype)
-    return [output, *torch.autograd.grad(output, leaves, seed)]
-
-
-def assert_same(actual: list[Tensor], expected: list[Tensor]) -> None:
-    names = ("output", "query", "key", "value", "threshold")
-    for name, x, y in zip(names, actual, expected, strict=True):
-        # Sums of up to 200 products in another order; in bfloat16 rounded once, at the end.
-        tolerance = 1e-5 if x.dtype == torch.float32 else 8e-3
-        scale = max(1.0, float(y.detach().abs().max())) if y.numel() else 1.0
-        torch.testing.assert_close(
-            x, y, atol=tolerance * scale, rtol=0, msg=lambda m, name=name: f"{name}: {m}"
-        )
 
 
 @st.composite

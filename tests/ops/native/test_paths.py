@@ -6,38 +6,15 @@ Each path is taken on purpose, and must give what the reference gives.
 from functools import cache
 from typing import Any
 
+import native_extension  # noqa: F401  (skips without it)
 import pytest
 import torch
+from seeded_grid import grid, inputs, with_gradients
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 import relakit
-from relakit.ops.native import extension
 from relakit.ops.native.operators import can_keep_bits
-
-try:
-    ISAS = extension.load_extension().usable_isas()
-except ImportError as error:
-    pytest.skip(f"the C++ extension is not there: {error}", allow_module_level=True)
-
-
-def grid(seed: int, *shape: int) -> Tensor:
-    """Multiples of 1/4 between -1 and 1: scores are exact, whatever the order of their sums."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(-4, 5, shape, generator=generator) / 4
-
-
-def inputs(queries: int, keys: int, dim: int = 16, dtype: torch.dtype = torch.float32) -> tuple:
-    shapes = ((2, 2, queries, dim), (2, 2, keys, dim), (2, 2, keys, 24))
-    return tuple(grid(i, *shape).to(dtype) for i, shape in enumerate(shapes))
-
-
-def with_gradients(tensors: tuple, backend: str, **options: object) -> list[Tensor]:
-    leaves = [x.detach().clone().requires_grad_() for x in tensors]
-    output = relakit.attention(*leaves, backend=backend, **options)
-    upstream = grid(9, *output.shape).to(output.dtype)
-    return [output, *torch.autograd.grad(output, leaves, upstream)]
-
 
 OPTIONS = {
     "plain": {},
@@ -138,7 +115,7 @@ def long_sequences(queries: int, threshold: float, case: str, backend: str) -> l
     if case == "padding":
         options["attn_mask"] = torch.arange(300) % 7 < 4
     tensors = inputs(queries, 300, dim=24)
-    return with_gradients(tensors, backend, threshold=threshold, scale=0.25, **options)
+    return with_gradients(tensors, backend=backend, threshold=threshold, scale=0.25, **options)
 
 
 expected_of_long_sequences = cache(long_sequences)  # the same for every instruction set
@@ -295,7 +272,7 @@ def test_half_precision_is_as_precise_as_pytorch(isa: str, threshold: float, que
         return [output, *torch.autograd.grad(output, leaves, grid(9, *output.shape).to(dtype))]
 
     exact, half = plain(torch.float64), plain(torch.bfloat16)
-    native = with_gradients(tensors, "native", threshold=threshold)
+    native = with_gradients(tensors, backend="native", threshold=threshold)
     for x, y, z in zip(native, half, exact, strict=True):
         assert (x.double() - z).norm() <= 2 * (y.double() - z).norm()
 
