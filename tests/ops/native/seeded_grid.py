@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+import grid_attention
 import torch
 from torch import Tensor
 
@@ -11,8 +12,7 @@ import relakit
 
 def grid(seed: int, *shape: int) -> Tensor:
     """Multiples of 1/4 between -1 and 1."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(-4, 5, shape, generator=generator) / 4
+    return grid_attention.grid(torch.Generator().manual_seed(seed), *shape)
 
 
 def inputs(

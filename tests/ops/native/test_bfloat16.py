@@ -8,6 +8,7 @@ from typing import Any
 
 import native_extension  # noqa: F401  (skips without it)
 import pytest
+import seeded_grid
 import torch
 from torch import Tensor
 
@@ -23,8 +24,7 @@ def normal(seed: int, *shape: int) -> Tensor:
 
 def grid(seed: int, *shape: int) -> Tensor:
     """Multiples of 1/4, whose sums are exact in any order."""
-    generator = torch.Generator().manual_seed(seed)
-    return (torch.randint(-4, 5, shape, generator=generator) / 4).bfloat16()
+    return seeded_grid.grid(seed, *shape).bfloat16()
 
 
 def with_gradients(tensors: list[Tensor], backend: str, **options: Any) -> list[Tensor]:
