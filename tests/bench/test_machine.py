@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from relakit.bench import machine
+from relakit.files.reading import file_digest
 from relakit.ops.backends import BACKENDS
 
 
@@ -14,7 +15,17 @@ def test_describes_this_machine() -> None:
     found = machine.describe_machine()
     assert found.torch == torch.__version__
     assert platform.release() not in found.system  # which would name the host's own build
-    assert (found.rela_instructions is None) == bool(BACKENDS["native"].unavailable())
+    without_kernels = bool(BACKENDS["native"].unavailable())
+    assert (found.rela_instructions is None, found.rela_build is None) == (without_kernels,) * 2
+
+
+def test_names_the_build_of_the_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    extension = pytest.importorskip("relakit._native")
+    before = machine.describe_machine().rela_build
+    other = tmp_path / "other_build.so"
+    other.write_bytes(b"compiled from other sources")
+    monkeypatch.setattr(extension, "__file__", str(other))
+    assert before != machine.describe_machine().rela_build == file_digest(other)
 
 
 class TestCpuName:

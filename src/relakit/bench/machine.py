@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from relakit.files.reading import file_digest
+
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
@@ -19,20 +21,25 @@ class Machine:
     """The instruction set that PyTorch's own kernels use."""
     rela_instructions: str | None
     """The instruction set of relakit's native kernels; None where they cannot run."""
+    rela_build: str | None = None
+    """Digest of the kernels' file: those of other sources or another compiler round differently.
+    None where they cannot run, and in results from before it was kept."""
 
 
 def describe_machine() -> Machine:
     import torch
 
-    from relakit.ops.native.extension import choose_isa, why_unavailable
+    from relakit.ops.native.extension import choose_isa, load_extension, why_unavailable
 
+    runs = not why_unavailable()
     return Machine(
         cpu=cpu_name(Path("/proc/cpuinfo")),
         system=f"{platform.system()} {platform.machine()}",
         relakit=version("relakit"),
         torch=torch.__version__,
         torch_instructions=torch.backends.cpu.get_cpu_capability(),
-        rela_instructions=None if why_unavailable() else choose_isa(),
+        rela_instructions=choose_isa() if runs else None,
+        rela_build=file_digest(Path(str(load_extension().__file__))) if runs else None,
     )
 
 
