@@ -1,4 +1,5 @@
-"""Every test starts from the same random state, on one thread. One browser for all pages."""
+"""Every test starts from the same random state, on one thread. What many tests run on: each
+instruction set, and one browser for all pages."""
 
 import os
 import shutil
@@ -10,6 +11,8 @@ import torch
 from extra_packages import skip_unless_required
 from hypothesis import settings
 
+from relakit.ops.native import extension
+
 # Torch decides how fast an example is, and it is slow the first time: no deadline. In CI a failure
 # has to come back when the run is repeated.
 settings.register_profile("default", deadline=None)
@@ -17,6 +20,11 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 torch.set_num_threads(1)
+
+try:
+    ISAS = extension.load_extension().usable_isas()
+except ImportError:
+    ISAS = []
 
 BROWSER_FLAGS = (
     "--headless",
@@ -33,6 +41,13 @@ BROWSER_FLAGS = (
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture(params=ISAS)
+def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each instruction set that the C++ kernels can use here, in turn."""
+    monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """Encoder and decoder in C++ against the model in PyTorch, for every instruction set here."""
 
-import copy
 import itertools
 import math
 from collections.abc import Iterator
@@ -9,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from native_extension import ISAS, NATIVE
+from byte_layers import ByteLinear, in_bytes
+from native_extension import NATIVE
 from random_models import padded, random_model, random_sources
-from torch import Tensor, nn
+from torch import Tensor
 
 from relakit.data.tokenizer import BEGIN, END, PAD
 from relakit.decode.beam import Ended, beam_search
@@ -22,7 +22,6 @@ from relakit.decode.settings import SearchSettings
 from relakit.decode.torch_engine import TorchEngine
 from relakit.model import Transformer
 from relakit.nn.variants import ATTENTIONS, AttentionSpec
-from relakit.ops.native import extension
 
 SERVED = ["softmax", "relu", "relu-rms", "rela-i", "rela-g"]
 SERVED_SPECS = [
@@ -30,13 +29,6 @@ SERVED_SPECS = [
     AttentionSpec(threshold=0.2, power=1.5, gate=False),
     AttentionSpec(length_exponent=0.5, norm="none"),
 ]
-
-
-@pytest.fixture(params=ISAS)
-def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each instruction set that this machine has, for all tests of what the kernels compute."""
-    monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
-    return str(request.param)
 
 
 @contextmanager
@@ -237,51 +229,6 @@ def test_a_translation_depends_on_its_sentence_alone(
             assert translate([[10, 0], [3, 9, 1, 5], [8], [2, 7, 4, 6]]) == alone
 
 
-def adds_in_16_bits(isa: str) -> bool:
-    """Whether weights must be small enough for sums of 16 bits."""
-    return isa == "avx2" and not NATIVE.cpu_features()["avx_vnni"]
-
-
-def most_in_one_sum(weight: Tensor) -> Tensor:
-    """The largest sum of weights of one sign, rounded, that are added in 16 bits: ``[outputs, 1]``.
-
-    Of eight inputs in a row these are 0, 1, 4 and 5, and 2, 3, 6 and 7.
-    """
-    rows = torch.nn.functional.pad(weight.round(), (0, -weight.size(1) % 8))
-    eights = rows.view(rows.size(0), -1, 2, 2, 2)
-    positive, negative = (x.clamp_min(0).sum((2, 4)).flatten(1).amax(1) for x in (eights, -eights))
-    return torch.maximum(positive, negative)[:, None]
-
-
-class InBytes(nn.Module):
-    """A linear layer as the documentation of `NativeEngine` describes it, in plain PyTorch."""
-
-    def __init__(self, weight: Tensor, bias: Tensor | None, isa: str) -> None:
-        super().__init__()
-        factor = 127 / weight.abs().amax(1, keepdim=True)
-        if adds_in_16_bits(isa):
-            while bool((too_large := most_in_one_sum(weight * factor) / 128).gt(1).any()):
-                factor = factor / too_large.clamp_min(1)
-        self.weight_bytes = (weight * factor).round()
-        self.scale = 1 / factor.t()
-        self.bias = 0.0 if bias is None else bias
-
-    def forward(self, x: Tensor) -> Tensor:
-        largest = x.abs().amax(-1, keepdim=True).clamp_min(1e-30)
-        x_bytes = (x * (127 / largest) + 0.5).floor()
-        return (x_bytes @ self.weight_bytes.t()) * (largest / 127 * self.scale) + self.bias
-
-
-def in_bytes(model: Transformer, isa: str) -> Transformer:
-    """Its linear layers replaced; the three of self-attention read the same rows as the one."""
-    model = copy.deepcopy(model)
-    for module in list(model.modules()):
-        for name, child in list(module.named_children()):
-            if isinstance(child, nn.Linear):
-                setattr(module, name, InBytes(child.weight.detach(), child.bias.detach(), isa))
-    return model
-
-
 @pytest.mark.parametrize("attention", ["softmax", "rela-g"])
 def test_weights_in_bytes(isa: str, attention: str) -> None:
     model = odd_model(attention)
@@ -299,7 +246,7 @@ def test_weights_in_bytes(isa: str, attention: str) -> None:
 
 def test_scores_of_all_tokens_in_bytes(isa: str) -> None:
     model = odd_model()
-    output = InBytes(model.embedding.weight.detach(), None, isa)
+    output = ByteLinear(model.embedding.weight.detach(), None, isa)
     with torch.inference_mode():
         engine = NativeEngine(model, in_bytes=True)
         running = engine.start([[5, END]], 1)

@@ -13,18 +13,6 @@ from relakit.nn import norms
 from relakit.ops.native import extension
 from relakit.ops.native.connection import connection_parts
 
-try:
-    ISAS = extension.load_extension().usable_isas()
-except ImportError:
-    ISAS = []
-
-
-@pytest.fixture(params=ISAS)
-def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each instruction set that this machine has, in turn."""
-    monkeypatch.setenv(extension.ISA_VARIABLE, request.param)
-    return str(request.param)
-
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
