@@ -1,5 +1,7 @@
 """Figures 7 to 10: the words, the weights between them, and the rows without any."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from report_page import Sample
@@ -57,6 +59,24 @@ def test_other_figures(sample: Sample) -> None:
     rates = [float(ax.get_xlabel().split("%")[0].split()[-1]) for ax in quality.axes]
     half = len(rates) // 2
     assert max(rates[:half]) <= min(rates[half:])
+
+
+def test_a_title_of_two_lines(sample: Sample) -> None:
+    figure = draw_quality(sample.analyses[0], sample.views["ReLA-g"][:6])
+    first, second = figure.get_suptitle().splitlines()
+    assert first.startswith("ReLA-g, ")
+    assert second.startswith("pairs with the lowest null rates")
+
+
+def test_short_sentences_have_room_for_what_is_said_about_them(sample: Sample) -> None:
+    views = [make_view(index, "Yes .", "Ja .", sparse=False) for index in range(6)]
+    figure = draw_quality(sample.analyses[0], views)
+    figure.draw_without_rendering()
+    for row in (figure.axes[:3], figure.axes[3:]):
+        for left, right in pairwise(row):
+            end = left.xaxis.label.get_window_extent().x1
+            assert end < right.xaxis.label.get_window_extent().x0
+            assert all(end < label.get_window_extent().x0 for label in right.get_yticklabels())
 
 
 def test_words_are_no_formulas(sample: Sample, tmp_path: object) -> None:

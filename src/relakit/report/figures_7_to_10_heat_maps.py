@@ -58,11 +58,11 @@ def draw_quality(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Fig
         for group in by_null_rate(views, 3)
     ]
     order = "pairs with the lowest null rates above, with the highest below"
-    return draw_panels(rows, f"{analysis.name}, {_layer(layer)}, head {head + 1}:\n{order}")
+    return draw_panels(rows, f"{analysis.name}, {_layer(layer)}, head {head + 1}:", order)
 
 
 def _quality_title(view: SentenceView) -> str:
-    return f"pair {view.index + 1} (null rate of all heads {cross_null_rate(view):.0%})"
+    return f"pair {view.index + 1}\nnull rate of all heads {cross_null_rate(view):.0%}"
 
 
 def _layer(layer: int) -> str:

@@ -27,6 +27,8 @@ LONGEST_LABEL: Final = 30
 """Characters"""
 CELL: Final = 0.17
 """Inches of a cell's side"""
+NARROWEST: Final = 8
+"""Cells that a panel has room for at least: what stands under it is about as wide."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class Panel:
     """``[rows, 2]``: the first key that a query may see, and the one after the last; None: all"""
 
 
-def draw_panels(rows: Sequence[Sequence[Panel]], title: str) -> "Figure | None":
-    """A row of panels for each sentence or group; None if there is none.
+def draw_panels(rows: Sequence[Sequence[Panel]], *title: str) -> "Figure | None":
+    """A row of panels for each sentence or group, under a title; None if there is no panel.
 
     Text of the corpus is never read as maths.
     """
@@ -58,7 +60,7 @@ def draw_panels(rows: Sequence[Sequence[Panel]], title: str) -> "Figure | None":
     with rc_context({"font.family": _fonts(), "font.size": 8, "text.parse_math": False}):
         columns = max(map(len, rows))
         widths = [
-            max(len(row[column].columns) for row in rows if column < len(row))
+            max(NARROWEST, *(len(row[column].columns) for row in rows if column < len(row)))
             for column in range(columns)
         ]
         heights = [max(len(panel.rows) for panel in row) for row in rows]
@@ -81,7 +83,7 @@ def draw_panels(rows: Sequence[Sequence[Panel]], title: str) -> "Figure | None":
             for number, panel in enumerate(row):
                 is_named = number == 0 or panel.rows != row[number - 1].rows
                 _draw_panel(axes[number], panel, name_rows=is_named)
-        figure.suptitle(drawable(title), fontsize=10)
+        figure.suptitle("\n".join(map(drawable, title)), fontsize=10)
     return figure
 
 
