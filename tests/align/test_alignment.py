@@ -8,9 +8,11 @@ from relakit.align.alignment import (
     TokenWords,
     join_directions,
     read_alignment,
+    read_layer_alignment,
     read_mutual_links,
 )
 from relakit.align.formats import format_line
+from relakit.broken_model import BrokenModelError
 
 # Source: words 0 and 1, the second of two tokens. Target: words 0, 1, 2, a token each.
 WORDS = TokenWords(np.array([0, 1, 1]), np.array([0, 1, 2]), 2, 3)
@@ -73,14 +75,51 @@ def test_formats() -> None:
     assert '"null_rate": null' in format_line(nothing, ([], []), "json")
 
 
-def test_every_word_with_weight() -> None:
-    found = read_alignment(WEIGHTS, WORDS, shift=0, several=True)
-    assert found.scores == {
-        (0, 0): 1.0,
-        (0, 1): pytest.approx(0.5 / 1.1),
-        (1, 1): pytest.approx(0.6 / 1.1),
-    }
-    assert found.null_rate == pytest.approx(1 / 3)
+def layer_weights(rows: list[list[float]]) -> np.ndarray:
+    """With a row and a column of the ends, which must not matter."""
+    return np.pad(np.array(rows), ((0, 1), (0, 1)), constant_values=99.0)
+
+
+def test_each_word_is_the_others_best() -> None:
+    weights = layer_weights([[3.0, 0.0, 1.0], [2.0, 0.0, 2.5], [2.0, 0.0, 0.5]])
+    found = read_layer_alignment(weights, WORDS)
+    # Target word 2 fits source word 0 best, which fits another one better.
+    assert found.scores == {(0, 0): pytest.approx(3 / 4), (1, 1): pytest.approx(2.5 / 4.5)}
+    assert (found.unaligned_source, found.unaligned_target) == ([], [2])
+    assert found.null_rate == 0.0
+
+
+def test_a_certain_link_needs_not_be_the_best() -> None:
+    weights = layer_weights([[6.0, 0.0, 0.0], [4.1, 0.0, 0.0], [4.0, 0.0, 0.0]])
+    found = read_layer_alignment(weights, WORDS)
+    assert found.scores == {(0, 0): 1.0, (0, 1): 1.0}
+    assert found.unaligned_source == [1]
+
+
+def test_no_weight_is_no_link_though_nothing_is_better() -> None:
+    found = read_layer_alignment(layer_weights([[0.0] * 3, [0.0] * 3, [0.0, 0.0, 0.1]]), WORDS)
+    assert found.links == {(1, 2)}
+    assert found.null_rate == pytest.approx(2 / 3)
+
+
+def test_tokens_of_no_word_link_nothing() -> None:
+    words = TokenWords(np.array([-1, 0]), np.array([0, -1]), 1, 2)
+    found = read_layer_alignment(layer_weights([[9.0, 0.0], [9.0, 9.0]]), words)
+    assert found.links == frozenset()
+    assert found.unaligned_target == [0, 1], "the second word has no token at all"
+
+
+@pytest.mark.parametrize(("sources", "targets"), [(0, 2), (2, 0)])
+def test_a_side_without_words(sources: int, targets: int) -> None:
+    words = TokenWords(np.arange(sources), np.arange(targets), sources, targets)
+    found = read_layer_alignment(np.zeros((targets + 1, sources + 1)), words)
+    assert found.links == frozenset()
+
+
+def test_weights_that_are_no_numbers() -> None:
+    weights = layer_weights([[1.0, np.nan, 0.0]] * 3)
+    with pytest.raises(BrokenModelError):
+        read_layer_alignment(weights, WORDS)
 
 
 def test_links_that_hold_in_both_directions() -> None:

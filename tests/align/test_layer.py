@@ -69,7 +69,7 @@ def expected_weights(
         for s, source_id in enumerate(source):
             embedded = model.embedding.weight[source_id] * scale
             key = layer.key(torch.cat([normal(memory.states[0, s]), normal(embedded)]))
-            weights[t, s] = F.relu(query @ key / scale + layer.bias)
+            weights[t, s] = F.relu(query @ key / scale + layer.bias + 2)
     return weights
 
 

@@ -8,6 +8,7 @@ from relakit.align.aligner import Aligner
 from relakit.align.choice import AlignmentChoice, ChosenOn
 from relakit.align.lessons import Lesson, links_of_two_models, make_lessons, token_labels
 from relakit.align.states import state_batches
+from relakit.analysis.aer import AlignmentScore
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.pairs import AnalysisPair
 from relakit.data.tokenizer import Tokenizer
@@ -18,6 +19,8 @@ def lesson(
     targets: list[int],
     sure: list[tuple[int, int]],
     disputed: list[tuple[int, int]],
+    *,
+    is_complete: bool = True,
 ) -> Lesson:
     """Tokens by their words; ids do not matter."""
 
@@ -32,6 +35,7 @@ def lesson(
         (max(sources) + 1, max(targets) + 1),
         array(sure).reshape(-1, 2),
         array(disputed).reshape(-1, 2),
+        is_complete,
     )
 
 
@@ -50,6 +54,18 @@ def test_labels_of_tokens() -> None:
     assert known[first, :3, :4].tolist() == [[1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 0]]
     assert linked[second].sum() == known[second].sum() == 1, "not the ends, not the padding"
     assert known[first].sum() == 8
+
+
+def test_words_of_which_nothing_is_known() -> None:
+    """Of a lesson that has some of the links: words that have one have no other."""
+    some = lesson([0, 1, 2], [0, 1, 2], sure=[(0, 1)], disputed=[(0, 2)], is_complete=False)
+    (states,) = state_batches(random_model(), [some.tokens])
+    linked, known = token_labels(states, [some])
+    assert linked[0, :3, :3].tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    assert known[0, :3, :3].tolist() == [[1, 0, 0], [1, 1, 1], [0, 0, 0]]
+    # Right, disputed, wrong, and two of which nobody knows.
+    found = some.score(frozenset({(0, 1), (0, 2), (1, 1), (1, 0), (2, 2)}))
+    assert found == AlignmentScore.of({(0, 1), (0, 2), (1, 1)}, some.links)
 
 
 def test_states_are_of_the_pairs_given() -> None:
@@ -75,7 +91,10 @@ def test_lessons_of_pairs(tokenizer: Tokenizer, gold_pairs: list[AnalysisPair]) 
         GoldAlignment(pair.gold.sure, {(0, 0), *pair.gold.sure}) for pair in gold_pairs if pair.gold
     ]
     for pair, known, made in zip(
-        gold_pairs, links, make_lessons(tokenizer, gold_pairs, links), strict=True
+        gold_pairs,
+        links,
+        make_lessons(tokenizer, gold_pairs, links, are_complete=True),
+        strict=True,
     ):
         assert made.tokens == (tokenizer.encode(pair.source).ids, tokenizer.encode(pair.target).ids)
         assert made.links == known

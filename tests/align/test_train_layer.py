@@ -32,7 +32,7 @@ def model(tokenizer: Tokenizer) -> Transformer:
 
 def lessons(tokenizer: Tokenizer, pairs: list[AnalysisPair]) -> list[Lesson]:
     links = [pair.gold or GoldAlignment(frozenset()) for pair in pairs]
-    return list(make_lessons(tokenizer, pairs, links))
+    return list(make_lessons(tokenizer, pairs, links, are_complete=True))
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_words_from_nowhere_are_null(
 
 
 def test_disputed_links_are_left_open(model: Transformer, tokenizer: Tokenizer) -> None:
-    """With half of the links disputed instead of sure, words are still linked."""
+    """With half of the links disputed instead of absent, words are surer to be linked."""
     pairs = planted_pairs(400)
     half = [
         GoldAlignment(frozenset(sorted(p.gold.sure)[::2]), p.gold.sure) for p in pairs if p.gold
@@ -78,12 +78,26 @@ def test_disputed_links_are_left_open(model: Transformer, tokenizer: Tokenizer) 
     absent = [GoldAlignment(links.sure) for links in half]
     settings = LayerSettings(epochs=4, update_tokens=512, learning_rate=0.01)
     exam = Exam(lessons(tokenizer, planted_pairs(40, seed=2)))
-    recalls = []
+    losses = []
     for links in (half, absent):
-        layer = train_layer(model, list(make_lessons(tokenizer, pairs, links)), exam, settings)
-        assert layer.scores.recall is not None
-        recalls.append(layer.scores.recall)
-    assert recalls[0] > recalls[1] + 0.1
+        some = list(make_lessons(tokenizer, pairs, links, are_complete=True))
+        losses.append(train_layer(model, some, exam, settings).scores.loss)
+    assert losses[0] < 0.5 * losses[1]
+
+
+def test_silence_about_words_without_a_link_is_no_lesson(
+    model: Transformer, tokenizer: Tokenizer
+) -> None:
+    """With half of the links unknown, words are surer to be linked if that is said."""
+    pairs = planted_pairs(400)
+    half = [GoldAlignment(frozenset(sorted(p.gold.sure)[::2])) for p in pairs if p.gold]
+    settings = LayerSettings(epochs=4, update_tokens=512, learning_rate=0.01)
+    exam = Exam(lessons(tokenizer, planted_pairs(40, seed=2)))
+    losses = []
+    for are_complete in (False, True):
+        some = list(make_lessons(tokenizer, pairs, half, are_complete=are_complete))
+        losses.append(train_layer(model, some, exam, settings).scores.loss)
+    assert losses[0] < 0.5 * losses[1]
 
 
 def test_the_model_stays_as_it_is(model: Transformer, tokenizer: Tokenizer) -> None:
@@ -163,7 +177,8 @@ def test_wrong_settings(changes: dict[str, float], problem: str) -> None:
 def test_nothing_to_learn(model: Transformer, tokenizer: Tokenizer) -> None:
     pairs = planted_pairs(4)
     some = lessons(tokenizer, pairs)
-    none = list(make_lessons(tokenizer, pairs, [GoldAlignment(frozenset())] * 4))
+    nothing = [GoldAlignment(frozenset())] * 4
+    none = list(make_lessons(tokenizer, pairs, nothing, are_complete=True))
     with pytest.raises(ValueError, match="no link to learn from in 4 pairs"):
         train_layer(model, none, Exam(some), QUICK)
     with pytest.raises(ValueError, match="no link to examine in 4 pairs"):

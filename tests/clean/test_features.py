@@ -16,6 +16,7 @@ from relakit.clean.features import (
     PairSide,
     Word,
     WorstToken,
+    attended_words,
     attention_mass,
     pair_features,
     same_words,
@@ -56,11 +57,15 @@ def tokens_of(side: PairSide, word: int) -> list[int]:
     return [token for token, of in enumerate(side.words) if of == word]
 
 
+def unreached(
+    weights: np.ndarray, losses: np.ndarray, sides: tuple[PairSide, PairSide], shift: int = 0
+) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+    return unreached_words(attended_words(weights, *sides, shift=shift), losses, *sides)
+
+
 class TestWords:
     def test_nothing_is_reached_by_zeros(self, sides: tuple[PairSide, PairSide]) -> None:
-        unsupported, uncovered = unreached_words(
-            blank_weights(sides), surprise(sides), *sides, shift=0
-        )
+        unsupported, uncovered = unreached(blank_weights(sides), surprise(sides), sides)
         assert list(map(str, unsupported)) == ["0:alte", "1:Hunde", "2:bellen", "3:!"]
         assert list(map(str, uncovered)) == ["0:old", "1:dogs", "2:bark"]
 
@@ -71,7 +76,7 @@ class TestWords:
         source, target = sides
         weights = blank_weights(sides, heads=2)
         weights[1, tokens_of(target, 1)[-1] + shift, tokens_of(source, 2)[0]] = 1e-30
-        unsupported, uncovered = unreached_words(weights, surprise(sides), *sides, shift=shift)
+        unsupported, uncovered = unreached(weights, surprise(sides), sides, shift)
         assert [word.index for word in unsupported] == [0, 2, 3]
         assert [word.index for word in uncovered] == [0, 1]
 
@@ -79,29 +84,27 @@ class TestWords:
         _, target = sides
         losses = np.full(len(target.ids) + 1, EXPECTED_LOSS)
         losses[-1] = losses[tokens_of(target, 1)[-1]] = 1.01 * EXPECTED_LOSS
-        unsupported, uncovered = unreached_words(blank_weights(sides), losses, *sides, shift=0)
+        unsupported, uncovered = unreached(blank_weights(sides), losses, sides)
         assert [word.index for word in unsupported] == [1], "one token of a word is enough"
         assert len(uncovered) == 3
 
     def test_the_end_of_the_source_supports_nothing(self, sides: tuple[PairSide, PairSide]) -> None:
         weights = blank_weights(sides)
         weights[:, :, -1] = 1.0
-        unsupported, _ = unreached_words(weights, surprise(sides), *sides, shift=0)
+        unsupported, _ = unreached(weights, surprise(sides), sides)
         assert len(unsupported) == 4
 
     def test_the_end_of_the_target_covers_nothing(self, sides: tuple[PairSide, PairSide]) -> None:
         weights = blank_weights(sides)
         weights[:, -1] = 1.0
-        _, uncovered = unreached_words(weights, surprise(sides), *sides, shift=0)
+        _, uncovered = unreached(weights, surprise(sides), sides)
         assert len(uncovered) == 3
 
     def test_words_after_a_crop_are_neither(self, tokenizer: Tokenizer) -> None:
         source, target = (PairSide.of(tokenizer, text, 4) for text in PAIR.texts)
         assert source.is_cropped
         both = source, target
-        unsupported, uncovered = unreached_words(
-            blank_weights(both), surprise(both), source, target, shift=0
-        )
+        unsupported, uncovered = unreached(blank_weights(both), surprise(both), both)
         assert [word.index for word in unsupported] == [0]
         assert [word.text for word in uncovered] in (["old"], ["old", "dogs"])
 
@@ -147,6 +150,7 @@ class TestWorstToken:
 def features(
     sides: tuple[PairSide, PairSide], *, choice: AlignmentChoice | None = None,
     reverse: list[float] | None = None, sums_to_one: bool = False, weight: float = 0.25,
+    links: np.ndarray | None = None,
 ) -> PairFeatures:  # fmt: skip
     """Two layers of two heads; only head 1 of layer 1 attends, to the first source token."""
     weights = np.stack([blank_weights(sides, heads=2)] * 2)
@@ -155,7 +159,7 @@ def features(
     languages = LanguagePair.learn(["old dogs"], ["alte Hunde"]).log_odds(*PAIR.texts)
     return pair_features(
         PAIR, *sides, weights, losses,
-        choice=choice, sums_to_one=sums_to_one, languages=languages,
+        choice=choice, links=links, sums_to_one=sums_to_one, languages=languages,
         reverse_losses=None if reverse is None else np.array(reverse),
     )  # fmt: skip
 
@@ -176,6 +180,19 @@ def test_all_of_a_pair(sides: tuple[PairSide, PairSide]) -> None:
     assert found.word_ratio == pytest.approx(4 / 3)
     assert found.character_ratio == pytest.approx(16 / 11)
     assert found.source_language is not None
+
+
+def test_words_that_an_alignment_layer_links(sides: tuple[PairSide, PairSide]) -> None:
+    """A word with some weight has no support if it fits nothing best."""
+    source, target = sides
+    links = blank_weights(sides)[0]
+    links[tokens_of(target, 0)[0], tokens_of(source, 0)[0]] = 3.0
+    links[tokens_of(target, 1)[0], tokens_of(source, 0)[0]] = 2.0
+    links[tokens_of(target, 2)[-1], tokens_of(source, 2)[-1]] = 0.1
+    found = features(sides, links=links)
+    assert list(map(str, found.unsupported)) == ["1:Hunde", "3:!"]
+    assert list(map(str, found.uncovered)) == ["1:dogs"]
+    assert found.alignment_null_rate == 2 / 4
 
 
 def test_a_cropped_target_has_no_end(tokenizer: Tokenizer) -> None:

@@ -162,7 +162,7 @@ def test_a_layer_is_asked_instead_of_heads(
     layer = AlignmentLayer(member.model.config.dim)
     for parameter in layer.parameters():
         torch.nn.init.normal_(parameter, std=0.15)
-    layer.raise_threshold(2.0)
+    layer.raise_threshold(4.0)
     scores = LayerScores(pairs=1, loss=0.5, aer=0.25, against="teacher")
     save_layer(folder, layer, LayerTrained(by="links", pairs=1, epochs=1, seed=1, scores=scores))
     scored = PairScorer.load(folder, batch_tokens=700).score(pairs)

@@ -115,15 +115,16 @@ def test_choosing_heads_beside_a_layer(text: Path) -> None:
     assert "has an alignment layer, which is read instead of these heads" in result.stderr
 
 
-def test_a_layer_without_links_is_refused(text: Path) -> None:
+def test_a_layer_that_learnt_little_is_refused(text: Path) -> None:
     model = write_model(text / "model")
     before = {path: path.read_bytes() for path in model.iterdir()}
     arguments = ["train-aligner", model, *files(text)]
     result = CliRunner().invoke(app, [*map(str, arguments[:-1])])
-    assert "it finds no link in its exam on 4 pairs" in str(result.exception)
+    problem = r"in its exam on 4 pairs its alignment error rate is 0\.\d+, above 0\.5"
+    assert re.search(problem, str(result.exception))
     assert {path: path.read_bytes() for path in model.iterdir()} == before
     assert "layer so far" not in run(*arguments[1:])
-    assert re.search(r"layer so far\s+1\.000", run(*arguments[1:]))
+    assert re.search(r"layer so far\s+\d\.\d{3}", run(*arguments[1:]))
 
 
 def test_left_out_pairs_are_reported(text: Path) -> None:

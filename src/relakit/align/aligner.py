@@ -14,6 +14,7 @@ from relakit.align.alignment import (
     TokenWords,
     join_directions,
     read_alignment,
+    read_layer_alignment,
     read_mutual_links,
 )
 from relakit.align.choice import AlignmentChoice
@@ -247,8 +248,9 @@ class Aligner:
         return self._read_links(weights, self._words(pair))
 
     def _read_links(self, weights: Floats, words: TokenWords) -> Alignment:
-        several = self._heads is None
-        return read_alignment(weights, words, shift=self._shift, end=self._end, several=several)
+        if self._heads is None:
+            return read_layer_alignment(weights, words)
+        return read_alignment(weights, words, shift=self._shift, end=self._end)
 
     def _mutual(self, weights: Floats, pair: EncodedPair) -> GoldAlignment:
         return read_mutual_links(weights, _token_words(pair), shift=self._shift, end=self._end)

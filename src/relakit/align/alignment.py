@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from relakit.align.settings import Symmetrization
 from relakit.align.symmetrize import symmetrize
@@ -18,6 +20,12 @@ from relakit.analysis.links import (
 )
 from relakit.analysis.word_map import NO_WORD, Floats, Integers
 from relakit.broken_model import BrokenModelError
+
+LEAST_SCORE: Final = -2.0
+"""The score from which on an alignment layer gives weight. It is the logarithm of odds: a link of
+one to seven counts if nothing fits better."""
+CERTAIN_WEIGHT: Final = 4.0
+"""Of a score as far above 0 as that is below: seven to one."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +56,7 @@ class Alignment:
     def reversed(self) -> "Alignment":
         """The same links with source and target exchanged."""
         scores = {(target, source): score for (source, target), score in self.scores.items()}
-        return Alignment(
-            dict(sorted(scores.items())), self.target_count, self.source_count, self.null_rate
-        )
+        return Alignment(_ordered(scores), self.target_count, self.source_count, self.null_rate)
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,6 @@ def read_alignment(
     *,
     shift: int,
     end: EndWeight = "ignored",
-    several: bool = False,
 ) -> Alignment:
     """Link each target word with the source word that it attends to most, if to any.
 
@@ -79,25 +84,59 @@ def read_alignment(
         words: of the tokens.
         shift: 0 to read a token's attention in the step that predicts it, 1 in the next.
         end: what weight on the source's end-of-sentence token does.
-        several: link it with every source word that it attends to, as is meant by the weights of an
-            alignment layer.
     """
     rows = weights[shift : shift + len(words.target)]
     to_words, to_end = _between_words(weights, words, shift)
     competing = to_end if end == "competes" else np.zeros(len(to_end))
     total = to_words.sum(1) + competing
-    if several:
-        if np.isnan(to_words).any():
-            raise BrokenModelError
-        links = [(int(source), int(target)) for target, source in np.argwhere(to_words > 0)]
-    else:
-        best = best_source_words(to_words, competing if end == "competes" else None)
-        links = [(int(source), t) for t, source in enumerate(best) if source != NO_WORD]
-    scores = {link: float(to_words[link[1], link[0]] / total[link[1]]) for link in sorted(links)}
-    null = 1.0 - np.any(rows != 0, axis=1).mean() if len(rows) else None
-    return Alignment(
-        scores, words.source_count, words.target_count, None if null is None else float(null)
+    best = best_source_words(to_words, competing if end == "competes" else None)
+    links = [(int(source), t) for t, source in enumerate(best) if source != NO_WORD]
+    scores = {link: float(to_words[link[1], link[0]] / total[link[1]]) for link in links}
+    return Alignment(_ordered(scores), words.source_count, words.target_count, _null_rate(rows))
+
+
+def read_layer_alignment(weights: Floats, words: TokenWords) -> Alignment:
+    """Link words that are each other's best, if there is any weight between them.
+
+    And those between which there is so much that nobody need be the best: `CERTAIN_WEIGHT`.
+
+    Args:
+        weights: of an alignment layer, ``[target tokens + 1, source tokens + 1]``; the last row and
+            the last column, of the ends, do not count.
+        words: of the tokens.
+    """
+    rows = weights[: len(words.target), : len(words.source)]
+    between = _best_between_words(rows, words)
+    if np.isnan(between).any():
+        raise BrokenModelError
+    is_best = (between == between.max(1, keepdims=True, initial=0)) & (
+        between == between.max(0, keepdims=True, initial=0)
     )
+    linked = (is_best & (between > 0)) | (between > CERTAIN_WEIGHT)
+    total = between.sum(1)
+    scores = {
+        (int(source), int(target)): float(between[target, source] / total[target])
+        for target, source in np.argwhere(linked)
+    }
+    return Alignment(_ordered(scores), words.source_count, words.target_count, _null_rate(rows))
+
+
+def _best_between_words(rows: Floats, words: TokenWords) -> npt.NDArray[np.float64]:
+    """The largest weight between the tokens of two words, ``[target words, source words]``."""
+    targets, sources = (np.flatnonzero(of != NO_WORD) for of in (words.target, words.source))
+    best = np.zeros((words.target_count, words.source_count))
+    places = words.target[targets][:, None], words.source[sources][None, :]
+    np.maximum.at(best, places, rows[np.ix_(targets, sources)])
+    return best
+
+
+def _ordered(scores: Mapping[Link, float]) -> dict[Link, float]:
+    return dict(sorted(scores.items()))
+
+
+def _null_rate(rows: Floats) -> float | None:
+    """The share of queries without weight; None if there are none."""
+    return float(1.0 - np.any(rows != 0, axis=1).mean()) if len(rows) else None
 
 
 def read_mutual_links(

@@ -2,8 +2,9 @@
 
 A translator decides what to look at before it knows the word that it will write. Here the query of
 a target token is made when the token is known: from the state that predicted it, the state that has
-read it, and its embedding. A link's weight is ``ReLU(q·k / sqrt(dim) + bias)``, so it is exactly
-zero where there is no link, and a target token without any link has a null row.
+read it, and its embedding. Its score ``q·k / sqrt(dim) + bias`` is the logarithm of a link's odds,
+and its weight ``ReLU(score - LEAST_SCORE)``: exactly zero where there can be no link, so that a
+target token without a counterpart has a null row.
 """
 
 import math
@@ -16,6 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from relakit.align.alignment import LEAST_SCORE
 from relakit.align.layer_files import (
     AGAIN,
     LayerAbout,
@@ -52,10 +54,7 @@ class AlignmentLayer(nn.Module):
         return self.key.out_features
 
     def forward(self, states: StateBatch) -> Tensor:
-        """Scores ``[pairs, target positions, source positions]``: above 0 where there is a link.
-
-        They are the logarithm of the odds that the layer gives a link.
-        """
+        """Scores ``[pairs, target positions, source positions]``: log-odds of links."""
         query, key = self.query(states.target), self.key(states.source)
         scores: Tensor = query @ key.transpose(1, 2) / math.sqrt(self.dim)
         return scores + self.bias
@@ -84,7 +83,7 @@ class AlignmentLayer(nn.Module):
     def weights_of(self, states: StateBatch) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
         """The same of pairs whose states are known."""
         with torch.no_grad():
-            rectified = torch.relu(self(states)).cpu().numpy()
+            rectified = torch.relu(self(states) - LEAST_SCORE).cpu().numpy()
         for index, (sources, targets), matrix in zip(
             states.indices, states.sizes, rectified, strict=True
         ):

@@ -12,6 +12,7 @@ from torch import Tensor
 from relakit.align.aligner import WINDOW, Aligner
 from relakit.align.alignment import TokenWords
 from relakit.align.states import StateBatch
+from relakit.analysis.aer import AlignmentScore
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import Links
 from relakit.analysis.pair_batches import EncodedPairs, TokenPair
@@ -20,6 +21,7 @@ from relakit.analysis.word_map import NO_WORD
 from relakit.data.tokenizer_pair import Tokenizers
 
 Integers = npt.NDArray[np.int32]
+Booleans = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,10 @@ class Lesson:
     sure: Integers
     """``[links, 2]``, source word first: there is a link"""
     disputed: Integers
-    """``[links, 2]``: nobody knows whether there is a link. All other words have none."""
+    """``[links, 2]``: nobody knows whether there is a link"""
+    is_complete: bool
+    """Whether all other words have no link. Else that is known of those alone that have a sure link
+    with another word: who sees only some of the links says nothing by silence."""
 
     @property
     def tokens(self) -> TokenPair:
@@ -54,9 +59,28 @@ class Lesson:
         )
         return GoldAlignment(sure, disputed)
 
+    @property
+    def unknown(self) -> Booleans:
+        """``[target words, source words]``: of which nobody says anything, not even a doubt."""
+        if self.is_complete:
+            return np.zeros(self.word_counts[::-1], dtype=np.bool_)
+        targets, sources = (np.ones(count, dtype=np.bool_) for count in self.word_counts[::-1])
+        targets[self.sure[:, 1]] = sources[self.sure[:, 0]] = False
+        return targets[:, None] & sources
+
+    def score(self, links: Links) -> AlignmentScore:
+        """Of links that were found; those of unknown words are neither right nor wrong."""
+        unknown = self.unknown
+        judged = frozenset(link for link in links if not unknown[link[1], link[0]])
+        return AlignmentScore.of(judged, self.links)
+
 
 def make_lessons(
-    tokenizers: Tokenizers, pairs: Sequence[AnalysisPair], links: Sequence[GoldAlignment]
+    tokenizers: Tokenizers,
+    pairs: Sequence[AnalysisPair],
+    links: Sequence[GoldAlignment],
+    *,
+    are_complete: bool,
 ) -> Iterator[Lesson]:
     """Lessons for a model with these tokenizers; possible links that are not sure are disputed."""
     encoded = EncodedPairs(tokenizers)
@@ -71,6 +95,7 @@ def make_lessons(
             (len(pair.pair.source_words), len(pair.pair.target_words)),
             _rows(known.sure),
             _rows(known.possible - known.sure),
+            are_complete,
         )
 
 
@@ -95,7 +120,8 @@ def token_labels(states: StateBatch, lessons: Sequence[Lesson]) -> tuple[Tensor,
 
     Returns:
         1 where the words of both tokens are linked, and 1 where that is known: not between disputed
-        words, not for tokens of no word, the ends of sentences and padding.
+        words, nor, if a lesson is not complete, two words of which neither has a sure link; not for
+        tokens of no word, the ends of sentences and padding.
     """
     shape = states.target.size(0), states.target.size(1), states.source.size(1)
     linked, known = (np.zeros(shape, dtype=np.float32) for _ in range(2))
@@ -103,13 +129,14 @@ def token_labels(states: StateBatch, lessons: Sequence[Lesson]) -> tuple[Tensor,
         lesson = lessons[index]
         sources, targets = lesson.source_token_words, lesson.target_token_words
         place = row, slice(len(targets)), slice(len(sources))
-        words = np.zeros((2, lesson.word_counts[1], lesson.word_counts[0]), dtype=np.float32)
+        words = np.zeros((2, lesson.word_counts[1], lesson.word_counts[0]), dtype=np.bool_)
         for kind, links in enumerate((lesson.sure, lesson.disputed)):
-            words[kind, links[:, 1], links[:, 0]] = 1.0
+            words[kind, links[:, 1], links[:, 0]] = True
+        words[1] |= lesson.unknown
         in_words = (targets != NO_WORD)[:, None] & (sources != NO_WORD)
         # Tokens of no word take any word's labels here; they do not count.
         tokens = words[:, targets[:, None], sources]
         linked[place] = tokens[0] * in_words
-        known[place] = (1.0 - tokens[1]) * in_words
+        known[place] = ~tokens[1] * in_words
     device = states.target.device
     return torch.from_numpy(linked).to(device), torch.from_numpy(known).to(device)

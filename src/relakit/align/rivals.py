@@ -51,7 +51,7 @@ def _error_rate(aligner: Aligner, exam: Exam) -> float:
     words = [lesson.words for lesson in exam.lessons]
     tokens = (lesson.tokens for lesson in exam.lessons)
     for index, found in aligner.align_tokens(tokens, words):
-        total += AlignmentScore.of(found.links, exam.lessons[index].links)
+        total += exam.lessons[index].score(found.links)
     return round(total.aer, SCORE_DIGITS)
 
 

@@ -235,11 +235,12 @@ class _Teaching:
             links = [pair.gold or GoldAlignment(frozenset()) for pair in window]
             if not known:
                 links = list(self._links(window))
-            made[0] += make_lessons(self.members[0].tokenizers, window, links)
+            made[0] += make_lessons(self.members[0].tokenizers, window, links, are_complete=known)
             if len(made) > 1:
                 turned = [pair.reversed() for pair in window]
                 back = [some.reversed() for some in links]
-                made[1] += make_lessons(self.members[1].tokenizers, turned, back)
+                other = self.members[1].tokenizers
+                made[1] += make_lessons(other, turned, back, are_complete=known)
             done += len(window)
             self.progress(stage, done, total)
         if not made[0]:

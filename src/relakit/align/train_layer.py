@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from relakit.align.alignment import read_alignment
+from relakit.align.alignment import LEAST_SCORE, read_layer_alignment
 from relakit.align.layer import AlignmentLayer
 from relakit.align.layer_files import LayerScores
 from relakit.align.lessons import Lesson, token_labels
@@ -261,10 +261,8 @@ def _loss(scores: Tensor, states: StateBatch, lessons: Sequence[Lesson]) -> tupl
 def _link_score(scores: npt.NDArray[np.float32], lesson: Lesson) -> AlignmentScore:
     """Of the links that are read from a pair's scores, padding included."""
     targets, sources = len(lesson.target_ids), len(lesson.source_ids)
-    weights = np.zeros((targets, sources + 1), dtype=np.float32)
-    weights[:, :-1] = np.maximum(scores[:targets, :sources], 0)
-    links = read_alignment(weights, lesson.words, shift=0, several=True).links
-    return AlignmentScore.of(links, lesson.links)
+    weights = np.maximum(scores[:targets, :sources] - LEAST_SCORE, 0)
+    return lesson.score(read_layer_alignment(weights, lesson.words).links)
 
 
 def _described(loss: float, score: AlignmentScore, exam: Exam) -> LayerScores:

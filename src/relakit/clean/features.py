@@ -9,8 +9,9 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from relakit.align.alignment import TokenWords, read_layer_alignment
 from relakit.align.choice import AlignmentChoice
-from relakit.analysis.links import READINGS
+from relakit.analysis.links import READINGS, Links
 from relakit.analysis.results import null_query_share
 from relakit.analysis.word_map import NO_WORD, Integers, Span, split_words, words_of_tokens
 from relakit.broken_model import BrokenModelError
@@ -58,7 +59,8 @@ class PairFeatures:
     null_rate: float
     """Share of queries whose cross-attention weights are all 0, the mean over layers and heads"""
     alignment_null_rate: float | None
-    """That of the alignment layer, or of the heads that align; None if there are none"""
+    """Share of target words that the alignment layer links with nothing; or without a layer that of
+    the heads that align, as above; None if there are none"""
     attention_mass: float
     """Cross-attention weight of a query, the mean over layers, heads and queries"""
     unsupported: tuple[Word, ...]
@@ -160,30 +162,48 @@ def chosen_heads(weights: Weights, choice: AlignmentChoice | None) -> Weights:
     return weights[choice.layer, list(choice.heads)]
 
 
-def unreached_words(
-    weights: Weights, losses: Losses, source: PairSide, target: PairSide, *, shift: int
-) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
-    """Target words without support, and source words that no target word attends to.
-
-    A target word has no support if it attends to no source word and the model did not expect it:
-    one that the words before it ask for, as an article, may well have no counterpart. Weight on the
-    end of the source is no support: it is no word. Words of which nothing was computed, because
-    their side is too long, are neither.
+def attended_words(weights: Weights, source: PairSide, target: PairSide, *, shift: int) -> Links:
+    """Words between which there is any weight.
 
     Args:
         weights: of some heads, ``[heads, target tokens + 1, source tokens + 1]``.
-        losses: of each target token and the end of the sentence, in nats.
         source: its tokens and words.
         target: its tokens and words.
         shift: 1 if the weights of a target token are those of the step that has it as input, 0 if
             of the step that predicts it.
     """
     rows = (weights[:, shift : shift + len(target.ids), : len(source.ids)] != 0).any(0)
-    rows = rows & (target.words != NO_WORD)[:, None] & (source.words != NO_WORD)[None, :]
-    linked = set(target.words[rows.any(1)].tolist())
+    targets, sources = rows.nonzero()
+    found = zip(source.words[sources].tolist(), target.words[targets].tolist(), strict=True)
+    return frozenset(link for link in found if NO_WORD not in link)
+
+
+def unreached_words(
+    links: Links, losses: Losses, source: PairSide, target: PairSide
+) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+    """Target words without support, and source words that are linked with no target word.
+
+    A target word has no support if it is linked with no source word and the model did not expect
+    it: one that the words before it ask for, as an article, may well have no counterpart. The end
+    of the source is no support: it is no word. Words of which nothing was computed, because their
+    side is too long, are neither.
+
+    Args:
+        links: of words.
+        losses: of each target token and the end of the sentence, in nats.
+        source: its tokens and words.
+        target: its tokens and words.
+    """
     unexpected = set(target.words[losses[: len(target.ids)] > EXPECTED_LOSS].tolist())
-    covered = set(source.words[rows.any(0)].tolist())
-    return _words(target, unexpected - linked), _words(source, set(source.words.tolist()) - covered)
+    supported = {word for _, word in links}
+    uncovered = set(source.words.tolist()) - {word for word, _ in links}
+    return _words(target, unexpected - supported), _words(source, uncovered)
+
+
+def _unlinked_share(links: Links, target: PairSide) -> float:
+    """Of the target's words, as far as it has tokens."""
+    words = set(target.words.tolist()) - {NO_WORD}
+    return len(words - {word for _, word in links}) / max(len(words), 1)
 
 
 def _words(side: PairSide, indices: set[int]) -> tuple[Word, ...]:
@@ -255,13 +275,15 @@ def pair_features(
     mass = 1.0 if sums_to_one else attention_mass(weights)
     check_finite(pair, mass, np.abs(weights).max(), losses.sum())
     if links is not None:
-        read, shift = links[None], 0
-        alignment_null_rate: float | None = null_query_share(links[:-1])  # a layer links no ends
+        sizes = len(source.word_spans), len(target.word_spans)
+        words = read_layer_alignment(links, TokenWords(source.words, target.words, *sizes)).links
+        alignment_null_rate: float | None = _unlinked_share(words, target)
     else:
         read = chosen_heads(weights, choice)
         shift = 0 if choice is None else READINGS.index(choice.reading)
+        words = attended_words(read, source, target, shift=shift)
         alignment_null_rate = None if choice is None else null_query_share(read)
-    unsupported, uncovered = unreached_words(read, losses, source, target, shift=shift)
+    unsupported, uncovered = unreached_words(words, losses, source, target)
     source_words, target_words = pair.source.split(), pair.target.split()
     counted = target.counted(losses)
     return PairFeatures(
