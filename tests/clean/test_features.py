@@ -12,11 +12,11 @@ from relakit.broken_model import BrokenModelError
 from relakit.clean.columns import COLUMNS, header_line, row_line
 from relakit.clean.features import (
     EXPECTED_LOSS,
+    LinkedWords,
     PairFeatures,
     PairSide,
     Word,
     WorstToken,
-    attended_words,
     attention_mass,
     pair_features,
     same_words,
@@ -60,7 +60,7 @@ def tokens_of(side: PairSide, word: int) -> list[int]:
 def unreached(
     weights: np.ndarray, losses: np.ndarray, sides: tuple[PairSide, PairSide], shift: int = 0
 ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
-    return unreached_words(attended_words(weights, *sides, shift=shift), losses, *sides)
+    return unreached_words(LinkedWords.of_heads(weights, *sides, shift=shift), losses, *sides)
 
 
 class TestWords:

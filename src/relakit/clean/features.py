@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from relakit.align.alignment import TokenWords, read_layer_alignment
 from relakit.align.choice import AlignmentChoice
-from relakit.analysis.links import READINGS, Links
+from relakit.analysis.links import READINGS
 from relakit.analysis.results import null_query_share
 from relakit.analysis.word_map import NO_WORD, Integers, Span, split_words, words_of_tokens
 from relakit.broken_model import BrokenModelError
@@ -162,24 +162,40 @@ def chosen_heads(weights: Weights, choice: AlignmentChoice | None) -> Weights:
     return weights[choice.layer, list(choice.heads)]
 
 
-def attended_words(weights: Weights, source: PairSide, target: PairSide, *, shift: int) -> Links:
-    """Words between which there is any weight.
+@dataclass(frozen=True)
+class LinkedWords:
+    """The words of a pair that are linked with any of the other side, by their numbers."""
 
-    Args:
-        weights: of some heads, ``[heads, target tokens + 1, source tokens + 1]``.
-        source: its tokens and words.
-        target: its tokens and words.
-        shift: 1 if the weights of a target token are those of the step that has it as input, 0 if
-            of the step that predicts it.
-    """
-    rows = (weights[:, shift : shift + len(target.ids), : len(source.ids)] != 0).any(0)
-    targets, sources = rows.nonzero()
-    found = zip(source.words[sources].tolist(), target.words[targets].tolist(), strict=True)
-    return frozenset(link for link in found if NO_WORD not in link)
+    source: set[int]
+    target: set[int]
+
+    @classmethod
+    def of_heads(
+        cls, weights: Weights, source: PairSide, target: PairSide, *, shift: int
+    ) -> "LinkedWords":
+        """Words with any weight between them.
+
+        Args:
+            weights: of some heads, ``[heads, target tokens + 1, source tokens + 1]``.
+            source: its tokens and words.
+            target: its tokens and words.
+            shift: 1 if the weights of a target token are those of the step that has it as input, 0
+                if of the step that predicts it.
+        """
+        rows = (weights[:, shift : shift + len(target.ids), : len(source.ids)] != 0).any(0)
+        rows = rows & (target.words != NO_WORD)[:, None] & (source.words != NO_WORD)[None, :]
+        return cls(set(source.words[rows.any(0)].tolist()), set(target.words[rows.any(1)].tolist()))
+
+    @classmethod
+    def of_layer(cls, weights: Weights, source: PairSide, target: PairSide) -> "LinkedWords":
+        """Words that an alignment layer links."""
+        counts = len(source.word_spans), len(target.word_spans)
+        found = read_layer_alignment(weights, TokenWords(source.words, target.words, *counts))
+        return cls({word for word, _ in found.links}, {word for _, word in found.links})
 
 
 def unreached_words(
-    links: Links, losses: Losses, source: PairSide, target: PairSide
+    linked: LinkedWords, losses: Losses, source: PairSide, target: PairSide
 ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
     """Target words without support, and source words that are linked with no target word.
 
@@ -189,21 +205,20 @@ def unreached_words(
     side is too long, are neither.
 
     Args:
-        links: of words.
+        linked: words of both sides.
         losses: of each target token and the end of the sentence, in nats.
         source: its tokens and words.
         target: its tokens and words.
     """
     unexpected = set(target.words[losses[: len(target.ids)] > EXPECTED_LOSS].tolist())
-    supported = {word for _, word in links}
-    uncovered = set(source.words.tolist()) - {word for word, _ in links}
-    return _words(target, unexpected - supported), _words(source, uncovered)
+    uncovered = set(source.words.tolist()) - linked.source
+    return _words(target, unexpected - linked.target), _words(source, uncovered)
 
 
-def _unlinked_share(links: Links, target: PairSide) -> float:
+def _unlinked_share(linked: LinkedWords, target: PairSide) -> float:
     """Of the target's words, as far as it has tokens."""
     words = set(target.words.tolist()) - {NO_WORD}
-    return len(words - {word for _, word in links}) / max(len(words), 1)
+    return len(words - linked.target) / max(len(words), 1)
 
 
 def _words(side: PairSide, indices: set[int]) -> tuple[Word, ...]:
@@ -275,15 +290,14 @@ def pair_features(
     mass = 1.0 if sums_to_one else attention_mass(weights)
     check_finite(pair, mass, np.abs(weights).max(), losses.sum())
     if links is not None:
-        sizes = len(source.word_spans), len(target.word_spans)
-        words = read_layer_alignment(links, TokenWords(source.words, target.words, *sizes)).links
-        alignment_null_rate: float | None = _unlinked_share(words, target)
+        linked = LinkedWords.of_layer(links, source, target)
+        alignment_null_rate: float | None = _unlinked_share(linked, target)
     else:
         read = chosen_heads(weights, choice)
         shift = 0 if choice is None else READINGS.index(choice.reading)
-        words = attended_words(read, source, target, shift=shift)
+        linked = LinkedWords.of_heads(read, source, target, shift=shift)
         alignment_null_rate = None if choice is None else null_query_share(read)
-    unsupported, uncovered = unreached_words(words, losses, source, target)
+    unsupported, uncovered = unreached_words(linked, losses, source, target)
     source_words, target_words = pair.source.split(), pair.target.split()
     counted = target.counted(losses)
     return PairFeatures(
