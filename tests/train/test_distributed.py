@@ -51,6 +51,7 @@ def test_two_processes_equal_one_though_one_of_them_is_stopped(
     path.write_text(write_recipe(recipe), encoding="utf-8")
     status, output = torchrun(RUN_UNTIL_ONE_IS_STOPPED, tmp_path, path, "--out", run)
     assert status != 0, output
+    assert (run / "result.json").is_file(), output
     result = read_result(run)
     assert (result["verdict"], result["reason"]) == ("stopped", "asked to stop after update 7")
     assert sorted(each.name for each in (run / "checkpoints").iterdir()) == [
