@@ -1,6 +1,7 @@
 """A layer learns planted links, of a model that stays as it is."""
 
 import copy
+from collections.abc import Iterable
 
 import pytest
 import torch
@@ -69,6 +70,13 @@ def test_words_from_nowhere_are_null(
     assert kept / total > 0.9
 
 
+def loss_after(model: Transformer, some: Iterable[Lesson], tokenizer: Tokenizer) -> float:
+    """What a layer that learns from these lessons loses in an exam of all links."""
+    settings = LayerSettings(epochs=4, update_tokens=512, learning_rate=0.01)
+    exam = Exam(lessons(tokenizer, planted_pairs(40, seed=2)))
+    return train_layer(model, list(some), exam, settings).scores.loss
+
+
 def test_disputed_links_are_left_open(model: Transformer, tokenizer: Tokenizer) -> None:
     """With half of the links disputed instead of absent, words are surer to be linked."""
     pairs = planted_pairs(400)
@@ -76,12 +84,10 @@ def test_disputed_links_are_left_open(model: Transformer, tokenizer: Tokenizer) 
         GoldAlignment(frozenset(sorted(p.gold.sure)[::2]), p.gold.sure) for p in pairs if p.gold
     ]
     absent = [GoldAlignment(links.sure) for links in half]
-    settings = LayerSettings(epochs=4, update_tokens=512, learning_rate=0.01)
-    exam = Exam(lessons(tokenizer, planted_pairs(40, seed=2)))
-    losses = []
-    for links in (half, absent):
-        some = list(make_lessons(tokenizer, pairs, links, are_complete=True))
-        losses.append(train_layer(model, some, exam, settings).scores.loss)
+    losses = [
+        loss_after(model, make_lessons(tokenizer, pairs, links, are_complete=True), tokenizer)
+        for links in (half, absent)
+    ]
     assert losses[0] < 0.5 * losses[1]
 
 
@@ -91,12 +97,10 @@ def test_silence_about_words_without_a_link_is_no_lesson(
     """With half of the links unknown, words are surer to be linked if that is said."""
     pairs = planted_pairs(400)
     half = [GoldAlignment(frozenset(sorted(p.gold.sure)[::2])) for p in pairs if p.gold]
-    settings = LayerSettings(epochs=4, update_tokens=512, learning_rate=0.01)
-    exam = Exam(lessons(tokenizer, planted_pairs(40, seed=2)))
-    losses = []
-    for are_complete in (False, True):
-        some = list(make_lessons(tokenizer, pairs, half, are_complete=are_complete))
-        losses.append(train_layer(model, some, exam, settings).scores.loss)
+    losses = [
+        loss_after(model, make_lessons(tokenizer, pairs, half, are_complete=known), tokenizer)
+        for known in (False, True)
+    ]
     assert losses[0] < 0.5 * losses[1]
 
 

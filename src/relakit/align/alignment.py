@@ -95,6 +95,12 @@ def read_alignment(
     return Alignment(_ordered(scores), words.source_count, words.target_count, _null_rate(rows))
 
 
+def link_weights(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """The weights of an alignment layer with these scores."""
+    weights: npt.NDArray[np.float32] = np.maximum(scores - LEAST_SCORE, 0)
+    return weights
+
+
 def read_layer_alignment(weights: Floats, words: TokenWords) -> Alignment:
     """Link words that are each other's best, if there is any weight between them.
 

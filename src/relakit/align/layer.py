@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from relakit.align.alignment import LEAST_SCORE
+from relakit.align.alignment import link_weights
 from relakit.align.layer_files import (
     AGAIN,
     LayerAbout,
@@ -83,7 +83,7 @@ class AlignmentLayer(nn.Module):
     def weights_of(self, states: StateBatch) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
         """The same of pairs whose states are known."""
         with torch.no_grad():
-            rectified = torch.relu(self(states) - LEAST_SCORE).cpu().numpy()
+            rectified = link_weights(self(states).cpu().numpy())
         for index, (sources, targets), matrix in zip(
             states.indices, states.sizes, rectified, strict=True
         ):

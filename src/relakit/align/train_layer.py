@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from relakit.align.alignment import LEAST_SCORE, read_layer_alignment
+from relakit.align.alignment import link_weights, read_layer_alignment
 from relakit.align.layer import AlignmentLayer
 from relakit.align.layer_files import LayerScores
 from relakit.align.lessons import Lesson, token_labels
@@ -261,7 +261,7 @@ def _loss(scores: Tensor, states: StateBatch, lessons: Sequence[Lesson]) -> tupl
 def _link_score(scores: npt.NDArray[np.float32], lesson: Lesson) -> AlignmentScore:
     """Of the links that are read from a pair's scores, padding included."""
     targets, sources = len(lesson.target_ids), len(lesson.source_ids)
-    weights = np.maximum(scores[:targets, :sources] - LEAST_SCORE, 0)
+    weights = link_weights(scores[:targets, :sources])
     return lesson.score(read_layer_alignment(weights, lesson.words).links)
 
 
