@@ -108,7 +108,15 @@ def _with_a_long_validation_sentence(corpus: PreparedCorpus, folder: Path) -> Pr
     return PreparedCorpus.load(folder / "long")
 
 
-RUN = "from relakit.cli.main import main; main()\n"
+RUN = """
+import os, sys, time
+from pathlib import Path
+from relakit.cli.main import main
+lock = Path(sys.argv[sys.argv.index("--out") + 1], ".lock")
+while os.environ["RANK"] == "1" and not lock.exists():  # a process may come late
+    time.sleep(0.01)
+main()
+"""
 RUN_UNTIL_ONE_IS_STOPPED = """
 import os, signal
 from relakit.cli.main import main

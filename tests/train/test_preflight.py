@@ -21,6 +21,19 @@ def test_a_folder_that_another_process_trains_in(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [], "looking leaves nothing behind"
 
 
+def test_a_late_process_of_torchrun_finds_the_lock_of_the_main_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, recipe = tmp_path / "run", load_recipe("demo")
+    with locked(folder):
+        (folder / LOCK).write_text(json.dumps({"pid": 1, "host": "elsewhere"}))
+        monkeypatch.setenv("RANK", "1")
+        check_run(recipe, folder, resume=False)
+        monkeypatch.setenv("RANK", "0")
+        with pytest.raises(BusyError):
+            check_run(recipe, folder, resume=False)
+
+
 def test_a_model_that_memory_is_too_small_for(tmp_path: Path) -> None:
     """Only where it is known that the machine's own memory counts."""
     huge = ["model.dim=65536", "model.encoder_layers=900"]

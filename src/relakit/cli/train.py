@@ -144,10 +144,10 @@ def _train(recipe: "Recipe | None", folder: Path, resume: bool) -> None:
     from rich.console import Console
 
     from relakit.cli.stage_bar import stage_bar
+    from relakit.train.main_process import is_main_process
     from relakit.train.preflight import check_run
 
     recipe = check_run(recipe, folder, resume=resume)
-    from relakit.train.distributed import is_main_process
     from relakit.train.run import run_training
 
     console = Console(stderr=True)

@@ -43,11 +43,6 @@ class World:
             dist.barrier()
 
 
-def is_main_process() -> bool:
-    """Whether this is the main process, which can be known before it joins the others."""
-    return int(os.environ.get("RANK", "0")) == 0
-
-
 @contextmanager
 def join_world(device: str = "auto") -> Iterator[World]:
     """Join the processes that ``torchrun`` started; without it, this is the only one.

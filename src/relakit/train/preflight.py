@@ -19,6 +19,7 @@ from relakit.train.feasibility import (
     with_own_matrix,
     with_settings_of_corpus,
 )
+from relakit.train.main_process import is_main_process
 from relakit.train.recipe import Recipe
 from relakit.train.resume import check_place_of_model, read_recipe, settle_recipe
 from relakit.train.run_folder import CHECKPOINTS, CORPUS
@@ -38,7 +39,8 @@ def check_run(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
     check_is_folder(folder, RUN)
     check_place_of_model(folder)
     check_writable(folder, is_folder=True)
-    check_unlocked(folder)
+    if is_main_process():  # the others find its lock, if they come later
+        check_unlocked(folder)
     checked_threads("training.threads", settled.training.threads, least=0)
     if resume:
         for checkpoint in find_checkpoints(folder / CHECKPOINTS, interrupted=True)[-1:]:

@@ -21,8 +21,9 @@ from relakit.threads import set_threads
 from relakit.train.averaging import average_weights, checkpoints_of_model
 from relakit.train.checkpoint import find_checkpoints
 from relakit.train.corpus import languages, learn_languages, open_corpus
-from relakit.train.distributed import World, is_main_process, join_world
+from relakit.train.distributed import World, join_world
 from relakit.train.feasibility import check_corpus, check_model, warn_of_short_run
+from relakit.train.main_process import is_main_process
 from relakit.train.plan import first_epoch, total_updates
 from relakit.train.preflight import check_text, settled_settings
 from relakit.train.recipe import Recipe
