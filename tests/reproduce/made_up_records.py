@@ -26,9 +26,9 @@ from relakit.analysis.results import (
 )
 from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.reproduce.claims import Claim, Finding
+from relakit.reproduce.claims_part import CLAIMS
 from relakit.reproduce.corpora import Scale
 from relakit.reproduce.evidence import Evidence
-from relakit.reproduce.page import CLAIMS
 from relakit.reproduce.records import (
     AlignmentStudy,
     CurvePoint,

@@ -14,7 +14,7 @@ from made_up_records import (
 from relakit.analysis.results import ModelAnalysis
 from relakit.attention_kinds import AttentionKind
 from relakit.reproduce.claims import Verdict
-from relakit.reproduce.page import CLAIMS
+from relakit.reproduce.claims_part import CLAIMS
 
 RATES: tuple[float, ...] = (0.3, 0.4, 0.5)
 

@@ -13,7 +13,8 @@ from made_up_records import (
 )
 
 from relakit.reproduce import page
-from relakit.reproduce.page import CLAIMS, PAGE, make_page, read_evidence, write_page
+from relakit.reproduce.claims_part import CLAIMS
+from relakit.reproduce.page import PAGE, make_page, read_evidence, write_page
 from relakit.reproduce.records import RECORDS, read_record, record_path
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -61,7 +62,7 @@ def test_links_lead_somewhere() -> None:
 
 def test_a_page_without_results(tmp_path: Path) -> None:
     text = make_page(evidence_of(results=tmp_path))
-    assert text.count("not measured yet") == len(CLAIMS)
+    assert text.count("Here: not measured yet.") == len(CLAIMS)
     assert "Not measured yet." in text
 
 

@@ -1,9 +1,8 @@
 """`results/README.md`: every table beside the paper's, made from the result files alone."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
 from relakit.analysis.links import EndWeight
 from relakit.analysis.results import layer_means
@@ -12,31 +11,18 @@ from relakit.files.writing import write_whole
 from relakit.report.figure_files import why_no_figures
 from relakit.report.figures import FIGURES_OF_ALL_MODELS
 from relakit.reproduce import tables
-from relakit.reproduce.alignment_claims import ALIGNMENT_CLAIMS
 from relakit.reproduce.analyses import PEOPLE, PLANTED
-from relakit.reproduce.attention_claims import ATTENTION_CLAIMS
-from relakit.reproduce.claims import Claim, Finding, Verdict
+from relakit.reproduce.claims_part import claims_part
 from relakit.reproduce.corpora import CORPORA
 from relakit.reproduce.evidence import Evidence, means_over_seeds
 from relakit.reproduce.figures import example_paths, figure_paths, write_figures
 from relakit.reproduce.markdown import table
 from relakit.reproduce.plan import is_current
-from relakit.reproduce.ranking_claims import RANKING_CLAIMS
 from relakit.reproduce.records import RECORDS, Records, RunRecord, read_records
 from relakit.reproduce.rows import ALL_ROWS, OURS
 from relakit.reproduce.runs import Run
-from relakit.reproduce.speed import SPEED_CLAIMS
-from relakit.reproduce.translation_claims import MARGIN, TRANSLATION_CLAIMS
 
 PAGE: Final = "README.md"
-CLAIMS: Final = (
-    *TRANSLATION_CLAIMS,
-    *SPEED_CLAIMS,
-    *ALIGNMENT_CLAIMS,
-    *ATTENTION_CLAIMS,
-    *RANKING_CLAIMS,
-)
-
 _INTRODUCTION: Final = """\
 # Results
 
@@ -87,7 +73,7 @@ def make_page(evidence: Evidence, older: Sequence[Run] = ()) -> str:
     """The page about these result files; those of ``older`` runs are only named."""
     parts = [
         _INTRODUCTION.format(records=f"{RECORDS}/"),
-        _claims_part(evidence),
+        claims_part(evidence),
         _part("Table 1: ablation (BLEU)", tables.table_1(evidence)),
         _part("Table 2: speed relative to softmax", tables.table_2(evidence), _SPEED_NOTE),
         _part("Figure 2: decoding speed by source length", tables.figure_2(evidence), _LENGTH_NOTE),
@@ -140,64 +126,6 @@ def _part(title: str, content: str | None, note: str = "") -> str:
     if content is None:
         return f"## {title}\n\nNot measured yet.\n"
     return f"## {title}\n\n" + (f"{note}\n\n" if note else "") + f"{content}\n"
-
-
-def _claims_part(evidence: Evidence) -> str:
-    found = [(claim, claim.find(evidence)) for claim in CLAIMS]
-    rows = []
-    for claim, findings in found:
-        for number, finding in enumerate(findings):
-            rows.append(_claim_row(claim, finding, is_first=number == 0))
-        if not findings:
-            rows.append([claim.text, claim.paper, "", "not measured yet", "", ""])
-    headings = ["claim", "paper", "where", "measured here", "n", "verdict"]
-    note = (
-        "A verdict follows from an interval, not from a mean: over seeds by Welch's t test, or "
-        "over sentences of one model. If the interval reaches to both sides, it is not decidable; "
-        "nor is what rests on one seed (n = 1), unless it is about speed, which is measured in "
-        "rounds, or about sentences, and then it is about these models and not about others that "
-        "might be trained. "
-        f"“As good as” allows {MARGIN:g} BLEU: in the paper's Table 1 what is called comparable "
-        "differs by less, what is called a loss by more. "
-        "Where each run bears a claim out or not, it holds if all do, and there are two or more."
-    )
-    parts = [
-        "## Claims",
-        note,
-        "How often each verdict was found; a claim is judged on every corpus, against every "
-        "baseline and gold set that it is about:",
-        _summary(found),
-        "Each of them:",
-        table(headings, rows, left=len(headings)),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _summary(found: Sequence[tuple[Claim, Sequence[Finding]]]) -> str:
-    """One row for each claim, so that one with many findings does not count for many."""
-    verdicts = get_args(Verdict)
-    rows = []
-    for claim, findings in found:
-        counts = Counter(finding.verdict for finding in findings)
-        rows.append([claim.text, *(str(counts[one] or "") for one in verdicts)])
-    return table(["claim", *verdicts], rows)
-
-
-def _claim_row(claim: Claim, finding: Finding, *, is_first: bool) -> list[str]:
-    return [
-        claim.text if is_first else "",
-        claim.paper if is_first else "",
-        finding.setting,
-        finding.measured,
-        _n_text(finding.n),
-        "" if finding.verdict is None else f"**{finding.verdict}**",
-    ]
-
-
-def _n_text(n: int | tuple[int, int]) -> str:
-    """``3``, or ``3 / 1`` for two sides with different numbers of runs."""
-    sides = {n} if isinstance(n, int) else dict.fromkeys(n)
-    return " / ".join(map(str, sides))
 
 
 def _alignment_part(evidence: Evidence) -> str:

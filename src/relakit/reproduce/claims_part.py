@@ -1,0 +1,82 @@
+"""The page's part about the paper's claims: how often each verdict was found, and on what."""
+
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from typing import Final, get_args
+
+from relakit.reproduce.alignment_claims import ALIGNMENT_CLAIMS
+from relakit.reproduce.attention_claims import ATTENTION_CLAIMS
+from relakit.reproduce.claims import Claim, Finding, Verdict
+from relakit.reproduce.evidence import Evidence
+from relakit.reproduce.markdown import table
+from relakit.reproduce.ranking_claims import RANKING_CLAIMS
+from relakit.reproduce.speed import SPEED_CLAIMS
+from relakit.reproduce.translation_claims import MARGIN, TRANSLATION_CLAIMS
+
+CLAIMS: Final = (
+    *TRANSLATION_CLAIMS,
+    *SPEED_CLAIMS,
+    *ALIGNMENT_CLAIMS,
+    *ATTENTION_CLAIMS,
+    *RANKING_CLAIMS,
+)
+_HOW_JUDGED: Final = (
+    "A verdict follows from an interval, not from a mean: over seeds by Welch's t test, or "
+    "over sentences of one model. If the interval reaches to both sides, it is not decidable; "
+    "nor is what rests on one seed (n = 1), unless it is about speed, which is measured in "
+    "rounds, or about sentences, and then it is about these models and not about others that "
+    "might be trained. "
+    f"“As good as” allows {MARGIN:g} BLEU: in the paper's Table 1 what is called comparable "
+    "differs by less, what is called a loss by more. "
+    "Where each run bears a claim out or not, it holds if all do, and there are two or more."
+)
+
+
+def claims_part(evidence: Evidence) -> str:
+    """Every claim with its verdicts, then, folded, what was measured for it."""
+    found = [(claim, claim.find(evidence)) for claim in CLAIMS]
+    parts = [
+        "## Claims",
+        _HOW_JUDGED,
+        "How often each verdict was found; a claim is judged on every corpus, against every "
+        "baseline and gold set that it is about:",
+        _summary(found),
+        "What was measured for each of them:",
+        *(_details(claim, findings) for claim, findings in found),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(found: Sequence[tuple[Claim, Sequence[Finding]]]) -> str:
+    """One row for each claim, so that one with many findings does not count for many."""
+    verdicts = get_args(Verdict)
+    rows = []
+    for claim, findings in found:
+        counts = Counter(finding.verdict for finding in findings)
+        rows.append([claim.text, *(str(counts[one] or "") for one in verdicts)])
+    return table(["claim", *verdicts], rows)
+
+
+def _details(claim: Claim, findings: Sequence[Finding]) -> str:
+    """A claim that unfolds: what the paper says, and each finding in a row."""
+    headings = ["where", "measured here", "n", "verdict"]
+    rows = [_row(finding) for finding in findings]
+    parts = [
+        f"<details><summary>{escape(claim.text, quote=False)}</summary>",
+        f"The paper: {claim.paper}.",
+        table(headings, rows, left=len(headings)) if rows else "Here: not measured yet.",
+        "</details>",
+    ]
+    return "\n\n".join(parts)
+
+
+def _row(finding: Finding) -> list[str]:
+    verdict = "" if finding.verdict is None else f"**{finding.verdict}**"
+    return [finding.setting, finding.measured, _n_text(finding.n), verdict]
+
+
+def _n_text(n: int | tuple[int, int]) -> str:
+    """``3``, or ``3 / 1`` for two sides with different numbers of runs."""
+    sides = {n} if isinstance(n, int) else dict.fromkeys(n)
+    return " / ".join(map(str, sides))
