@@ -7,6 +7,7 @@ import pytest
 from calibration_samples import KINDS, ORIGIN, sample
 
 from relakit.clean.calibrating import Fitted, fit_calibration, precision_at
+from relakit.clean.calibration_features import BY_NAME
 from relakit.data.noise_draw import CLEAN
 
 
@@ -40,6 +41,21 @@ def test_reasons_are_what_was_done(fitted: Fitted) -> None:
         "a target shorter than usual for the source",
         "fewer target words than usual for the source",
     }
+
+
+def test_what_is_better_is_no_reason() -> None:
+    """Planted noise may be in better German than clean pairs; that makes no other text noise."""
+    pairs, columns = sample()
+    german = np.random.default_rng(1).normal(size=len(pairs))
+    german += [2.0 * (pair.label == "shuffled") for pair in pairs]
+    found = fit_calibration(
+        pairs, {**columns, "target_language": german}, ORIGIN, expected_noise=0.5
+    ).calibration
+    place = found.features.index("target_language")
+    assert found.kinds["shuffled"].weights[place] == 0.0
+    for kind in found.kinds.values():
+        for name, weight in zip(found.features, kind.weights, strict=True):
+            assert weight * BY_NAME[name].sign >= 0
 
 
 def test_what_says_nothing_is_left_out(fitted: Fitted) -> None:

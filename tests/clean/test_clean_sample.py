@@ -9,6 +9,7 @@ from score_samples import score_row, write_table
 
 from relakit.clean import clean_sample
 from relakit.clean.clean_sample import (
+    EITHER_SIDE,
     FEWEST_PAIRS,
     plant,
     sample_of_clean,
@@ -123,8 +124,28 @@ def test_every_pair_is_clean_once_and_most_are_noisy_once() -> None:
     assert 0.8 < len(noisy) / len(NUMBERED) < 0.97
     assert {pair.label for pair in noisy} == set(NOISE_KINDS)
     for pair in planted:
-        assert pair.source == NUMBERED[pair.origin].source
-        assert (pair.target == NUMBERED[pair.origin].target) == (pair.label == CLEAN)
+        original = NUMBERED[pair.origin]
+        is_same = pair.source == original.source, pair.target == original.target
+        if pair.label == CLEAN:
+            assert is_same == (True, True)
+        elif pair.label in EITHER_SIDE:
+            assert sum(is_same) == 1
+        else:
+            assert is_same == (True, False)
+
+
+def test_copies_and_wrong_languages_are_on_either_side() -> None:
+    planted = list(plant(NUMBERED, seed=1))
+    sources, targets = ({texts[side] for texts in TEXTS} for side in (0, 1))
+    for part in ("fit", "held out"):
+        some = [pair for pair in planted if pair.part == part]
+        copied = [pair for pair in some if pair.label == "copied"]
+        assert all(pair.source == pair.target for pair in copied)
+        foreign = [pair for pair in some if pair.label == "language"]
+        for kind in (copied, foreign):
+            wrong = [pair.source in targets for pair in kind], [p.target in sources for p in kind]
+            assert [sum(side) for side in wrong] == pytest.approx([len(kind) / 2] * 2, abs=2)
+            assert all(sum(sides) == 1 for sides in zip(*wrong, strict=True))
 
 
 def test_no_words_go_from_one_part_to_the_other() -> None:

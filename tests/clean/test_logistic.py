@@ -20,21 +20,33 @@ def test_of_a_table_it_is_the_odds_ratio() -> None:
     assert fit.coefficients[0] == pytest.approx(np.log(35 / 5) - np.log(10 / 30), abs=1e-4)
 
 
-def test_no_neighbour_is_better() -> None:
-    """Whatever is changed a little makes the penalised loss greater."""
+@pytest.mark.parametrize("signs", [None, (0, 0, 0), (1, 1, -1), (-1, 1, 1), (0, 1, 0)])
+def test_no_neighbour_is_better(signs: tuple[int, ...] | None) -> None:
+    """Whatever is changed a little, within the signs, makes the penalised loss greater."""
     draw = np.random.default_rng(1)
-    rows = draw.normal(size=(200, 3))
-    labels = rows @ [1.0, -2.0, 0.0] + draw.logistic(size=200) > 0.5
+    rows = draw.normal(size=(200, 3)) @ [[1, 0.5, 0], [0, 1, 0.5], [0.5, 0, 1]]
+    labels = rows @ [1.0, -2.0, 0.5] + draw.logistic(size=200) > 0.5
     weights = np.where(labels, 100 / labels.sum(), 100 / (~labels).sum())
 
     def loss(found: np.ndarray) -> float:
         margins = np.where(labels, 1, -1) * (rows @ found[1:] + found[0])
         return float(weights @ np.log1p(np.exp(-margins)) + 2.0 * found[1:] @ found[1:] / 2)
 
-    fit = fit_logistic(rows, labels, penalty=2.0)
+    fit = fit_logistic(rows, labels, penalty=2.0, signs=signs)
     best = np.array([fit.bias, *fit.coefficients])
+    bounds = np.array([0, *(signs or (0, 0, 0))])
+    assert (bounds * best >= 0).all()
     for direction in np.vstack([np.eye(4), -np.eye(4)]):
-        assert loss(best + 1e-3 * direction) > loss(best)
+        neighbour = best + 1e-3 * direction
+        if (bounds * neighbour >= 0).all():
+            assert loss(neighbour) > loss(best)
+
+
+def test_a_number_that_speaks_the_other_way_has_no_weight() -> None:
+    rows, labels = table({(0, False): 30, (0, True): 10, (1, False): 5, (1, True): 35})
+    assert fit_logistic(rows, labels, penalty=1.0, signs=[-1]).coefficients.tolist() == [0.0]
+    free = fit_logistic(rows, labels, penalty=1.0).coefficients
+    assert fit_logistic(rows, labels, penalty=1.0, signs=[1]).coefficients == pytest.approx(free)
 
 
 @pytest.mark.parametrize("factor", [1.0, 1e6])
@@ -64,3 +76,9 @@ def test_numbers_that_repeat_each_other_share_the_weight() -> None:
 def test_wrong_use(rows: list, labels: list, penalty: float, says: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(ValueError, match=says):
         fit_logistic(rows, labels, penalty=penalty)
+
+
+@pytest.mark.parametrize("signs", [[1, 1], [2], []])
+def test_signs_that_are_none(signs: list[int]) -> None:
+    with pytest.raises(ValueError, match="signs must be 1 of -1, 0 and 1, got"):
+        fit_logistic([[1.0], [2.0]], [True, False], penalty=1.0, signs=signs)

@@ -19,6 +19,7 @@ from relakit.clean.calibration import (
     with_usual,
 )
 from relakit.clean.calibration_features import (
+    BY_NAME,
     Columns,
     feature_matrix,
     typical_ratios,
@@ -30,8 +31,9 @@ from relakit.clean.measures import PROBABILITY, RANKED, column_badness
 from relakit.clean.score_table import Numbers, ScoreTable
 from relakit.data.noise_draw import CLEAN, NOISE_KINDS, NoiseKind
 
-PENALTY: Final = 0.3
-"""Of the weights, chosen on planted noise in captions and debates."""
+PENALTY: Final = 1.0
+"""Of the weights: as much as costs nothing on noise that was planted in debates, nor, with the same
+weights, in captions."""
 RECALL: Final = 0.9
 FEWEST_OF_A_KIND: Final = 5
 """Noisy pairs of the fit, and held out; a kind with fewer is left out."""
@@ -126,7 +128,8 @@ def fit_calibration(
     names, left_out = usable_features({name: c[is_fit] for name, c in columns.items()}, typical)
     scaled = _Scaled.of(feature_matrix(columns, names, typical), is_fit, is_clean)
     origins = None if origin.are_known else np.array([pair.origin for pair in pairs])
-    models, chosen = _fit_without_doubted(scaled.rows, labels, is_fit, kinds, origins)
+    signs = np.array([BY_NAME[name].sign for name in names])
+    models, chosen = _fit_without_doubted(scaled.rows, labels, is_fit, kinds, signs, origins)
     calibration = NoiseCalibration(
         features=tuple(names),
         medians=tuple(scaled.medians.tolist()),
@@ -164,6 +167,7 @@ def _fit_without_doubted(
     labels: npt.NDArray[np.str_],
     is_fit: npt.NDArray[np.bool_],
     kinds: Sequence[NoiseKind],
+    signs: npt.NDArray[np.int64],
     origins: npt.NDArray[np.int64] | None,
 ) -> tuple[dict[NoiseKind, KindModel], npt.NDArray[np.bool_]]:
     """The models, and which pairs they were fitted on at last.
@@ -171,7 +175,7 @@ def _fit_without_doubted(
     ``origins`` tells what was made from the same pair; None: no pair is doubted.
     """
     chosen = is_fit.copy()
-    models = _fit_kinds(rows, labels, chosen, kinds)
+    models = _fit_kinds(rows, labels, chosen, kinds, signs)
     for _ in range(0 if origins is None else _ROUNDS):
         assert origins is not None
         is_doubted = chosen & (labels == CLEAN) & (_log_odds(models, rows) > 0)
@@ -181,7 +185,7 @@ def _fit_without_doubted(
         if any((left & (labels == kind)).sum() < FEWEST_OF_A_KIND for kind in kinds):
             break  # noise goes with the pair that it was made from
         chosen = left
-        models = _fit_kinds(rows, labels, chosen, kinds)
+        models = _fit_kinds(rows, labels, chosen, kinds, signs)
     return models, chosen
 
 
@@ -215,11 +219,12 @@ def _fit_kinds(
     labels: npt.NDArray[np.str_],
     chosen: npt.NDArray[np.bool_],
     kinds: Sequence[NoiseKind],
+    signs: npt.NDArray[np.int64],
 ) -> dict[NoiseKind, KindModel]:
     models = {}
     for kind in kinds:
         some = chosen & ((labels == CLEAN) | (labels == kind))
-        fit = fit_logistic(rows[some], labels[some] == kind, penalty=PENALTY)
+        fit = fit_logistic(rows[some], labels[some] == kind, penalty=PENALTY, signs=signs)
         models[kind] = KindModel(bias=fit.bias, weights=tuple(fit.coefficients.tolist()))
     return models
 

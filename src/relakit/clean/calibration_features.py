@@ -5,7 +5,7 @@ One table, `FEATURES`, says which there are, from which columns, and what they m
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from relakit.clean.score_table import Numbers
 Columns: TypeAlias = Mapping[str, Numbers]
 Ratios: TypeAlias = Mapping[str, float]
 """By column, the typical logarithm of a ratio."""
+Worse: TypeAlias = Literal["high", "low", "either"]
 
 LEAST_MASS: Final = 1e-6
 """Of attention, so that there is a logarithm where there is none."""
@@ -33,14 +34,22 @@ class Feature:
     above: str = ""
     """What it means if the number is unusually high, for people; empty: nothing to speak of"""
     below: str = ""
+    worse: Worse = "high"
+    """What speaks against a pair. Planted noise may have it the other way round, such as better
+    German than the clean pairs beside it; in other text that would be a wrong reason"""
+
+    @property
+    def sign(self) -> int:
+        """Of its weight in the odds of noise; 0: any."""
+        return {"high": 1, "low": -1, "either": 0}[self.worse]
 
 
-def _plain(column: str, above: str, below: str = "") -> Feature:
-    return Feature(column, (column,), lambda c, _: c[column], above, below)
+def _plain(column: str, above: str, below: str = "", worse: Worse = "high") -> Feature:
+    return Feature(column, (column,), lambda c, _: c[column], above, below, worse)
 
 
-def _share(name: str, column: str, of: str, above: str) -> Feature:
-    return Feature(name, (column, of), lambda c, _: c[column] / c[of], above)
+def _share(name: str, column: str, of: str, above: str, worse: Worse = "high") -> Feature:
+    return Feature(name, (column, of), lambda c, _: c[column] / c[of], above, worse=worse)
 
 
 def _beyond(name: str, column: str, sign: int, above: str) -> Feature:
@@ -52,8 +61,13 @@ def _beyond(name: str, column: str, sign: int, above: str) -> Feature:
     return Feature(name, (column,), compute, above)
 
 
-def _logarithm(name: str, column: str, least: float, above: str = "", below: str = "") -> Feature:
-    return Feature(name, (column,), lambda c, _: np.log(np.maximum(c[column], least)), above, below)
+def _logarithm(
+    name: str, column: str, least: float, above: str = "", below: str = "", worse: Worse = "high"
+) -> Feature:
+    def compute(columns: Columns, _: Ratios) -> Numbers:
+        return np.log(np.maximum(columns[column], least))
+
+    return Feature(name, (column,), compute, above, below, worse)
 
 
 FEATURES: Final = (
@@ -65,6 +79,7 @@ FEATURES: Final = (
         LEAST_MASS,
         above="unusually much attention to the source",
         below="little attention to the source",
+        worse="either",
     ),
     _share(
         "unsupported_share", "unsupported_words", "target_words",
@@ -74,21 +89,13 @@ FEATURES: Final = (
         "uncovered_share", "uncovered_words", "source_words",
         "source words that nothing in the target covers",
     ),
-    _plain(
-        "cross_entropy",
-        "the model finds the translation unlikely",
-        "the model finds the translation unusually likely",
-    ),
+    _plain("cross_entropy", "the model finds the translation unlikely"),
     _plain("worst_loss", "a word that the model did not expect"),
     _plain("worst_span_loss", "a phrase that the model did not expect"),
     _logarithm(
         "log_end_loss", "end_loss", LEAST_LOSS, above="the translation seems to end too early"
     ),
-    _plain(
-        "reverse_cross_entropy",
-        "the reverse model finds the source unlikely",
-        "the reverse model finds the source unusually likely",
-    ),
+    _plain("reverse_cross_entropy", "the reverse model finds the source unlikely"),
     _plain(
         "reverse_worst_span_loss", "a phrase of the source that the reverse model did not expect"
     ),
@@ -99,12 +106,16 @@ FEATURES: Final = (
     _beyond(
         "fewer_characters", "character_ratio", -1, "a target shorter than usual for the source"
     ),
-    _plain("source_language", "", "the source is hardly in its language"),
-    _plain("target_language", "", "the target is hardly in its language"),
-    _share("same_share", "same_words", "target_words", "words that are the same on both sides"),
+    _plain("source_language", "", "the source is hardly in its language", worse="low"),
+    _plain("target_language", "", "the target is hardly in its language", worse="low"),
+    # Names on both sides speak for a pair, copies against it.
+    _share(
+        "same_share", "same_words", "target_words",
+        "words that are the same on both sides", worse="either",
+    ),
     # What losses are usual depends on how long sentences are.
-    _logarithm("log_source_words", "source_words", 1.0),
-    _logarithm("log_target_words", "target_words", 1.0),
+    _logarithm("log_source_words", "source_words", 1.0, worse="either"),
+    _logarithm("log_target_words", "target_words", 1.0, worse="either"),
 )  # fmt: skip
 BY_NAME: Final[Mapping[str, Feature]] = {feature.name: feature for feature in FEATURES}
 

@@ -1,6 +1,7 @@
 """Pairs that are taken for clean, and noise planted in them. No torch here."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ NOISE_SHARES: Final[Mapping[NoiseKind, float]] = dict.fromkeys(NOISE_KINDS, 0.18
 """Of the pairs that noise is planted in; the others lend it their words."""
 MOST_BYTES: Final = MAX_LINE_BYTES // 4
 """On each side, as a line of a table must hold a source, a target, and what is inserted there."""
+EITHER_SIDE: Final[tuple[NoiseKind, ...]] = ("language", "copied")
+"""Noise that is planted in sources as often as in targets: it looks alike, on the other side."""
 HELD_OUT: Final = 3
 """Every third pair is not for the fit."""
 
@@ -115,10 +118,24 @@ def plant(sample: Sequence[NumberedPair], seed: int) -> Iterator[PlantedPair]:
         texts = [sample[place].texts for place in places]
         for place, text in zip(places, texts, strict=True):
             yield PlantedPair(*text, CLEAN, part, place)
-        noisy = plant_text_noise(texts, seed=seed, shares=NOISE_SHARES)
-        for place, pair in zip(places, noisy, strict=True):
-            if pair.label != CLEAN:
-                yield PlantedPair(*pair.texts, pair.label, part, place)
+        for place, (texts_now, label) in zip(places, _noisy(texts, seed), strict=True):
+            if label != CLEAN:
+                yield PlantedPair(*texts_now, label, part, place)
+
+
+def _noisy(texts: Sequence[tuple[str, str]], seed: int) -> Iterator[tuple[tuple[str, str], str]]:
+    """The texts with noise, in targets or (`EITHER_SIDE`) in sources; and its kind."""
+    in_targets = plant_text_noise(texts, seed=seed, shares=NOISE_SHARES)
+    reversed_texts = [(target, source) for source, target in texts]
+    in_sources = plant_text_noise(reversed_texts, seed=seed, shares=NOISE_SHARES)
+    turns: Counter[str] = Counter()
+    for pair, mirrored in zip(in_targets, in_sources, strict=True):
+        turns[pair.label] += 1
+        is_turn = pair.label in EITHER_SIDE and turns[pair.label] % 2 == 0
+        if is_turn and mirrored.label == pair.label:
+            yield (mirrored.target, mirrored.source), mirrored.label
+        else:
+            yield pair.texts, pair.label
 
 
 def write_planted(pairs: Iterable[PlantedPair], path: Path) -> ParallelFiles:

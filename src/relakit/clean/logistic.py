@@ -1,8 +1,9 @@
-"""Logistic regression with a quadratic penalty, by Newton's method. NumPy alone.
+"""Logistic regression with a penalty, and signs if wished, by Newton's method. NumPy alone.
 
 It minimises the sum over rows of weight * log(1 + exp(-margin)), plus penalty / 2 times the squares
 of the coefficients; the margin is +- (bias + row . coefficients). With a penalty there is always
-one best answer, also where a line separates the groups.
+one best answer, also where a line separates the groups. Where signs are given, coefficients that
+would have the other one stay 0 (Bertsekas 1982: what is held at its bound takes no part in a step).
 """
 
 from collections.abc import Callable
@@ -31,27 +32,36 @@ class LogisticFit:
     coefficients: Vector
 
 
-def fit_logistic(rows: npt.ArrayLike, labels: npt.ArrayLike, *, penalty: float) -> LogisticFit:
+def fit_logistic(
+    rows: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    *,
+    penalty: float,
+    signs: npt.ArrayLike | None = None,
+) -> LogisticFit:
     """Fit the log-odds that the label is True; both labels weigh the same, however many they are.
 
     Args:
         rows: numbers of about the size of 1, ``[rows, numbers]``.
         labels: True or False for each row.
         penalty: of the coefficients, not of the bias, beside rows that weigh 1 on average; above 0.
+        signs: for each number 1 if its coefficient may not be below 0, -1 if not above, 0 if it may
+            be anything; None: all may.
 
     Raises:
         ValueError: numbers that are none, a group without rows, or settings out of range.
     """
-    matrix, is_true = _checked(rows, labels, penalty)
+    matrix, is_true, signs = _checked(rows, labels, penalty, signs)
     weights = len(matrix) / 2 / np.where(is_true, is_true.sum(), (~is_true).sum())
-    # The bias is one more coefficient, without a penalty.
+    # The bias is one more coefficient, without a penalty or a sign.
     padded = np.column_stack([np.ones(len(matrix)), matrix])
     penalties = np.full(padded.shape[1], float(penalty))
     penalties[0] = 0.0
-    signs = np.where(is_true, 1.0, -1.0)
+    signs = np.append(0.0, signs)
+    sides = np.where(is_true, 1.0, -1.0)
 
     def loss(found: Vector) -> float:
-        margins = signs * (padded @ found)
+        margins = sides * (padded @ found)
         return float(weights @ np.logaddexp(0.0, -margins) + found @ (penalties * found) / 2)
 
     found = np.zeros(padded.shape[1])
@@ -59,21 +69,35 @@ def fit_logistic(rows: npt.ArrayLike, labels: npt.ArrayLike, *, penalty: float) 
     for _ in range(MOST_STEPS):
         shares = _sigmoid(padded @ found)
         gradient = padded.T @ (weights * (shares - is_true)) + penalties * found
-        if np.abs(gradient).max() <= TOLERANCE * len(matrix):
+        is_held = (found == 0) & (signs * gradient > 0)
+        if np.abs(gradient[~is_held]).max() <= TOLERANCE * len(matrix):
             break
         curvature = weights * np.maximum(shares * (1 - shares), _LEAST_CURVATURE)
         hessian = (padded * curvature[:, None]).T @ padded + np.diag(penalties)
-        step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
-        found, after = _shortened(loss, found, step, current)
+        step = _step(hessian, gradient, is_held, (found == 0) * signs)
+        found, after = _shortened(loss, found, step, signs, current)
         if after >= current:
             break  # what is left is rounding
         current = after
     return LogisticFit(float(found[0]), found[1:])
 
 
+def _step(
+    hessian: Matrix, gradient: Vector, is_held: npt.NDArray[np.bool_], bounds: Vector
+) -> Vector:
+    """Newton's step without what is held, or would leave its bound (those at it have a sign)."""
+    while True:
+        step, free = np.zeros(len(gradient)), ~is_held
+        step[free] = np.linalg.lstsq(hessian[np.ix_(free, free)], gradient[free], rcond=None)[0]
+        leaves = free & (bounds * step > 0)
+        if not leaves.any():
+            return step
+        is_held = is_held | leaves
+
+
 def _checked(
-    rows: npt.ArrayLike, labels: npt.ArrayLike, penalty: float
-) -> tuple[Matrix, npt.NDArray[np.bool_]]:
+    rows: npt.ArrayLike, labels: npt.ArrayLike, penalty: float, signs: npt.ArrayLike | None
+) -> tuple[Matrix, npt.NDArray[np.bool_], Vector]:
     matrix = np.asarray(rows, dtype=np.float64)
     is_true = np.asarray(labels, dtype=np.bool_)
     if matrix.ndim != 2 or is_true.shape != matrix.shape[:1]:
@@ -90,14 +114,21 @@ def _checked(
         )
     if not 0 < penalty < np.inf:
         raise ValueError(f"penalty must be a number above 0, got {penalty}")
-    return matrix, is_true
+    count = matrix.shape[1]
+    given = np.zeros(count) if signs is None else np.asarray(signs, dtype=np.float64)
+    if given.shape != (count,) or not np.isin(given, (-1, 0, 1)).all():
+        raise ValueError(f"signs must be {count} of -1, 0 and 1, got {given.tolist()}")
+    return matrix, is_true, given
 
 
-def _shortened(loss: _Loss, found: Vector, step: Vector, current: float) -> tuple[Vector, float]:
+def _shortened(
+    loss: _Loss, found: Vector, step: Vector, signs: Vector, current: float
+) -> tuple[Vector, float]:
     """As far along the step as makes the loss less; Newton's may be too long at first."""
     size = 1.0
     for _ in range(_HALVINGS):
         moved = found - size * step
+        moved[signs * moved < 0] = 0.0
         after = loss(moved)
         if after < current:
             return moved, after
