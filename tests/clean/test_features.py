@@ -11,7 +11,6 @@ from relakit.analysis.results import null_query_share
 from relakit.broken_model import BrokenModelError
 from relakit.clean.columns import COLUMNS, header_line, row_line
 from relakit.clean.features import (
-    EXPECTED_LOSS,
     LinkedWords,
     PairFeatures,
     PairSide,
@@ -24,6 +23,7 @@ from relakit.clean.features import (
     worst_span_loss,
     worst_token,
 )
+from relakit.clean.unsupported import EXPECTED_LOSS
 from relakit.data.languages import LanguagePair
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer import Tokenizer, learn_tokenizer
@@ -76,17 +76,23 @@ class TestWords:
         source, target = sides
         weights = blank_weights(sides, heads=2)
         weights[1, tokens_of(target, 1)[-1] + shift, tokens_of(source, 2)[0]] = 1e-30
-        unsupported, uncovered = unreached(weights, surprise(sides), sides, shift)
-        assert [word.index for word in unsupported] == [0, 2, 3]
+        linked = LinkedWords.of_heads(weights, *sides, shift=shift)
+        assert linked == LinkedWords(source={2}, target={1})
+        _, uncovered = unreached(weights, surprise(sides), sides, shift)
         assert [word.index for word in uncovered] == [0, 1]
 
     def test_an_expected_word_needs_no_support(self, sides: tuple[PairSide, PairSide]) -> None:
         _, target = sides
-        losses = np.full(len(target.ids) + 1, EXPECTED_LOSS)
-        losses[-1] = losses[tokens_of(target, 1)[-1]] = 1.01 * EXPECTED_LOSS
+        losses = np.zeros(len(target.ids) + 1)
+        losses[-1] = losses[tokens_of(target, 1)[-1]] = 5 * EXPECTED_LOSS
         unsupported, uncovered = unreached(blank_weights(sides), losses, sides)
         assert [word.index for word in unsupported] == [1], "one token of a word is enough"
         assert len(uncovered) == 3
+
+    def test_a_link_is_support(self, sides: tuple[PairSide, PairSide]) -> None:
+        weights = blank_weights(sides)
+        weights[:, :, 0] = 1.0
+        assert unreached(weights, surprise(sides), sides)[0] == ()
 
     def test_the_end_of_the_source_supports_nothing(self, sides: tuple[PairSide, PairSide]) -> None:
         weights = blank_weights(sides)
@@ -104,7 +110,7 @@ class TestWords:
         source, target = (PairSide.of(tokenizer, text, 4) for text in PAIR.texts)
         assert source.is_cropped
         both = source, target
-        unsupported, uncovered = unreached(blank_weights(both), surprise(both), both)
+        unsupported, uncovered = unreached(blank_weights(both), 5 * surprise(both), both)
         assert [word.index for word in unsupported] == [0]
         assert [word.text for word in uncovered] in (["old"], ["old", "dogs"])
 
@@ -155,7 +161,7 @@ def features(
     """Two layers of two heads; only head 1 of layer 1 attends, to the first source token."""
     weights = np.stack([blank_weights(sides, heads=2)] * 2)
     weights[1, 1, 1:, 0] = weight
-    losses = np.full(weights.shape[2], 4.0)
+    losses = np.full(weights.shape[2], 6.0)
     languages = LanguagePair.learn(["old dogs"], ["alte Hunde"]).log_odds(*PAIR.texts)
     return pair_features(
         PAIR, *sides, weights, losses,
@@ -172,9 +178,9 @@ def test_all_of_a_pair(sides: tuple[PairSide, PairSide]) -> None:
     assert found.attention_mass == pytest.approx(0.25 * (queries - 1) / (4 * queries))
     assert found.unsupported == ()
     assert [word.text for word in found.uncovered] == ["dogs", "bark"]
-    assert (found.cross_entropy, found.reverse_cross_entropy) == (4.0, 3.0)
-    assert found.dual_cross_entropy == 1.0 + 3.5
-    assert (found.worst_span_loss, found.end_loss) == (4.0, 4.0)
+    assert (found.cross_entropy, found.reverse_cross_entropy) == (6.0, 3.0)
+    assert found.dual_cross_entropy == 3.0 + 4.5
+    assert (found.worst_span_loss, found.end_loss) == (6.0, 6.0)
     assert found.reverse_worst_span_loss == (9.0 + 3.0 + 1.0 + 2.0 + 2.5) / 5
     assert (found.source_words, found.target_words, found.same_words) == (3, 4, 0)
     assert found.word_ratio == pytest.approx(4 / 3)
@@ -183,14 +189,14 @@ def test_all_of_a_pair(sides: tuple[PairSide, PairSide]) -> None:
 
 
 def test_words_that_an_alignment_layer_links(sides: tuple[PairSide, PairSide]) -> None:
-    """A word with some weight has no support if it fits nothing best."""
+    """A word with some weight has no link if it fits nothing best."""
     source, target = sides
     links = blank_weights(sides)[0]
     links[tokens_of(target, 0)[0], tokens_of(source, 0)[0]] = 3.0
     links[tokens_of(target, 1)[0], tokens_of(source, 0)[0]] = 2.0
     links[tokens_of(target, 2)[-1], tokens_of(source, 2)[-1]] = 0.1
+    assert LinkedWords.of_layer(links, source, target) == LinkedWords({0, 2}, {0, 2})
     found = features(sides, links=links)
-    assert list(map(str, found.unsupported)) == ["1:Hunde", "3:!"]
     assert list(map(str, found.uncovered)) == ["1:dogs"]
     assert found.alignment_null_rate == 2 / 4
 

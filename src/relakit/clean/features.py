@@ -1,6 +1,5 @@
 """What is computed for one sentence pair, from its attention and losses. No torch here."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from relakit.analysis.links import READINGS
 from relakit.analysis.results import null_query_share
 from relakit.analysis.word_map import NO_WORD, Integers, Span, split_words, words_of_tokens
 from relakit.broken_model import BrokenModelError
+from relakit.clean.unsupported import unsupported_words
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer import END, SPECIAL_TOKENS, Tokenizer
 
@@ -25,8 +25,6 @@ END_TOKEN: Final = SPECIAL_TOKENS[END]
 """How the end of a sentence is written where a token is named."""
 SPAN: Final = 5
 """Tokens in a row whose loss is averaged: about as many as a short phrase has."""
-EXPECTED_LOSS: Final = math.log(10)
-"""A token to which a model gives one chance in ten needs no source word: grammar asks for it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class PairFeatures:
     attention_mass: float
     """Cross-attention weight of a query, the mean over layers, heads and queries"""
     unsupported: tuple[Word, ...]
-    """Target words that attend to no source word, and that the model did not expect either"""
+    """Target words in phrases that nothing in the source supports"""
     uncovered: tuple[Word, ...]
     """Source words that no target word attends to"""
     cross_entropy: float
@@ -199,10 +197,8 @@ def unreached_words(
 ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
     """Target words without support, and source words that are linked with no target word.
 
-    A target word has no support if it is linked with no source word and the model did not expect
-    it: one that the words before it ask for, as an article, may well have no counterpart. The end
-    of the source is no support: it is no word. Words of which nothing was computed, because their
-    side is too long, are neither.
+    The end of the source is no support: it is no word. Words of which nothing was computed, because
+    their side is too long, are neither.
 
     Args:
         linked: words of both sides.
@@ -210,9 +206,13 @@ def unreached_words(
         source: its tokens and words.
         target: its tokens and words.
     """
-    unexpected = set(target.words[losses[: len(target.ids)] > EXPECTED_LOSS].tolist())
+    seen = int(target.words.max(initial=NO_WORD)) + 1
+    of_words = np.zeros(seen)
+    is_word = target.words != NO_WORD
+    np.maximum.at(of_words, target.words[is_word], losses[: len(target.ids)][is_word])
+    unsupported = unsupported_words(of_words.tolist(), [n in linked.target for n in range(seen)])
     uncovered = set(source.words.tolist()) - linked.source
-    return _words(target, unexpected - linked.target), _words(source, uncovered)
+    return _words(target, set(unsupported)), _words(source, uncovered)
 
 
 def _unlinked_share(linked: LinkedWords, target: PairSide) -> float:

@@ -101,8 +101,8 @@ class ScoreModels:
         if not self.has_links:
             yield (
                 f"{folder} has neither {LAYER_FILE} nor {CHOICE_FILE}: alignment_null_rate is "
-                "empty, and a word is unsupported or uncovered only if it is so in all heads of "
-                f"all layers; relakit align {folder} --select chooses heads"
+                "empty, and words are linked that have any weight between them in any head; "
+                f"relakit align {folder} --select chooses heads"
             )
         if self.languages is None:
             yield (

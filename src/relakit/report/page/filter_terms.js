@@ -34,7 +34,7 @@ const GLOSSARY = {
   },
   unsupported: {
     name: "Unsupported, uncovered",
-    text: "A target word is unsupported if it attends to no source word in the heads that align, and a source word is uncovered if no target word attends to it.",
+    text: "A target word is unsupported if it belongs to a phrase that is linked with hardly any source word, and that the model did not expect; a source word is uncovered if no target word is linked with it.",
     phrases: ["unsupported", "uncovered"],
   },
   cut: {
