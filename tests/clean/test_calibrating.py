@@ -52,10 +52,28 @@ def test_what_is_better_is_no_reason() -> None:
         pairs, {**columns, "target_language": german}, ORIGIN, expected_noise=0.5
     ).calibration
     place = found.features.index("target_language")
-    assert found.kinds["shuffled"].weights[place] == 0.0
+    assert found.kinds["shuffled"].against_clean.weights[place] == 0.0
     for kind in found.kinds.values():
-        for name, weight in zip(found.features, kind.weights, strict=True):
+        for name, weight in zip(found.features, kind.against_clean.weights, strict=True):
             assert weight * BY_NAME[name].sign >= 0
+
+
+def test_a_copy_is_not_named_after_what_it_shares_with_other_noise() -> None:
+    """It is even less likely a translation than that of something else."""
+    pairs, columns = sample()
+    pairs = [replace(p, label="copied") if p.label == "truncated" else p for p in pairs]
+    is_copied = np.array([pair.label == "copied" for pair in pairs])
+    columns["cross_entropy"] = columns["cross_entropy"] + 9 * is_copied
+    columns["same_words"] = columns["target_words"] * np.where(is_copied, 1.0, 0.1)
+    found = fit_calibration(pairs, columns, ORIGIN, expected_noise=0.5).calibration.judge(columns)
+    names = list(found.calibration.kinds)
+    assert names[int(found.log_odds[is_copied].mean(0).argmax())] == "shuffled"
+    assert {found.kind(place) for place in np.flatnonzero(is_copied)} == {"copied"}
+    place = int(np.flatnonzero(is_copied)[0])
+    shares = found.shares(place)
+    assert max(shares, key=shares.__getitem__) == "copied"
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares[CLEAN] == found.probability[place]
 
 
 def test_what_says_nothing_is_left_out(fitted: Fitted) -> None:

@@ -53,7 +53,7 @@ def test_which_columns_are_missing(calibration: NoiseCalibration) -> None:
     ("change", "says"),
     [
         ({"format": "other"}, "is no calibration: it has no"),
-        ({"version": 2}, "version = 2: must be 1; calibrate again"),
+        ({"version": 1}, "version = 1: must be 2; calibrate again"),
         ({"features": ["charm"]}, "unknown feature 'charm'"),
         ({"medians": [1.0]}, "numbers in each list, one for each feature"),
         ({"expected_noise": 1.0}, "expected_noise = 1.0: must be below 1"),

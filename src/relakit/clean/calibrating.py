@@ -14,6 +14,7 @@ from relakit.clean.calibration import (
     FittedOn,
     HeldOut,
     KindModel,
+    LogOdds,
     NoiseCalibration,
     standardise,
     with_usual,
@@ -137,7 +138,13 @@ def fit_calibration(
         usual=tuple(scaled.rows[chosen & is_clean].mean(axis=0).tolist()),
         typical_ratios=typical,
         expected_noise=expected_noise,
-        kinds=models,
+        kinds={
+            kind: KindModel(
+                against_clean=odds,
+                against_others=_fit_against_others(scaled.rows, labels, chosen, kind),
+            )
+            for kind, odds in models.items()
+        },
         fitted_on=FittedOn(
             origin="clean" if origin.are_known else "corpus",
             files=origin.files,
@@ -169,7 +176,7 @@ def _fit_without_doubted(
     kinds: Sequence[NoiseKind],
     signs: npt.NDArray[np.int64],
     origins: npt.NDArray[np.int64] | None,
-) -> tuple[dict[NoiseKind, KindModel], npt.NDArray[np.bool_]]:
+) -> tuple[dict[NoiseKind, LogOdds], npt.NDArray[np.bool_]]:
     """The models, and which pairs they were fitted on at last.
 
     ``origins`` tells what was made from the same pair; None: no pair is doubted.
@@ -220,18 +227,37 @@ def _fit_kinds(
     chosen: npt.NDArray[np.bool_],
     kinds: Sequence[NoiseKind],
     signs: npt.NDArray[np.int64],
-) -> dict[NoiseKind, KindModel]:
+) -> dict[NoiseKind, LogOdds]:
+    """Of each kind, the odds against a clean pair."""
     models = {}
     for kind in kinds:
         some = chosen & ((labels == CLEAN) | (labels == kind))
-        fit = fit_logistic(rows[some], labels[some] == kind, penalty=PENALTY, signs=signs)
-        models[kind] = KindModel(bias=fit.bias, weights=tuple(fit.coefficients.tolist()))
+        models[kind] = _fitted_odds(rows[some], labels[some] == kind, signs)
     return models
 
 
-def _log_odds(models: Mapping[NoiseKind, KindModel], rows: Numbers) -> Numbers:
+def _fit_against_others(
+    rows: Numbers, labels: npt.NDArray[np.str_], chosen: npt.NDArray[np.bool_], kind: NoiseKind
+) -> LogOdds:
+    """Of a kind, the odds against other noise; all the same if there is none."""
+    noise = chosen & (labels != CLEAN)
+    if (labels[noise] == kind).all():
+        return LogOdds(bias=0.0, weights=(0.0,) * rows.shape[1])
+    return _fitted_odds(rows[noise], labels[noise] == kind)
+
+
+def _fitted_odds(
+    rows: Numbers,
+    labels: npt.NDArray[np.bool_],
+    signs: npt.NDArray[np.int64] | None = None,
+) -> LogOdds:
+    fit = fit_logistic(rows, labels, penalty=PENALTY, signs=signs)
+    return LogOdds(bias=fit.bias, weights=tuple(fit.coefficients.tolist()))
+
+
+def _log_odds(models: Mapping[NoiseKind, LogOdds], rows: Numbers) -> Numbers:
     """Of noise, where all kinds together are as likely as a clean pair."""
-    of_kinds = [model.bias + rows @ np.array(model.weights) for model in models.values()]
+    of_kinds = [model.of(rows) for model in models.values()]
     found: Numbers = np.logaddexp.reduce(of_kinds, axis=0) - np.log(len(models))
     return found
 

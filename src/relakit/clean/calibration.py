@@ -2,7 +2,8 @@
 
 For each kind of noise a logistic model gives the odds of that kind against a clean pair. A pair is
 then clean with the probability 1 / (1 + sum of all odds), which is Bayes' rule for kinds that
-exclude each other (Begg and Gray 1984).
+exclude each other (Begg and Gray 1984). What it looks like if it is noise is another question, as a
+copy is an unlikely translation, too; for that each kind has a model against the other kinds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from relakit.clean.calibration_features import (
 )
 from relakit.clean.score_table import Numbers
 from relakit.data.json_file import read_json
-from relakit.data.noise_draw import NoiseKind
+from relakit.data.noise_draw import CLEAN, NoiseKind
 from relakit.data.setting_errors import explain_setting
 from relakit.files.writing import write_whole
 from relakit.shards.ledger import differences
@@ -43,12 +44,25 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class KindModel(_Part):
-    """The log-odds of one kind of noise against a clean pair, where both are as likely."""
+class LogOdds(_Part):
+    """Log-odds of one thing against another, where both are as likely."""
 
     bias: FiniteFloat
     weights: tuple[FiniteFloat, ...]
     """Of each feature, in standard deviations from its median"""
+
+    def of(self, rows: Numbers) -> Numbers:
+        """Of pairs, by their standardised features ``[pairs, features]``."""
+        found: Numbers = self.bias + rows @ np.array(self.weights)
+        return found
+
+
+class KindModel(_Part):
+    """How one kind of noise is known."""
+
+    against_clean: LogOdds
+    against_others: LogOdds
+    """Of the other kinds"""
 
 
 class Area(_Part):
@@ -100,7 +114,7 @@ class NoiseCalibration(_Part):
     """Turns the columns of a score table into probabilities."""
 
     format: Literal["relakit-calibration"] = "relakit-calibration"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     features: tuple[str, ...] = Field(min_length=1)
     medians: tuple[FiniteFloat, ...]
     scales: tuple[FiniteFloat, ...]
@@ -120,7 +134,9 @@ class NoiseCalibration(_Part):
         unknown = [name for name in self.features if name not in BY_NAME]
         if unknown:
             raise ValueError(f"unknown feature {unknown[0]!r}")
-        lists = [self.medians, self.scales, self.usual, *(k.weights for k in self.kinds.values())]
+        lists = [self.medians, self.scales, self.usual]
+        for kind in self.kinds.values():
+            lists += [kind.against_clean.weights, kind.against_others.weights]
         if any(len(numbers) != size for numbers in lists):
             raise ValueError(f"there must be {size} numbers in each list, one for each feature")
         if min(self.scales) <= 0:
@@ -171,10 +187,13 @@ class NoiseCalibration(_Part):
         rows = self.standardised(columns)
         # Each kind has its share of what is expected.
         prior = np.log(self.expected_noise / len(self.kinds) / (1 - self.expected_noise))
-        log_odds = np.column_stack(
-            [prior + kind.bias + rows @ np.array(kind.weights) for kind in self.kinds.values()]
+        kinds = self.kinds.values()
+        return Judgement(
+            self,
+            rows,
+            log_odds=np.column_stack([prior + kind.against_clean.of(rows) for kind in kinds]),
+            kind_log_odds=np.column_stack([kind.against_others.of(rows) for kind in kinds]),
         )
-        return Judgement(self, rows, log_odds)
 
 
 @dataclass(frozen=True)
@@ -186,6 +205,8 @@ class Judgement:
     """Standardised features ``[pairs, features]``"""
     log_odds: Numbers
     """Of each kind of noise against a clean pair ``[pairs, kinds]``; NaN without scores"""
+    kind_log_odds: Numbers
+    """Of each kind of noise against the others ``[pairs, kinds]``; NaN without scores"""
 
     @cached_property
     def noise_log_odds(self) -> Numbers:
@@ -203,13 +224,20 @@ class Judgement:
     def kind(self, place: int) -> NoiseKind:
         """What a pair looks like if it is noise."""
         kinds: list[NoiseKind] = list(self.calibration.kinds)
-        return kinds[int(self.log_odds[place].argmax())]
+        return kinds[int(self.kind_log_odds[place].argmax())]
+
+    def shares(self, place: int) -> dict[str, float]:
+        """How likely a pair is clean, and each kind of noise."""
+        clean = float(self.probability[place])
+        odds = self.kind_log_odds[place]
+        kinds = (1 - clean) * np.exp(odds - np.logaddexp.reduce(odds))
+        return {CLEAN: clean, **dict(zip(self.calibration.kinds, kinds.tolist(), strict=True))}
 
     def reasons(self, place: int, most: int = 2) -> list[str]:
         """What speaks most against a pair, in words, strongest first."""
         kind = self.calibration.kinds[self.kind(place)]
         distances = self.rows[place] - np.array(self.calibration.usual)
-        against = distances * np.array(kind.weights)
+        against = distances * np.array(kind.against_clean.weights)
         found: list[str] = []
         for feature in np.argsort(-against):
             if against[feature] <= 0 or len(found) == most:

@@ -116,7 +116,10 @@ def _calibration(calibration: NoiseCalibration) -> dict[str, Any]:
                 "name": name,
                 "above": BY_NAME[name].above,
                 "below": BY_NAME[name].below,
-                "weights": [_rounded(model.weights[place]) for model in calibration.kinds.values()],
+                "weights": [
+                    _rounded(model.against_clean.weights[place])
+                    for model in calibration.kinds.values()
+                ],
             }
             for place, name in enumerate(calibration.features)
         ],

@@ -13,7 +13,6 @@ import numpy as np
 from relakit.clean.calibration import LOOKS, Judgement, NoiseCalibration
 from relakit.clean.columns import COLUMNS, Column
 from relakit.clean.score_table import Numbers, ScoreBlock
-from relakit.data.noise_draw import CLEAN
 
 PROBABILITY: Final = "probability"
 RANKED: Final[Mapping[str, Column]] = {c.name: c for c in COLUMNS if c.good is not None}
@@ -194,8 +193,4 @@ class _ProbabilityLook:
         return ": ".join([looks, "; ".join(self.judgement.reasons(place))]).removesuffix(": ")
 
     def shares(self, place: int) -> dict[str, float]:
-        clean = self.value(place)
-        log_odds = self.judgement.log_odds[place]
-        of_noise = np.exp(log_odds - np.logaddexp.reduce(log_odds))
-        kinds = zip(self.judgement.calibration.kinds, (1 - clean) * of_noise, strict=True)
-        return {CLEAN: clean, **{kind: float(share) for kind, share in kinds}}
+        return self.judgement.shares(place)
