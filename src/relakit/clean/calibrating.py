@@ -35,6 +35,8 @@ from relakit.data.noise_draw import CLEAN, NOISE_KINDS, NoiseKind
 PENALTY: Final = 1.0
 """Of the weights: as much as costs nothing on noise that was planted in debates, nor, with the same
 weights, in captions."""
+PENALTY_IN_DOUBT: Final = 10.0
+"""The same where some of the pairs that count as clean are noise: smaller weights believe less."""
 RECALL: Final = 0.9
 FEWEST_OF_A_KIND: Final = 5
 """Noisy pairs of the fit, and held out; a kind with fewer is left out."""
@@ -182,7 +184,7 @@ def _fit_without_doubted(
     ``origins`` tells what was made from the same pair; None: no pair is doubted.
     """
     chosen = is_fit.copy()
-    models = _fit_kinds(rows, labels, chosen, kinds, signs)
+    models = _fit_kinds(rows, labels, chosen, kinds, signs, PENALTY)
     for _ in range(0 if origins is None else _ROUNDS):
         assert origins is not None
         is_doubted = chosen & (labels == CLEAN) & (_log_odds(models, rows) > 0)
@@ -192,7 +194,9 @@ def _fit_without_doubted(
         if any((left & (labels == kind)).sum() < FEWEST_OF_A_KIND for kind in kinds):
             break  # noise goes with the pair that it was made from
         chosen = left
-        models = _fit_kinds(rows, labels, chosen, kinds, signs)
+        models = _fit_kinds(rows, labels, chosen, kinds, signs, PENALTY)
+    if origins is not None:  # what is left may be noise all the same
+        models = _fit_kinds(rows, labels, chosen, kinds, signs, PENALTY_IN_DOUBT)
     return models, chosen
 
 
@@ -227,12 +231,13 @@ def _fit_kinds(
     chosen: npt.NDArray[np.bool_],
     kinds: Sequence[NoiseKind],
     signs: npt.NDArray[np.int64],
+    penalty: float,
 ) -> dict[NoiseKind, LogOdds]:
     """Of each kind, the odds against a clean pair."""
     models = {}
     for kind in kinds:
         some = chosen & ((labels == CLEAN) | (labels == kind))
-        models[kind] = _fitted_odds(rows[some], labels[some] == kind, signs)
+        models[kind] = _fitted_odds(rows[some], labels[some] == kind, penalty, signs)
     return models
 
 
@@ -243,15 +248,16 @@ def _fit_against_others(
     noise = chosen & (labels != CLEAN)
     if (labels[noise] == kind).all():
         return LogOdds(bias=0.0, weights=(0.0,) * rows.shape[1])
-    return _fitted_odds(rows[noise], labels[noise] == kind)
+    return _fitted_odds(rows[noise], labels[noise] == kind, PENALTY)
 
 
 def _fitted_odds(
     rows: Numbers,
     labels: npt.NDArray[np.bool_],
+    penalty: float,
     signs: npt.NDArray[np.int64] | None = None,
 ) -> LogOdds:
-    fit = fit_logistic(rows, labels, penalty=PENALTY, signs=signs)
+    fit = fit_logistic(rows, labels, penalty=penalty, signs=signs)
     return LogOdds(bias=fit.bias, weights=tuple(fit.coefficients.tolist()))
 
 
