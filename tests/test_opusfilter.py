@@ -296,8 +296,10 @@ def test_columns_that_a_model_cannot_fill(
 
 def test_attention_that_is_never_null(make: Make, module: ModuleType, tmp_path: Path) -> None:
     softmax = str(write_model(tmp_path / "model", attention="softmax"))
-    with pytest.raises(module.ConfigurationError, match="by: null_rate is the same for all pairs"):
-        make(model=softmax, by="null_rate")
+    for column in ("null_rate", "uncovered_words"):
+        with pytest.raises(module.ConfigurationError, match=f"by: {column} is the same for all"):
+            make(model=softmax, by=column)
+    assert make(model=softmax, by="unsupported_words").by == "unsupported_words"
     assert make(model=softmax).by == "cross_entropy"
     assert make(model=softmax).score_direction == "clean_low"
 

@@ -84,7 +84,7 @@ _RANGES: Final = {
 """What pairs can be filtered by: columns, and the probability of a calibration."""
 _OF_ATTENTION: Final = ("null_rate", "attention_mass")
 """Columns that say nothing where attention is never null."""
-_OF_LINKS: Final = ("alignment_null_rate", "unsupported_words", "uncovered_words")
+_OF_LINKS: Final = ("alignment_null_rate", "uncovered_words")
 """Neither do these, unless an alignment layer gives the links."""
 _OF_REVERSE: Final = ("reverse_", "dual_")
 """Columns that begin like this need a model of the other direction."""

@@ -7,6 +7,7 @@ import pytest
 from calibration_samples import KINDS, ORIGIN, sample
 
 from relakit.clean.calibrating import Fitted, fit_calibration, precision_at
+from relakit.clean.calibration import Judgement
 from relakit.clean.calibration_features import BY_NAME
 from relakit.data.noise_draw import CLEAN
 
@@ -195,6 +196,34 @@ def test_a_kind_that_is_hardly_held_out(held_out: int) -> None:
     assert "truncated" in fitted.kinds_left_out
     found = fitted.calibration.held_out
     assert set(found.noise_log_odds) == {"shuffled"} == set(found.areas["probability"])
+    odds = fitted.calibration.kinds["shuffled"].against_others
+    assert not any((odds.bias, *odds.weights)), "there is no other kind"
+
+
+def test_what_may_be_noise_is_believed_less() -> None:
+    pairs, columns = sample()
+    known, doubted = (
+        fit_calibration(pairs, columns, origin, expected_noise=0.5).calibration
+        for origin in (ORIGIN, replace(ORIGIN, are_known=False))
+    )
+    for kind, model in known.kinds.items():
+        sizes = [
+            np.linalg.norm(calibration.kinds[kind].against_clean.weights)
+            for calibration in (known, doubted)
+        ]
+        assert sizes[1] < 0.8 * sizes[0], model
+
+
+def test_no_pair_is_named_after_what_it_cannot_be(fitted: Fitted) -> None:
+    """Of the kinds that are likelier than a clean pair, the one that it looks like most."""
+    rows = np.zeros((1, len(fitted.calibration.features)))
+    odds = np.array([[3.0, -2.0]])
+    likely = Judgement(fitted.calibration, rows, odds, kind_log_odds=np.array([[-5.0, 5.0]]))
+    assert likely.kind(0) == "shuffled"
+    assert likely.shares(0)["truncated"] == 0.0
+    unlikely = Judgement(fitted.calibration, rows, -(odds**2), np.array([[-5.0, 5.0]]))
+    assert unlikely.kind(0) == "truncated"
+    assert sum(unlikely.shares(0).values()) == pytest.approx(1.0)
 
 
 def test_precision_were_half_of_all_noise() -> None:

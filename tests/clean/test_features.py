@@ -89,6 +89,14 @@ class TestWords:
         assert [word.index for word in unsupported] == [1], "one token of a word is enough"
         assert len(uncovered) == 3
 
+    def test_words_without_a_token_are_neither(self, sides: tuple[PairSide, PairSide]) -> None:
+        """As where a piece reaches over two words."""
+        source, target = sides
+        words = np.where(target.words == 1, 2, target.words)
+        both = source, replace(target, words=words)
+        unsupported, _ = unreached(blank_weights(both), 2 * surprise(both), both)
+        assert [word.index for word in unsupported] == [0, 2, 3]
+
     def test_a_link_is_support(self, sides: tuple[PairSide, PairSide]) -> None:
         weights = blank_weights(sides)
         weights[:, :, 0] = 1.0
@@ -161,7 +169,7 @@ def features(
     """Two layers of two heads; only head 1 of layer 1 attends, to the first source token."""
     weights = np.stack([blank_weights(sides, heads=2)] * 2)
     weights[1, 1, 1:, 0] = weight
-    losses = np.full(weights.shape[2], 6.0)
+    losses = np.full(weights.shape[2], 6.5)
     languages = LanguagePair.learn(["old dogs"], ["alte Hunde"]).log_odds(*PAIR.texts)
     return pair_features(
         PAIR, *sides, weights, losses,
@@ -178,9 +186,9 @@ def test_all_of_a_pair(sides: tuple[PairSide, PairSide]) -> None:
     assert found.attention_mass == pytest.approx(0.25 * (queries - 1) / (4 * queries))
     assert found.unsupported == ()
     assert [word.text for word in found.uncovered] == ["dogs", "bark"]
-    assert (found.cross_entropy, found.reverse_cross_entropy) == (6.0, 3.0)
-    assert found.dual_cross_entropy == 3.0 + 4.5
-    assert (found.worst_span_loss, found.end_loss) == (6.0, 6.0)
+    assert (found.cross_entropy, found.reverse_cross_entropy) == (6.5, 3.0)
+    assert found.dual_cross_entropy == 3.5 + 4.75
+    assert (found.worst_span_loss, found.end_loss) == (6.5, 6.5)
     assert found.reverse_worst_span_loss == (9.0 + 3.0 + 1.0 + 2.0 + 2.5) / 5
     assert (found.source_words, found.target_words, found.same_words) == (3, 4, 0)
     assert found.word_ratio == pytest.approx(4 / 3)

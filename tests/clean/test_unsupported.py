@@ -24,7 +24,8 @@ def log_odds(losses: list[float], is_linked: list[bool], found: tuple[bool, ...]
         total += math.log(chance if now else 1 - chance)
         total += NAT * (loss - (EXPECTED_LOSS_IF_LINKED if linked else EXPECTED_LOSS)) * now
         before = now
-    return total
+    chance = GOES_ON if before else BEGINS
+    return total + math.log(1 - chance)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -51,6 +52,10 @@ def test_a_single_word_must_be_very_unlikely() -> None:
     is_linked = [True, True, False, True, True]
     assert unsupported_words([1.0, 1.0, 9.0, 1.0, 1.0], is_linked) == []
     assert unsupported_words([1.0, 1.0, 14.0, 1.0, 1.0], is_linked) == [2]
+    for place in range(3):
+        losses, alone = [0.0] * 3, [True] * 3
+        losses[place], alone[place] = 10.0, False
+        assert unsupported_words(losses, alone) == [], "wherever it stands"
 
 
 def test_a_text_without_words() -> None:

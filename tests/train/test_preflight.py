@@ -28,6 +28,9 @@ def test_a_late_process_of_torchrun_finds_the_lock_of_the_main_one(
     with locked(folder):
         (folder / LOCK).write_text(json.dumps({"pid": 1, "host": "elsewhere"}))
         monkeypatch.setenv("RANK", "1")
+        with pytest.raises(BusyError):  # left over: it is alone
+            check_run(recipe, folder, resume=False)
+        monkeypatch.setenv("WORLD_SIZE", "2")
         check_run(recipe, folder, resume=False)
         monkeypatch.setenv("RANK", "0")
         with pytest.raises(BusyError):

@@ -33,10 +33,11 @@ from relakit.clean.score_table import Numbers, ScoreTable
 from relakit.data.noise_draw import CLEAN, NOISE_KINDS, NoiseKind
 
 PENALTY: Final = 1.0
-"""Of the weights: as much as costs nothing on noise that was planted in debates, nor, with the same
-weights, in captions."""
+"""Of the weights: as much as costs nothing on noise planted in debates, nor on noise in captions if
+model and calibration are those of debates."""
 PENALTY_IN_DOUBT: Final = 10.0
-"""The same where some of the pairs that count as clean are noise: smaller weights believe less."""
+"""The same where some of the pairs that count as clean are noise: smaller weights believe less. As
+much as costs nothing on captions and debates half of which are planted noise."""
 RECALL: Final = 0.9
 FEWEST_OF_A_KIND: Final = 5
 """Noisy pairs of the fit, and held out; a kind with fewer is left out."""
@@ -143,7 +144,7 @@ def fit_calibration(
         kinds={
             kind: KindModel(
                 against_clean=odds,
-                against_others=_fit_against_others(scaled.rows, labels, chosen, kind),
+                against_others=_fit_against_others(scaled.rows, labels, chosen, kind, kinds),
             )
             for kind, odds in models.items()
         },
@@ -242,12 +243,16 @@ def _fit_kinds(
 
 
 def _fit_against_others(
-    rows: Numbers, labels: npt.NDArray[np.str_], chosen: npt.NDArray[np.bool_], kind: NoiseKind
+    rows: Numbers,
+    labels: npt.NDArray[np.str_],
+    chosen: npt.NDArray[np.bool_],
+    kind: NoiseKind,
+    kinds: Sequence[NoiseKind],
 ) -> LogOdds:
-    """Of a kind, the odds against other noise; all the same if there is none."""
-    noise = chosen & (labels != CLEAN)
-    if (labels[noise] == kind).all():
+    """Of a kind, the odds against the other kinds; even if there are none."""
+    if len(kinds) == 1:
         return LogOdds(bias=0.0, weights=(0.0,) * rows.shape[1])
+    noise = chosen & np.isin(labels, kinds)
     return _fitted_odds(rows[noise], labels[noise] == kind, PENALTY)
 
 

@@ -35,7 +35,7 @@ LOOKS: Final[Mapping[NoiseKind, str]] = {
     "inserted": "looks as if something was inserted",
     "truncated": "looks cut off",
     "language": "looks like a wrong language",
-    "copied": "looks like a copy of the source",
+    "copied": "looks like a copy",
 }
 """What a kind of noise is to people."""
 
@@ -224,14 +224,24 @@ class Judgement:
     def kind(self, place: int) -> NoiseKind:
         """What a pair looks like if it is noise."""
         kinds: list[NoiseKind] = list(self.calibration.kinds)
-        return kinds[int(self.kind_log_odds[place].argmax())]
+        return kinds[int(self._kind_odds(place).argmax())]
 
     def shares(self, place: int) -> dict[str, float]:
         """How likely a pair is clean, and each kind of noise."""
         clean = float(self.probability[place])
-        odds = self.kind_log_odds[place]
-        kinds = (1 - clean) * np.exp(odds - np.logaddexp.reduce(odds))
+        odds = self._kind_odds(place)
+        # The odds are those of one kind against all others together, were both as likely.
+        kinds = odds / (odds + len(odds) - 1) if len(odds) > 1 else np.ones(1)
+        kinds *= (1 - clean) / kinds.sum()
         return {CLEAN: clean, **dict(zip(self.calibration.kinds, kinds.tolist(), strict=True))}
+
+    def _kind_odds(self, place: int) -> Numbers:
+        """Of each kind against the others; 0 for one that is less likely than a clean pair, unless
+        all are.
+        """
+        is_likely = self.log_odds[place] > 0
+        found: Numbers = np.exp(np.clip(self.kind_log_odds[place], -50, 50))
+        return np.where(is_likely | ~is_likely.any(), found, 0.0)
 
     def reasons(self, place: int, most: int = 2) -> list[str]:
         """What speaks most against a pair, in words, strongest first."""

@@ -64,7 +64,7 @@ class PairFeatures:
     unsupported: tuple[Word, ...]
     """Target words in phrases that nothing in the source supports"""
     uncovered: tuple[Word, ...]
-    """Source words that no target word attends to"""
+    """Source words that no target word is linked with"""
     cross_entropy: float
     """Nats per target token, the end of the sentence included, unless the target is cropped"""
     worst: WorstToken
@@ -206,13 +206,16 @@ def unreached_words(
         source: its tokens and words.
         target: its tokens and words.
     """
-    seen = int(target.words.max(initial=NO_WORD)) + 1
-    of_words = np.zeros(seen)
-    is_word = target.words != NO_WORD
-    np.maximum.at(of_words, target.words[is_word], losses[: len(target.ids)][is_word])
-    unsupported = unsupported_words(of_words.tolist(), [n in linked.target for n in range(seen)])
+    of_words: dict[int, float] = {}
+    for word, loss in zip(target.words.tolist(), losses.tolist(), strict=False):
+        if word != NO_WORD:
+            of_words[word] = max(loss, of_words.get(word, 0.0))
+    words = sorted(of_words)
+    found = unsupported_words(
+        [of_words[word] for word in words], [word in linked.target for word in words]
+    )
     uncovered = set(source.words.tolist()) - linked.source
-    return _words(target, set(unsupported)), _words(source, uncovered)
+    return _words(target, {words[place] for place in found}), _words(source, uncovered)
 
 
 def _unlinked_share(linked: LinkedWords, target: PairSide) -> float:

@@ -3,7 +3,7 @@
 It minimises the sum over rows of weight * log(1 + exp(-margin)), plus penalty / 2 times the squares
 of the coefficients; the margin is +- (bias + row . coefficients). With a penalty there is always
 one best answer, also where a line separates the groups. Where signs are given, coefficients that
-would have the other one stay 0 (Bertsekas 1982: what is held at its bound takes no part in a step).
+would have the other one stay 0: those at 0 that would leave it that way take no part in a step.
 """
 
 from collections.abc import Callable
@@ -83,13 +83,13 @@ def fit_logistic(
 
 
 def _step(
-    hessian: Matrix, gradient: Vector, is_held: npt.NDArray[np.bool_], bounds: Vector
+    hessian: Matrix, gradient: Vector, is_held: npt.NDArray[np.bool_], signs_at_zero: Vector
 ) -> Vector:
-    """Newton's step without what is held, or would leave its bound (those at it have a sign)."""
+    """Newton's step, without what is held or would be taken to the wrong side of 0."""
     while True:
         step, free = np.zeros(len(gradient)), ~is_held
         step[free] = np.linalg.lstsq(hessian[np.ix_(free, free)], gradient[free], rcond=None)[0]
-        leaves = free & (bounds * step > 0)
+        leaves = free & (signs_at_zero * step > 0)
         if not leaves.any():
             return step
         is_held = is_held | leaves

@@ -27,8 +27,16 @@ from relakit.shards.run import Job, Writer
 from relakit.shards.work import WorkDescription
 
 BUILDER: Final = "relakit.clean.score_work:build"
-SCORED_WITH: Final = ("MODEL", "--reverse", "--max-tokens", "the model of languages")
+SCORED_WITH: Final = (
+    "MODEL",
+    "--reverse",
+    "--max-tokens",
+    "the model of languages",
+    "the way of scoring",
+)
 """What scores depend on, besides the pairs."""
+SCORING: Final = 2
+"""Another number whenever a column gets another meaning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +94,7 @@ class ScoreModels:
             {} if reverse is None else model_digests(reverse),
             self.max_tokens,
             None if content is None else _digest_of(content),
+            SCORING,
         )
         return dict(zip(SCORED_WITH, values, strict=True))
 

@@ -41,7 +41,7 @@ def unsupported_words(losses: Sequence[float], is_linked: Sequence[bool]) -> lis
         was_unsupported.append((stays[1] > stays[0], enters[1] > enters[0]))
         supported, unsupported = max(stays), max(enters) + NAT * (loss - expected)
     found = []
-    is_unsupported = unsupported > supported
+    is_unsupported = unsupported + ends > supported + stays_out  # a text's last word is as any
     for word in reversed(range(len(was_unsupported))):
         if is_unsupported:
             found.append(word)

@@ -31,7 +31,7 @@ function weightTable() {
     })),
     { name: "strongest", value: ({ weights }) => Math.max(...weights.map(Math.abs)), text: (value) => fixed(value) },
   ];
-  const caption = "Weight of each feature in the log-odds of each kind of noise, for one standard deviation. Positive: it speaks for that noise.";
+  const caption = "Weight of each feature in the log-odds of each kind of noise against a clean pair, for one standard deviation. Positive: it speaks for that noise.";
   return sortableTable("weights", columns, calibration.features, { caption });
 }
 
@@ -85,7 +85,7 @@ function doubtedChoice() {
 
 function calibrationInWords() {
   const { isOfCorpus, clean, dropped, noise, heldOut: held } = calibration;
-  const fit = `A logistic model for each kind of planted noise, fitted on ${count(clean)} pairs and ${count(noise)} that were spoilt on purpose.`;
+  const fit = `A logistic model for each kind of planted noise, fitted on ${count(clean)} pairs and ${count(noise)} that were spoilt on purpose; what a rejected pair looks like is told by others, of each kind against the other kinds.`;
   if (!isOfCorpus) return `${fit} The clean pairs were given. All numbers below are of ${count(held.clean.length)} other clean pairs and their noise, held out.`;
   const sample = clean + dropped;
   return (

@@ -9,7 +9,7 @@ const GLOSSARY = {
   },
   planted: {
     name: "Planted noise",
-    text: "Clean pairs that were spoilt on purpose, so that it is known what is noise. Shuffled: the target of another pair. Inserted: a phrase of another pair in the target. Truncated: the target without its end. Language: a target in a wrong language. Copied: the source as the target.",
+    text: "Clean pairs that were spoilt on purpose, so that it is known what is noise. Shuffled: the target of another pair. Inserted: a phrase of another pair in the target. Truncated: the target without its end. Language: one side in the language of the other. Copied: one side is a copy of the other.",
     phrases: ["planted noise"],
   },
   heldOut: {
@@ -29,12 +29,12 @@ const GLOSSARY = {
   },
   weight: {
     name: "Weight",
-    text: "By how much the log-odds of a kind of noise rise when a feature is one standard deviation higher. Features that say the same share their weight.",
+    text: "By how much the log-odds of a kind of noise against a clean pair rise when a feature is one standard deviation higher. Features that say the same share their weight. Most may only speak against a pair; where planted noise had it the other way round, the weight is 0.",
     phrases: ["weights", "weight"],
   },
   unsupported: {
     name: "Unsupported, uncovered",
-    text: "A target word is unsupported if it belongs to a phrase that is linked with hardly any source word, and that the model did not expect; a source word is uncovered if no target word is linked with it.",
+    text: "A target word is unsupported if it belongs to a phrase that the model did not expect; the more of its words are linked with source words, the less expected must it be. A source word is uncovered if no target word is linked with it.",
     phrases: ["unsupported", "uncovered"],
   },
   cut: {
