@@ -18,6 +18,7 @@ from relakit.analysis.links import (
     links_of,
     weights_between_words,
 )
+from relakit.analysis.results import null_query_share
 from relakit.analysis.word_map import NO_WORD, Floats, Integers
 from relakit.broken_model import BrokenModelError
 
@@ -142,7 +143,7 @@ def _ordered(scores: Mapping[Link, float]) -> dict[Link, float]:
 
 def _null_rate(rows: Floats) -> float | None:
     """The share of queries without weight; None if there are none."""
-    return float(1.0 - np.any(rows != 0, axis=1).mean()) if len(rows) else None
+    return null_query_share(rows) if len(rows) else None
 
 
 def read_mutual_links(

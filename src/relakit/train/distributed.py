@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 
 from relakit.nn.arguments import check_usable
+from relakit.train.main_process import process_count
 
 PATIENCE: Final = timedelta(days=2)
 """How long processes wait for the main one, which prepares the corpus and scores on its own."""
@@ -49,7 +50,7 @@ def join_world(device: str = "auto") -> Iterator[World]:
 
     NCCL connects GPUs, gloo CPUs.
     """
-    size = int(os.environ.get("WORLD_SIZE", "1"))
+    size = process_count()
     chosen = _device(device, int(os.environ.get("LOCAL_RANK", "0")))
     if size == 1:
         yield World(device=chosen)

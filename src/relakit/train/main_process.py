@@ -3,7 +3,11 @@
 import os
 
 
+def process_count() -> int:
+    """How many train together."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
 def is_main_process() -> bool:
     """Whether this is the process that writes files, which is known before it joins the others."""
-    is_alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
-    return is_alone or int(os.environ.get("RANK", "0")) == 0
+    return process_count() == 1 or int(os.environ.get("RANK", "0")) == 0
