@@ -61,6 +61,15 @@ def wanted_analyses(run: Run, places: Places) -> list[str]:
     return wanted
 
 
+def gold_pairs(name: str, run: Run, recipe: Recipe, places: Places) -> list[AnalysisPair]:
+    """The pairs with links that a run's cross-attention is compared with."""
+    if name == RWTH_GOLD:
+        return rwth_pairs(places.data, run.about_corpus)
+    if name == SILVER:
+        return silver_pairs(recipe, _silver_folder(run, places))
+    return split_pairs(recipe, "test")
+
+
 def _silver_folder(run: Run, places: Places) -> Path:
     return places.silver / run.corpus
 
@@ -139,7 +148,7 @@ class _Analyst:
         elif name == PEOPLE:
             update = {"rankings": {**record.rankings, name: self._rank_labelled()}}
         else:
-            study = self._align(self._gold_pairs(name))
+            study = self._align(gold_pairs(name, self._run, self._recipe, self._places))
             update = {"alignments": {**record.alignments, name: study}}
         return record.model_copy(update=update)
 
@@ -164,14 +173,6 @@ class _Analyst:
             name=self._run.name,
             keep=spread(keep, len(pairs)) if keep else (),
         )
-
-    def _gold_pairs(self, name: str) -> list[AnalysisPair]:
-        corpus = self._run.about_corpus
-        if name == RWTH_GOLD:
-            return rwth_pairs(self._places.data, corpus)
-        if name == SILVER:
-            return silver_pairs(self._recipe, _silver_folder(self._run, self._places))
-        return split_pairs(self._recipe, "test")
 
     def _align(self, pairs: Sequence[AnalysisPair]) -> AlignmentStudy:
         links = count_pair_links(self._translator.model, self._translator.tokenizers, pairs)

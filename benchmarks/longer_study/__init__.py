@@ -1,0 +1,1 @@
+"""What longer training changes in the models of `relakit reproduce`."""
