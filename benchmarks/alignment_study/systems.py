@@ -158,8 +158,7 @@ class ModelStudy:
 
 
 def _described(choice: AlignmentChoice) -> str:
-    heads = ", ".join(map(str, choice.heads))
-    return f"layer {choice.layer}, heads {heads}, {choice.reading}, by {choice.chosen.by}"
+    return f"{choice.in_words()}, by {choice.chosen.by}"
 
 
 def _anything() -> AlignmentChoice:

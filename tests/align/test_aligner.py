@@ -177,5 +177,5 @@ def test_loading(tmp_path: Path) -> None:
     assert Aligner.load(folder).choice.heads == (0,)
     assert Aligner.load(str(folder)).choice.heads == (0,)
     assert Aligner.load(folder, choice=choose(layer=0, heads=(1,))).choice.heads == (1,)
-    with pytest.raises(ValueError, match="there is no layer 9"):
+    with pytest.raises(ValueError, match="there is no layer 10"):
         Aligner.load(folder, choice=choose(layer=9))

@@ -30,8 +30,8 @@ def test_round_trip(tmp_path: Path) -> None:
         ('{"layer": 1}', "heads is missing"),
         (make().model_dump_json().replace("shifted", "twice"), "reading = 'twice': must be"),
         (make().model_dump_json().replace("[0,1]", "[1,1]"), "heads must be different"),
-        (make(layer=3).model_dump_json(), "there is no layer 3; the decoder has 3 of them"),
-        (make(heads=(2,)).model_dump_json(), "there is no head 2; each layer has 2 of them"),
+        (make(layer=3).model_dump_json(), "there is no layer 4; the decoder has 3 of them"),
+        (make(heads=(2,)).model_dump_json(), "there is no head 3; each layer has 2 of them"),
     ],
 )
 def test_damaged(tmp_path: Path, text: str, problem: str) -> None:
@@ -42,6 +42,6 @@ def test_damaged(tmp_path: Path, text: str, problem: str) -> None:
 
 
 def test_in_words() -> None:
-    assert make().in_words() == "layer 2, heads 0, 1, shifted, end ignored (counted from 0)"
+    assert make().in_words() == "layer 3, heads 1, 2, shifted, end ignored"
     alone = make(heads=(1,), end="competes").in_words()
-    assert alone == "layer 2, head 1, shifted, end competes (counted from 0)"
+    assert alone == "layer 3, head 2, shifted, end competes"

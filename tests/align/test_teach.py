@@ -81,7 +81,7 @@ def test_two_models_teach_each_other(folders: tuple[Path, Path]) -> None:
         assert about["by"] == "two models"
         assert about["other_model"] == str(other)
         assert about["files"] == ["a", "b"]
-        assert about["heads"] == "layer 1, head 0, normal, end ignored (counted from 0)"
+        assert about["heads"] == "layer 2, head 1, normal, end ignored"
         assert about["pairs"] == 54, "a tenth was held out"
         assert Aligner.load(folder).layer is not None
 

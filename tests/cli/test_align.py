@@ -149,14 +149,14 @@ def test_one_file_with_bars(model: Path, text: tuple[Path, Path], tmp_path: Path
 def test_other_heads(model: Path, text: tuple[Path, Path]) -> None:
     pairs = ("--source", text[0], "--target", text[1], "--format", "json")
     chosen = run("align", model, *pairs)
-    given = run("align", model, *pairs, "--layer", 0, "--head", 0)
+    given = run("align", model, *pairs, "--layer", 1, "--head", 1)
     assert given == chosen
-    assert run("align", model, *pairs, "--layer", 0, "--head", 1) != chosen
-    assert run("align", model, *pairs, "--layer", 0, "--reading", "shifted") != chosen
+    assert run("align", model, *pairs, "--layer", 1, "--head", 2) != chosen
+    assert run("align", model, *pairs, "--layer", 1, "--reading", "shifted") != chosen
     choose(model, end="competes")
     competing = run("align", model, *pairs)
     assert competing != chosen
-    assert run("align", model, *pairs, "--layer", 0, "--head", 0, "--end", "competes") == competing
+    assert run("align", model, *pairs, "--layer", 1, "--head", 1, "--end", "competes") == competing
 
 
 def test_two_models(model: Path, text: tuple[Path, Path], tmp_path: Path) -> None:
@@ -265,16 +265,19 @@ def test_pairs_that_are_too_long_have_no_links(model: Path, text: tuple[Path, Pa
         (["--reading", "shifted"], "--reading is one of a layer: name it with --layer"),
         (["--end", "competes"], "--end is one of a layer: name it with --layer"),
         (
-            ["--end", "wins", "--layer", "0"],
+            ["--end", "wins", "--layer", "1"],
             "unknown --end 'wins'; choose one of ignored, competes",
         ),
-        (["--layer", "0", "--head", "1", "--head", "1"], "--head: heads must be different and at"),
+        (
+            ["--layer", "1", "--head", "1", "--head", "1"],
+            "--head must name different heads, got 1, 1",
+        ),
         (["--symmetrize", "union"], "--symmetrize union is for the links of two models; name the"),
         (["--select", "--format", "json"], "--select aligns nothing; leave --format out"),
         (["--select", "--level", "word"], "--select aligns nothing; leave --level out"),
         (["--select", "--restart"], "--select aligns nothing; leave --restart out"),
         (["--select", "--output", "o"], "--select aligns nothing; leave --output out"),
-        (["--select", "--layer", "0"], "--select looks for the best layer; leave --layer out"),
+        (["--select", "--layer", "1"], "--select looks for the best layer; leave --layer out"),
         (["--layer", "99"], "there is no layer 99; the decoder has"),
         (["--columns", "1"], "--columns must be SOURCE,TARGET, got '1'"),
         (["--workers", "0"], "--workers must be from 1 to"),

@@ -74,7 +74,7 @@ def test_aligning_uses_the_layer(text: Path) -> None:
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    with_layer, with_heads = align(), align("--layer", 0)
+    with_layer, with_heads = align(), align("--layer", 1)
     pairs = [pair_of_texts(p.source_text, p.target_text) for p in generate_pairs(40)]
     expected = [one.links for one in Aligner.load(model).align(pairs)]
     assert [set(line.split()) for line in with_layer.splitlines()] == [
@@ -97,9 +97,9 @@ def test_no_heads_are_chosen_where_a_layer_is_used(text: Path) -> None:
     assert align()[1] == align("--reverse", other)[1] == ""
     assert not (model / "alignment.json").exists()
     assert not (other / "alignment.json").exists()
-    assert align("--reverse", other, "--layer", 0)[1] == "", "the other model's layer is used"
+    assert align("--reverse", other, "--layer", 1)[1] == "", "the other model's layer is used"
     (other / "aligner.json").unlink()
-    assert "nobody has chosen yet" in align("--reverse", other, "--layer", 0)[1]
+    assert "nobody has chosen yet" in align("--reverse", other, "--layer", 1)[1]
     for name in ("a.en", "a.de"):
         (text / name).write_text("\n" * 500 + "dog\n")
     out, errors = align()

@@ -5,9 +5,9 @@ import json
 from fault_rows import Row, append, cut, overwrite, put, put_gzip, row, set_json, usage
 
 ALIGN = "align model --source text.en --target text.de --output links"
-GIVEN = f"{ALIGN} --layer 0"
-ONE = "align model --layer 0 --source pairs --output links"
-MEMORY = "align model --layer 0 --source pairs.tmx --output links"
+GIVEN = f"{ALIGN} --layer 1"
+ONE = "align model --layer 1 --source pairs --output links"
+MEMORY = "align model --layer 1 --source pairs.tmx --output links"
 SELECT = "align model --source text.en --target text.de --select"
 AER = "aer --gold gold --hypothesis links"
 LAUGHS = '<!DOCTYPE tmx [<!ENTITY ha "ha"><!ENTITY haha "&ha;&ha;&ha;&ha;">]>'
@@ -51,7 +51,7 @@ ROWS: tuple[Row, ...] = (
     ),
     row(
         "align: an unknown column",
-        "align model --layer 0 --source pairs.tsv --columns text,translation",
+        "align model --layer 1 --source pairs.tsv --columns text,translation",
         "pairs.tsv, line 1: no column called 'text'; there are the dog, der Hund",
     ),
     row(
@@ -74,12 +74,12 @@ ROWS: tuple[Row, ...] = (
         f"{GIVEN} --symmetrize grow-diag-finale",
         "unknown --symmetrize 'grow-diag-finale'; choose one of intersection, union, grow-diag, grow-diag-final, grow-diag-final-and",
     ),
-    row("align: a layer too far", f"{ALIGN} --layer 3", "model: there is no layer 3; the decoder has 1 of them, counted from 0"),
-    row("align: a head too far", f"{GIVEN} --head 9", "model: there is no head 9; each layer has 2 of them, counted from 0"),
+    row("align: a layer too far", f"{ALIGN} --layer 3", "model: there is no layer 3; the decoder has 1 of them, counted from 1"),
+    row("align: a head too far", f"{GIVEN} --head 9", "model: there is no head 9; each layer has 2 of them, counted from 1"),
     row(
         "align: a head twice",
         f"{GIVEN} --head 1 --head 1",
-        "--head: heads must be different and at least 0, got [1, 1]",
+        "--head must name different heads, got 1, 1",
     ),
     row("align: a reading of no layer", f"{ALIGN} --reading shifted", "--reading is one of a layer: name it with --layer"),
     row("align: an end of no layer", f"{ALIGN} --end competes", "--end is one of a layer: name it with --layer"),
@@ -97,8 +97,8 @@ ROWS: tuple[Row, ...] = (
     row("align: pairs to choose on, and no choice", f"{GIVEN} --limit 9", "--limit is about choosing heads, and --layer names them; leave one out"),
     row("align: how to read no gold links", f"{SELECT} --gold-first 1", "--gold-first is about the file of --gold; give it, too"),
     row("align: no gold links to turn round", f"{GIVEN} --gold-reverse", "--gold-reverse is about the file of --gold; give it, too"),
-    row("align: a head of no layer", f"{ALIGN} --head 0", "--head is one of a layer: name it with --layer"),
-    row("align: a choice of a given layer", f"{SELECT} --layer 0", "--select looks for the best layer; leave --layer out"),
+    row("align: a head of no layer", f"{ALIGN} --head 1", "--head is one of a layer: name it with --layer"),
+    row("align: a choice of a given layer", f"{SELECT} --layer 1", "--select looks for the best layer; leave --layer out"),
     row("align: gold for nothing", f"{ALIGN} --gold gold", "--gold is for --select; relakit aer scores links against gold ones"),
     row(
         "align: gold with fewer lines",

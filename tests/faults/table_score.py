@@ -177,7 +177,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "a choice of heads that the model has not",
         SCORE,
-        "model/alignment.json: there is no layer 7; the decoder has 1 of them, counted from 0",
+        "model/alignment.json: there is no layer 8; the decoder has 1 of them, counted from 1",
         put("model/alignment.json", json.dumps({"layer": 7, "heads": [0], "reading": "normal", "chosen": {"by": "given"}})),
     ),
     row(

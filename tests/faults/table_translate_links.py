@@ -27,14 +27,14 @@ ROWS: tuple[Row, ...] = (
     row(
         "a choice of heads of a deeper model",
         f"{TRANSLATE} --alignment",
-        "model/alignment.json: there is no layer 5; the decoder has 1 of them, counted from 0",
+        "model/alignment.json: there is no layer 6; the decoder has 1 of them, counted from 1",
         put(WHERE, CHOICE),
         set_json(WHERE, "layer", 5),
     ),
     row(
         "a choice of heads of a wider model",
         f"{TRANSLATE} --keep-markup",
-        "model/alignment.json: there is no head 7; each layer has 2 of them, counted from 0",
+        "model/alignment.json: there is no head 8; each layer has 2 of them, counted from 1",
         put(WHERE, CHOICE),
         set_json(WHERE, "heads", [7]),
     ),

@@ -30,7 +30,11 @@ class ChosenOn(BaseModel):
 
 
 class AlignmentChoice(BaseModel):
-    """Which cross-attention is read as links. Layers and heads are counted from 0."""
+    """Which cross-attention is read as links.
+
+    Layers and heads are counted from 0 here and in the file, from 1 in words and on the command
+    line, as in reports.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -53,20 +57,19 @@ class AlignmentChoice(BaseModel):
         """Raise ValueError if the model has no such layer or head."""
         if self.layer >= config.decoder_layers:
             raise ValueError(
-                f"{where}: there is no layer {self.layer}; the decoder has "
-                f"{config.decoder_layers} of them, counted from 0"
+                f"{where}: there is no layer {self.layer + 1}; the decoder has "
+                f"{config.decoder_layers} of them, counted from 1"
             )
         if max(self.heads) >= config.heads:
             raise ValueError(
-                f"{where}: there is no head {max(self.heads)}; each layer has {config.heads} of "
-                "them, counted from 0"
+                f"{where}: there is no head {max(self.heads) + 1}; each layer has {config.heads} "
+                "of them, counted from 1"
             )
 
     def in_words(self) -> str:
-        heads = ", ".join(map(str, self.heads))
+        heads = ", ".join(str(head + 1) for head in self.heads)
         noun = "head" if len(self.heads) == 1 else "heads"
-        places = f"layer {self.layer}, {noun} {heads}"
-        return f"{places}, {self.reading}, end {self.end} (counted from 0)"
+        return f"layer {self.layer + 1}, {noun} {heads}, {self.reading}, end {self.end}"
 
 
 def read_choice(folder: Path, config: ModelConfig) -> AlignmentChoice | None:

@@ -148,8 +148,8 @@ def align(
     layer: Annotated[
         int | None,
         typer.Option(
-            min=0,
-            help="Read this layer of MODEL's decoder, from 0, instead of its alignment layer or "
+            min=1,
+            help="Read this layer of MODEL's decoder, from 1, instead of its alignment layer or "
             "the heads that were chosen.",
             rich_help_panel=HEADS,
         ),
@@ -157,8 +157,8 @@ def align(
     head: Annotated[
         list[int] | None,
         typer.Option(
-            min=0,
-            help="Read this head of --layer, from 0. Repeatable; their weights are averaged. "
+            min=1,
+            help="Read this head of --layer, from 1. Repeatable; their weights are averaged. "
             "\\[default: all]",
             rich_help_panel=HEADS,
         ),
@@ -249,7 +249,7 @@ def align(
         )
     request = AlignRequest(model, reverse, words, max_tokens)
     if layer is not None:
-        request.read_layer(layer, tuple(head or ()), reading, end)
+        request.read_layer(layer, head or (), reading, end)
     known = pair_languages(languages, request.described.about)
     files = pair_files(source, target, input_format, columns, known)
     runner = chosen_engine(engine, workers, timeout)

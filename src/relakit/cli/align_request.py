@@ -1,6 +1,6 @@
 """What `relakit align` is asked for: which models, and where their links are read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from relakit.align.settings import WordRule
     from relakit.align.work import AlignSettings
     from relakit.analysis.link_file import LinkFile
+    from relakit.analysis.links import EndWeight, Reading
     from relakit.data.parallel_files import ParallelFiles
 
 
@@ -33,27 +34,21 @@ class AlignRequest:
         self.given: AlignmentChoice | None = None
 
     def read_layer(
-        self, layer: int, heads: tuple[int, ...], reading: str | None, end: str | None
+        self, layer: int, heads: Sequence[int], reading: str | None, end: str | None
     ) -> None:
-        """Read the model's links there, whatever was chosen."""
-        from pydantic import ValidationError
-
+        """Read the model's links there, whatever was chosen; layer and heads counted from 1."""
         from relakit.align.choice import AlignmentChoice, ChosenOn
-        from relakit.data.setting_errors import explain_setting
 
+        if len(set(heads)) < len(heads):
+            raise ValueError(f"--head must name different heads, got {', '.join(map(str, heads))}")
         config = self.described.config
-        try:
-            self.given = AlignmentChoice.model_validate(
-                {
-                    "layer": layer,
-                    "heads": heads or tuple(range(config.heads)),
-                    "reading": reading or "normal",
-                    "end": end or "ignored",
-                    "chosen": ChosenOn(by="given"),
-                }
-            )
-        except ValidationError as error:
-            raise ValueError(f"--head: {explain_setting(error.errors()[0])}") from None
+        self.given = AlignmentChoice(
+            layer=layer - 1,
+            heads=tuple(head - 1 for head in heads) or tuple(range(config.heads)),
+            reading=cast("Reading", reading or "normal"),
+            end=cast("EndWeight", end or "ignored"),
+            chosen=ChosenOn(by="given"),
+        )
         self.given.check(config, str(self.model))
 
     def choices(
