@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from relakit.align.choice import AlignmentChoice, ChosenOn
-from relakit.analysis.results import null_query_share
 from relakit.broken_model import BrokenModelError
 from relakit.clean.columns import COLUMNS, header_line, row_line
 from relakit.clean.features import (
@@ -130,12 +129,10 @@ class TestWords:
         assert side.word(1) == Word(1, "dogs")
 
 
-def test_null_rate_and_mass() -> None:
+def test_mass() -> None:
     weights = np.zeros((2, 2, 3, 4), dtype=np.float32)
     weights[0, 0, 0] = [1, 0, 0, 2]
     weights[1, 1, 2] = [-0.5, 0, 0, 0]
-    assert null_query_share(weights) == 10 / 12
-    assert null_query_share(weights[..., :0, :]) == 0.0, "of a text without tokens"
     assert attention_mass(weights) == pytest.approx(3.5 / 12)
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from relakit.align.settings import Symmetrization
 from relakit.align.symmetrize import symmetrize
+from relakit.analysis.attention_weights import null_query_share
 from relakit.analysis.gold import GoldAlignment
 from relakit.analysis.links import (
     EndWeight,
@@ -18,7 +19,6 @@ from relakit.analysis.links import (
     links_of,
     weights_between_words,
 )
-from relakit.analysis.results import null_query_share
 from relakit.analysis.word_map import NO_WORD, Floats, Integers
 from relakit.broken_model import BrokenModelError
 

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,6 @@ HeadValues: TypeAlias = tuple[LayerValues, ...]
 """``[layers][heads]``; None where nothing was counted."""
 
 
-SUM_TO_ONE: Final = frozenset({"softmax", "sparsemax", "entmax15"})
-"""Attention, and activations, whose weights are a distribution over keys as they are."""
-
-
 def mean_of(values: Iterable[Sequence[float | None]]) -> float | None:
     """Over all heads of all layers that have a value; None if none has."""
     known = [value for layer in values for value in layer if value is not None]
@@ -41,12 +37,6 @@ def mean_of(values: Iterable[Sequence[float | None]]) -> float | None:
 def layer_means(values: Iterable[Sequence[float | None]]) -> list[float | None]:
     """Of each layer: the mean over the heads that have a value; None if none has."""
     return [mean_of([layer]) for layer in values]
-
-
-def null_query_share(weights: npt.NDArray[np.floating]) -> float:
-    """Share of queries that attend to nothing, of ``[..., queries, keys]``; 0 of no queries."""
-    null: npt.NDArray[np.bool_] = ~(weights != 0).any(-1)
-    return float(null.sum()) / max(1, null.size)
 
 
 class _Result(BaseModel):

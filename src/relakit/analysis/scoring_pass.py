@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches
+from relakit.analysis.attention_weights import SUM_TO_ONE
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import WINDOW, TokenPair
 from relakit.analysis.pair_scores import SCORED_KINDS, PairScores
-from relakit.analysis.results import SUM_TO_ONE
 from relakit.analysis.settings import BATCH_TOKENS
 from relakit.analysis.sparsity import null_counts
 from relakit.broken_model import BrokenModelError

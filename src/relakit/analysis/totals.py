@@ -10,6 +10,7 @@ from torch import Tensor
 from relakit.analysis.aer import LinkCounts
 from relakit.analysis.attention_pass import AttentionBatch, CrossAttention, cross_attention_of
 from relakit.analysis.attention_sinks import end_key_share, first_key_share
+from relakit.analysis.attention_weights import SUM_TO_ONE
 from relakit.analysis.diversity import diversity_share
 from relakit.analysis.flops import rela_g_flops, softmax_flops
 from relakit.analysis.links import EndWeight, links_of_heads
@@ -19,7 +20,6 @@ from relakit.analysis.pair_links import PairCount, PairLinks
 from relakit.analysis.pairs import AnalysisPair
 from relakit.analysis.rates import ShareTotal, check_numbers, head_values, layer_values
 from relakit.analysis.results import (
-    SUM_TO_ONE,
     AlignmentResult,
     AlignmentSettings,
     AnalysisSettings,

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from relakit.align.alignment import TokenWords, read_layer_alignment
 from relakit.align.choice import AlignmentChoice
+from relakit.analysis.attention_weights import null_query_share
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import null_query_share
 from relakit.analysis.word_map import NO_WORD, Integers, Span, split_words, words_of_tokens
 from relakit.broken_model import BrokenModelError
 from relakit.clean.unsupported import unsupported_words

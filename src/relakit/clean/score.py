@@ -12,9 +12,9 @@ from relakit.align.directions import check_opposite_languages
 from relakit.align.layer_files import has_layer, read_layer_about
 from relakit.align.settings import ALONE, CHOICE_FILE, COMPUTED_ALONE, LAYER_FILE
 from relakit.amounts import number_with_noun
+from relakit.analysis.attention_weights import SUM_TO_ONE
 from relakit.analysis.long_pairs import check_pair_memory, longest_pair
 from relakit.analysis.pair_scores import SCORED_KINDS
-from relakit.analysis.results import SUM_TO_ONE
 from relakit.analysis.settings import BATCH_TOKENS
 from relakit.clean.columns import header_line
 from relakit.clean.counted import BLANK, CROPPED

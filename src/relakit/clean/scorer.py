@@ -14,10 +14,10 @@ from relakit.align.layer import AlignmentLayer, load_layer
 from relakit.align.layer_files import has_layer
 from relakit.align.states import StateBatch
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches, cross_attention_of
+from relakit.analysis.attention_weights import SUM_TO_ONE
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import TokenPair
 from relakit.analysis.pair_scores import SCORED_KINDS
-from relakit.analysis.results import SUM_TO_ONE
 from relakit.analysis.settings import BATCH_TOKENS
 from relakit.broken_model import blamed_on
 from relakit.clean.features import (

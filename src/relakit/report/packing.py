@@ -10,8 +10,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from relakit.analysis.attention_weights import null_query_share
 from relakit.analysis.links import EndWeight, links_of_heads
-from relakit.analysis.results import SentenceView, null_query_share
+from relakit.analysis.results import SentenceView
 from relakit.analysis.sentence_links import SentenceLinks
 from relakit.analysis.text_results import TextView
 from relakit.analysis.word_map import Span

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from relakit.analysis.aer import AlignmentScore, AttentionScores
+from relakit.analysis.attention_weights import SUM_TO_ONE
 from relakit.analysis.links import READINGS
-from relakit.analysis.results import SUM_TO_ONE, AlignmentResult, KindResult, ModelAnalysis
+from relakit.analysis.results import AlignmentResult, KindResult, ModelAnalysis
 from relakit.attention_kinds import ATTENTION_KINDS
 from relakit.report.in_words import comparison_in_words, model_in_words
 from relakit.report.packing import MOST_TOKENS, SELF
