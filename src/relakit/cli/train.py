@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relakit.cli.completion import complete_model, complete_recipe
+from relakit.cli.consoles import messages_console, results_console
 from relakit.recipes import recipe_names
 from relakit.train.run_folder import MODEL, RECIPE, RESULT, RUNS
 
@@ -103,25 +104,11 @@ def train(
         changes.append(f"model.start_from={json.dumps(str(start_from))}")
     name = Path(str(recipe)).stem + ("-reverse" if reverse else "")
     folder = out if out is not None else Path(RUNS) / name
+    wanted = load_recipe(recipe, changes) if recipe is not None else _recipe_of(folder, changes)
     if dry_run:
-        _describe(
-            load_recipe(recipe, changes) if recipe is not None else _recipe_of(folder, changes)
-        )
-    elif recipe is not None:
-        _train(load_recipe(recipe, changes), folder, resume)
+        _describe(wanted)
     else:
-        _train(_changed_recipe(folder, changes), folder, resume)
-
-
-def _recipe_of(folder: Path, changes: list[str]) -> "Recipe":
-    """The recipe of the run in a folder, with other settings."""
-    from relakit.train.recipe_file import change_recipe
-    from relakit.train.resume import read_recipe
-
-    recipe = read_recipe(folder)
-    if recipe is None:
-        raise ValueError(f"{folder} has no {RECIPE}, so there is nothing to resume")
-    return change_recipe(recipe, changes, str(folder / RECIPE))
+        _train(wanted, folder, resume)
 
 
 def _describe(recipe: "Recipe") -> None:
@@ -131,17 +118,16 @@ def _describe(recipe: "Recipe") -> None:
     typer.echo(dry_run(recipe).describe(), nl=False)
 
 
-def _changed_recipe(folder: Path, settings: list[str]) -> "Recipe | None":
-    """The recipe of a run with other settings; None to leave it as it is."""
+def _recipe_of(folder: Path, changes: list[str]) -> "Recipe":
+    """The recipe of the run in a folder, with other settings."""
     from relakit.train.recipe_file import change_recipe
-    from relakit.train.resume import read_recipe
+    from relakit.train.resume import recipe_to_resume
 
-    before = read_recipe(folder) if settings else None
-    return None if before is None else change_recipe(before, settings, str(folder / RECIPE))
+    return change_recipe(recipe_to_resume(folder), changes, str(folder / RECIPE))
 
 
 def _train(recipe: "Recipe | None", folder: Path, resume: bool) -> None:
-    from rich.console import Console
+    from rich.text import Text
 
     from relakit.cli.stage_bar import stage_bar
     from relakit.train.main_process import is_main_process
@@ -150,7 +136,7 @@ def _train(recipe: "Recipe | None", folder: Path, resume: bool) -> None:
     recipe = check_run(recipe, folder, resume=resume)
     from relakit.train.run import run_training
 
-    console = Console(stderr=True)
+    console = messages_console()
     result, ending = run_training(
         recipe,
         folder,
@@ -161,24 +147,23 @@ def _train(recipe: "Recipe | None", folder: Path, resume: bool) -> None:
     if not is_main_process():  # under torchrun, only one process talks
         console.quiet = True
     style = {"finished": "green", "stopped": "yellow", "failed": "red"}[result.verdict]
-    console.print(f"[{style}]{result.verdict}[/]: {result.reason}")
+    console.print(Text.assemble((result.verdict, style), f": {result.reason}"))
     for split, scores in result.scores.items():
         bleu = "" if scores.bleu is None else f", BLEU {scores.bleu:.2f}"
-        console.print(f"{split}: loss {scores.loss:.3f}{bleu}", highlight=False)
+        console.print(f"{split}: loss {scores.loss:.3f}{bleu}")
     if result.verdict == "finished":
-        console.print(f"model: {folder / MODEL}", highlight=False, soft_wrap=True)
+        console.print(f"model: {folder / MODEL}", soft_wrap=True)
     elif result.verdict == "failed":
-        console.print(f"details: {folder / RESULT}", highlight=False, soft_wrap=True)
+        console.print(f"details: {folder / RESULT}", soft_wrap=True)
         raise typer.Exit(3)
     else:
-        console.print(f"model so far: {folder / MODEL}", highlight=False, soft_wrap=True)
+        console.print(f"model so far: {folder / MODEL}", soft_wrap=True)
         command = f"relakit train --resume --out {folder}"
-        console.print(f"continue with: {command}", highlight=False, soft_wrap=True)
+        console.print(f"continue with: {command}", soft_wrap=True)
         raise typer.Exit(128 + (ending.signal or signal.SIGTERM))
 
 
 def _list_recipes() -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from relakit.train.recipe_file import describe_recipes
@@ -188,4 +173,4 @@ def _list_recipes() -> None:
     table.add_column("what it trains")
     for name, description in describe_recipes():
         table.add_row(name, description)
-    Console().print(table)
+    results_console().print(table)

@@ -38,18 +38,14 @@ def load_recipe(name_or_path: str, settings: Iterable[str] = ()) -> Recipe:
             of an attention, whether the recipe has a table or a name.
     """
     where, content = _with_all_settings(name_or_path, ())
-    settings = list(settings)
-    _check_one_place(settings)
-    for setting in settings:
-        _set(content, setting)
+    _set_all(content, settings)
     return make_recipe(content, where)
 
 
 def change_recipe(recipe: Recipe, settings: Iterable[str], where: str) -> Recipe:
     """A recipe with other settings, as in `load_recipe`; ``where`` is named in errors."""
     content = recipe.model_dump(mode="json", exclude_none=True)
-    for setting in settings:
-        _set(content, setting)
+    _set_all(content, settings)
     return make_recipe(content, where)
 
 
@@ -153,6 +149,13 @@ def _read(name_or_path: str) -> tuple[str, str]:
     return f"recipe {name_or_path}", resource.read_text(encoding="utf-8")
 
 
+def _set_all(content: dict[str, Any], settings: Iterable[str]) -> None:
+    settings = list(settings)
+    _check_one_place(settings)
+    for setting in settings:
+        _set(content, setting)
+
+
 def _set(content: dict[str, Any], setting: str) -> None:
     key, equals, text = setting.partition("=")
     parts = [part.strip() for part in key.split(".")]
@@ -166,8 +169,8 @@ def _set(content: dict[str, Any], setting: str) -> None:
         section = value
         if not isinstance(section, dict):
             raise ValueError(f"--set {setting}: {part} is a value and has no parts")
-    if parts[0] == "data" and parts[-1] in ("prepared", "folder"):
-        _forget_other_places(section, parts)
+    if parts[:-1] == ["data"]:
+        _forget_other_places(section, parts[-1:])
     section[parts[-1]] = _value(text.strip())
 
 

@@ -46,10 +46,9 @@ def settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recip
         ValueError: there is nothing to resume, or the recipes differ in what must stay.
         FileExistsError: the folder holds a run already, or something else.
     """
-    before = read_recipe(folder)
+    before = recipe_to_resume(folder) if recipe is None else read_recipe(folder)
     if before is None:
-        if recipe is None:
-            raise ValueError(f"{folder} has no {RECIPE}, so there is nothing to resume")
+        assert recipe is not None
         _check_new_folder(folder)
         return recipe
     if not find_checkpoints(folder / CHECKPOINTS, interrupted=True):
@@ -74,6 +73,14 @@ def settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recip
             f"{folder} was trained with {'; '.join(differences)}. A resumed run keeps all that "
             "decides its updates; use the same values, or choose another --out"
         )
+    return recipe
+
+
+def recipe_to_resume(folder: Path) -> Recipe:
+    """The recipe of the run in a folder; ValueError if there is none."""
+    recipe = read_recipe(folder)
+    if recipe is None:
+        raise ValueError(f"{folder} has no {RECIPE}, so there is nothing to resume")
     return recipe
 
 
