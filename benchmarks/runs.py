@@ -151,7 +151,7 @@ def measure(
         if output.csv is not None:
             write_csv(output.csv, measured.rows)
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=messages, transient=True) as progress:
         task = progress.add_task("")
 

@@ -58,7 +58,7 @@ def print_smallest(
     if not compared:
         console.print("No case with both ReLA and SDPA was measured.")
         return
-    rows = []
+    rows: list[list[str | Text]] = []
     for ratio, result in compared[:shown]:
         rela = result.of(RELA)
         backend = "" if rela is None else rela.backend or ""
@@ -139,7 +139,7 @@ def _table(results: Sequence[CaseResult], title: str, *, with_mode: bool) -> Tab
     rows = []
     for result in results:
         case, rela = result.case, result.of(RELA) or Measurement(contender=RELA)
-        row = {"mode": case.mode} if with_mode else {}
+        row: dict[str, str | Text] = {"mode": case.mode} if with_mode else {}
         row |= {"length": f"{case.length}", "batch": f"{case.batch}", "zeros": _zeros(result)}
         if has_types:
             row["type"] = case.dtype
@@ -165,7 +165,7 @@ def _table(results: Sequence[CaseResult], title: str, *, with_mode: bool) -> Tab
 def make_table(
     title: str,
     headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Sequence[Sequence[str | Text]],
     *,
     left: Collection[str] = (),
     bold: Collection[str] = (),
@@ -218,9 +218,10 @@ def _print_legend(console: Console) -> None:
     )
 
 
-def _ratio(values: Spread | None) -> str:
-    text = median_text(values)
-    return text if values is None or values.median >= 1 else f"[red]{text}[/red]"
+def _ratio(values: Spread | None) -> Text:
+    return Text(
+        median_text(values), style="red" if values is not None and values.median < 1 else ""
+    )
 
 
 def _milliseconds(seconds: Spread | None) -> str:

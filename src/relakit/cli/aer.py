@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from relakit.analysis.settings import BOOTSTRAP_SEED
+from relakit.cli.consoles import results_console
 from relakit.cli.link_file_options import first_of, format_of, link_file, reverse_of
 from relakit.metrics.settings import SAMPLES
 
@@ -77,7 +77,7 @@ def aer(
 
 
 def _print(path: Path, score: "LinkScores") -> None:
-    console = Console(highlight=False)
+    console = results_console()
     counts = score.counts
     console.print(
         Text(f"{path}: {score.pairs:,} pairs, {counts.found:,} links, {counts.sure:,} sure ones"),

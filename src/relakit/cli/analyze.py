@@ -21,6 +21,7 @@ from rich.text import Text
 from relakit.amounts import number_with_noun
 from relakit.analysis.estimate import CONFIDENCE
 from relakit.analysis.settings import EXPLORED, SHUFFLE_SEED, TEMPERATURES
+from relakit.cli.consoles import messages_console, results_console
 from relakit.cli.left_out_pairs import described_left_out, report_left_out
 from relakit.cli.link_file_options import first_of, format_of, reverse_of
 from relakit.cli.translator_options import (
@@ -201,7 +202,7 @@ def analyze(
         its_name: describe_models([folder], threads=threads, precision=precision, device=device)[0]
         for its_name, folder in names.items()
     }
-    console = Console(stderr=True)
+    console = messages_console()
     with console.status("Reading the test set ..."):
         read = PairFiles(
             source=source,
@@ -239,11 +240,11 @@ def analyze(
             progress=progress,
         )
     written = write_report(analyzed, out, title=TITLE if title is None else title)
-    print_summary(analyzed, Console(highlight=False))
-    print_written(written, len(pairs), Console(highlight=False))
+    print_summary(analyzed, results_console())
+    print_written(written, len(pairs), results_console())
     if read.empty_sides:
         empty = number_with_noun(read.empty_sides, "pair")
-        console.print(f"{empty} with an empty side: they count like all others.", markup=False)
+        console.print(f"{empty} with an empty side: they count like all others.")
 
 
 @contextmanager
@@ -381,4 +382,4 @@ def print_written(
         f"The report, with {to_explore} to explore: {written.page}",
     ]
     for line in filter(None, lines):
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(line, soft_wrap=True)

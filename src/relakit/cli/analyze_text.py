@@ -22,6 +22,7 @@ from relakit.cli.analyze import (
     mean_percent,
     print_written,
 )
+from relakit.cli.consoles import messages_console, results_console
 from relakit.cli.translator_options import Device, Threads
 from relakit.data.json_file import read_json
 from relakit.data.lines import check_has_text, read_lines
@@ -151,7 +152,7 @@ def analyze_text(
     from relakit.hf.text_inputs import TooLongError
     from relakit.report import write_report
 
-    with analysis_bar(Console(stderr=True), len(texts)) as progress:
+    with analysis_bar(messages_console(), len(texts)) as progress:
         try:
             analyzed = analyze_for_report(
                 models,
@@ -169,7 +170,7 @@ def analyze_text(
         except TooLongError as error:
             raise ValueError(f"{error}, or leave it out with --too-long skip") from None
     written = write_report(analyzed, out, title=TITLE if title is None else title)
-    console = Console(highlight=False)
+    console = results_console()
     _print_summary(analyzed, console)
     print_written(written, analyzed[0].texts, console, read="text", explored="text")
 

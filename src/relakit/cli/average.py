@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from relakit.cli.consoles import results_console
 
 WHICH = "Which checkpoints"
 
@@ -53,6 +54,6 @@ def average(
         run, out, names=checkpoints or (), last=last, tokenizer=tokenizer, replace=force
     )
     names = ", ".join(checkpoint.folder.name for checkpoint in model.checkpoints)
-    console = Console(highlight=False)
-    console.print(f"averaged: {names}", markup=False, soft_wrap=True)
-    console.print(f"model: {model.folder}", markup=False, soft_wrap=True)
+    console = results_console()
+    console.print(f"averaged: {names}", soft_wrap=True)
+    console.print(f"model: {model.folder}", soft_wrap=True)

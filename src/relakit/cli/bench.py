@@ -23,6 +23,7 @@ from relakit.bench.cases import (
 )
 from relakit.bench.presets import CONTENDER_NAMES, PRESETS, RELA, Job, check_contenders
 from relakit.cli.bench_tuning import print_tuning
+from relakit.cli.consoles import messages_console, results_console
 from relakit.known_names import known_name
 from relakit.ops.options import BACKEND_NAMES, BackendName
 
@@ -278,7 +279,7 @@ def run(
     from relakit.bench.machine import describe_machine
     from relakit.bench.plot import why_no_plot, write_plots
 
-    messages = Console(stderr=True, highlight=False)
+    messages = messages_console()
     machine = describe_machine()
     results: list[CaseResult] = []
     if resume and out is not None:
@@ -288,7 +289,7 @@ def run(
     results = [result for result in results if result.case not in rerun]
     _warn_without_native(settings, messages)
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=messages, transient=True) as progress:
         task = progress.add_task("", total=len(jobs), completed=len(jobs) - len(remaining))
         finished = run_jobs(remaining, settings)
@@ -317,7 +318,7 @@ def run(
 def _print(results: "Sequence[CaseResult]", settings: AttentionSettings, chosen: str) -> None:
     from relakit.bench import tables
 
-    console = Console(highlight=False)
+    console = results_console()
     console.width = max(console.width, tables.WIDTH)
     if chosen == "never-slower":
         tables.print_smallest(results, settings, console)

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from relakit.bench.attention_results import AttentionSettings
 from relakit.bench.cases import Case
+from relakit.cli.consoles import messages_console, results_console
 
 
 def print_tuning(
@@ -34,9 +34,9 @@ def print_tuning(
     if reasons:
         raise ValueError(f"the native kernels cannot run here: {'; '.join(reasons)}")
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=messages_console(),
         transient=True,
     ) as progress:
         task = progress.add_task("")
@@ -49,6 +49,6 @@ def print_tuning(
             dtype=Case.dtype if dtype is None else dtype,
             tell=lambda text: progress.update(task, description=text),
         )
-    console = Console(highlight=False)
+    console = results_console()
     console.width = max(console.width, tables.WIDTH)
     tables.print_tuning(tuning, describe_machine().cpu, console)

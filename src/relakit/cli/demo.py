@@ -8,8 +8,10 @@ import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from relakit.cli.analyze import analysis_bar
+from relakit.cli.consoles import messages_console, results_console
 from relakit.files.output_paths import MODEL as MODEL_DIRECTORY
 from relakit.train.run_folder import MODEL, RESULT, RUNS, TEXT
 
@@ -61,7 +63,7 @@ def demo(
     if recipe.data.generated is None:
         raise ValueError("the demo needs its generated corpus; use `relakit train` for another")
     generated = recipe.data.generated
-    console = Console(highlight=False)
+    console = results_console()
     result = _train(recipe, out, again)
     if result is None:
         console.print(f"{out} holds a finished demo; --again trains it again.", soft_wrap=True)
@@ -89,7 +91,7 @@ def demo(
         table.add_row("training", f"{result.seconds:.0f} s", speed)
     console.print(f"On {len(pairs):,} held-out sentences:")
     console.print(table)
-    with Console(stderr=True).status("Writing the report ..."):
+    with messages_console().status("Writing the report ..."):
         written = write_report([analyzed], out / REPORT, title="relakit demo")
     _print_next(console, out, written.page)
 
@@ -119,7 +121,7 @@ def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
     check_run(recipe, out, resume=before is not None)
     from relakit.train.run import run_training
 
-    console = Console(stderr=True)
+    console = messages_console()
     result, ending = run_training(
         recipe,
         out,
@@ -144,7 +146,8 @@ def _sample_table(pairs: Sequence["GeneratedPair"], outputs: Sequence[str]) -> T
         pair, output = pairs[index], outputs[index]
         table.add_row("English", pair.source_text)
         is_right = output == pair.target_text
-        table.add_row("relakit", f"{output} {'[green]✓[/]' if is_right else ''}")
+        mark = (" ✓", "green") if is_right else ""
+        table.add_row("relakit", Text.assemble(output, mark))
         if not is_right:
             table.add_row("reference", pair.target_text)
         table.add_section()
@@ -165,7 +168,7 @@ def _analyze(
     """All numbers of the model on the test set."""
     from relakit.analysis import analyze_models
 
-    with analysis_bar(Console(stderr=True), len(pairs)) as progress:
+    with analysis_bar(messages_console(), len(pairs)) as progress:
         [analyzed] = analyze_models(
             {name: translator},
             pairs,
@@ -207,7 +210,7 @@ def _score_table(score: "CorpusScore", chosen: Head, report: "AlignmentResult") 
 def _print_next(console: Console, out: Path, report: Path) -> None:
     model, text, softmax = out / MODEL, out / TEXT, out.with_name(out.name + "-softmax")
     seen = f"What its attention looks at: open {report} in a browser."
-    console.print(seen, soft_wrap=True, markup=False)
+    console.print(seen, soft_wrap=True)
     console.print(f"The model is in {model}. Try:", soft_wrap=True)
     for command in (
         f"echo 'The old teacher does not see the small dog.' | relakit translate {model}",

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from relakit.amounts import number_with_noun
+from relakit.cli.consoles import messages_console, results_console
 from relakit.cli.doctor_checks import Diagnosis, examine
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def doctor(
         diagnosis = examine()
     finally:
         logging.disable(logging.NOTSET)
-    console = Console(highlight=False)
+    console = results_console()
     if not as_json:
         render(diagnosis, console)
     verdict = None if diagnosis.problems or not speed else _measured()
@@ -55,7 +56,7 @@ def doctor(
 def _measured() -> "SpeedVerdict":
     from relakit.cli.doctor_speed import measure_speed
 
-    messages = Console(stderr=True)
+    messages = messages_console()
     with messages.status("measuring the speed") as status:
         return measure_speed(lambda what: status.update(f"measured: {what}"))
 

@@ -77,8 +77,8 @@ def measure_speed(tell: Callable[[str], None] = lambda text: None) -> SpeedVerdi
     if problems := why_kernels_cannot_run():
         return SpeedVerdict(
             cases=[],
-            sentence="ReLA is slower than softmax on this machine.",
-            reasons=[f"its kernels cannot run: {problem}" for problem in problems],
+            sentence="Nothing was measured: ReLA's kernels cannot run on this machine.",
+            reasons=[*problems],
         )
     cases = []
     for case in chain(_attention(), _translation()):

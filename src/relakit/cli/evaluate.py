@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from relakit.amounts import number_with_noun
 from relakit.cli.completion import complete_model
+from relakit.cli.consoles import messages_console, results_console
 from relakit.cli.translator_options import (
     Device,
     MaxTokens,
@@ -39,7 +40,6 @@ from relakit.metrics.settings import (
     METRIC_NAMES,
     METRICS,
     SAMPLES,
-    BleuTokenizer,
     checked_samples,
     known_metric,
     known_tokenizer,
@@ -62,8 +62,6 @@ class Lines:
 
     name: str
     lines: list[str]
-    language: str | None = None
-    """If a model wrote them, and knows."""
 
 
 @with_search_options
@@ -155,41 +153,6 @@ def evaluate(
     known_too_long(too_long)
     metrics = [known_metric(name) for name in metric] if metric else METRICS
     given_tokenizer = None if tokenize is None else known_tokenizer(tokenize)
-
-    def tokenizer_of(language: str | None) -> BleuTokenizer:
-        return given_tokenizer or tokenizer_for(target_lang or language)
-
-    def described(folders: Sequence[Path]) -> "ModelDescription":
-        [first, *_] = describe_models(
-            folders, threads=threads, precision=precision, device=device, shortlist=shortlist
-        )
-        return first
-
-    def translated(folders: Sequence[Path], texts: Sequence[str]) -> Lines:
-        first = described(folders)
-        from relakit.metrics.bleu import make_metric
-
-        language = first.about.target_language
-        for kind in metrics:  # what lacks a package shall fail now, not when all is translated
-            make_metric(kind, tokenizer_of(language))
-        fitting = list(
-            fitting_lines(
-                texts,
-                first,
-                max_tokens=max_tokens,
-                too_long=too_long,
-                name=source or "the source",
-            )
-        )
-        translator = load_translator(
-            folders, threads=threads, precision=precision, device=device, shortlist=shortlist
-        )
-        name = " + ".join(map(str, folders))
-        options = asdict(replace(search, nbest=1))
-        with Console(stderr=True).status(Text(f"{name} translates {len(texts):,} lines ...")):
-            found = translator.translate_nbest(fitting, **options)
-        return Lines(name, [hypotheses[0].text for hypotheses in found], language)
-
     models = named_models(model, more_models)
     if output is not None:
         if not models:
@@ -198,29 +161,46 @@ def evaluate(
         refuse_inputs("--output", output, {"MODEL": models, **read})
         check_writable(output)
     references, sources = _checked_inputs(models, reference, source, hypothesis, baseline)
-    other = None
-    if baseline is not None:  # its faults are found now, not when all is translated
-        checked_samples(samples)
-        if sources is not None and baseline.is_dir():
-            described([baseline])
-        else:
-            other = _read_beside(baseline, references)
-    if models and sources is not None:
-        system = translated(models, sources.lines)
+    translation = _Translation(
+        max_tokens=max_tokens,
+        too_long=too_long,
+        threads=threads,
+        precision=precision,
+        shortlist=shortlist,
+        device=device,
+        search=search,
+    )
+    # What is wrong with anyone's input or packages is found now, not when all is translated.
+    languages = [target_lang]
+    system = other = None
+    if models:
+        languages.append(translation.describe(models).about.target_language)
     else:
         assert hypothesis is not None
         system = _read_beside(hypothesis, references)
-    from relakit.metrics.bleu import corpus_score
+    if baseline is not None:
+        checked_samples(samples)
+        if sources is not None and baseline.is_dir():
+            languages.append(translation.describe([baseline]).about.target_language)
+        else:
+            other = _read_beside(baseline, references)
+    tokenizer = given_tokenizer or tokenizer_for(next(filter(None, languages), None))
+    from relakit.metrics.bleu import corpus_score, make_metric
     from relakit.metrics.bootstrap import paired_bootstrap
 
-    tokenizer = tokenizer_of(system.language)
+    for kind in metrics:
+        make_metric(kind, tokenizer)
+    if system is None:
+        assert sources is not None
+        system = translation.translate(models, sources)
     if output is not None:
         write_whole(output, "".join(f"{line}\n" for line in system.lines).encode())
     expected = [several.lines for several in references]
     scores = [corpus_score(name, system.lines, *expected, tokenizer=tokenizer) for name in metrics]
+    if baseline is not None and other is None:
+        assert sources is not None
+        other = translation.translate([baseline], sources)
     compared: list[Comparison] = []
-    if baseline is not None and other is None and sources is not None:
-        other = translated([baseline], sources.lines)
     if other is not None:
         compared = paired_bootstrap(
             other.lines,
@@ -233,7 +213,51 @@ def evaluate(
     if as_json:
         typer.echo(json.dumps(_as_json(system, references, scores, other, compared), indent=2))
     else:
-        render(scores, compared, Console(highlight=False))
+        render(scores, compared, results_console())
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Translation:
+    """How models translate."""
+
+    max_tokens: int | None
+    too_long: str
+    threads: int | None
+    precision: str
+    shortlist: bool
+    device: str
+    search: SearchSettings
+
+    def describe(self, models: Sequence[Path]) -> "ModelDescription":
+        """Check models that translate together; returns the first one's description."""
+        [first, *_] = describe_models(models, **self._loading())
+        return first
+
+    def translate(self, models: Sequence[Path], sources: Lines) -> Lines:
+        first = self.describe(models)
+        fitting = list(
+            fitting_lines(
+                sources.lines,
+                first,
+                max_tokens=self.max_tokens,
+                too_long=self.too_long,
+                name=sources.name,
+            )
+        )
+        translator = load_translator(models, **self._loading())
+        name = " + ".join(map(str, models))
+        options = asdict(replace(self.search, nbest=1))
+        with messages_console().status(Text(f"{name} translates {len(fitting):,} lines ...")):
+            found = translator.translate_nbest(fitting, **options)
+        return Lines(name, [hypotheses[0].text for hypotheses in found])
+
+    def _loading(self) -> dict[str, Any]:
+        return {
+            "threads": self.threads,
+            "precision": self.precision,
+            "device": self.device,
+            "shortlist": self.shortlist,
+        }
 
 
 def _checked_inputs(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from relakit.clean.settings import (
     CALIBRATION_PAIRS,
@@ -15,6 +14,7 @@ from relakit.clean.settings import (
     THRESHOLD,
 )
 from relakit.cli.completion import complete_model
+from relakit.cli.consoles import messages_console
 from relakit.cli.pair_job import (
     COLUMNS,
     ENGINE,
@@ -317,7 +317,7 @@ def _hooks() -> Iterator["FilterHooks"]:
     def note(text: str) -> None:
         typer.echo(f"relakit: {text}", err=True)
 
-    with stage_bar(Console(stderr=True)) as on_stage:
+    with stage_bar(messages_console()) as on_stage:
 
         def progress(done: int, total: int) -> None:
             on_stage("scoring", done, total)

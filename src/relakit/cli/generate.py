@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from relakit.cli.consoles import messages_console, results_console
 from relakit.cli.stage_bar import stage_bar
 from relakit.data.generator_settings import SEED, SIZES, Split, known_split
 from relakit.data.noise_draw import NOISE_KINDS, NoiseKind, check_shares, known_noise
@@ -64,11 +65,11 @@ def generate(
     shares = _shares(noise or ())
     if seed < 0:
         raise ValueError(f"--seed must not be negative, got {seed}")
-    with stage_bar(Console(stderr=True, highlight=False)) as bar:
+    with stage_bar(messages_console()) as bar:
         counts = write_corpus(
             out, sizes=sizes, seed=seed, noise=shares, replace=force, on_stage=bar
         )
-    render(counts, out, Console(highlight=False))
+    render(counts, out, results_console())
 
 
 def _sizes(pairs: int, others: Sequence[str]) -> dict[Split, int]:

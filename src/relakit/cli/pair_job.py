@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from relakit.cli.completion import complete_model
+from relakit.cli.consoles import messages_console
 from relakit.cli.standard_streams import shows_bar
 from relakit.data.parallel_files import PAIR_FORMATS, ParallelFiles, guess_format
 from relakit.files.reading import open_file
@@ -239,7 +239,7 @@ def pair_bar(output: Path | None) -> Iterator[Callable[[int, int], None]]:
 
     ``output``: what is written meanwhile; None: standard output.
     """
-    console = Console(stderr=True)
+    console = messages_console()
     is_hidden = not shows_bar(console, output)
     parts = (
         BarColumn(),

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from relakit.cli.consoles import messages_console, results_console
 from relakit.cli.stage_bar import stage_bar
 from relakit.data.prepared_format import PrepareSettings
 
@@ -137,12 +138,12 @@ def prepare(
     )
     chosen = None if tokenizer is None else import_tokenizer(tokenizer)
 
-    messages = Console(stderr=True, highlight=False)
+    messages = messages_console()
     with stage_bar(messages) as bar:
         summary = prepared_writer.prepare(
             splits, out, settings=settings, tokenizer=chosen, replace=force, on_stage=bar
         )
-    render(summary, Console(highlight=False))
+    render(summary, results_console())
 
 
 def choose_splits(

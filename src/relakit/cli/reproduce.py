@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from relakit.amounts import number_with_noun
+from relakit.cli.consoles import messages_console, results_console
 from relakit.train.run_folder import RUNS
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def reproduce(
 
     chosen_scale = known_scale(scale)
     studies = chosen_studies(names)
-    console = Console(highlight=False)
+    console = results_console()
     for study in studies if not set(names) & set(GROUPS) else ():
         if study.needs and chosen_scale not in study.needs:
             raise ValueError(
@@ -136,7 +137,7 @@ def reproduce(
     if impossible or problems:
         _print_impossible(impossible, console)
         for name, problem in problems.items():
-            console.print(f"{name}: {problem}", markup=False, soft_wrap=True)
+            console.print(f"{name}: {problem}", soft_wrap=True)
         raise typer.Exit(1)
 
 
@@ -147,9 +148,7 @@ def _impossible(plan: "Plan") -> Counter[str]:
 
 def _print_impossible(reasons: Counter[str], console: Console) -> None:
     for reason, count in reasons.items():
-        console.print(
-            f"{number_with_noun(count, 'run')} impossible: {reason}", markup=False, soft_wrap=True
-        )
+        console.print(f"{number_with_noun(count, 'run')} impossible: {reason}", soft_wrap=True)
 
 
 def _print_plan(plan: "Plan", jobs: int, console: Console) -> None:
@@ -211,7 +210,7 @@ def _prepare(steps: "Sequence[Step]", places: "Places") -> dict[str, str]:
 
     reasons: dict[str, str | None] = {}  # by corpus: the steps have one scale
     problems: dict[str, str] = {}
-    with stage_bar(Console(stderr=True)) as on_stage:
+    with stage_bar(messages_console()) as on_stage:
         for step in steps:
             if step.state == "to analyze":
                 continue
@@ -232,9 +231,9 @@ def _prepare(steps: "Sequence[Step]", places: "Places") -> dict[str, str]:
 @contextmanager
 def _job_view(places: "Places", console: Console) -> Iterator["_JobView"]:
     parts = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[about]}"),
+        TextColumn("{task.fields[about]}", markup=False),
         TimeElapsedColumn(),
     )
     with Progress(
@@ -269,7 +268,7 @@ class _JobView:
     def _end(self, job: "Job", how: str) -> None:
         name = job.step.run.name
         self._progress.remove_task(self._tasks.pop(name))
-        self._console.print(f"{name}: {how}", markup=False, soft_wrap=True)
+        self._console.print(f"{name}: {how}", soft_wrap=True)
 
     def tick(self, running: "Sequence[Job]") -> None:
         from relakit.reproduce.plan import latest_update, share_done
@@ -296,7 +295,7 @@ def _write_interim_page(places: "Places", console: Console) -> None:
     try:
         write_page(places.results)
     except (OSError, ValueError) as error:
-        console.print(f"The page could not be written: {error}", markup=False, soft_wrap=True)
+        console.print(f"The page could not be written: {error}", soft_wrap=True)
 
 
 def _write_page(places: "Places", console: Console) -> None:

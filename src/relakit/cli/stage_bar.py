@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 def stage_bar(console: Console) -> Iterator["StageBar"]:
     """A bar on a terminal, nothing elsewhere; it disappears at the end."""
     parts = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

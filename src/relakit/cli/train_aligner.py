@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +16,7 @@ from relakit.align.settings import (
     WORD_RULES,
 )
 from relakit.cli.completion import complete_model
+from relakit.cli.consoles import messages_console, results_console
 from relakit.cli.link_file_options import (
     first_of,
     format_of,
@@ -295,7 +295,7 @@ def _check_models(model: Path, reverse: Path | None, both: bool) -> "ModelAbout"
 def _run(request: "AlignerTraining") -> None:
     from relakit.align.teach import train_aligners
 
-    console = Console(stderr=True)
+    console = messages_console()
     with stage_bar(console) as bar:
         result = train_aligners(request, bar)
     if result.left_out:
@@ -310,7 +310,7 @@ def _run(request: "AlignerTraining") -> None:
 def _print(result: "TeachingResult") -> None:
     from relakit.align.layer_files import layer_weights
 
-    console = Console(highlight=False)
+    console = results_console()
     scores = result.layers[0].trained.scores
     against = "gold links" if scores.against == "gold" else "the links that were to be learnt"
     console.print(
@@ -329,4 +329,4 @@ def _print(result: "TeachingResult") -> None:
             table.add_row(Text(f"  {rival.what} so far"), f"{rival.aer:.3f}")
     console.print(table)
     for layer in result.layers:
-        console.print(f"layer: {layer_weights(layer.folder)}", markup=False, soft_wrap=True)
+        console.print(f"layer: {layer_weights(layer.folder)}", soft_wrap=True)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from relakit.align.source_lines import SourceLine, source_lines
+from relakit.cli.consoles import messages_console
 from relakit.cli.link_options import AlignmentLevel, KeepMarkup, Linking, WithAlignment
 from relakit.cli.prefix_input import PrefixColumn, PrefixFile, with_prefixes
 from relakit.cli.standard_streams import file_or_stream, shows_bar
@@ -223,7 +223,7 @@ Counted = Callable[[Found], Found]
 @contextmanager
 def _progress(path: Path | None, output: Path | None) -> Generator[Counted, None, None]:
     """Counts what passes through, on a progress bar if there is a terminal to show it."""
-    messages = Console(stderr=True, highlight=False)
+    messages = messages_console()
     total = count_lines(path) if shows_bar(messages, output) else None
     if total is None:
         yield lambda found: found
