@@ -26,13 +26,13 @@ from relakit.reproduce.markdown import table
 
 INTRODUCTION: Final = """# Telling noise from clean pairs
 
-This page is made by `benchmarks/filtering.py` from the files in [`filtering/`](filtering/); do not
-edit it. What the scores are: [docs/cleaning.md](../docs/cleaning.md).
+`benchmarks/filtering.py` makes this page from the files in [`filtering/`](filtering/); do not edit
+it. [docs/cleaning.md](../docs/cleaning.md) explains the scores.
 
-No model has seen these pairs. Each number is an area under the ROC curve, the probability that a
-noisy pair is ranked behind a clean one, with its 95% interval; then, after a slash, the precision
-in percent when 90% of the noise are found, were half of the pairs noise. The best of a column is
-bold.
+The models have not seen these pairs. Each cell has the area under the ROC curve, which is the
+probability that a noisy pair ranks behind a clean one, with its 95% interval. After the slash is
+the precision in percent at 90% recall, if half of the pairs were noise. The best area of each
+column is bold.
 """
 OTHERS: Final = (WORD_ALIGNMENT, BICLEANER)
 MEASURES: Final = (CALIBRATED_CLEAN, CALIBRATED_SELF, *RANKED, *OTHERS)
@@ -76,12 +76,12 @@ def _downstream(record: DownstreamRecord) -> list[str]:
     ]
     changes = "".join(f", `{setting}`" for setting in record.changes)
     return [
-        "Noise of all five kinds, planted in the generated corpus. The model that was trained on "
-        "all of it scored the pairs that it had seen, and `relakit filter --calibrate` kept what "
-        f"it took for clean; nothing else was known. The demo's recipe{changes}, one seed, BLEU on "
-        f"the clean test set ({record.signature}).\n",
+        "Noise of all five kinds is planted in the generated corpus. The model trained on all of "
+        "it scores the pairs it was trained on, and `relakit filter --calibrate` keeps what it "
+        "takes for clean, without knowing anything else. "
+        f"The demo's recipe{changes}, one seed, BLEU on the clean test set ({record.signature}).\n",
         table(["trained on", "pairs", "BLEU"], rows),
-        f"Of the kept pairs {record.kept_clean:,} were clean. {record.machine.cpu}.\n",
+        f"Of the kept pairs, {record.kept_clean:,} were clean. {record.machine.cpu}.\n",
     ]
 
 

@@ -10,14 +10,17 @@ from relakit.reproduce.records import Records
 
 INTRODUCTION: Final = """# What longer training changes
 
-This page is made by `benchmarks/longer_training.py` from the files in
+`benchmarks/longer_training.py` makes this page from the files in
 [`longer-training/`](longer-training/) and [`reproduction/`](reproduction/); do not edit it.
 
-Each row is a model of one training run, the mean of five checkpoints up to that update. The last
-row is the trained model, after its learning rate fell to 0. *BLEU*: greedy, on the first validation
-sentences, by the last checkpoint alone. *AoL*, *AoH*: the paper's alignment error rates in percent.
-*Gap*: null rate of cross-attention with the source of another pair minus that with its own, in
-points, by layer. In brackets: 95% intervals over sentence pairs.
+Each row is a model on its way through one training run: the mean of the last five checkpoints at
+that update. The last row is the finished model, after its learning rate has fallen to 0.
+
+- *BLEU*: greedy search on the first validation sentences, with the last checkpoint alone.
+- *AoL*, *AoH*: the paper's alignment error rates, in percent.
+- *Gap*, by layer: null rate of cross-attention to the source of another pair, minus the null rate
+  with the pair's own source, in percentage points.
+- In brackets: 95% intervals over sentence pairs.
 """
 
 

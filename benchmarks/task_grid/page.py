@@ -22,13 +22,13 @@ MEASURES: Final[dict[Task, tuple[str, ...]]] = {
 
 INTRODUCTION: Final = """# Tasks beyond translation
 
-This page is made by `benchmarks/tasks.py` from the files in [`tasks/`](tasks/); do not edit it.
-Each file holds one run: settings, seed, versions, processor, CPU time and numbers. What was tried,
-how to run it again and what it means: [docs/tasks.md](../docs/tasks.md).
+`benchmarks/tasks.py` makes this page from the files in [`tasks/`](tasks/); do not edit it. Each
+file holds one run: settings, seed, versions, processor, CPU time and numbers.
+[docs/tasks.md](../docs/tasks.md) says what was tried, what it means, and how to run it again.
 
-Numbers after ± are standard deviations over seeds. Zeros are attention weights that are exactly 0,
-null queries attend to nothing; these, and the share of the attention that lies on the first token,
-are means over layers and heads.
+Numbers after ± are standard deviations over seeds. Zeros are attention weights that are exactly 0;
+null queries attend to nothing. Both, like the share of attention on the first token, are means over
+layers and heads.
 """
 
 

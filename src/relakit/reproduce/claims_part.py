@@ -22,14 +22,15 @@ CLAIMS: Final = (
     *RANKING_CLAIMS,
 )
 _HOW_JUDGED: Final = (
-    "A verdict follows from an interval, not from a mean: over seeds by Welch's t test, or "
-    "over sentences of one model. If the interval reaches to both sides, it is not decidable; "
-    "nor is what rests on one seed (n = 1), unless it is about speed, which is measured in "
-    "rounds, or about sentences, and then it is about these models and not about others that "
+    "A verdict follows from an interval, never from a mean alone: over seeds by Welch's t test, or "
+    "over the sentences of one model. If the interval includes both answers, the claim is not "
+    "decidable. Nor is it with one seed (n = 1), except for speed, which is measured in rounds, "
+    "and for intervals over sentences, which speak of these models only and not of others that "
     "might be trained. "
-    f"“As good as” allows {MARGIN:g} BLEU: in the paper's Table 1 what is called comparable "
-    "differs by less, what is called a loss by more. "
-    "Where each run bears a claim out or not, it holds if all do, and there are two or more."
+    f"“As good as” allows {MARGIN:g} BLEU: in the paper's Table 1, comparable scores differ by "
+    "less, losses by more. "
+    "A claim that each run either confirms or refutes holds if there are two runs or more and all "
+    "confirm it."
 )
 
 
@@ -39,10 +40,10 @@ def claims_part(evidence: Evidence) -> str:
     parts = [
         "## Claims",
         _HOW_JUDGED,
-        "How often each verdict was found; a claim is judged on every corpus, against every "
-        "baseline and gold set that it is about:",
+        "How often each verdict was reached. A claim is judged on every corpus, and against every "
+        "baseline and gold set it is about:",
         _summary(found),
-        "What was measured for each of them:",
+        "What was measured for each claim:",
         *(_details(claim, findings) for claim, findings in found),
     ]
     return "\n\n".join(parts) + "\n"

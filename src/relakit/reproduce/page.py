@@ -26,18 +26,22 @@ PAGE: Final = "README.md"
 _INTRODUCTION: Final = """\
 # Results
 
-This page is made by `relakit reproduce` from the files in this folder; do not edit it. The files in
-[`reproduction/`]({records}) hold one training run each: settings, seed, versions, processor, scores
-with their signatures, the training curve, and all numbers about its attention. What is trained at
-each scale, what differs from the paper, and how to run it again:
-[docs/reproduction.md](../docs/reproduction.md).
+`relakit reproduce` makes this page from the files in this folder; do not edit it. Each file in
+[`reproduction/`]({records}) holds one training run: settings, seed, versions, processor, scores
+with their signatures, the training curve, and every number about its attention.
+[docs/reproduction.md](../docs/reproduction.md) says what each scale trains, what differs from the
+paper, and how to run it again.
 
-Numbers after ± are standard deviations over seeds, n is the number of runs (of language pairs,
-where a claim is about them; 3 / 1 if those that are compared have 3 runs and 1), intervals are at
-95%. Those of speed are quartiles; those of rankings and of shuffled targets reach from the lowest
-to the highest limit of all seeds; those of error rates of two single runs are of independent
-models, which is wider than need be, as both align the same sentences.
-BLEU is detokenised, cased, by sacreBLEU.
+How to read the numbers:
+
+- ± is the standard deviation over seeds.
+- n is the number of runs, or of language pairs where a claim is about those. 3 / 1 means that three
+  runs are compared with one.
+- Intervals are at 95%, except for speed, where they are quartiles. For rankings and shuffled
+  targets they reach from the lowest limit of any seed to the highest. For the error rates of two
+  single runs they treat the models as independent, which makes them wider than necessary: both
+  align the same sentences.
+- BLEU is cased and detokenised, computed by sacreBLEU.
 """
 
 
@@ -92,15 +96,15 @@ def make_page(evidence: Evidence, older: Sequence[Run] = ()) -> str:
 
 
 _STABILITY_NOTE: Final = (
-    "On the demo's corpus: other attentions, then ReLA-g (or softmax) with one thing changed in "
-    "the recipe; smaller updates bring their own warm-up with them. RMS(z) is the size of "
-    "attention's output before its norm, a gate is closed below 0.01; both in the layer where they "
-    "are largest, at the end of training, on the test set."
+    "On the demo's corpus: first other kinds of attention, then ReLA-g (or softmax) with one "
+    "change to the recipe. Smaller updates come with a warm-up of their own. RMS(z) is the size of "
+    "attention's output before its norm; a gate below 0.01 counts as closed. Both are taken on the "
+    "test set at the end of training, in the layer where they are largest."
 )
 _FIGURES: Final = {
     3: "sparsity by layer",
     4: "alignment error rate by layer, weight on the end of sentence ignored",
-    5: "head diversity by layer, that of ReLA-g at temperature 1 (Table 6 has lower ones)",
+    5: "head diversity by layer, ReLA-g at temperature 1 (Table 6 has lower temperatures)",
     6: "null rate by layer, dashed with shuffled targets",
     7: "heads that specialise",
     8: "null attention, examples",
@@ -114,10 +118,10 @@ _HOW_SPEED: Final = (
 )
 _MEDIANS: Final = "relakit in float32 on one thread of a CPU, medians of ratios within rounds"
 _SPEED_NOTE: Final = (
-    f"{_MEDIANS}, with quartiles. {_HOW_SPEED} Speed is that of small models (3+3 layers, 256 "
-    "features) with random weights on generated text; the parameters are those of the authors' "
-    "model, whose vocabulary the paper does not tell: it was chosen to give the paper's number for "
-    "softmax ([docs/authors.md](../docs/authors.md))."
+    f"{_MEDIANS}, with quartiles. {_HOW_SPEED} Speed was measured with small models (3+3 layers, "
+    "256 features) and random weights on generated text. The parameter counts are for the authors' "
+    "model; the paper does not give its vocabulary, so it was chosen to match the paper's count "
+    "for softmax ([docs/authors.md](../docs/authors.md))."
 )
 _LENGTH_NOTE: Final = f"{_MEDIANS}. {_HOW_SPEED}"
 
@@ -131,15 +135,15 @@ def _part(title: str, content: str | None, note: str = "") -> str:
 def _alignment_part(evidence: Evidence) -> str:
     notes: dict[EndWeight, str] = {
         "ignored": "Weight on the source's end of sentence is ignored:",
-        "competes": "Weight on the source's end of sentence competes, and where it wins a word has "
-        "no link:",
+        "competes": "Weight on the source's end of sentence competes: a word that it wins has no "
+        "link:",
     }
     parts = [f"The paper, WMT14 en-de, RWTH links:\n\n{tables.table_5_paper()}"]
     for end, note in notes.items():
         found = tables.table_5(evidence, end)
         if found:
             parts += [note, *found]
-    note = "Rows differ in BLEU, too (Tables 1 and 3): what translates badly aligns badly."
+    note = "Rows differ in BLEU too (Tables 1 and 3): a model that translates badly aligns badly."
     return _part("Table 5: alignment error rates in percent", "\n\n".join(parts), note)
 
 
@@ -174,13 +178,13 @@ def _paths(evidence: Evidence, number: int) -> list[tuple[str, str]]:
 
 def _ranking_part(evidence: Evidence) -> str:
     note = (
-        "Areas under the ROC curve, where 0.5 is chance and less means that bad pairs have the "
-        "lower score. The best head was chosen on other pairs, for each kind of bad pair anew, so "
-        "that rows may be about different heads. Noise was planted in targets: *shuffled* is the "
-        "target of another pair, *inserted* has a phrase of another one, *truncated* is cut off, "
-        "*language* is the source of another pair, *copied* is the pair's own source. Of the pairs "
-        "with labels by people the valid ones are good, misaligned ones (A) and those in a wrong "
-        "language (L) bad; others are left out."
+        "Areas under the ROC curve: 0.5 is chance, and below it bad pairs score lower than good "
+        "ones. The best head is chosen on other pairs, separately for each kind of bad pair, so "
+        "rows may be about different heads. Noise is planted in targets: *shuffled* is the target "
+        "of another pair, *inserted* contains a phrase from another target, *truncated* is cut "
+        "off, *language* is the source of another pair, *copied* is the pair's own source. Of the "
+        "pairs labelled by people, valid ones count as good, misaligned (A) and wrong-language (L) "
+        "ones as bad; the others are left out."
     )
     parts = []
     for labels in (PLANTED, PEOPLE):
@@ -206,8 +210,8 @@ def _runs_part(evidence: Evidence) -> str:
         )
     headings = ["run", "BLEU", "updates", "minutes of updates", "processor"]
     note = (
-        "Minutes depend on what else the machine did, and on how many processes made the run: they "
-        "say what to expect, not which model is faster."
+        "Minutes depend on what else the machine was doing and on how many processes trained the "
+        "run. They tell you what to expect, not which model is faster."
     )
     return _part("All runs", table(headings, rows) if rows else None, note)
 
@@ -216,4 +220,4 @@ def _older_part(older: Sequence[Run]) -> str:
     if not older:
         return ""
     names = ", ".join(f"[{run.name}]({RECORDS}/{run.name}.json)" for run in older)
-    return f"Made with older settings, and not counted: {names}\n"
+    return f"Trained with older settings and not counted: {names}\n"
