@@ -58,9 +58,9 @@ def shortlist(
     """Make a lexical shortlist of the text that a model was trained on, for translate --shortlist.
 
     The model aligns the pairs, by the heads that relakit align has chosen or by its alignment
-    layer. Of every source token the target tokens that it was linked with most often are kept, in
-    shortlist.safetensors in the model's directory. Translating a sentence then computes the
-    probabilities of these, and of the most frequent ones, instead of the whole vocabulary.
+    layer. For every source token, the target tokens that go with it rather than with others are
+    kept, in shortlist.safetensors in the model's directory. Translating a sentence then computes
+    the probabilities of these, and of the most frequent ones, instead of the whole vocabulary.
 
     For example: relakit shortlist runs/mine/model --source train.en --target train.de
     """
