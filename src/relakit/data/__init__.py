@@ -1,1 +1,1 @@
-"""Corpora: read, generated, encoded, cut into batches. Needs no torch."""
+"""Reads, generates and encodes corpora, and cuts them into batches. Needs no torch."""

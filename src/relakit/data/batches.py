@@ -1,4 +1,4 @@
-"""Batches of sentence pairs of similar length, in a random order that a seed decides."""
+"""Batches of sentence pairs of similar length, in a random order set by a seed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Batch:
     target_tokens: int
     """Entries of ``target_out`` that are not PAD."""
     indices: npt.NDArray[np.int64]
-    """Which pairs of the split these are."""
+    """The indices of these pairs in the split."""
 
 
 def make_batches(
@@ -79,9 +79,9 @@ def collate_anew(
     seed: str,
     batch_tokens: int,
 ) -> list[Batch]:
-    """The same with other tokens for the same words; several batches if one would be too large.
+    """Like `collate`, with new tokens for the same words; several batches if too large for one.
 
-    Tokens become more by that, and ``batch_tokens`` bounds what is computed at once.
+    The new split has more tokens, and ``batch_tokens`` limits what is computed at once.
     """
     chosen = np.asarray(indices, dtype=np.int64)
     sides = [
@@ -114,7 +114,7 @@ def _some(sentences: Sentences, first: int, last: int) -> Sentences:
 
 
 def _cut_in_order(widths: Integers, batch_tokens: int) -> list[int]:
-    """Where batches start (except the first), if sentences stay in their order."""
+    """Where batches start (except the first), if sentences stay in order."""
     bounds: list[int] = []
     start = longest = 0
     for place, width in enumerate(widths.tolist()):
@@ -134,7 +134,7 @@ def pad_batch(
 ) -> npt.NDArray[np.int64]:
     """Token ids of sentences as one matrix, with ``begin`` before and ``end`` after each.
 
-    It has ``width`` columns, or as many as the longest sentence needs.
+    The matrix has ``width`` columns, or as many as the longest sentence needs.
     """
     arrays = [np.asarray(sentence, dtype=np.int64) for sentence in sentences]
     lengths = np.array([len(array) for array in arrays], dtype=np.int64)
@@ -145,10 +145,10 @@ def pad_batch(
 def _by_length(
     shuffled: npt.NDArray[np.int64], source_lengths: Integers, target_lengths: Integers
 ) -> npt.NDArray[np.int64]:
-    """Sort by target length, then by source length: rising and falling in turn.
+    """Sort by target length, then by source length, alternately rising and falling.
 
-    At each new target length the source lengths continue where the last ones ended, so a batch with
-    both has little padding.
+    At each new target length the source lengths continue where the last ones ended, so a batch that
+    spans both target lengths has little padding.
     """
     longest = int(source_lengths.max())
     keys = target_lengths.astype(np.int64) * (longest + 1)
@@ -161,7 +161,7 @@ def _by_length(
 def _cut(widths: Integers, target_lengths: Integers, batch_tokens: int) -> npt.NDArray[np.int64]:
     """Where batches start (except the first), each as large as the budget allows.
 
-    ``target_lengths`` never fall, so no batch has more sentences than its first target allows.
+    ``target_lengths`` never decrease, so no batch has more sentences than its first target allows.
     """
     bounds: list[int] = []
     start, count = 0, len(widths)
@@ -174,9 +174,9 @@ def _cut(widths: Integers, target_lengths: Integers, batch_tokens: int) -> npt.N
 
 
 def _gather(side: EncodedSide, indices: npt.NDArray[np.int64]) -> Sentences:
-    """The tokens of some sentences in a row, and the length of each."""
+    """The concatenated tokens of some sentences, and the length of each."""
     lengths = side.lengths[indices].astype(np.int64)
-    # A token's position in the row, plus the distance of its sentence in the file from here.
+    # A token's position in the result, plus the shift from there to its sentence in the file.
     shifts = side.offsets[indices] - (np.cumsum(lengths) - lengths)
     positions = np.arange(int(lengths.sum())) + np.repeat(shifts, lengths)
     return side.tokens[positions].astype(np.int64), lengths

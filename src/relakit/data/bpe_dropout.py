@@ -1,8 +1,8 @@
-"""BPE-dropout (Provilkov et al., 2020): words split at random into other tokens, in training.
+"""BPE-dropout (Provilkov et al., 2020): splits words at random into other tokens in training.
 
 A BPE splits a word into characters or bytes and joins pairs of them, the most frequent first. With
-dropout, each pair that could be joined is left out with some probability at every step, so that a
-model sees a word in many spellings. The text is not needed: it follows from the token ids.
+dropout, each pair that could be joined is skipped with some probability at every step, so that a
+model sees a word split in many ways. The text is not needed: it follows from the token ids.
 """
 
 import json
@@ -18,19 +18,19 @@ from relakit.data.token_spans import SPACE_MARK
 from relakit.data.tokenizer import Tokenizer
 
 Sentences: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""The tokens of some sentences in a row, and the length of each."""
+"""The concatenated tokens of some sentences, and the length of each."""
 
 _SPACE_MARKS: Final = ("\u0120", SPACE_MARK)
 _MOST_WORDS: Final = 1 << 19
-"""That are remembered with their pieces: a vocabulary of a language, and some tens of MB."""
+"""Most words remembered with their pieces: the vocabulary of a language, and some tens of MB."""
 
 
 class BpeDropout:
-    """Splits sentences anew; the same random numbers give the same tokens.
+    """Splits sentences into new tokens; the same random numbers give the same tokens.
 
     Args:
-        tokenizer: that they were encoded with, a BPE.
-        rate: how often a pair that could be joined is not, from 0 to 1.
+        tokenizer: the tokenizer that encoded the sentences, a BPE.
+        rate: how often a pair that could be joined is skipped, from 0 to 1.
     """
 
     def __init__(self, tokenizer: Tokenizer, rate: float) -> None:
@@ -55,7 +55,7 @@ class BpeDropout:
         self._pieces: dict[tuple[int, ...], list[list[int]] | None] = {}
 
     def split_anew(self, ids: Sequence[int], random: Random) -> list[int]:
-        """Other tokens of the same text."""
+        """New tokens for the same text."""
         found: list[int] = []
         start = 0
         for place in range(1, len(ids) + 1):
@@ -72,7 +72,7 @@ class BpeDropout:
         return found
 
     def __call__(self, sentences: Sentences, random: Random) -> Sentences:
-        """Many sentences, split anew one after the other."""
+        """Split many sentences into new tokens, one after the other."""
         tokens, lengths = sentences
         found = [
             self.split_anew(ids.tolist(), random)
@@ -83,9 +83,9 @@ class BpeDropout:
         return new_tokens, new_lengths
 
     def _pieces_of(self, word: tuple[int, ...]) -> list[list[int]] | None:
-        """The single characters or bytes of a word, in each part that is joined by itself.
+        """The single characters or bytes of a word, for each part that is joined separately.
 
-        None for a word that cannot be split anew: with unknown characters, or cut off.
+        None for a word that cannot be split: it has unknown characters, or was cut off.
         """
         if word not in self._pieces:
             if len(self._pieces) >= _MOST_WORDS:
@@ -104,7 +104,7 @@ class BpeDropout:
         return pieces if tuple(whole) == word else None
 
     def _join(self, piece: Sequence[int], rate: float, random: Random) -> list[int]:
-        """Join pairs, the first in rank first, but each at each step only if it is not left out."""
+        """Join pairs in order of rank, skipping each at random with ``rate`` at every step."""
         ids, joined, draw = list(piece), self._joined, random.random
         while len(ids) > 1:
             best, place = None, 0
@@ -134,8 +134,8 @@ class SplitAnew:
             self._dropouts["target"] = BpeDropout(target, target_rate)
 
     def __call__(self, side: Side, sentences: Sentences, seed: str) -> Sentences:
-        """Sentences of one side; the seed decides everything."""
+        """Split sentences of one side; the seed decides everything."""
         if side not in self._dropouts:
             return sentences
-        # A string is hashed with SHA-512 to seed: the same on every machine.
+        # Random hashes a string seed with SHA-512: the same on every machine.
         return self._dropouts[side](sentences, Random(f"{seed} {side}"))

@@ -16,13 +16,13 @@ from relakit.limits import check_memory
 ZSTD_CHUNK_BYTES: Final = 1 << 10
 """Small, because four bytes of a zstd file may stand for 128 KiB."""
 ZSTD_WINDOW_BYTES: Final = 1 << 31
-"""As many as ``zstd --long=31`` looks back, which is the most; unpacking takes that much memory."""
+"""How far ``zstd --long=31`` looks back, which is the most; unpacking takes that much memory."""
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE: Final = tuple(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60))
 _ZSTD_HEADER_BYTES: Final = 18
-"""That a frame's header has at most."""
+"""The most bytes that a frame's header has."""
 _WITHOUT_LONG: Final = "compress it again without --long, on a machine with more"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _FOREIGN: Final = {
@@ -36,16 +36,16 @@ _MAGIC_BYTES: Final = max(map(len, _FOREIGN))
 
 @contextmanager
 def open_uncompressed(path: Path, *, utf16: bool = False) -> Generator[BinaryIO, None, None]:
-    """What a file holds, unpacked piece by piece if it is compressed.
+    """The content of a file, unpacked piece by piece if it is compressed.
 
-    ``utf16``: whether the reader knows what to do with UTF-16.
+    ``utf16``: whether the reader can handle UTF-16.
 
     Raises:
-        OSError: there is no such file, it is a folder, or may not be read.
-        ValueError: the file is of another format, truncated or damaged.
+        OSError: there is no such file, it is a folder, or it may not be read.
+        ValueError: the file has another format, or is truncated or damaged.
     """
     with open_file(path) as file:
-        # peek() may return less than asked for, but never less than the start of a file has.
+        # peek() may return less than asked for, but at the start only if the file is that short.
         start = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
         for magic, what in _FOREIGN.items():
             if start.startswith(magic) and not (utf16 and magic in _UTF16):
@@ -61,12 +61,12 @@ def open_uncompressed(path: Path, *, utf16: bool = False) -> Generator[BinaryIO,
 
 @contextmanager
 def compressed_by_ending(path: Path, file: BinaryIO) -> Generator[BinaryIO, None, None]:
-    """What to write into so that ``file`` is compressed as its name, ``path``, says.
+    """A file to write into, which compresses into ``file`` as the ending of its ``path`` says.
 
     The same content always gives the same bytes.
     """
     if path.suffix == ".gz":
-        # Neither a name nor a time, which differ between runs.
+        # No name and no time, which differ between runs.
         with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
             yield cast(BinaryIO, packed)
     elif path.suffix == ".zst":
@@ -86,7 +86,7 @@ def _unpacked_gzip(path: Path, file: BinaryIO) -> Generator[BinaryIO, None, None
         except EOFError:
             raise _truncated(path, "gzip") from None
         except (gzip.BadGzipFile, zlib.error) as error:
-            # It began as gzip does, so what is no gzip now comes after the end of the stream.
+            # The file began as gzip, so anything that is not gzip comes after the stream's end.
             if str(error).startswith("Not a gzipped file"):
                 raise _something_after(path, "gzip") from None
             problem = "its check sum is wrong" if "CRC" in str(error) else "it cannot be unpacked"
@@ -111,7 +111,7 @@ def _something_after(path: Path, kind: str) -> ValueError:
 
 
 class _ZstdStream(io.RawIOBase):
-    """What a zstd file holds, over all its frames; an unfinished last frame is an error.
+    """The content of a zstd file across all its frames; an unfinished last frame is an error.
 
     The reader that `zstandard` offers takes the end of a truncated file for the end of the data.
     """
@@ -161,7 +161,7 @@ class _ZstdStream(io.RawIOBase):
         return count
 
     def _check_window(self, start: bytes) -> None:
-        """Raise ValueError if a frame that begins so needs more memory than there is."""
-        if len(start) >= _ZSTD_HEADER_BYTES:  # else it is over at once, or truncated
+        """Raise ValueError if a frame with this start needs more memory than there is."""
+        if len(start) >= _ZSTD_HEADER_BYTES:  # else it ends at once, or is truncated
             window = zstandard.get_frame_parameters(start).window_size
             check_memory(f"unpacking {self._path}", window, advice=_WITHOUT_LONG)

@@ -11,9 +11,9 @@ SPLITS: Final[tuple[Split, ...]] = get_args(Split)
 
 SEED: Final = 1
 SIZES: Final[Mapping[Split, int]] = MappingProxyType({"train": 30_000, "valid": 500, "test": 500})
-"""Sentence pairs of each split."""
+"""Sentence pairs in each split."""
 
 
 def known_split(name: str) -> Split:
-    """The name, as a split; ValueError if there is none."""
+    """The name, as a split; ValueError if there is no such split."""
     return known_name("split", name, SPLITS)

@@ -1,7 +1,7 @@
-"""Tokenizers of other tools, made to work like our own: SentencePiece's and Hugging Face's.
+"""Tokenizers from other tools, made to work like our own: SentencePiece's and Hugging Face's.
 
-Their pieces are kept; ids are not, as the special tokens come first here. Spaces are treated as in
-our own tokenizers: several are one, and there is one before every word, the first included.
+Their pieces are kept but not their ids, since our special tokens come first. Spaces are treated as
+in our own tokenizers: several count as one, and there is one before every word, even the first.
 """
 
 import json
@@ -29,21 +29,22 @@ from relakit.limits import MAX_JSON_BYTES
 logger = logging.getLogger(__name__)
 
 MAX_FILE_BYTES: Final = 16 * MAX_JSON_BYTES
-"""Of a tokenizer.json: those of large models have a few MB."""
+"""Largest tokenizer.json that is read: those of large models have a few MB."""
 
 _NO_NAMES_IN_TEXT: Final = (
     f"<(?=(?:{'|'.join(token[1:-1] for token in SPECIAL_TOKENS)}|0x[0-9A-F]{{2}})>)"
 )
-"""The first character of text that looks like the name of a special token or of a byte. Split off,
-it keeps the rest from being taken for one: text that looks like a special token is text."""
+"""Matches the first character of text that looks like the name of a special token or of a byte.
+Splitting it off keeps the rest from being taken for one: text that looks like a special token is
+text."""
 
 
 def import_tokenizer(path: Path) -> Tokenizer:
     """Read a tokenizer: our own, SentencePiece's ``.model`` or Hugging Face's ``tokenizer.json``.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is none, or one that text does not come back from; names the file.
+        OSError: the file cannot be read.
+        ValueError: it is not a tokenizer, or decoding does not give the text back; names the file.
     """
     if not _is_json(path):
         document = _from_sentencepiece(read_sentencepiece(path))
@@ -96,7 +97,7 @@ def _is_our_own(document: Mapping[str, Any]) -> bool:
 
 
 def _from_sentencepiece(model: SentencePieceModel) -> dict[str, Any]:
-    """A document of the `tokenizers` library that splits as SentencePiece does."""
+    """A document for the `tokenizers` library that splits text as SentencePiece does."""
     symbols = [piece.text for piece in model.pieces if piece.kind == "user"]
     if symbols:
         logger.warning(
@@ -134,10 +135,10 @@ def _from_sentencepiece(model: SentencePieceModel) -> dict[str, Any]:
 
 
 def _merges(pieces: Sequence[str], scores: Mapping[str, float]) -> Iterator[list[str]]:
-    """Pairs of pieces that make another, in the order in which SentencePiece joins them.
+    """Pairs of pieces that make another piece, in the order in which SentencePiece joins them.
 
-    Its file has the results alone, each with a score: whatever two pieces give the best result are
-    joined first.
+    Its file holds only the results, each with a score: whichever two pieces give the best result
+    are joined first.
     """
     numbers = {piece: number for number, piece in enumerate(pieces)}
     found = []
@@ -151,14 +152,14 @@ def _merges(pieces: Sequence[str], scores: Mapping[str, float]) -> Iterator[list
 
 
 def _cross_words(pieces: Iterable[str]) -> bool:
-    """Whether some piece goes on after a space (``split_by_whitespace = false``)."""
+    """Whether any piece continues after a space (``split_by_whitespace = false``)."""
     return any(SPACE_MARK in piece.lstrip(SPACE_MARK) for piece in pieces)
 
 
 def _from_hugging_face(document: Mapping[str, Any]) -> dict[str, Any]:
     """The same tokenizer with our special tokens, spaces and ids.
 
-    What it adds to a text (``post_processor``) and looks for in it (``added_tokens``) is left out.
+    What it adds to a text (``post_processor``) or looks for in it (``added_tokens``) is left out.
     """
     kind = document["model"]["type"]
     if kind not in ("BPE", "Unigram"):

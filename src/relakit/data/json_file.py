@@ -1,4 +1,4 @@
-"""Settings in small files, read with an error that names the file."""
+"""Reads settings from small files, with errors that name the file."""
 
 import json
 from pathlib import Path
@@ -9,11 +9,11 @@ from relakit.limits import MAX_JSON_BYTES
 
 
 def read_text(path: Path, kind: str) -> str:
-    """The text of a small file; ValueError if it is not UTF-8, or too large to be of its kind."""
+    """The text of a small file; ValueError if it is not UTF-8, or too large for its kind."""
     with open_file(path) as file:
         content = file.read(MAX_JSON_BYTES + 1)
     if len(content) > MAX_JSON_BYTES:
-        size = max(path.stat().st_size, len(content))  # a pipe has none
+        size = max(path.stat().st_size, len(content))  # a pipe has no size
         raise ValueError(
             f"{path} has {size:,} bytes, which is no {kind}: they have at most {MAX_JSON_BYTES:,}"
         )
@@ -27,11 +27,11 @@ def read_text(path: Path, kind: str) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds.
+    """The content of a JSON file.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is not JSON, or far larger than settings are.
+        OSError: the file cannot be read.
+        ValueError: it is not JSON, or far too large for settings.
     """
     text = read_text(path, "file of settings")
     try:
@@ -41,7 +41,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """What a JSON document holds; ValueError says where it is none, in a line and a column."""
+    """The content of a JSON document; ValueError names the line and column where it is invalid."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -49,5 +49,5 @@ def parse_json(text: str) -> Any:
     except json.JSONDecodeError as error:
         problem = f"{error.msg[:1].lower()}{error.msg[1:]}"
         raise ValueError(f"{problem} (line {error.lineno:,}, column {error.colno:,})") from None
-    except ValueError:  # Python's limit
+    except ValueError:  # Python's limit on digits
         raise ValueError("a number in it has thousands of digits") from None

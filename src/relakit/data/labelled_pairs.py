@@ -16,7 +16,7 @@ class LabelledPair:
     target: str
     label: str
     score: float | None = None
-    """Given by some other tool"""
+    """From some other tool"""
 
     @property
     def texts(self) -> tuple[str, str]:
@@ -25,10 +25,10 @@ class LabelledPair:
 
 
 def read_labelled_pairs(path: Path) -> Iterator[LabelledPair]:
-    """The pairs of a file with four columns, as in ParaCrawl's evaluations by people.
+    """The pairs in a file with four columns, as in ParaCrawl's human evaluations.
 
-    The columns are source, target, score and label, with tabs between them; the file is plain, gzip
-    or zstd.
+    The columns are source, target, score and label, separated by tabs; the file is plain, gzip or
+    zstd.
 
     Raises:
         ValueError: names the file, and the bad line.

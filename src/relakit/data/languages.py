@@ -1,8 +1,8 @@
-"""Which of two languages a sentence is in, or neither, by its character n-grams. No torch here.
+"""Tells which of two languages a sentence is in, if any, by its character n-grams. No torch here.
 
-A model of a language predicts each character from the three before it. Counts of n-grams are mixed
-with those of shorter ones (Witten and Bell 1991): the more different characters have followed some
-others, the more the next one may be new.
+A model of a language predicts each character from the three before it. N-gram counts are mixed with
+those of shorter n-grams (Witten and Bell 1991): the more different characters have followed a
+context, the likelier the next one is new.
 """
 
 import json
@@ -21,26 +21,26 @@ LANGUAGES_FILE: Final = "languages.json"
 FORMAT: Final = "relakit-languages"
 VERSION: Final = 1
 ORDER: Final = 4
-"""Characters of the longest n-grams."""
+"""Characters in the longest n-grams."""
 MOST_NGRAMS: Final = 30_000
-"""Of a language; the most frequent ones are kept."""
+"""Most n-grams kept for a language: the most frequent ones."""
 MOST_SENTENCES: Final = 10_000
-"""To learn a language from; more make no difference."""
+"""Most sentences to learn a language from; more make no difference."""
 LONGEST: Final = 1000
-"""Characters of a sentence that are looked at."""
+"""Most characters of a sentence that are looked at."""
 _CHARACTERS: Final = 1 << 16
-"""So many different ones are thought to exist."""
+"""How many different characters are assumed to exist."""
 _LETTERS_ALONE: Final = 0.9
-"""How likely text in neither language is written with the letters of both."""
+"""How likely text in neither language is to be written with the letters of both."""
 _REMEMBERED: Final = 200_000
-"""N-grams whose probabilities are kept."""
+"""Most n-grams whose probabilities are cached."""
 
 
 class LanguageModel:
-    """How likely characters follow each other in a language."""
+    """How likely characters are to follow each other in a language."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
-        """``counts``: of n-grams of up to `ORDER` characters."""
+        """``counts``: how often each n-gram of up to `ORDER` characters occurs."""
         self.counts: Final = counts
         self._totals: Counter[str] = Counter()
         self._kinds: Counter[str] = Counter()
@@ -50,7 +50,7 @@ class LanguageModel:
 
     @classmethod
     def learn(cls, sentences: Iterable[str]) -> "LanguageModel":
-        """Count the n-grams of sentences; of many, some that are spread over all of them.
+        """Count the n-grams of sentences; if there are many, of a sample spread over all of them.
 
         Raises:
             ValueError: there is no text.
@@ -66,7 +66,7 @@ class LanguageModel:
         return cls(dict(ordered[:MOST_NGRAMS]))
 
     def probability(self, ngram: str) -> float:
-        """Of the last character, after the others."""
+        """The probability of the last character after the others."""
         if not ngram:
             return 1 / _CHARACTERS
         shorter = self.probability(ngram[1:])
@@ -76,12 +76,12 @@ class LanguageModel:
         return (self.counts.get(ngram, 0) + kinds * shorter) / (total + kinds)
 
     def letter_probability(self, character: str) -> float:
-        """Of a character, wherever it stands."""
+        """The probability of a character in any position."""
         return self.counts.get(character, 0) / self._totals[""]
 
 
 class LanguagePair:
-    """The languages of a corpus: how likely each side of a pair is in its own."""
+    """The languages of a corpus: how likely each side of a pair is to be in its own language."""
 
     def __init__(self, source: LanguageModel, target: LanguageModel) -> None:
         self.source: Final = source
@@ -90,15 +90,15 @@ class LanguagePair:
 
     @classmethod
     def learn(cls, sources: Iterable[str], targets: Iterable[str]) -> "LanguagePair":
-        """Learn both from sentences, which need not belong together; see `LanguageModel.learn`."""
+        """Learn both from sentences, which need not be pairs; see `LanguageModel.learn`."""
         return cls(LanguageModel.learn(sources), LanguageModel.learn(targets))
 
     def log_odds(self, source: str, target: str) -> tuple[float, float]:
         """The log-odds that the source is in its language, and the target in its own.
 
-        Against the other language and against neither, in nats per character: above 0, it is the
-        likeliest of the three. Text in neither is one whose characters come in any order. 0 of
-        blank text.
+        They weigh a text's own language against the other one and against neither, in nats per
+        character: above 0, it is the likeliest of the three. Text in neither language is text whose
+        characters come in any order. Blank text gets 0.
         """
         first, second, neither, size = self._likelihoods(source)
         of_source = _per_character(first, second, neither, size)
@@ -106,7 +106,7 @@ class LanguagePair:
         return of_source, _per_character(second, first, neither, size)
 
     def _likelihoods(self, sentence: str) -> tuple[float, float, float, int]:
-        """Log-likelihoods in the source's language, the target's and neither; characters."""
+        """Log-likelihoods in the source language, the target language and neither; characters."""
         text = _plain(sentence)
         source = target = neither = 0.0
         for end in range(2, len(text) + 1):  # the first character is a space
@@ -133,7 +133,7 @@ class LanguagePair:
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        """As JSON."""
+        """Both models as JSON."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -143,7 +143,7 @@ class LanguagePair:
 
     @classmethod
     def from_content(cls, content: Any, name: str) -> "LanguagePair":
-        """From JSON; ValueError, with the name of the file, if it is something else."""
+        """Build the pair from JSON; ValueError with the file's name if it is something else."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError(f'{name} is no such file: it has no "format": "{FORMAT}"')
         if content.get("version") != VERSION:
@@ -161,12 +161,12 @@ class LanguagePair:
         return cls(*(LanguageModel(counts) for counts in sides if counts is not None))
 
     def save(self, path: Path) -> None:
-        """Write it as JSON."""
+        """Write the pair as JSON."""
         write_whole(path, (json.dumps(self.content, ensure_ascii=False) + "\n").encode())
 
     @classmethod
     def load(cls, path: Path) -> "LanguagePair":
-        """Read what `save` wrote; OSError or ValueError if that cannot be done."""
+        """Read what `save` wrote; OSError or ValueError if that fails."""
         return cls.from_content(read_json(path), str(path))
 
 
@@ -186,7 +186,7 @@ def _per_character(own: float, other: float, neither: float, size: int) -> float
 
 
 def _plain(sentence: str) -> str:
-    """Without what tells nothing about its language: case, which digit, how many spaces."""
+    """The sentence without case, exact digits and extra spaces, which do not show its language."""
     composed = unicodedata.normalize("NFC", sentence[: 2 * LONGEST]).lower()
     words = "".join("0" if char.isdigit() else char for char in composed).split()
     return f" {' '.join(words)} "[:LONGEST] if words else ""

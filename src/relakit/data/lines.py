@@ -44,7 +44,7 @@ def read_lines(path: Path, *, max_bytes: int = MAX_LINE_BYTES) -> Generator[str,
 def decode_lines(
     path: Path | str, stream: BinaryIO, *, max_bytes: int = MAX_LINE_BYTES
 ) -> Generator[str, None, None]:
-    """The lines of a UTF-8 stream, as `read_lines` gives them; ``path`` is its name in errors."""
+    """The lines of a UTF-8 stream, as in `read_lines`; errors call the stream ``path``."""
     number = 0
     longest = max_bytes + _LONGEST_LINE_END
     while line := stream.readline(longest if number else len(_BOM) + longest):

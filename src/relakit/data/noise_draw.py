@@ -1,4 +1,4 @@
-"""Which pairs are made noisy, and in which way: kinds of noise, their shares, the draw."""
+"""Decides which pairs become noisy, and how: kinds of noise, their shares, and the draw."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,8 +9,8 @@ from typing import Final, Generic, Literal, TypeAlias, TypeVar, get_args
 from relakit.known_names import known_name
 
 NoiseKind: TypeAlias = Literal["shuffled", "inserted", "truncated", "language", "copied"]
-"""What can be done to a pair: take another pair's target; put a phrase into the target; cut off its
-end; give it a target in a wrong language; copy the source."""
+"""What can be done to a pair: take another pair's target; insert a phrase into the target; cut off
+its end; give it a target in the wrong language; copy the source."""
 NOISE_KINDS: Final[tuple[NoiseKind, ...]] = get_args(NoiseKind)
 CLEAN: Final = "clean"
 """The label of a pair without noise."""
@@ -31,12 +31,12 @@ class Donor(Generic[Pair]):
 
 
 Planter: TypeAlias = Callable[[Pair, Random, Sequence[Donor[Pair]]], Pair | None]
-"""Makes a pair noisy in one way, with the numbers that it draws and words of the donors. None: this
-pair cannot be made noisy so, such as a target of one word that cannot be cut."""
+"""Makes a pair noisy in one way, with random numbers that it draws and words from the donors.
+Returns None if that is not possible, such as for a target of one word, which cannot be cut."""
 
 
 def known_noise(name: str) -> NoiseKind:
-    """The name, as a kind of noise; ValueError if there is none."""
+    """The name, as a kind of noise; ValueError if there is no such kind."""
     return known_name("noise", name, NOISE_KINDS)
 
 
@@ -59,14 +59,14 @@ def draw_noise(
     shares: Mapping[NoiseKind, float],
     seed: int,
 ) -> Iterator[Pair]:
-    """The pairs in their order, about the given share of them made noisy in each way.
+    """The pairs in order, with about the given share of them made noisy in each way.
 
     What happens to a pair depends on the seed, its line and the pairs before it; memory does not
-    grow with their number. Where the kind that was drawn cannot be planted, another one is; the
-    pair stays clean if none can.
+    grow with their number. If the kind that was drawn cannot be planted, a different one is tried;
+    the pair stays clean if none can be.
 
     Raises:
-        ValueError: shares that cannot be planted.
+        ValueError: the shares cannot be planted.
     """
     check_shares(shares)
     return _planted(pairs, planters, {kind: share for kind, share in shares.items() if share}, seed)
@@ -81,7 +81,7 @@ def _planted(
     donors: deque[Donor[Pair]] = deque(maxlen=_DONORS)
     total = sum(shares.values())
     for line, pair in enumerate(pairs, start=1):
-        # Drawn anew for every pair: with larger shares, pairs that were noisy before stay noisy.
+        # Seeded for every pair: with larger shares, pairs that were noisy before stay noisy.
         random = Random(f"relakit noise {seed} {line}")
         is_noisy, kind_draw = random.random(), random.random()
         noisy: Pair | None = None
@@ -96,18 +96,18 @@ def _planted(
 
 
 def _choose(shares: Mapping[NoiseKind, float], draw: float) -> NoiseKind:
-    """A kind with a probability in proportion to its share; ``draw`` is from 0 to 1."""
+    """A kind, with a probability proportional to its share; ``draw`` is from 0 to 1."""
     kinds = list(shares)
     rest = draw * sum(shares.values())
     for kind in kinds:
         rest -= shares[kind]
         if rest < 0:
             return kind
-    return kinds[-1]  # where rounding left a little of the rest
+    return kinds[-1]  # rounding left a little of the rest
 
 
 def draw_below(count: int, random: Random) -> int:
-    """One of the numbers from 0 to ``count`` - 1, the same with every version of Python."""
+    """A number from 0 to ``count`` - 1, the same in every version of Python."""
     return int(random.random() * count)
 
 

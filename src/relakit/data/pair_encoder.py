@@ -1,4 +1,4 @@
-"""Sentence pairs as token ids, and which pairs are kept: in one place for all who ask."""
+"""Encodes sentence pairs as token ids and decides which to keep, in one place for all callers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from relakit.data.tokenizer_pair import Tokenizers
 
 
 class KeptPairs(NamedTuple):
-    """What is kept of some pairs."""
+    """The pairs that are kept, as token ids."""
 
     numbers: list[int]
-    """Of each, among all that were read; the first is 1"""
+    """The number of each pair among all that were read; the first is 1"""
     sources: list[list[int]]
     targets: list[list[int]]
 
@@ -24,9 +24,9 @@ class PairEncoder:
 
     tokenizers: Tokenizers
     longest: int
-    """Tokens of a side, at most"""
+    """Most tokens on a side"""
     truncates: bool
-    """Cut longer ones off; else their pairs are left out"""
+    """Whether longer sides are cut off; otherwise their pairs are left out"""
     read: int = field(default=0, init=False)
     kept: int = field(default=0, init=False)
     empty: int = field(default=0, init=False)
@@ -35,7 +35,7 @@ class PairEncoder:
     target_tokens: int = field(default=0, init=False)
 
     def encode(self, pairs: Sequence[tuple[str, str]]) -> KeptPairs:
-        """The next pairs, without those that are left out."""
+        """Encode the next pairs, without those that are left out."""
         sides = self.tokenizers.source, self.tokenizers.target
         numbers: list[int] = []
         encodable: list[tuple[str, str]] = []
@@ -44,7 +44,7 @@ class PairEncoder:
             if self.truncates:
                 source, target = (one.beginning(text, self.longest) for one, text in both)
             elif any(one.surely_exceeds(text, self.longest) for one, text in both):
-                self.overlong += 1  # endless lines are not encoded
+                self.overlong += 1  # very long lines are not even encoded
                 continue
             else:
                 source, target = pair
@@ -66,10 +66,10 @@ class PairEncoder:
         return kept
 
     def counts(self, split: str, *, where: str = "") -> SplitCounts:
-        """What became of the pairs of a split.
+        """What happened to the pairs of a split.
 
         Raises:
-            ValueError: none is left; ``where``, such as " in FILE", says where they were read.
+            ValueError: no pair is left; ``where``, such as " in FILE", says where they were read.
         """
         if not self.kept:
             raise ValueError(

@@ -11,14 +11,14 @@ from relakit.data.tmx import read_tmx
 from relakit.known_names import known_name
 
 PairFormat: TypeAlias = Literal["tsv", "bars", "tmx"]
-"""How one file holds both sides. ``tsv``: columns with tabs between them. ``bars``: source, ``|||``
-and target. ``tmx``: a translation memory."""
+"""How one file holds both sides. ``tsv``: columns separated by tabs. ``bars``: source, ``|||`` and
+target. ``tmx``: a translation memory."""
 PAIR_FORMATS: Final[tuple[PairFormat, ...]] = get_args(PairFormat)
 BARS: Final = "|||"
 _TMX_ENDINGS: Final = (".tmx", ".tmx.gz", ".tmx.zst")
 _MOST_DIGITS: Final = 9
 _LOOKED_AT: Final = 100
-"""Lines at the start of a file, to tell its format."""
+"""Most lines at the start of a file that are read to guess its format."""
 
 
 @dataclass(frozen=True)
@@ -26,20 +26,20 @@ class ParallelFiles:
     """Where to find sentence pairs: in two files, or in one.
 
     Raises:
-        ValueError: settings that do not go together.
+        ValueError: the settings do not fit together.
     """
 
     source: Path
     target: Path | None = None
     """None: ``source`` holds both."""
     format: PairFormat = "tsv"
-    """How it does that; two files have a sentence on each line."""
+    """How ``source`` holds both; two files have one sentence per line."""
     columns: tuple[str, str] = ("1", "2")
-    """Of a table: the source's and the target's, by number from 1 or by their names in its first
-    line, which then holds no sentences."""
+    """The source and target columns of a table: by number from 1, or by name in its first line,
+    which then holds no sentences."""
     languages: tuple[str, str] | None = None
-    """Of a translation memory: the source's and the target's, such as ``en``, which ``en-GB`` is,
-    too."""
+    """The source and target languages in a translation memory, such as ``en``, which also matches
+    ``en-GB``."""
 
     def __post_init__(self) -> None:
         known_name("format", self.format, PAIR_FORMATS)
@@ -55,15 +55,15 @@ class ParallelFiles:
 
     @property
     def unit(self) -> str:
-        """What pairs are numbered by."""
+        """What the numbers of pairs count."""
         return "unit" if self.target is None and self.format == "tmx" else "line"
 
 
 class NumberedPair(NamedTuple):
-    """A sentence pair, and where it stands."""
+    """A sentence pair and its place in the file."""
 
     number: int
-    """Of its line, or of its unit in a translation memory; from 1"""
+    """The number of its line, or of its unit in a translation memory; from 1"""
     source: str
     target: str
 
@@ -86,7 +86,7 @@ def read_numbered_pairs(files: ParallelFiles) -> Iterator[NumberedPair]:
 
     Raises:
         OSError: a file cannot be read.
-        ValueError: names the file, and the bad line or both numbers of lines.
+        ValueError: names the file, and the bad line or both line counts.
     """
     if files.target is not None:
         return _line_by_line(files.source, files.target)
@@ -100,7 +100,7 @@ def read_numbered_pairs(files: ParallelFiles) -> Iterator[NumberedPair]:
 def spread_evenly(
     pairs: Iterable[tuple[str, str]], total: int, most: int
 ) -> Iterator[tuple[str, str]]:
-    """At most ``most`` of ``total`` pairs, from all over them."""
+    """At most ``most`` of ``total`` pairs, spread over all of them."""
     wanted, taken = min(total, most), 0
     for number, pair in enumerate(pairs):
         # Take this pair if we have taken a smaller share than we have read.
@@ -110,10 +110,10 @@ def spread_evenly(
 
 
 def guess_format(path: Path) -> PairFormat:
-    """How a file with both sides holds them: by its name, or by its first lines with text.
+    """The format of a file with both sides, guessed by its name or its first lines with text.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
         ValueError: nothing in it separates a source from a target.
     """
     if path.name.lower().endswith(_TMX_ENDINGS):
@@ -147,7 +147,7 @@ def _line_by_line(source: Path, target: Path) -> Iterator[NumberedPair]:
         yield NumberedPair(count, source_line, target_line)
     sources = count + (source_line is not None) + sum(1 for _ in source_lines)
     targets = count + (target_line is not None) + sum(1 for _ in target_lines)
-    # An empty file is empty above all; whether others have text is known where lines agree.
+    # Report an empty file first; whether others have text is only known if line counts agree.
     agree = sources == targets
     check_has_text(source, sources, has_text=source_has_text or not agree)
     check_has_text(target, targets, has_text=target_has_text or not agree)
@@ -159,7 +159,7 @@ def _line_by_line(source: Path, target: Path) -> Iterator[NumberedPair]:
 
 
 _Split: TypeAlias = Callable[[Path, int, str], tuple[str, str] | None]
-"""Source and target of a line; None of one that names columns."""
+"""Gives the source and target of a line; None for the line that names the columns."""
 
 
 def _one_by_one(path: Path, split: _Split) -> Iterator[NumberedPair]:
@@ -181,7 +181,7 @@ def _one_by_one(path: Path, split: _Split) -> Iterator[NumberedPair]:
 
 
 def _column_number(column: str) -> int | None:
-    """None of a name; as such counts also what no table has so many columns for."""
+    """The column's number; None for a name, or a number larger than any table has columns."""
     is_number = column.isascii() and column.isdecimal() and len(column) <= _MOST_DIGITS
     return int(column) if is_number else None
 

@@ -1,7 +1,7 @@
-"""Noise planted in clean sentence pairs, as text, each labelled with its kind.
+"""Plants noise in the text of clean sentence pairs, and labels each with its kind.
 
-Words are what spaces separate. `relakit.data.generated` plants noise in its own pairs, whose links
-and tags it keeps right.
+Words are separated by spaces. `relakit.data.generated` plants noise in its own pairs, and keeps
+their links and tags correct.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,9 +23,9 @@ from relakit.data.noise_draw import (
 )
 
 SHARES: Final[Mapping[NoiseKind, float]] = MappingProxyType(dict.fromkeys(NOISE_KINDS, 0.1))
-"""Of all pairs: half of them stay clean."""
+"""Shares of all pairs: half of them stay clean."""
 INSERTED_WORDS: Final = (3, 8)
-"""Fewest and most words of an inserted phrase."""
+"""Fewest and most words in an inserted phrase."""
 
 _Donors: TypeAlias = Sequence[Donor[LabelledPair]]
 
@@ -37,30 +37,30 @@ def plant_text_noise(
     shares: Mapping[NoiseKind, float] = SHARES,
     foreign: Sequence[str] = (),
 ) -> Iterator[LabelledPair]:
-    """The pairs in their order, about the given share of them made noisy in each way, and labelled.
+    """The pairs in order, labelled, with about the given share of them made noisy in each way.
 
-    The label is ``clean`` or the kind of noise. Sources stay as they are. The target becomes
+    The label is ``clean`` or the kind of noise. Sources stay unchanged. The target becomes
 
     - ``shuffled``: the target of another pair;
-    - ``inserted``: itself, with some words of another pair's target put in somewhere;
+    - ``inserted``: itself, with some words of another pair's target inserted somewhere;
     - ``truncated``: its beginning, a fifth to seven tenths of its words;
-    - ``language``: a line of ``foreign``, or without these the source of another pair, which is
-      in a wrong language too;
+    - ``language``: a line of ``foreign``; if there are none, the source of another pair, which is
+      also in the wrong language;
     - ``copied``: its own source.
 
-    Other pairs are among the last that stayed clean. Where a kind cannot be planted (no such pair
-    yet, or a target of one word that cannot be cut) another one is. What happens to a pair depends
-    on the seed, its line and the pairs before it, so the first pairs of a corpus become the same
-    however many follow.
+    The other pairs are among the last that stayed clean. If a kind cannot be planted (no such pair
+    yet, or a target of one word that cannot be cut), a different one is. What happens to a pair
+    depends on the seed, its line and the pairs before it, so the first pairs of a corpus come out
+    the same however many follow.
 
     Args:
         pairs: source and target; they should be clean.
-        seed: other seeds choose other pairs.
-        shares: of all pairs, at most 1 together.
+        seed: different seeds choose different pairs.
+        shares: the share of all pairs for each kind, at most 1 in total.
         foreign: sentences in a third language.
 
     Raises:
-        ValueError: shares that cannot be planted.
+        ValueError: the shares cannot be planted.
     """
     lines = [line for line in foreign if line.strip()]
 
@@ -111,7 +111,7 @@ def _copied(pair: LabelledPair, random: Random, donors: _Donors) -> LabelledPair
 
 
 def _others(pair: LabelledPair, donors: _Donors) -> list[LabelledPair]:
-    """Pairs whose source and target are others, and are not empty."""
+    """Donor pairs whose source and target both differ from this pair's and are not empty."""
     pairs = (donor.pair for donor in donors)
     return [
         other
@@ -126,7 +126,7 @@ def _drawn(texts: Sequence[str], random: Random) -> str | None:
 
 
 def _with_target(pair: LabelledPair, kind: NoiseKind, target: str | None) -> LabelledPair | None:
-    """None if there is no target, or if it is the right one after all, as in a list of names."""
+    """The pair with this target; None if there is none, or it is right after all, like a name."""
     if target is None or target == pair.target:
         return None
     return replace(pair, target=target, label=kind)

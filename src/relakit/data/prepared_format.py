@@ -1,8 +1,8 @@
 """The files of a prepared corpus, and `corpus.json`, which describes them.
 
-All numbers are little-endian. `SPLIT.source.tokens` holds the token ids of all source sentences in
-a row, `SPLIT.source.offsets` where each sentence starts (and, at the end, the number of tokens),
-`SPLIT.lines` the line that each pair was on.
+All numbers are little-endian. `SPLIT.source.tokens` holds the token ids of all source sentences,
+one after the other, `SPLIT.source.offsets` where each sentence starts (and, at the end, the number
+of tokens), `SPLIT.lines` the line that each pair was on.
 """
 
 import json
@@ -23,14 +23,14 @@ Side: TypeAlias = Literal["source", "target"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
 OFFSET_TYPE: Final = "<i8"
 TokenType: TypeAlias = Literal["<u2", "<u4"]
-"""NumPy's names of the types that token ids are stored in."""
+"""NumPy's names for the types that token ids are stored in."""
 LongSentences: TypeAlias = Literal["drop", "truncate"]
-"""What becomes of pairs with too many tokens on a side."""
+"""What happens to pairs with too many tokens on a side."""
 VocabularyKind: TypeAlias = Literal["joint", "separate"]
 """One vocabulary for both languages, or one for each."""
 
 HELD_OUT_TOKENS: Final = 1024
-"""Sentences up to this length stay in validation and test sets, whatever the limit of train."""
+"""Sentences up to this length stay in validation and test sets, whatever the limit for train."""
 
 SMALLEST_VOCABULARY: Final = 4 + 256
 """The special tokens and all bytes."""
@@ -52,7 +52,7 @@ class PrepareSettings:
     """How text becomes token ids. Every default of `relakit prepare` is here."""
 
     vocab_size: int = 8000
-    """Size of the vocabulary, of each if there are two, if tokenizers are learned."""
+    """Size of the vocabulary, or of each if there are two, when tokenizers are learned."""
     vocabulary: VocabularyKind = "joint"
     """Whether both languages share a tokenizer, or each has its own."""
     min_frequency: int = 2
@@ -60,9 +60,9 @@ class PrepareSettings:
     sample_lines: int = 1_000_000
     """The tokenizer learns from at most this many lines, spread evenly over both sides of train."""
     max_tokens: int = 256
-    """Most tokens of a sentence to train on; validation and test sets keep longer ones, too."""
+    """Most tokens in a training sentence; validation and test sets keep longer ones, too."""
     long_sentences: LongSentences = "drop"
-    """Whether pairs with more on either side are dropped, or cut off on that side."""
+    """Whether pairs with more tokens on either side are dropped, or cut off on that side."""
     source_language: str | None = None
     target_language: str | None = None
 
@@ -79,9 +79,9 @@ class PrepareSettings:
             raise ValueError(f"sample_lines must be at least 2, got {self.sample_lines}")
 
     def longest_sentence(self, split: str) -> int:
-        """Most tokens of a sentence in a split: a limit on training data alone, within reason.
+        """Most tokens in a sentence of a split; within reason, only training data is limited.
 
-        Scores of a test set without its long sentences would be of another test set.
+        Without its long sentences, a test set would be a different one, and so would its scores.
         """
         return self.max_tokens if split == "train" else max(self.max_tokens, HELD_OUT_TOKENS)
 
@@ -95,7 +95,7 @@ class SplitCounts:
     empty: int
     """Dropped because a side had no text."""
     overlong: int
-    """Dropped or truncated because a side had more than ``max_tokens`` tokens."""
+    """Dropped or truncated because a side had too many tokens."""
     source_tokens: int
     """In the pairs kept, not counting BEGIN and END."""
     target_tokens: int

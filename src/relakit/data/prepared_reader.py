@@ -33,11 +33,11 @@ from relakit.data.tokenizer_pair import (
 Integers = npt.NDArray[np.integer]
 
 CHECKED_AT_ONCE: Final = 1 << 22
-"""Tokens; the check of a large corpus must not take its size in memory."""
+"""Tokens in one step of a check, which must not load all of a large corpus into memory."""
 
 
 class EncodedSide:
-    """The sentences of a split in one language, in a row in one file."""
+    """The sentences of a split in one language, one after the other in one file."""
 
     def __init__(self, tokens: Integers, offsets: npt.NDArray[np.int64]) -> None:
         self.tokens: Final = tokens
@@ -87,7 +87,7 @@ class EncodedSplit:
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest sentence of either side."""
+        """Tokens in the longest sentence on either side."""
         return int(max(self.source_lengths.max(), self.target_lengths.max()))
 
     def _checked(self, index: int) -> int:
@@ -97,7 +97,7 @@ class EncodedSplit:
 
 
 class PreparedCorpus:
-    """A folder that `relakit prepare` wrote; in reverse, its sources are the targets."""
+    """A folder written by `relakit prepare`; in reverse, its sources become the targets."""
 
     def __init__(
         self,
@@ -109,17 +109,17 @@ class PreparedCorpus:
     ) -> None:
         self.folder: Final = folder
         self.tokenizers: Final = exchanged(tokenizers) if reverse else tokenizers
-        """Of the side to translate from, and of that to translate to; often the same."""
+        """For the side to translate from and the side to translate to; often the same."""
         self._document = document
         self._sides: Final = SIDES[::-1] if reverse else SIDES
-        """What the folder calls the side to translate from, and that to translate to."""
+        """The folder's names for the side to translate from and the side to translate to."""
         self._opened: dict[str, EncodedSplit] = {}
 
     @classmethod
     def load(cls, folder: Path, *, reverse: bool = False) -> "PreparedCorpus":
         """Open a prepared corpus.
 
-        ``reverse``: translate from what was the target when it was prepared.
+        ``reverse``: translate from what was the target when the corpus was prepared.
 
         Raises:
             ValueError: names what is missing, truncated or from another corpus.
@@ -136,7 +136,7 @@ class PreparedCorpus:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """That of both languages, or of what is translated to."""
+        """The tokenizer of both languages, or of the language to translate to."""
         return self.tokenizers.target
 
     @property
@@ -145,7 +145,7 @@ class PreparedCorpus:
 
     @property
     def fingerprint(self) -> str:
-        """A checksum of the tokens of all splits: it does not matter where the corpus lies."""
+        """A checksum of the tokens of all splits, wherever the corpus is stored."""
         checksum = hashlib.blake2b(self._document.tokenizer_sha256.encode(), digest_size=32)
         for split in sorted(self.splits):
             for side in self._sides:
@@ -184,7 +184,7 @@ class PreparedCorpus:
         return self.split("test")
 
     def split(self, name: str) -> EncodedSplit:
-        """Open a split; all its ids are checked when it is opened first.
+        """Open a split; the first time, all its ids are checked.
 
         Raises:
             ValueError: there is no such split, or its files do not fit together.
@@ -248,10 +248,10 @@ class PreparedCorpus:
 
 
 def check_ids(path: Path, tokens: Integers, offsets: Integers, tokenizer: Tokenizer) -> None:
-    """Raise ValueError, with file and position, for an id that no token of a sentence can have.
+    """Raise ValueError, with file and position, for an id that no token in a sentence can have.
 
-    An id beyond the vocabulary would end training with an error about an index, or read what lies
-    behind the embeddings; a special token within a sentence would be taken for padding or an end.
+    An id beyond the vocabulary would stop training with an index error, or read past the end of the
+    embeddings; a special token within a sentence would be taken for padding or an end.
     """
     least, vocabulary = len(SPECIAL_TOKENS), tokenizer.size
     for start in range(0, len(tokens), CHECKED_AT_ONCE):

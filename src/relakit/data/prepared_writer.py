@@ -1,6 +1,6 @@
-"""Turn text into a prepared corpus: check it, learn a tokenizer, encode; in bounded memory.
+"""Turn text into a prepared corpus: check it, learn a tokenizer, and encode, in bounded memory.
 
-The files are read three times, as streams. The first pass finds every mistake before the long work
+The files are read several times, as streams. The first pass finds every mistake before the long work
 begins, and counts the pairs, so that the tokenizer can learn from lines spread evenly.
 """
 
@@ -60,9 +60,9 @@ class PreparedSummary:
 
     folder: Path
     vocabulary: int
-    """Tokens in the tokenizer, or in that of the target."""
+    """Tokens in the tokenizer, or in the target's tokenizer."""
     source_vocabulary: int | None
-    """Tokens in the tokenizer of the source, if it has its own."""
+    """Tokens in the source's tokenizer, if it has its own."""
     splits: dict[str, SplitCounts]
 
 
@@ -82,7 +82,7 @@ def prepare(
     Raises:
         ValueError: says what is wrong with the corpus, where, and what to do.
         FileExistsError: the folder exists, and ``replace`` is False or it holds something else.
-        BusyError: another process prepares a corpus in it.
+        BusyError: another process is preparing a corpus in it.
     """
     settings = settings or PrepareSettings()
     _check_inputs(splits, learn=tokenizer is None)
@@ -207,7 +207,7 @@ def _learn_one(lines: Iterator[str], files: ParallelFiles, settings: PrepareSett
 def _sample_lines(
     files: ParallelFiles, total: int, sides: slice, settings: PrepareSettings, on_stage: OnStage
 ) -> Iterator[str]:
-    """These sides of pairs spread evenly over the split, except lines too long to keep."""
+    """These sides of pairs, spread evenly over the split, except lines too long to keep."""
     longest = settings.max_tokens * LONGEST_TOKEN
 
     def read() -> Iterator[tuple[str, str]]:
@@ -248,7 +248,7 @@ def _encode_split(
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Lists of pairs, with few pairs and (unless it is a single one) few characters each."""
+    """Lists of pairs, each with few pairs and (unless it is a single one) few characters."""
     chunk: list[tuple[str, str]] = []
     characters = 0
     for pair in pairs:

@@ -1,7 +1,7 @@
-"""Reading SentencePiece's ``.model`` files: protocol buffers, of which a few fields are needed.
+"""Reads SentencePiece's ``.model`` files: protocol buffers, of which we need a few fields.
 
-The format is SentencePiece's own description of it, ``sentencepiece_model.proto``. Fields that are
-not named here do not change how text is split, and are passed over.
+SentencePiece describes the format in ``sentencepiece_model.proto``. Fields that are not named here
+do not change how text is split, and are skipped.
 """
 
 import struct
@@ -14,7 +14,7 @@ from relakit.files.reading import open_file
 from relakit.limits import MAX_VOCABULARY
 
 MAX_BYTES: Final = 1 << 28
-"""Of a ``.model`` file; those of a million pieces have a tenth of it."""
+"""Largest ``.model`` file that is read; one with a million pieces has a tenth of that."""
 
 PieceKind: TypeAlias = Literal["normal", "unknown", "control", "user", "unused", "byte"]
 _KINDS: Final[dict[int, PieceKind]] = {
@@ -52,8 +52,8 @@ def read_sentencepiece(path: Path) -> SentencePieceModel:
     """Read a ``.model`` file.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is none, is damaged, or of a kind that cannot be used; names the file.
+        OSError: the file cannot be read.
+        ValueError: it is not a model, is damaged, or is of an unusable kind; names the file.
     """
     with open_file(path) as file:
         content = file.read(MAX_BYTES + 1)
@@ -71,7 +71,7 @@ def read_sentencepiece(path: Path) -> SentencePieceModel:
 
 
 class _Unusable(ValueError):
-    """A model that is whole, but of a kind that cannot be used."""
+    """A model that is intact, but of a kind that cannot be used."""
 
 
 def _parse(content: bytes) -> SentencePieceModel:
@@ -137,7 +137,7 @@ def _fields(content: bytes) -> Iterator[tuple[int, _Value]]:
 
 
 def _varint(content: bytes, place: int) -> tuple[int, int]:
-    """A number of seven bits in each byte, and the place after it."""
+    """A number stored as seven bits per byte, and the place after it."""
     value = 0
     for shift in range(0, 70, 7):
         if place >= len(content):

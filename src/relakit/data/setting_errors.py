@@ -1,4 +1,4 @@
-"""What is wrong with a setting of a recipe or of ``config.json``, in our words."""
+"""Explains in our own words what is wrong with a setting in a recipe or in ``config.json``."""
 
 import reprlib
 from collections.abc import Mapping
@@ -37,11 +37,11 @@ _MUST: Final[Mapping[str, str]] = MappingProxyType(
         "model_attributes_type": "must have keys and values",
     }
 )
-"""By the names that pydantic has for errors."""
+"""Messages by pydantic's names for errors."""
 
 
 def explain_setting(error: Mapping[str, Any], *, section: str = "") -> str:
-    """One of pydantic's errors: the key, the value and what is wrong; ``section`` is before it."""
+    """One of pydantic's errors as key, value and problem; ``section`` is put before the key."""
     key = ".".join([*([section] if section else []), *map(str, error["loc"])])
     if error["type"] == "missing":
         return f"{key} is missing"
@@ -62,7 +62,7 @@ def explain_document(error: ValidationError) -> str:
 
 
 def explain_value(error: Mapping[str, Any]) -> str:
-    """One of pydantic's errors about a single value, whose name is said elsewhere."""
+    """One of pydantic's errors about a single value, whose name is given elsewhere."""
     return f"it {_message(error)}, got {reprlib.repr(error['input'])}"
 
 
@@ -75,7 +75,7 @@ def _message(error: Mapping[str, Any]) -> str:
 
 
 def _number(value: object) -> object:
-    """A limit as all other messages write it: 1,000,000 and 0."""
+    """A limit, formatted as in all other messages: 1,000,000 and 0."""
     return (
         f"{value:,g}"
         if isinstance(value, float)

@@ -19,13 +19,13 @@ def find_splits(
 
     File names end in the language and, if compressed, .gz or .zst. The validation set may also be
     called val, validation or dev. Whatever starts with "test" is a test set; if there are several
-    (test_2016.en, test_2017.en), each split is named after its files, with _ for dots. One that
-    lacks a language is left out with a warning: collections of test sets often do not have all of
-    them in every language.
+    (test_2016.en, test_2017.en), each split is named after its files, with _ for dots. A test set
+    that lacks a language is left out with a warning: collections of test sets often do not have all
+    of them in every language.
 
     Raises:
-        ValueError: there is no train, train or valid lacks a language, a file is there twice, or
-            two test sets would have the same name.
+        ValueError: there is no train, train or valid lacks a language, a file exists twice, or two
+            test sets would have the same name.
     """
     splits = {"train": find_train(folder, source_language, target_language)}
     valid = {
@@ -63,7 +63,7 @@ def find_train(folder: Path, source_language: str, target_language: str) -> Para
 
 
 class _OneSided(ValueError):
-    """A split has a file in one of the languages only."""
+    """A split has a file in only one of the languages."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"{problem}; add it, or name the files one by one")

@@ -1,6 +1,6 @@
-"""Translation memories (TMX), read as streams: no unit but the current one is in memory.
+"""Reads translation memories (TMX) as streams: only a few units are in memory at a time.
 
-Whatever a file declares, nothing is expanded and nothing else is opened: a document type may be
+Whatever a file declares, nothing is expanded and no other file is opened: a document type may be
 named, but one that defines entities is refused.
 """
 
@@ -15,11 +15,11 @@ from relakit.files.reading import BUFFER_BYTES
 from relakit.limits import MAX_LINE_BYTES
 
 _CODE: Final = frozenset({"bpt", "ept", "it", "ph", "ut"})
-"""Elements inside a segment that hold the markup of another format, and no text."""
+"""Elements inside a segment that hold the markup of another format, not text."""
 _MOST_DEEP: Final = 100
-"""Elements within each other; segments have a few at most."""
+"""How deeply elements may be nested; segments have a few levels at most."""
 _MOST_LISTED: Final = 20
-"""Languages that are named in an error."""
+"""How many languages an error names."""
 
 _LAYOUT: Final = re.compile(r"[ \t\r\n]+")
 _ENDS_EARLY: Final = tuple(
@@ -35,22 +35,23 @@ Texts = tuple[str, str]
 
 
 class _Refused(ValueError):
-    """An error in our words; those of the parser get a place yet."""
+    """A refusal in our own words, raised inside the parser; its place is added later."""
 
 
 def read_tmx(path: Path, languages: tuple[str, str] | None) -> Iterator[Texts]:
-    """Source and target of each unit, on one line each; plain, gzip or zstd.
+    """Source and target of each unit, on one line each; the file is plain, gzip or zstd.
 
     A side that a unit does not have is empty. Markup inside a segment is left out.
 
     Args:
         path: the file.
-        languages: of source and target. ``en`` is also ``en-GB`` in the file; if a unit has several
-            such segments with text, the one that is called exactly so or else the first counts.
+        languages: the languages of source and target. ``en`` also matches ``en-GB`` in the file; if
+            a unit has several matching segments with text, the exact match counts, or else the
+            first.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: names the file and the line: it is no TMX, is damaged, defines entities, or has
+        OSError: the file cannot be read.
+        ValueError: names the file and the line: it is not TMX, is damaged, defines entities, or has
             a segment that is too long; or it has no text in one of the languages.
     """
     if languages is None:
@@ -93,12 +94,12 @@ def _plain(language: str) -> str:
 
 
 def _parsed(path: Path, units: "_Units") -> Iterator[Texts]:
-    """The units of a file, as far as they have been read."""
+    """The units of a file, as they are read."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
     units.listen(parser)
     fed = 0
-    # A TMX in UTF-16 says so, and the parser knows it.
+    # A TMX in UTF-16 says so, and the parser can read it.
     with open_uncompressed(path, utf16=True) as stream:
         while True:
             chunk = stream.read(BUFFER_BYTES)
@@ -107,7 +108,7 @@ def _parsed(path: Path, units: "_Units") -> Iterator[Texts]:
                 raise ValueError(f"{path} is empty")
             _feed(parser, chunk, path)
             yield from units.take()
-            # The parser keeps a tag that has not ended.
+            # The parser buffers a tag that has not ended.
             if chunk and fed - parser.CurrentByteIndex > MAX_LINE_BYTES + BUFFER_BYTES:
                 raise _refused(path, parser, "a tag or comment without an end: it is no TMX")
             if not chunk:
@@ -138,22 +139,22 @@ def _refused(path: Path, parser: expat.XMLParserType, problem: str) -> ValueErro
 
 
 def _on_one_line(text: str) -> str:
-    """Without what XML may be laid out with; other spaces, such as no-break ones, are text."""
+    """The text without XML's layout whitespace; other spaces, such as no-break ones, are text."""
     text = _LAYOUT.sub(" ", text).strip(" ")
     return "" if text.isspace() else text
 
 
 class _Units:
-    """Listens to a parser, and gives the sides of each unit once it has ended."""
+    """Listens to a parser, and collects both sides of each unit once it has ended."""
 
     def __init__(self, wanted: tuple[str, str]) -> None:
         self._wanted = wanted
         self.languages: set[str] = set()
-        """Of the segments so far; not more than are worth naming."""
+        """Languages of the segments so far; no more than an error names."""
         self.has_text = [False, False]
         self._ended: list[Texts] = []
         self._path: list[str] = []
-        """The elements that have begun."""
+        """The elements that are open."""
         self._sides = ["", ""]
         self._is_exact = [False, False]
         self._language = ""

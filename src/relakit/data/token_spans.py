@@ -13,7 +13,7 @@ _REPLACEMENT: Final = "\ufffd".encode()
 
 
 def _byte_letters() -> dict[str, int]:
-    """How vocabularies of bytes spell each: as Latin-1 if that is printable, else from 256 on."""
+    """How byte vocabularies spell each byte: as Latin-1 if that is printable, else from 256 on."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {
@@ -25,7 +25,7 @@ _BYTES: Final = _byte_letters()
 
 
 def bytes_of_letters(names: Iterable[str]) -> list[bytes]:
-    """What each token of a vocabulary of bytes stands for."""
+    """The bytes that each token of a byte vocabulary stands for."""
     return [
         bytes(_BYTES[letter] for letter in name) if _BYTES.keys() >= set(name) else name.encode()
         for name in names
@@ -33,9 +33,9 @@ def bytes_of_letters(names: Iterable[str]) -> list[bytes]:
 
 
 def bytes_of_pieces(names: Iterable[str]) -> list[bytes]:
-    """What each token of a vocabulary of characters stands for.
+    """The bytes that each token of a character vocabulary stands for.
 
-    Bytes that follow each other and are no characters together become a replacement character each.
+    If consecutive byte tokens do not form valid characters, each becomes a replacement character.
     """
     found: list[bytes] = []
     for is_bytes, group in groupby(names, key=lambda name: bool(BYTE_NAME.fullmatch(name))):
@@ -54,7 +54,7 @@ def bytes_of_pieces(names: Iterable[str]) -> list[bytes]:
 def decoded_spans(parts: Sequence[bytes]) -> tuple[str, list[tuple[int, int]]]:
     """The text of tokens with single spaces between its words, and where in it each token is.
 
-    Spans are those of `Encoded`; spaces at the end have an empty one.
+    Spans are as in `Encoded`, but spaces at the end have an empty one.
     """
     text, characters = _characters(b"".join(parts))
     places = list(_places(text))
@@ -74,7 +74,8 @@ def decoded_spans(parts: Sequence[bytes]) -> tuple[str, list[tuple[int, int]]]:
 def _characters(data: bytes) -> tuple[str, list[int]]:
     """The text, and the number of the character that each byte belongs to.
 
-    Bytes that are no character become a replacement character, those that belong together one.
+    Bytes that are not a valid character become a replacement character: one for all bytes that
+    belong together.
     """
     text, numbers = "", list[int]()
     while len(numbers) < len(data):
@@ -93,7 +94,7 @@ def _characters(data: bytes) -> tuple[str, list[int]]:
 
 
 def _places(text: str) -> Iterator[int | None]:
-    """Where each character is when the words are joined by single spaces; None: it is a space."""
+    """The place of each character once single spaces join the words; None for a space."""
     place, space_before = 0, False
     for character in text:
         if character.isspace():

@@ -1,9 +1,9 @@
-"""Text to token ids and back. Our own: a BPE on the bytes of words and of punctuation marks.
+"""Text to token ids and back. Our own tokenizer is a BPE on the bytes of words and punctuation.
 
 Every text can be encoded, and decodes to itself, in Unicode's composed form (NFC) with single
-spaces between words. No token holds both letters and punctuation, or parts of two
-words. Text that looks like a special token is text. `imported_tokenizer` reads those of other
-tools, which may normalise more and know fewer characters.
+spaces between words. No token holds both letters and punctuation, or parts of two words. Text that
+looks like a special token is text. `imported_tokenizer` reads tokenizers from other tools, which
+may normalise more and know fewer characters.
 """
 
 import json
@@ -31,17 +31,17 @@ from relakit.files.writing import write_whole
 
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 SPECIAL_TOKENS: Final = ("<pad>", "<unk>", "<s>", "</s>")
-"""By id. On bytes nothing is unknown; that id is for tokenizers of other tools."""
+"""In order of id. With bytes nothing is unknown; that id is for tokenizers from other tools."""
 UNKNOWN_TEXT: Final = "\u2047"
-"""What an unknown token is decoded to."""
+"""What the unknown token is decoded to."""
 
 LONGEST_TOKEN: Final = 64
-"""Bytes; longer strings that recur (rows of dots, addresses) are not worth a token."""
+"""Most bytes in a token; longer recurring strings (rows of dots, addresses) are not worth one."""
 
 # Includes the four characters that str.split() takes for spaces and Unicode does not, so that
 # encoding and decoding agree on what a space is.
 SPACES: Final = r"[\s\x1c-\x1f]+"
-# A word; or a mark of punctuation or a symbol, alone or repeated; each with the space before it.
+# A word; or a punctuation mark or symbol, alone or repeated; each with the space before it.
 _PIECES: Final = (
     r" ?[\p{L}\p{N}][\p{L}\p{M}\p{N}]*"
     r"| ?([^\s\p{L}\p{M}\p{N}])\1*\p{M}*"
@@ -54,13 +54,13 @@ _PLAIN_PROBE: Final = "this is a test, isn't it?"
 
 @dataclass(frozen=True)
 class Encoded:
-    """Tokens of a text, and where in it they are."""
+    """The tokens of a text, and where in it they are."""
 
     ids: list[int]
     spans: list[tuple[int, int]]
-    """First character and the one after the last, in the text as it was given, without the space
-    before a word; never empty. Tokens that share a character of several bytes all span it, and a
-    token that is nothing but a space has the span of the token after it."""
+    """The first character and the one after the last, in the text as it was given, without the
+    space before a word; never empty. Tokens that share a multi-byte character all span it, and a
+    token that is only a space has the span of the token after it."""
 
 
 class Tokenizer:
@@ -73,24 +73,24 @@ class Tokenizer:
             ValueError: it is not one that `learn_tokenizer` or `import_tokenizer` made.
         """
         self._is_bytes: Final = isinstance(tokenizer.decoder, decoders.ByteLevel)
-        """Whether tokens are spelled by their bytes; otherwise by characters, as SentencePiece's"""
+        """Whether tokens are spelled in bytes; otherwise in characters, as in SentencePiece"""
         _check(tokenizer, is_bytes=self._is_bytes)
         self._tokenizer = tokenizer
         self.size: Final[int] = tokenizer.get_vocab_size()
-        """Number of tokens, the special ones included."""
+        """Number of tokens, including the special ones."""
         vocabulary = tokenizer.get_vocab()
         self.longest_token: Final[int] = max(
             len(token) if self._is_bytes else len(token.encode()) for token in vocabulary
         )
-        """Bytes in the longest token, at least."""
+        """The longest token has at most this many bytes."""
         self.has_unknown: Final[bool] = not self._is_bytes and (
             sum(map(bool, map(BYTE_NAME.fullmatch, vocabulary))) < 256
         )
-        """Whether there are characters that it writes as the unknown token."""
+        """Whether some characters are encoded as the unknown token."""
 
     @property
     def source(self) -> "Tokenizer":
-        """The tokenizer of the source: itself, as for the target. See `TokenizerPair`."""
+        """The tokenizer for the source: this one, as for the target. See `TokenizerPair`."""
         return self
 
     @property
@@ -99,7 +99,7 @@ class Tokenizer:
 
     @property
     def sizes(self) -> tuple[int, int | None]:
-        """Entries of the vocabulary; the source has none of its own."""
+        """Size of the vocabulary; None for the source, which has none of its own."""
         return self.size, None
 
     @classmethod
@@ -107,7 +107,7 @@ class Tokenizer:
         """Read a saved tokenizer.
 
         Raises:
-            ValueError: the file is damaged, or is some other tokenizer.
+            ValueError: the file is damaged, or is some other kind of tokenizer.
         """
         with open_file(path) as file:
             content = file.read()
@@ -137,12 +137,12 @@ class Tokenizer:
         return spaced.removeprefix(" ")
 
     def surely_exceeds(self, text: str, tokens: int) -> bool:
-        """Whether a text has more tokens than this however long they are, without encoding it."""
+        """Whether a text certainly has more than ``tokens`` tokens, without encoding it."""
         longest = tokens * self.longest_token
         return len(text) > longest and len(self.normalize(text).encode()) > longest
 
     def beginning(self, text: str, tokens: int) -> str:
-        """All of a text, or as much of an endless one as surely has more tokens than this.
+        """The whole text, or enough of a very long one to certainly have more than ``tokens``.
 
         Its first ``tokens`` tokens are those of the whole text.
         """
@@ -152,16 +152,16 @@ class Tokenizer:
         return self.normalize(text)[: 2 * tokens * self.longest_token]
 
     def encode(self, text: str) -> Encoded:
-        """Token ids and their places in the text, without BEGIN and END."""
+        """The token ids and their places in the text, without BEGIN and END."""
         encoding = self._tokenizer.encode(text)
         return Encoded(ids=encoding.ids, spans=_spans(text, encoding.offsets))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids of many texts, faster than one by one."""
+        """The token ids of many texts, faster than one by one."""
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
 
     def starting_with(self, text: str, *, longer: bool = False) -> list[int]:
-        """The tokens whose text starts with this one, spaces included; or only the longer ones."""
+        """The tokens whose text starts with ``text``, including spaces; or only the longer ones."""
         mapped = _as_bytes(text) if self._is_bytes else text.replace(" ", SPACE_MARK)
         names, ids = self._by_name
         first, last = (bisect_left(names, end) for end in (mapped, mapped + chr(0x10FFFF)))
@@ -173,7 +173,7 @@ class Tokenizer:
         return [str(self._tokenizer.id_to_token(id)) for id in ids]
 
     def spelled_parts(self, ids: Sequence[int]) -> list[str]:
-        """The parts of a text that are split into tokens each by itself, as tokens are spelled."""
+        """The parts of a text that are split into tokens separately, spelled like tokens."""
         text: str = self._tokenizer.decoder.decode(self.spelled(ids))
         return [part for part, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(text)]
 
@@ -193,11 +193,11 @@ class Tokenizer:
         return [name for _, name in ordinary], [id for id, _ in ordinary]
 
     def is_text(self, id: int) -> bool:
-        """Whether a sentence may have this token; special tokens are around sentences."""
+        """Whether this token may be part of a sentence; special tokens go around sentences."""
         return id >= len(SPECIAL_TOKENS) or (self.has_unknown and id == UNKNOWN)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of the tokens, on one line; special tokens but the unknown are left out."""
+        """The text of the tokens, on one line, without special tokens except the unknown one."""
         return self.decode_batch([ids])[0]
 
     def decode_batch(self, sentences: Iterable[Iterable[int]]) -> list[str]:
@@ -207,7 +207,7 @@ class Tokenizer:
         return [" ".join(text.split()) for text in texts]
 
     def decoded(self, ids: Sequence[int]) -> Encoded:
-        """These tokens, which need not be those of any `encode`, and where in `decode`'s text.
+        """These tokens, which need not come from `encode`, and where they are in `decode`'s text.
 
         Tokens that are left out of the text, or are spaces at its end, have empty spans.
         """
@@ -229,20 +229,20 @@ def broken_tokenizer(path: Path, problem: str) -> ValueError:
 
 
 def parse_tokenizer(content: str) -> BytePairTokenizer:
-    """A tokenizer of the `tokenizers` library from its JSON; ValueError if it is none."""
+    """Parse the JSON of a tokenizer of the `tokenizers` library; ValueError if it is not one."""
     try:
         return BytePairTokenizer.from_str(content)
     except BaseException as error:
-        # The library raises nothing more specific, and what it does not expect is not even an
-        # Exception.
+        # The library raises nothing more specific, and for input that it does not expect, not even
+        # an Exception.
         if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
             raise
-        parse_json(content)  # says in our words where it is none
+        parse_json(content)  # raises an error in our own words if it is not JSON
         raise ValueError("it has other keys or values than a tokenizer has") from None
 
 
 def _as_bytes(text: str) -> str:
-    """As a vocabulary of bytes spells it."""
+    """The text as a byte vocabulary spells it."""
     by_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     return "".join(mapped for mapped, _ in by_bytes.pre_tokenize_str(text))
 
@@ -250,9 +250,9 @@ def _as_bytes(text: str) -> str:
 def learn_tokenizer(
     lines: Iterable[str], vocab_size: int, *, min_frequency: int = PrepareSettings.min_frequency
 ) -> Tokenizer:
-    """Learn a BPE from text: the same text gives the same one.
+    """Learn a BPE from text; the same text gives the same BPE.
 
-    Memory grows with the number of different words, not of lines. There are fewer than
+    Memory grows with the number of different words, not of lines. The BPE has fewer than
     ``vocab_size`` tokens if no more pairs of tokens occur ``min_frequency`` times.
 
     Raises:
@@ -338,7 +338,7 @@ def _check(tokenizer: BytePairTokenizer, *, is_bytes: bool) -> None:
 
 
 def _known_part(text: str, tokenizer: BytePairTokenizer) -> str:
-    """A text by the tokenizer's own rules, which may drop case; without characters it lacks."""
+    """A text normalised by the tokenizer, which may drop case, without the characters it lacks."""
     vocabulary = tokenizer.get_vocab()
     normal = tokenizer.normalizer.normalize_str(text)
     return " ".join("".join(c for c in normal if c in vocabulary or c == " ").split())
@@ -347,8 +347,8 @@ def _known_part(text: str, tokenizer: BytePairTokenizer) -> str:
 def _spans(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The library's offsets, without spaces, and with the marks that were composed into letters.
 
-    Of a letter and its combining marks, the library may give only the letter; so a token reaches to
-    the start of the next one.
+    For a letter and its combining marks, the library may give only the letter, so a token extends
+    to the start of the next one.
     """
     spans: list[tuple[int, int]] = []
     later_start = next_start = len(text)

@@ -1,8 +1,8 @@
 """The tokenizers of a corpus or a model: one for both languages, or one for each.
 
-A folder has ``tokenizer.json``, of both languages or of the target, and in the second case
+A folder has ``tokenizer.json``, for both languages or for the target, and in the second case also
 ``source_tokenizer.json``. Functions that take `Tokenizers` use ``.source`` and ``.target``, which
-of a joint tokenizer are the tokenizer itself.
+for a joint tokenizer are the tokenizer itself.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ SOURCE_TOKENIZER_FILE: Final = "source_tokenizer.json"
 
 @dataclass(frozen=True)
 class TokenizerPair:
-    """A tokenizer for each language; the same id is another token in each."""
+    """A tokenizer for each language; the same id is a different token in each."""
 
     source: Tokenizer
     target: Tokenizer
 
     @property
     def sizes(self) -> tuple[int, int | None]:
-        """Entries of the target's vocabulary, and of the source's."""
+        """Sizes of the target's vocabulary and of the source's."""
         return self.target.size, self.source.size
 
 
@@ -36,14 +36,14 @@ Tokenizers: TypeAlias = Tokenizer | TokenizerPair
 
 
 def learn_tokenizers(kind: VocabularyKind, learn: Callable[[slice], Tokenizer]) -> Tokenizers:
-    """One for both languages, or one for each; ``learn`` makes it from these sides of pairs."""
+    """Learn one for both languages, or one for each; ``learn`` is given the sides to learn from."""
     if kind == "separate":
         return TokenizerPair(source=learn(slice(0, 1)), target=learn(slice(1, 2)))
     return learn(slice(0, 2))
 
 
 def load_tokenizers(folder: Path) -> Tokenizers:
-    """The tokenizers in a folder; ValueError or OSError with the file's name if one is broken."""
+    """Load the tokenizers in a folder; ValueError or OSError naming the file if one is broken."""
     target = Tokenizer.load(folder / TOKENIZER_FILE)
     if not (folder / SOURCE_TOKENIZER_FILE).is_file():
         return target
@@ -64,7 +64,7 @@ def tokenizer_files(folder: Path) -> list[Path]:
 
 
 def tokenizers_digest(folder: Path) -> str:
-    """What tells whether the tokenizers of two folders are the same: of one file, its SHA-256."""
+    """A digest that tells whether two folders have the same tokenizers; SHA-256 for one file."""
     digests = [file_digest(path) for path in tokenizer_files(folder)]
     return (
         digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
@@ -72,7 +72,7 @@ def tokenizers_digest(folder: Path) -> str:
 
 
 def tokenizers_fingerprint(tokenizers: Tokenizers) -> str:
-    """The same for tokenizers that give the same ids for the same text, wherever they lie."""
+    """A digest that is equal for tokenizers that give the same ids for a text, wherever stored."""
     sides = dict.fromkeys((tokenizers.source.to_json(), tokenizers.target.to_json()))
     return hashlib.sha256("\n".join(sides).encode()).hexdigest()
 
@@ -87,7 +87,7 @@ def are_same(one: Tokenizers, other: Tokenizers) -> bool:
 
 
 def exchanged(tokenizers: Tokenizers) -> Tokenizers:
-    """Those of the other direction."""
+    """The tokenizers for the opposite direction."""
     if isinstance(tokenizers, Tokenizer):
         return tokenizers
     return TokenizerPair(source=tokenizers.target, target=tokenizers.source)

@@ -1,1 +1,1 @@
-"""Files and folders: written whole or not at all, locked while at work, errors in words."""
+"""Files and folders: written whole or not at all, locked while in use, with readable errors."""

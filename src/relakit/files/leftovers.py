@@ -1,8 +1,8 @@
-"""Names of what is being written, and how leftovers of killed writers are told from live ones.
+"""Names for files being written, and how to tell leftovers of killed writers from live ones.
 
 A temporary file or folder is called ``.NAME.HOST-PID-RANDOM.tmp``, beside what it will become; one
-that is being replaced ``.NAME.HOST-PID-RANDOM.old``. Its writer holds a lock on it, which the
-kernel gives back when the writer is gone.
+that is being replaced is called ``.NAME.HOST-PID-RANDOM.old``. Its writer holds a lock on it, which
+the kernel releases when the writer is gone.
 """
 
 import hashlib
@@ -24,32 +24,32 @@ _NAME: Final = re.compile(
     r"\.(?P<name>.+)\.(?P<host>[\w-]+)-(?P<pid>\d+)-[0-9a-f]{8}\.(?P<kind>tmp|old)", re.DOTALL
 )
 _LONGEST_NAME: Final = 150
-"""Bytes of a name that are kept; file systems allow 255 with all the rest."""
+"""Names up to this many bytes are kept; file systems allow 255, including all the rest."""
 PATIENCE: Final = 3600.0
-"""Seconds after which an unlocked leftover is nobody's, whatever its name says: of a host that is
-gone, or of a process whose number another one has now."""
+"""Seconds after which an unlocked leftover counts as abandoned, whatever its name says: its host
+may be gone, or a different process may have its process id by now."""
 
 
 def temporary_name(path: Path, kind: Kind = "tmp") -> Path:
-    """A hidden name in the same folder that nothing else has."""
+    """A unique hidden name in the same folder."""
     token = secrets.token_hex(4)
     return path.with_name(f".{_short(path.name)}.{_host()}-{os.getpid()}-{token}.{kind}")
 
 
 def is_unfinished(path: Path) -> bool:
-    """Whether a path is part of a folder that is being written."""
+    """Whether a path is, or lies in, something that is still being written."""
     return any(_NAME.fullmatch(part) for part in path.parts)
 
 
 def hold(handle: int) -> None:
     """Show that the writer of an open temporary file or folder is alive."""
-    flock(handle)  # where there are no locks, its process tells
+    flock(handle)  # without locks, the process id in its name shows this
 
 
 def sweep(folder: Path, name: str | None = None) -> None:
-    """Remove what killed writers left in a folder; only of this ``name``, if given.
+    """Remove what killed writers left in a folder; if ``name`` is given, only leftovers of it.
 
-    What a writer was about to replace when it was killed gets its name back.
+    What a writer was replacing when it was killed gets its name back.
     """
     try:
         found = sorted(folder.iterdir())
@@ -59,7 +59,7 @@ def sweep(folder: Path, name: str | None = None) -> None:
         match = _NAME.fullmatch(path.name)
         if match is None or (name is not None and match["name"] != _short(name)):
             continue
-        with suppress(OSError):  # somebody else may be sweeping, or it is not ours to remove
+        with suppress(OSError):  # another process may be sweeping, or we may not remove it
             if _is_abandoned(path, match["host"], int(match["pid"])):
                 _clear(path, folder / (name or match["name"]), match["kind"])
 

@@ -1,7 +1,7 @@
 """Locks that keep processes out of each other's folders. They end with the process.
 
-A lock is the kernel's (``flock``) on a small file, which says who has it. The kernel gives it back
-when the process is gone, however that ended, so a lock file that was left behind is no obstacle.
+A lock is a kernel lock (``flock``) on a small file that says who holds it. The kernel releases it
+when the process is gone, however it ended, so a lock file left behind is no obstacle.
 """
 
 import errno
@@ -21,9 +21,9 @@ from relakit.files.write_errors import WriteError, explained
 
 LOCK: Final = ".lock"
 SECONDS_BETWEEN_LOOKS: Final = 0.5
-"""How often to look, where the system cannot wait for us."""
+"""How often to check, where the system cannot wait for us."""
 _UNSUPPORTED: Final = (
-    errno.EBADF,  # NFS, for a folder or a file that is open for reading only
+    errno.EBADF,  # NFS, for a folder or a file opened read-only
     errno.EINVAL,
     errno.ENOLCK,
     errno.ENOSYS,
@@ -36,12 +36,12 @@ Flock = Literal["got", "busy", "unsupported"]
 
 
 class BusyError(ValueError):
-    """Another process has the lock."""
+    """Another process holds the lock."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """The process that has a lock."""
+    """The process that holds a lock."""
 
     pid: int
     host: str
@@ -56,7 +56,7 @@ class Owner:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it was a process of this host, and is no more."""
+        """Whether it was a process on this host that has ended."""
         return self.is_here and not process_exists(self.pid)
 
     def __str__(self) -> str:
@@ -70,13 +70,13 @@ def locked(
     """Keep other processes out of a folder.
 
     Args:
-        folder: made if it is missing, unless the lock is beside it.
-        wait: until another process is done with it.
-        beside: the lock is beside the folder, which may be replaced meanwhile.
+        folder: created if missing, unless the lock is beside it.
+        wait: wait until any other process is done with it.
+        beside: put the lock beside the folder, which may be replaced meanwhile.
 
     Raises:
-        BusyError: another process is at work in it, and ``wait`` is False.
-        WriteError: there can be no lock.
+        BusyError: another process is working in it, and ``wait`` is False.
+        WriteError: the lock cannot be made.
     """
     path = lock_path(folder, beside=beside)
     made = not path.parent.exists()
@@ -84,24 +84,24 @@ def locked(
     try:
         yield
     finally:
-        # The folder may be gone with our lock, and the path be the lock of who came next.
+        # The folder may be gone with our lock, and the path may now be the next process's lock.
         is_ours = _is_still(path, handle)
         if is_ours:
             with suppress(OSError):
-                path.unlink()  # before it is given back: whoever waits for it notices
+                path.unlink()  # before we release it: whoever waits for it notices
         os.close(handle)
         if made and is_ours:
-            with suppress(OSError):  # others have put something there
+            with suppress(OSError):  # others may have put something there
                 path.parent.rmdir()
 
 
 def is_locked(folder: Path, *, beside: bool = False) -> bool:
-    """Whether a process is at work in a folder; nothing is written to find out."""
+    """Whether a process is working in a folder; writes nothing to find out."""
     return _owner_at_work(lock_path(folder, beside=beside)) is not None
 
 
 def check_unlocked(folder: Path) -> None:
-    """Raise BusyError if another process is at work in a folder; nothing is written to find out."""
+    """Raise BusyError if another process is working in a folder; writes nothing to find out."""
     path = lock_path(folder)
     owner = _owner_at_work(path)
     if owner is not None and owner != Owner.this_process():
@@ -117,7 +117,7 @@ def lock_path(folder: Path, *, beside: bool = False) -> Path:
 
 
 def process_exists(pid: int) -> bool:
-    """Whether this host has such a process."""
+    """Whether this host has a process with this id."""
     if pid <= 0:
         return False
     try:
@@ -125,12 +125,12 @@ def process_exists(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
-        return True  # of another user
+        return True  # another user's process
     return True
 
 
 def flock(handle: int, *, wait: bool = False, shared: bool = False) -> Flock:
-    """Lock an open file or folder, if the file system can."""
+    """Lock an open file or folder, if the file system supports it."""
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
         fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
@@ -144,7 +144,7 @@ def flock(handle: int, *, wait: bool = False, shared: bool = False) -> Flock:
 
 
 def _take(path: Path, folder: Path, *, wait: bool) -> int:
-    """The handle of a lock file that is ours as long as the handle is open."""
+    """Take the lock, and return a handle of its file; the lock is ours while the handle is open."""
     while True:
         handle = _open(path, folder)
         try:
@@ -159,7 +159,7 @@ def _take(path: Path, folder: Path, *, wait: bool) -> int:
         except BaseException:
             os.close(handle)
             raise
-        # Who had it removed the file that we waited for, or still has it.
+        # The previous holder removed the file we waited for, or still holds it.
         os.close(handle)
         if state != "got":
             time.sleep(SECONDS_BETWEEN_LOOKS)
@@ -172,7 +172,7 @@ def _open(path: Path, folder: Path) -> int:
         try:
             return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            # Who made the folder for its lock may have just removed it.
+            # The process that made the folder for its lock may have just removed it.
             if not isinstance(error, FileNotFoundError) or attempt == _ATTEMPTS - 1:
                 _explain_lock(error, path, folder)
     raise AssertionError("the last attempt returns or raises")
@@ -180,13 +180,13 @@ def _open(path: Path, folder: Path) -> int:
 
 def _explain_lock(error: OSError, path: Path, folder: Path) -> NoReturn:
     owner = _owner_at_work(path)
-    if owner is not None:  # another user's, whose file we may only read
+    if owner is not None:  # another user's lock, whose file we may only read
         raise _busy(folder, path, owner) from None
     raise WriteError(folder, error) from error
 
 
 def _owner_at_work(path: Path) -> Owner | None:
-    """Who has a lock; `_UNKNOWN` if it has not said so yet."""
+    """Who holds a lock; `_UNKNOWN` if the holder has not signed it yet."""
     try:
         handle = os.open(path, os.O_RDONLY)
     except OSError:
@@ -207,7 +207,7 @@ _UNKNOWN: Final = Owner(0, "")
 
 
 def _is_left(handle: int, folder: Path) -> bool:
-    """Where there are no locks: whether nobody known to be alive has signed the file."""
+    """Without locks: whether nobody known to be alive has signed the file."""
     _LOGGER.warning(
         "%s: this file system has no locks, so two runs that start there at the same moment would "
         "not notice each other",
@@ -218,7 +218,7 @@ def _is_left(handle: int, folder: Path) -> bool:
 
 
 def _is_still(path: Path, handle: int) -> bool:
-    """Whether the file that is open is the one at this path."""
+    """Whether the open file is the one at this path."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(handle))
     except FileNotFoundError:
@@ -226,7 +226,7 @@ def _is_still(path: Path, handle: int) -> bool:
 
 
 def _sign(handle: int, *, must: bool) -> None:
-    """Say who has the lock. A full disk is no reason to do without one that the kernel keeps."""
+    """Write who holds the lock. If the kernel keeps the lock, a full disk does not matter."""
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, json.dumps(asdict(Owner.this_process())).encode() + b"\n", 0)

@@ -1,4 +1,4 @@
-"""What an output path holds already: inputs that must not be lost, or another kind of folder."""
+"""What an output path already holds: inputs that must not be lost, or another kind of folder."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class FolderKind:
-    """A kind of folder that relakit writes, and the file by which it is known."""
+    """A kind of folder that relakit writes, and the file that identifies it."""
 
     name: str
     marker: str
@@ -33,14 +33,14 @@ FOLDER_KINDS: Final = (RUN, PREPARED, GENERATED, MODEL, CHECKPOINT, FILTERED, RE
 def what_is_in(folder: Path, *, but: FolderKind | None = None) -> str | None:
     """What relakit wrote into a folder, as in "a training run (recipe.json)"; None if nothing.
 
-    ``but`` is a kind that may be there.
+    ``but`` is a kind that is allowed to be there.
     """
     found = (kind for kind in FOLDER_KINDS if kind != but and kind.is_at(folder))
     return next((f"{kind.name} ({kind.marker})" for kind in found), None)
 
 
 def check_is_folder(folder: Path, kind: FolderKind) -> None:
-    """Raise FileExistsError if a file is where the folder will be."""
+    """Raise FileExistsError if a file is where the folder should go."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; {kind.name} needs a folder")
 
@@ -53,17 +53,17 @@ def check_output_folder(
     replace: bool,
     advice: str = "choose another folder",
 ) -> None:
-    """Refuse to replace a folder that is anything but empty, or one of a kind.
+    """Refuse to replace a folder unless it is empty or of the given kind.
 
     Args:
-        folder: that will be written.
+        folder: the folder that will be written.
         kind: what it may hold if ``replace`` is True.
-        parts: names of the files and folders that belong to what is there.
-        replace: whether that is to be replaced.
-        advice: what to do about anything else that is there.
+        parts: names of the files and folders that belong to that kind.
+        replace: whether to replace a folder of that kind.
+        advice: what the user should do if the folder holds anything else.
 
     Raises:
-        FileExistsError: names what is there.
+        FileExistsError: names what the folder holds.
     """
     check_is_folder(folder, kind)
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
@@ -82,15 +82,15 @@ def check_output_folder(
 def refuse_inputs(
     option: str, output: Path, inputs: Mapping[str, Path | Sequence[Path] | None]
 ) -> None:
-    """Refuse to write over what is read, whatever it is called: links lead to the same file.
+    """Refuse to overwrite an input, under any name: links lead to the same file.
 
     Args:
-        option: that names ``output``, such as ``--output``.
+        option: the option that names ``output``, such as ``--output``.
         output: the file or folder that will be written.
-        inputs: files and folders that will be read, by the option that names them.
+        inputs: files and folders that will be read, keyed by the option that names them.
 
     Raises:
-        ValueError: names both.
+        ValueError: names the output and the input.
     """
     for name, given in inputs.items():
         for path in [given] if isinstance(given, Path) else given or ():
@@ -115,7 +115,7 @@ def _refuse_input(option: str, output: Path, name: str, path: Path) -> None:
 
 
 def _is_same(output: Path, path: Path) -> bool:
-    """Whether writing one changes the other; a terminal or /dev/null may well be both."""
+    """Whether writing one changes the other; a terminal or /dev/null may safely be both."""
     try:
         one, other = os.stat(output), os.stat(path)
     except OSError:

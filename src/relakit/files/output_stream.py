@@ -1,4 +1,4 @@
-"""Open files to write into, whose errors say which file it is; and what is no regular file."""
+"""Open files for writing whose errors name the file; also files that are not regular files."""
 
 import errno
 import io
@@ -15,14 +15,14 @@ from relakit.files.write_errors import explained, os_error
 
 BUFFER_BYTES: Final = 1 << 18
 _LINKS: Final = 40
-"""Symbolic links that are followed, one after the other."""
+"""How many symbolic links are followed, one after the other."""
 _DESCRIPTORS: Final = re.compile(r"/dev/fd|/proc/(?P<pid>\d+)(/task/\d+)?/fd")
 """Folders whose entries are open files."""
 
 
 @contextmanager
 def buffered(handle: "int | Stream", name: Path | str) -> Generator[BinaryIO, None, None]:
-    """The file to write into; closed at the end, and given up if the block raises."""
+    """A file to write into; closed at the end, and abandoned if the block raises."""
     raw = _Raw(handle, name)
     file = io.BufferedWriter(raw, BUFFER_BYTES)
     try:
@@ -36,7 +36,7 @@ def buffered(handle: "int | Stream", name: Path | str) -> Generator[BinaryIO, No
 
 
 class _Raw(io.RawIOBase):
-    """An open file whose errors name it."""
+    """An open file whose errors include its name."""
 
     def __init__(self, handle: "int | Stream", name: Path | str) -> None:
         self._handle = handle
@@ -45,7 +45,7 @@ class _Raw(io.RawIOBase):
         self.written = 0
 
     def discard(self) -> None:
-        """Drop what is still to come: the file is given up."""
+        """Drop all further writes: the file is abandoned."""
         self._is_discarded = True
 
     def writable(self) -> bool:
@@ -68,11 +68,11 @@ class _Raw(io.RawIOBase):
             super().close()
             if isinstance(self._handle, int):
                 with explained(self._name):
-                    os.close(self._handle)  # a network file system may only say now what went wrong
+                    os.close(self._handle)  # a network file system may only now report errors
 
 
 class Stream:
-    """A stream of Python's own, written to at once."""
+    """One of Python's own streams, flushed after every write."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -84,7 +84,7 @@ class Stream:
 
 
 def silence(stream: BinaryIO) -> None:
-    """Have what is left in a broken stream go nowhere."""
+    """Send whatever is left in a broken stream to /dev/null."""
     with suppress(OSError, io.UnsupportedOperation):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -92,12 +92,12 @@ def silence(stream: BinaryIO) -> None:
 
 
 def open_special(path: Path, *, only_look: bool = False) -> int | None:
-    """A handle of what is no regular file, to write into as it is; None for regular files."""
+    """A handle for writing directly into what is not a regular file; None for regular files."""
     descriptor = _own_descriptor(path)
     if descriptor is not None:
         _check_open(descriptor)
         for stream in filter(None, (sys.stdout, sys.stderr)):
-            stream.flush()  # what was printed before comes before
+            stream.flush()  # so that earlier prints come first
         return descriptor if only_look else os.dup(descriptor)
     try:
         mode = os.stat(path).st_mode
@@ -114,9 +114,9 @@ def open_special(path: Path, *, only_look: bool = False) -> int | None:
 
 
 def _own_descriptor(path: Path) -> int | None:
-    """The open file of this process that a path such as /dev/stdout stands for.
+    """The descriptor of our own open file that a path such as /dev/stdout stands for.
 
-    Opened by its path, a file would lose what others have written to it.
+    Opening the file by its path would lose what others have written to it.
     """
     current = os.path.abspath(path)
     for _ in range(_LINKS):
@@ -133,7 +133,7 @@ def _own_descriptor(path: Path) -> int | None:
 
 
 def _check_open(descriptor: int) -> None:
-    """Standard streams that were closed have no object; another file may have their number now."""
+    """Check that a descriptor is open; another file may now have the number of a closed stream."""
     standard = (sys.stdin, sys.stdout, sys.stderr)
     if descriptor < len(standard) and standard[descriptor] is None:
         raise os_error(errno.EBADF)
@@ -141,6 +141,6 @@ def _check_open(descriptor: int) -> None:
 
 
 def check_access(path: Path) -> None:
-    """Renaming could replace what may not be written to."""
+    """Check that a file may be written to: renaming could replace it even if not."""
     if not os.access(path, os.W_OK):
         raise os_error(errno.EACCES)

@@ -1,4 +1,4 @@
-"""Files as bytes, whatever is in them: opened with errors in words, and told apart."""
+"""Opens files as bytes, with readable errors, and tells by digest whether files differ."""
 
 import hashlib
 from io import BufferedReader
@@ -11,7 +11,7 @@ BUFFER_BYTES: Final = 1 << 18
 
 
 def open_file(path: Path) -> BufferedReader:
-    """The bytes of a file; OSError, in words, if it cannot be read."""
+    """Open a file for its bytes; raises OSError with a readable reason if it cannot be read."""
     try:
         return path.open("rb")
     except (FileNotFoundError, NotADirectoryError):
@@ -28,7 +28,7 @@ def open_file(path: Path) -> BufferedReader:
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a file of any size, which tells whether two are the same."""
+    """The SHA-256 of a file of any size, to tell whether two files are the same."""
     digest = hashlib.sha256()
     with open_file(path) as file:
         while block := file.read(BUFFER_BYTES):

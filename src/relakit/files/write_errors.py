@@ -40,13 +40,13 @@ class WriteError(OSError):
         is_all: bool = False,
         hint: str = "",
     ) -> None:
-        """Look at the disk now: remove what was half written before.
+        """Compose the message, checking free space now: remove half-written files first.
 
         Args:
             path: what was to be written, as the user knows it; or a name for it.
-            cause: what the system said.
+            cause: the system's error.
             needed: bytes that had to fit on the disk.
-            is_all: whether ``needed`` is all of them, or only as many as are known of.
+            is_all: whether ``needed`` is the full amount, or only the part that is known.
             hint: what to do afterwards.
         """
         self.path = path
@@ -55,7 +55,7 @@ class WriteError(OSError):
         self.is_all = is_all
         self.hint = hint
         super().__init__(_message(path, cause, needed, is_all, hint))
-        self.errno = cause.errno  # without a text of its own, which would replace ours
+        self.errno = cause.errno  # without strerror, which would replace our text
 
     def renewed(
         self,
@@ -65,7 +65,7 @@ class WriteError(OSError):
         is_all: bool | None = None,
         hint: str | None = None,
     ) -> "WriteError":
-        """The same with what is known by now, looking at the disk once more."""
+        """The same error with what is known by now, checking free space again."""
         return WriteError(
             self.path if path is None else path,
             self.cause,
@@ -79,9 +79,9 @@ class WriteError(OSError):
 def explained(
     path: Path | str, *, needed: int | None = None, is_all: bool = False
 ) -> Generator[None, None, None]:
-    """Turn what the system says about a path into a `WriteError`.
+    """Turn the system's error about a path into a `WriteError`.
 
-    A reader that closes its pipe early is no error of ours: BrokenPipeError stays as it is.
+    A reader that closes its pipe early is not our error: BrokenPipeError passes unchanged.
     """
     try:
         yield
@@ -109,7 +109,7 @@ def _why(path: Path | str, cause: OSError) -> tuple[str, str]:
 
 
 def reason_and_advice(error: OSError) -> tuple[str, str]:
-    """What the system says of a path, in our words, and what to do about it, if that is known."""
+    """The system's reason in our own words, and what to do about it, if that is known."""
     known = _REASONS.get(error.errno or 0)
     if known is not None:
         return known
@@ -118,18 +118,18 @@ def reason_and_advice(error: OSError) -> tuple[str, str]:
 
 
 def _file_above(path: Path) -> Path | None:
-    """What stands where a folder is needed."""
+    """The file that stands where a folder is needed."""
     existing = _existing(path)
     return None if existing is None or os.path.isdir(existing) else existing
 
 
 def _existing(path: Path) -> Path | None:
-    """A path, or the nearest folder above it that exists."""
+    """A path, or the nearest existing path above it."""
     return next((part for part in (path, *path.parents) if os.path.exists(part)), None)
 
 
 def _free(path: Path) -> int | None:
-    """Free bytes on the disk of a path, if it is one that is counted."""
+    """Free bytes on the disk that holds a path; None if the path is special or they are unknown."""
     existing = _existing(path)
     if existing is None or not (existing.is_dir() or existing.is_file()):
         return None
@@ -140,5 +140,5 @@ def _free(path: Path) -> int | None:
 
 
 def os_error(number: int) -> OSError:
-    """The system's error of a number, as if a call had failed with it."""
+    """The system's error for a number, as if a call had failed with it."""
     return OSError(number, os.strerror(number))

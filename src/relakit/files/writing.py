@@ -1,12 +1,12 @@
 """Everything that relakit writes for a user: files and folders that appear whole or not at all.
 
-A new file or folder is written under a hidden name beside the old one (`leftovers`), brought to the
-disk and renamed, so readers see either the old content or the new, even if the writer is killed or
-the power fails. Symbolic links are followed: what they lead to is replaced. What is no regular
-file, such as a device, a pipe or standard output, is written to directly. A replaced file keeps its
-owner and its mode; one that has several names (hard links) loses the others.
+A new file or folder is written under a hidden name beside the old one (`leftovers`), synced to disk
+and renamed, so readers see either the old content or the new, even if the writer is killed or the
+power fails. Symbolic links are followed: what they point to is replaced. Anything that is not a
+regular file, such as a device, a pipe or standard output, is written to directly. A replaced file
+keeps its owner and mode; if it has several names (hard links), it loses the others.
 
-What goes wrong is a `WriteError`: one line with the path, the reason and what to do.
+Failures raise a `WriteError`: one line with the path, the reason and what to do.
 """
 
 import errno
@@ -41,11 +41,11 @@ __all__ = [
 
 
 _BLOCK_BYTES: Final = 512
-"""What st_blocks counts, whatever the blocks of the file system are."""
+"""The unit of st_blocks, whatever the block size of the file system."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, replacing the one that was there; missing folders are made."""
+    """Write a file, replacing any that exists; missing folders are created."""
     with whole_file(path, size=len(content)) as file:
         file.write(content)
 
@@ -54,16 +54,16 @@ def write_whole(path: Path, content: bytes) -> None:
 def whole_file(
     path: Path, *, size: int | None = None, sweeps: bool = True
 ) -> Generator[BinaryIO, None, None]:
-    """A file to write into that becomes ``path`` at the end; if the block raises, nothing stays.
+    """A file to write into that becomes ``path`` at the end; if the block raises, nothing is left.
 
     Args:
-        path: missing folders are made.
-        size: how many bytes it will have, if that is known.
-        sweeps: remove what killed writers of ``path`` left, for which the whole folder is looked
-            through. For one of many files in a folder that was swept before, this may be left out.
+        path: missing folders are created.
+        size: how many bytes the file will have, if known.
+        sweeps: remove what killed writers of ``path`` left, which scans the whole folder. Not
+            needed for one of many files in a folder that was swept before.
 
     Raises:
-        WriteError: it cannot be written.
+        WriteError: the file cannot be written.
     """
     with explained(path):
         special = open_special(path)
@@ -73,7 +73,7 @@ def whole_file(
         return
     target = Path(os.path.realpath(path))
     temporary = temporary_name(target)
-    sync = not is_unfinished(target)  # else its folder is brought to the disk as a whole
+    sync = not is_unfinished(target)  # else its folder is synced as a whole
     written = 0
     try:
         with explained(path):
@@ -91,7 +91,7 @@ def whole_file(
                 _sync(target.parent)
     except WriteError as error:
         if error.path != path:
-            raise  # of another file, which the block wrote
+            raise  # about another file, which the block wrote
         written = max(written, error.needed or 0)
         _remove(temporary)
         raise error.renewed(needed=size or written, is_all=size is not None) from None
@@ -103,14 +103,14 @@ def whole_file(
 def whole_folder(path: Path, *, size: int | None = None) -> Generator[Path, None, None]:
     """A folder to write into that becomes ``path`` at the end, replacing what was there.
 
-    If the block raises, nothing is left of it and ``path`` is as before.
+    If the block raises, nothing is left of it and ``path`` is unchanged.
 
     Args:
-        path: missing parents are made.
-        size: how many bytes its files will have, if that is known.
+        path: missing parents are created.
+        size: how many bytes its files will have, if known.
 
     Raises:
-        WriteError: it cannot be written; also for errors about files in the temporary folder.
+        WriteError: the folder, or a file in it, cannot be written.
     """
     target = Path(os.path.realpath(path))
     temporary = temporary_name(target)
@@ -140,20 +140,20 @@ def whole_folder(path: Path, *, size: int | None = None) -> Generator[Path, None
 
 
 def carry_over(path: Path, folder: Path) -> None:
-    """Have a file, as it is, also in a folder that is being written to replace its own."""
+    """Put an unchanged file into the new folder that will replace the file's own folder."""
     target = folder / path.name
     with explained(target):
         try:
             os.link(path, target)
-        except OSError:  # a file system without links
+        except OSError:  # a file system without hard links
             shutil.copyfile(path, target)
 
 
 def append(path: Path, content: bytes) -> None:
-    """Add to the end of a file, all of it or nothing, without waiting for the disk.
+    """Append all of the content to a file or nothing, without waiting for the disk.
 
     Raises:
-        WriteError: it cannot be written.
+        WriteError: the file cannot be written.
     """
     with open_to_append(path) as file:
         handle = file.fileno()
@@ -162,14 +162,14 @@ def append(path: Path, content: bytes) -> None:
             with explained(path, needed=len(content), is_all=True):
                 _write_all(handle, content)
         except BaseException:
-            with suppress(OSError):  # what has no end cannot be cut off
+            with suppress(OSError):  # a device or a pipe cannot be truncated
                 os.ftruncate(handle, before)
             raise
 
 
 @contextmanager
 def open_to_append(path: Path) -> Generator[BinaryIO, None, None]:
-    """A file for others to write at its end, such as a process that is started."""
+    """A file to which others can append, such as a process that we start."""
     with explained(path):
         os.makedirs(path.parent, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
@@ -179,7 +179,7 @@ def open_to_append(path: Path) -> Generator[BinaryIO, None, None]:
 
 @contextmanager
 def standard_output() -> Generator[BinaryIO, None, None]:
-    """Standard output for bytes; what cannot be written there is a `WriteError`, too."""
+    """Standard output for bytes; failing to write there raises `WriteError`, too."""
     if sys.stdout is None:
         raise WriteError("standard output", os_error(errno.EBADF))
     stream = sys.stdout.buffer
@@ -188,37 +188,37 @@ def standard_output() -> Generator[BinaryIO, None, None]:
             yield file
     except OSError as error:
         if isinstance(error, BrokenPipeError) or getattr(error, "path", "") == "standard output":
-            silence(stream)  # Python would try again, and complain, when it ends
+            silence(stream)  # Python would retry, and complain, when it exits
         raise
 
 
 def opened_output(path: Path | None) -> AbstractContextManager[BinaryIO]:
-    """The file, as `whole_file` gives it; None is `standard_output`."""
+    """The file, opened with `whole_file`; for None, `standard_output`."""
     return standard_output() if path is None else whole_file(path)
 
 
 def flush_standard_output() -> None:
-    """Write what was printed now, so that what cannot be written is a `WriteError`."""
+    """Flush what was printed now, so that a failure to write it raises `WriteError`."""
     if sys.stdout is None:
-        return  # closed by who started us; what is printed goes nowhere
+        return  # closed by whoever started us; what is printed goes nowhere
     try:
         with explained("standard output"):
             sys.stdout.flush()
     except BrokenPipeError:
-        silence(sys.stdout.buffer)  # whoever reads it has enough
+        silence(sys.stdout.buffer)  # the reader has had enough
     except WriteError:
         silence(sys.stdout.buffer)
         raise
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, and those above it, unless it is there."""
+    """Create a folder and its parents, unless it exists."""
     with explained(path):
         os.makedirs(path, exist_ok=True)
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder at once: if this is interrupted, no half of it is left under its name."""
+    """Remove a folder in one step: an interruption leaves no half of it under its name."""
     with explained(path):
         removed = temporary_name(path)
         os.rename(path, removed)
@@ -226,7 +226,7 @@ def remove_folder(path: Path) -> None:
 
 
 def check_writable(path: Path, *, is_folder: bool = False) -> None:
-    """Raise `WriteError` if a file or folder can surely not be written there, before long work."""
+    """Raise `WriteError` before long work if a file or folder certainly cannot be written there."""
     with explained(path):
         if path.is_dir() and not is_folder:
             raise os_error(errno.EISDIR)
@@ -248,7 +248,7 @@ def _write_all(handle: int, content: bytes) -> None:
 
 
 def _begin_file(temporary: Path, target: Path, *, sweeps: bool = True) -> int:
-    """Open a temporary file beside a target, with the mode and owner that it will have."""
+    """Open a temporary file beside the target, with the target's future mode and owner."""
     before = os.stat(target) if target.exists() else None
     if before is not None:
         check_access(target)
@@ -274,7 +274,7 @@ def _make_like(handle: int, before: os.stat_result) -> None:
 
 
 def _put_in_place(temporary: Path, target: Path) -> None:
-    """Give a folder its name; whatever stops us, the folder that was there keeps it."""
+    """Give a folder its final name; whatever stops us, the folder that was there keeps it."""
     if not os.path.isdir(target) or not os.listdir(target):
         if target.exists():
             _inherit(temporary, target)
@@ -309,9 +309,9 @@ def _inherit(temporary: Path, target: Path) -> None:
 
 
 def _in_final_words(error: OSError, temporary: Path, path: Path) -> WriteError | None:
-    """An error about a file in a temporary folder, as one about the folder to be; None for others.
+    """An error about the temporary folder, as one about the final folder; None for other errors.
 
-    What the block read, and could not read, is not ours.
+    If the block could not read some other file, that error is not ours.
     """
     where = error.path if isinstance(error, WriteError) else error.filename
     if where == path:
@@ -327,7 +327,7 @@ def _in_final_words(error: OSError, temporary: Path, path: Path) -> WriteError |
 
 
 def _tree_size(folder: Path) -> int:
-    """Bytes that the files in a folder take on the disk, where a small file takes a whole block."""
+    """Bytes that the files in a folder take on disk, where a small file takes a whole block."""
     size = 0
     for path in folder.rglob("*"):
         with suppress(OSError):
@@ -344,7 +344,7 @@ def _sync_tree(folder: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Have a file's content, or a folder's names, on the disk."""
+    """Sync a file's content, or a folder's names, to disk."""
     try:
         handle = os.open(path, os.O_RDONLY)
     except PermissionError:
@@ -359,12 +359,12 @@ def _sync_handle(handle: int) -> None:
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system that has no disk below it
+        if error.errno != errno.EINVAL:  # a file system that has no disk behind it
             raise
 
 
 def _remove(path: Path) -> None:
-    """Remove a temporary file or folder, if it is still there."""
+    """Remove a temporary file or folder, if it still exists."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:

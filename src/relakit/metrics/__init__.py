@@ -1,1 +1,1 @@
-"""Scores of translations, each with its settings."""
+"""Scores for translations, each with its settings."""

@@ -34,19 +34,19 @@ def bleu_metric(tokenizer: BleuTokenizer) -> Metric:
 
 
 def chrf_metric(_: BleuTokenizer) -> Metric:
-    """chrF2: six character n-grams, no word n-grams."""
+    """chrF2: character n-grams up to order 6, no word n-grams."""
     return CHRF()
 
 
 def chrf_with_words_metric(_: BleuTokenizer) -> Metric:
-    """chrF2++: six character n-grams, and single words and pairs of words."""
+    """chrF2++: character n-grams up to order 6, plus single words and pairs of words."""
     return CHRF(word_order=2)
 
 
 def ter_metric(tokenizer: BleuTokenizer) -> Metric:
-    """Edits for each 100 words of the reference, moves included: 0 is best, it may exceed 100.
+    """Edits per 100 words of the reference, including moves: 0 is best, and it may exceed 100.
 
-    Words are what is between spaces. Where languages have none, characters are split first.
+    Words are separated by spaces. For languages without spaces, characters are split first.
     """
     has_no_spaces = tokenizer in ("zh", "ja-mecab")
     return TER(normalized=has_no_spaces, asian_support=has_no_spaces)
@@ -55,9 +55,9 @@ def ter_metric(tokenizer: BleuTokenizer) -> Metric:
 def tokenised_bleu_metric(_: BleuTokenizer) -> Metric:
     """What multi-bleu.perl computes on text that sacreBLEU's tokenizer ``intl`` has split.
 
-    That means mixed case and no smoothing. ``intl`` splits off all punctuation and symbols, hyphens
-    too: of sacreBLEU's tokenizers it is the nearest to the Moses tokenizer with ``-a``, which such
-    scores usually go with. Scores with different tokenizers cannot be compared.
+    That means mixed case and no smoothing. ``intl`` splits off all punctuation and symbols, even
+    hyphens: of sacreBLEU's tokenizers it is the closest to the Moses tokenizer with ``-a``, which
+    is the usual one for such scores. Scores with different tokenizers cannot be compared.
     """
     return BLEU(tokenize="intl", smooth_method="none", force=True)
 
@@ -79,11 +79,11 @@ _PACKAGES: Final = MappingProxyType(
         "flores200": "sentencepiece",
     }
 )
-"""What tokenizers need besides sacreBLEU."""
+"""Packages that tokenizers need besides sacreBLEU."""
 
 
 def make_metric(name: MetricName, tokenizer: BleuTokenizer = BLEU_TOKENIZER) -> Metric:
-    """The metric; ValueError if its tokenizer lacks a package, or a file that it downloads."""
+    """The metric; raises ValueError if its tokenizer lacks a package or cannot download a file."""
     try:
         return _MAKERS[name](tokenizer)
     except (ImportError, RuntimeError):  # what sacreBLEU raises, with a page of text
@@ -114,10 +114,10 @@ def corpus_score(
     """The score of a corpus.
 
     Args:
-        name: of the metric.
+        name: the name of the metric.
         hypotheses: the translations.
-        *references: one for each hypothesis; or several such lists.
-        tokenizer: for BLEU.
+        *references: one or more lists, each with one reference per hypothesis.
+        tokenizer: the tokenizer for BLEU and TER.
     """
     check_counts(hypotheses, *references)
     metric = make_metric(name, tokenizer)

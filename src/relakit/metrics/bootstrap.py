@@ -1,7 +1,7 @@
 """Is one output better than another, or is it chance? Paired bootstrap resampling (Koehn, 2004).
 
-The test set is drawn many times, with replacement, and both outputs are scored on the same draws.
-The draws are sacreBLEU's (its seed is 12345, or SACREBLEU_SEED in the environment).
+The test set is resampled many times, with replacement, and both outputs are scored on the same
+draws. sacreBLEU makes the draws (its seed is 12345, or SACREBLEU_SEED in the environment).
 """
 
 from collections.abc import Sequence
@@ -26,28 +26,28 @@ class Resampled:
     """The score of one output, and what it might be on other test sets of the same kind."""
 
     score: float
-    """On the test set as it is."""
+    """On the test set itself."""
     mean: float
     """Over the draws."""
     interval: float
-    """Half the width of the range that holds 95% of the draws."""
+    """Half the width of the interval that holds 95% of the draws."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two outputs by one metric."""
+    """Two outputs compared by one metric."""
 
     metric: MetricName
     baseline: Resampled
     system: Resampled
     p_value: float
-    """How likely a difference like this is if the outputs are equally good."""
+    """How likely such a difference is if the outputs are equally good."""
     signature: str
-    """sacreBLEU's account, the seed and the number of draws included."""
+    """sacreBLEU's account of how it was computed, including the seed and the number of draws."""
 
     @property
     def difference(self) -> float:
-        """The system's score minus the baseline's; of TER less is better."""
+        """The system's score minus the baseline's; for TER, lower is better."""
         return self.system.score - self.baseline.score
 
     def to_json(self) -> dict[str, Any]:
@@ -63,9 +63,9 @@ def paired_bootstrap(
     tokenizer: BleuTokenizer = BLEU_TOKENIZER,
     samples: int = SAMPLES,
 ) -> list[Comparison]:
-    """Compare two outputs of the same test set, by each of the metrics.
+    """Compare two outputs for the same test set by each of the metrics.
 
-    References and tokenizer are those of `corpus_score`.
+    References and tokenizer are as for `corpus_score`.
     """
     check_counts(baseline, *references)
     check_counts(system, *references)

@@ -1,4 +1,4 @@
-"""Names of metrics and tokenizers, and defaults; without sacreBLEU, which is slow to load."""
+"""Names of metrics and tokenizers, and defaults; does not import sacreBLEU, which loads slowly."""
 
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
@@ -8,7 +8,7 @@ from relakit.known_names import known_name
 MetricName: TypeAlias = Literal["BLEU", "chrF", "chrF++", "TER", "tokenised BLEU"]
 METRIC_NAMES: Final[tuple[MetricName, ...]] = get_args(MetricName)
 METRICS: Final[tuple[MetricName, ...]] = ("BLEU", "chrF", "tokenised BLEU")
-"""Those that are computed unless others are asked for."""
+"""Computed unless others are asked for."""
 
 BleuTokenizer: TypeAlias = Literal[
     "13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none", "flores101", "flores200"
@@ -28,29 +28,29 @@ _BY_LANGUAGE: Final = MappingProxyType[str, BleuTokenizer](
 )
 
 SAMPLES: Final = 1000
-"""Draws of the test set in a comparison."""
+"""How many times a comparison resamples the test set."""
 
 
 def known_metric(name: str) -> MetricName:
-    """The metric of this name, whatever its case; a hyphen may stand for the space."""
+    """The metric with this name, in any case; a hyphen may stand for the space."""
     spelt = {metric.lower(): metric for metric in METRIC_NAMES}
     return spelt.get(name.lower().replace("-", " ")) or known_name("metric", name, METRIC_NAMES)
 
 
 def known_tokenizer(name: str) -> BleuTokenizer:
-    """The name, if BLEU has such a tokenizer."""
+    """The name, checked to be one of BLEU's tokenizers."""
     return known_name("BLEU tokenizer", name, BLEU_TOKENIZERS)
 
 
 def checked_samples(samples: int) -> int:
-    """The number of draws, if there are any."""
+    """The number of draws, checked to be at least 1."""
     if samples < 1:
         raise ValueError(f"samples must be at least 1, got {samples:,}")
     return samples
 
 
 def tokenizer_for(language: str | None) -> BleuTokenizer:
-    """What sacreBLEU uses for text in this language, such as ``de`` or ``zh-CN``."""
+    """The tokenizer that sacreBLEU uses for a language, such as ``de`` or ``zh-CN``."""
     if language is None:
         return BLEU_TOKENIZER
     code = language.lower().replace("_", "-").partition("-")[0]

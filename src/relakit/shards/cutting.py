@@ -1,4 +1,4 @@
-"""A stream of pairs, cut into shards. No torch here."""
+"""Cuts a stream of pairs into shards. No torch here."""
 
 import hashlib
 import json
@@ -10,21 +10,21 @@ from typing import Final
 from relakit.data.parallel_files import NumberedPair, ParallelFiles, read_numbered_pairs
 
 SHARD_PAIRS: Final = 2000
-"""Pairs of a shard, by default: seconds of work."""
+"""Default number of pairs in a shard: seconds of work."""
 SHARD_BYTES: Final = 1 << 22
-"""Text that ends a shard early, so that memory does not depend on how long lines are."""
+"""Amount of text that ends a shard early, so that memory use does not depend on line lengths."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Some consecutive pairs."""
+    """A run of consecutive pairs."""
 
     index: int
     """From 0"""
     pairs: Sequence[NumberedPair]
 
     def in_words(self, unit: str) -> str:
-        """Where it is in the input, such as ``lines 2,001 to 4,000``."""
+        """The shard's place in the input, such as ``lines 2,001 to 4,000``."""
         first, last = self.pairs[0].number, self.pairs[-1].number
         if first == last:
             return f"{unit} {first:,}"
@@ -40,7 +40,7 @@ class Shard:
 
 
 def cut_into_shards(pairs: Iterable[NumberedPair], most: int = SHARD_PAIRS) -> Iterator[Shard]:
-    """The pairs in shards of so many, or of fewer that have much text; read on demand."""
+    """Shards of ``most`` pairs, or fewer if they have much text; pairs are read on demand."""
     collected: list[NumberedPair] = []
     index = size = 0
     for pair in pairs:
@@ -56,11 +56,11 @@ def cut_into_shards(pairs: Iterable[NumberedPair], most: int = SHARD_PAIRS) -> I
 
 @dataclass(frozen=True)
 class Survey:
-    """What a first look at the input has found."""
+    """What the first pass over the input found."""
 
     pairs: int
     digests: list[str]
-    """After each shard: of all texts so far and their numbers"""
+    """One per shard: the digest of all texts up to its end, and of their numbers"""
 
     @property
     def shards(self) -> int:
@@ -68,12 +68,12 @@ class Survey:
 
     @property
     def digest(self) -> str:
-        """Of the whole input, however it is cut."""
+        """The digest of the whole input, however it is cut."""
         return self.digests[-1] if self.digests else PairDigest().value
 
 
 def check_read_twice(path: Path) -> None:
-    """Raise ValueError for an input, such as a pipe, that is gone once it has been read."""
+    """Raise ValueError for an input that can be read only once, such as a pipe."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError(
             f"{path} is no regular file: pairs are read twice, which a pipe or a device does not "
@@ -82,12 +82,12 @@ def check_read_twice(path: Path) -> None:
 
 
 def survey(files: ParallelFiles, most: int) -> Survey:
-    """Read the whole input once, so that whatever is wrong with it is found before any work.
+    """Read the whole input once, to find anything wrong with it before any work starts.
 
-    ``most``: pairs of a shard.
+    ``most``: the largest number of pairs in a shard.
 
     Raises:
-        OSError, ValueError: see `read_numbered_pairs`; or an input that cannot be read twice.
+        OSError, ValueError: see `read_numbered_pairs`; or an input cannot be read twice.
     """
     for path in files.paths:
         check_read_twice(path)
@@ -101,10 +101,10 @@ def survey(files: ParallelFiles, most: int) -> Survey:
 
 
 def surveyed_shards(files: ParallelFiles, most: int, found: Survey) -> Iterator[Shard]:
-    """The shards once more; none that is not as it was.
+    """Read the shards again, and yield only those that have not changed since the survey.
 
     Raises:
-        ValueError: the input is no longer what it was. What came before is of the same text.
+        ValueError: the input has changed. The shards yielded before that are of the same text.
     """
     digest = PairDigest()
     count = 0
@@ -123,15 +123,15 @@ def _changed(files: ParallelFiles) -> ValueError:
 
 
 class PairDigest:
-    """Of the pairs that pass by."""
+    """A running digest of pairs."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
     def after(self, pairs: Iterable[NumberedPair]) -> str:
-        """Of all so far, with these."""
+        """Add these pairs, and return the digest of all pairs so far."""
         for number, source, target in pairs:
-            # No text has a line end in it.
+            # No text contains a line end.
             self._hash.update(f"{number}\n{source}\n{target}\n".encode())
         return self.value
 

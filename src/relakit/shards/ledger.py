@@ -1,8 +1,8 @@
-"""Finished shards on the disk, beside the output that they will become. No torch here.
+"""Keeps finished shards on disk, beside the output that they will become. No torch here.
 
-The folder ``OUTPUT.parts`` has ``job.json``, which says what the work depends on, and a file for
-each finished shard, written whole. So whatever stops a job, the same command goes on with the
-shards that are missing, and another command does not mix its own with these.
+The folder ``OUTPUT.parts`` holds ``job.json``, which says what the work depends on, and one file
+per finished shard, written whole. So whatever stops a job, the same command resumes with the
+missing shards, and a different command does not mix its shards with these.
 """
 
 import hashlib
@@ -26,15 +26,15 @@ FORMAT: Final = "relakit-job"
 VERSION: Final = 1
 _PART: Final = re.compile(r"(\d{6,12})\.part")
 _MOST_NAMED: Final = 3
-"""Differences that an error names."""
+"""How many differences an error names."""
 
 
 class OtherJobError(ValueError):
-    """What is there is of another job."""
+    """The folder or the output found belongs to a different job."""
 
 
 def parts_folder(output: Path) -> Path:
-    """Where the finished shards of an output are."""
+    """The folder for the finished shards of an output."""
     return output.with_name(f"{output.name}.parts")
 
 
@@ -42,22 +42,22 @@ def parts_folder(output: Path) -> Path:
 def open_ledger(
     output: Path, facts: Mapping[str, Any], *, restart: bool = False
 ) -> Generator["Ledger", None, None]:
-    """What has been done for an output; nobody else can work on it meanwhile.
+    """Open the record of what is done for an output, and keep other processes out meanwhile.
 
     Args:
-        output: the file that is to be made.
-        facts: all that its content depends on, as JSON, by names that users know.
-        restart: forget what was done.
+        output: the file to be made.
+        facts: everything its content depends on, as JSON, under names that users know.
+        restart: discard what was done.
 
     Raises:
-        OSError, ValueError: the folder holds something else, or parts of another job; or another
-            process is at work in it.
+        OSError, ValueError: the folder holds something else, or parts of a different job; or
+            another process is working in it.
     """
     folder = parts_folder(output)
-    sweep(folder.parent, folder.name)  # of who was killed while it removed its parts
+    sweep(folder.parent, folder.name)  # left by a process killed while removing its parts
     with locked(folder):
         _refuse_foreign(folder)
-        sweep(folder)  # once for all parts, of which there may be many
+        sweep(folder)  # once for all parts, since there may be many
         if restart:
             _forget(folder)
         before = _read_job(folder / JOB_FILE)
@@ -67,7 +67,7 @@ def open_ledger(
 
 
 def _forget(folder: Path) -> None:
-    """Remove all parts; what says whose they are last, or those that are left look foreign."""
+    """Remove all parts, and the job file last: without it, any remaining parts look foreign."""
     for path in sorted(folder.iterdir(), key=lambda path: path.name == JOB_FILE):
         if path.name != LOCK:
             path.unlink()
@@ -87,14 +87,14 @@ class Ledger:
 
     @property
     def finished(self) -> Collection[int]:
-        """The shards that are done, by their numbers from 0."""
+        """The numbers of the finished shards, from 0."""
         return self._finished.keys()
 
     def keep(self, index: int, result: ShardResult) -> None:
-        """Write down that a shard is done; it is on the disk afterwards.
+        """Record a finished shard; it is on disk when this returns.
 
         Raises:
-            WriteError: it cannot be written.
+            WriteError: the shard cannot be written.
         """
         if not self._finished:
             job = {"format": FORMAT, "version": VERSION, "facts": self._facts}
@@ -111,10 +111,10 @@ class Ledger:
         self._finished[index] = path
 
     def results(self) -> Iterator[ShardResult]:
-        """The shards in their order, read one by one.
+        """The results in the order of their shards, read one by one.
 
         Raises:
-            ValueError: one is damaged.
+            ValueError: a part is damaged.
         """
         for index in sorted(self._finished):
             path = self._finished[index]
@@ -126,7 +126,7 @@ class Ledger:
             yield ShardResult(content, head["counts"])
 
     def remove(self) -> None:
-        """Nothing of it is needed any more."""
+        """Remove the folder with all parts, when nothing in it is needed any more."""
         remove_folder(self.folder)
 
 
@@ -148,7 +148,7 @@ def _head(line: bytes) -> dict[str, Any] | None:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Raise FileExistsError for a folder that has this name for another reason."""
+    """Raise FileExistsError if the folder holds anything that is not part of a job."""
     has_job = (folder / JOB_FILE).exists()
     for path in sorted(folder.iterdir()):
         is_ours = path.name in (JOB_FILE, LOCK) or (has_job and _PART.fullmatch(path.name))
@@ -186,7 +186,7 @@ def _refuse_another(folder: Path, before: Mapping[str, Any], now: Mapping[str, A
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """In which facts two jobs differ, in words; None if they are the same."""
+    """The facts in which two jobs differ, in words; None if they agree."""
     before, now = flat_facts(before), flat_facts(now)
     names = [name for name in {**now, **before} if before.get(name) != now.get(name)]
     if not names:
@@ -213,7 +213,7 @@ def _is_digest(value: Any) -> bool:
 
 
 def flat_facts(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Facts within facts by one name, such as ``model/config.json``."""
+    """Nested facts flattened to single names, such as ``model/config.json``."""
     flat: dict[str, Any] = {}
     for name, value in facts.items():
         if isinstance(value, Mapping):

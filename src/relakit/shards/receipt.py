@@ -1,4 +1,4 @@
-"""What a finished output was made from, beside it, so that it need not be made again. No torch."""
+"""A receipt beside a finished output: what it was made from, to avoid redoing it. No torch."""
 
 import json
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from relakit.shards.ledger import OtherJobError, differences
 FORMAT: Final = "relakit-receipt"
 VERSION: Final = 1
 TEXT: Final = "the text of the input"
-"""The fact that is the digest of all pairs."""
+"""The name of the fact that holds the digest of all pairs."""
 
 
 def receipt_path(output: Path) -> Path:
-    """Where the receipt of an output is."""
+    """The path of an output's receipt."""
     return output.with_name(f"{output.name}.json")
 
 
 def refuse_foreign_receipt(output: Path) -> None:
-    """Raise FileExistsError if something else is where the receipt of an output will be."""
+    """Raise FileExistsError if something else has the path of the output's receipt."""
     path = receipt_path(output)
     if path.exists() and _content(path) is None:
         raise FileExistsError(
@@ -40,7 +40,7 @@ class Receipt:
     pairs: int
     counts: Mapping[str, int]
     sha256: str
-    """Of the output"""
+    """The digest of the output"""
 
     @classmethod
     def of(
@@ -54,7 +54,7 @@ class Receipt:
 
     @classmethod
     def read(cls, output: Path) -> "Receipt | None":
-        """That of an output which is there, whole and unchanged; None otherwise."""
+        """The receipt of an output that exists, whole and unchanged; None otherwise."""
         path = receipt_path(output)
         found = _content(path) if path.is_file() and output.is_file() else None
         if found is None or found.get("version") != VERSION:
@@ -68,7 +68,7 @@ class Receipt:
         return receipt if receipt.sha256 == file_digest(output) else None
 
     def is_of(self, facts: Mapping[str, Any]) -> bool:
-        """Whether the output was made from this."""
+        """Whether the output was made from these facts."""
         return differences(self.facts, facts) is None
 
     def check_is_of(self, facts: Mapping[str, Any], output: Path) -> None:
@@ -82,7 +82,7 @@ class Receipt:
 
 
 def _content(path: Path) -> dict[str, Any] | None:
-    """What a receipt says; None of a file that is none."""
+    """The content of a receipt; None if the file is not one."""
     try:
         found = read_json(path)
     except ValueError:

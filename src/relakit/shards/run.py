@@ -1,4 +1,4 @@
-"""A job from its input to its output: goes on where it stopped, and joins the parts. No torch."""
+"""Runs a job from input to output: resumes where it stopped, and joins the parts. No torch."""
 
 import errno
 from collections import Counter
@@ -24,34 +24,34 @@ from relakit.shards.work import ShardResult, WorkDescription
 PIECE_BYTES: Final = 1 << 18
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Is told how many pairs are done, of how many."""
+"""Called with the number of finished pairs and the total."""
 Writer: TypeAlias = Callable[[BinaryIO, Path | None, Iterable[bytes]], None]
-"""Writes the parts of an output, given in their order, into a file of this name."""
+"""Writes the parts of an output, given in order, into an open file with this path."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done with which pairs."""
+    """What to do, and with which pairs."""
 
     work: WorkDescription
     files: ParallelFiles
     header: bytes = b""
-    """Comes before the first shard."""
+    """Written before the first shard."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What the output depends on besides the pairs, as JSON: settings by their options, digests of
-    models."""
+    """What the output depends on besides the pairs, as JSON: settings by the names of their
+    options, and digests of models."""
     shard_pairs: int = SHARD_PAIRS
 
 
 @dataclass(frozen=True)
 class JobSummary:
-    """What a job has done."""
+    """What a job did."""
 
     pairs: int
     resumed: int
-    """Pairs that an earlier command had done."""
+    """Pairs that an earlier command had already done."""
     counts: Mapping[str, int]
-    """What the shards counted, summed."""
+    """The counts of all shards, summed."""
 
 
 def run_job(
@@ -68,26 +68,27 @@ def run_job(
 ) -> JobSummary:
     """Do all shards of a job and write its output, whole or not at all.
 
-    What is done is kept in ``OUTPUT.parts`` until the output is there; the same job goes on with
-    what is found there. Into standard output, a pipe or a device, parts are written as they come,
-    and nothing is kept.
+    Finished shards are kept in ``OUTPUT.parts`` until the output is complete, and the same job
+    resumes from them. To standard output, a pipe or a device, parts are written as they come, and
+    nothing is kept.
 
     Args:
         job: what to do.
-        output: a file; its ending says how it is compressed. None: standard output.
-        engine: who does it.
+        output: a file whose ending says how to compress it. None: standard output.
+        engine: who does the work.
         write: joins the parts; None: one after the other.
-        restart: do not go on with what an earlier command did.
-        once: leave the output as it is if it is there, of this very job, as its receipt tells,
-            which is written then, too.
-        receipt: write a file beside the output that tells what it was made from
+        restart: start over instead of resuming from what an earlier command did.
+        once: leave an existing output alone if its receipt says that it is of this very job. Also
+            writes a receipt.
+        receipt: write a file beside the output that says what it was made from
             (`relakit.shards.receipt`).
-        progress: is told how many pairs are done.
-        on_resume: is told how many shards had been done, of how many; not if there were none.
+        progress: called with the number of finished pairs and the total.
+        on_resume: called with the number of shards done before and the total; not if there are
+            none.
 
     Raises:
-        OSError, ValueError: something is wrong with the input, the output or a model; or the job
-            is another one than that whose parts are there.
+        OSError, ValueError: something is wrong with the input, the output or a model; or the
+            parts found are of a different job.
     """
     if job.shard_pairs < 1:
         raise ValueError(f"a shard must have at least 1 pair, got {job.shard_pairs}")
@@ -106,16 +107,16 @@ def run_job(
     assert output is not None
     facts = _facts(job, found)
     done_before = Receipt.read(output) if once and not restart else None
-    # Parts are newer than a receipt of another job; whether they are of this one, the ledger tells.
+    # Parts are newer than a different job's receipt; the ledger checks that they are of this job.
     if done_before is not None and (done_before.is_of(facts) or not has_parts(output)):
         done_before.check_is_of(facts, output)
         return JobSummary(found.pairs, found.pairs, done_before.counts)
     shards = {"the size of shards": job.shard_pairs}
     with open_ledger(output, {**facts, **shards}, restart=restart) as ledger:
-        if receipt and restart:  # or an interrupted command would find that all had been done
+        if receipt and restart:  # or, after an interruption, the next command would take it as done
             receipt_path(output).unlink(missing_ok=True)
         summary = _run_with(ledger, job, found, output, engine, write, bar, on_resume)
-        if receipt:  # before the parts are gone, so that a killed command need not do them again
+        if receipt:  # before the parts are gone, so that a killed command need not redo them
             Receipt.of(output, facts, found.pairs, summary.counts).write(output)
         ledger.remove()
         return summary
@@ -151,7 +152,7 @@ def _run_with(
 
 
 def write_joined(file: BinaryIO, path: Path | None, contents: Iterable[bytes]) -> None:
-    """One part after the other, compressed as the name of the output says."""
+    """Write one part after the other, compressed as the output's ending says."""
     with ExitStack() as stack:
         packed = file if path is None else stack.enter_context(compressed_by_ending(path, file))
         for piece in _even_pieces(contents) if path is not None else contents:
@@ -161,7 +162,7 @@ def write_joined(file: BinaryIO, path: Path | None, contents: Iterable[bytes]) -
 
 
 def _even_pieces(contents: Iterable[bytes]) -> Iterator[bytes]:
-    """So that a compressor cannot see how large shards are."""
+    """The content in equal pieces, so that compressed output does not depend on shard sizes."""
     waiting = bytearray()
     for content in contents:
         waiting += content
@@ -173,7 +174,7 @@ def _even_pieces(contents: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Bar:
-    """Counts pairs that are done."""
+    """Counts finished pairs."""
 
     def __init__(self, total: int, progress: Progress) -> None:
         self._total = total
@@ -186,7 +187,7 @@ class _Bar:
         self._progress(self._done, self._total)
 
     def skip(self, count: int) -> None:
-        """Pairs that were done before."""
+        """Count pairs that an earlier command did."""
         self.resumed += count
         self.advance(count)
 
@@ -198,7 +199,7 @@ def _done(
     bar: _Bar,
     finished: frozenset[int] = frozenset(),
 ) -> Generator[tuple[int, ShardResult], None, None]:
-    """Do the shards that are missing; they come as they are done."""
+    """Do the missing shards, and yield each as it finishes."""
 
     def missing() -> Iterator[Shard]:
         for shard in surveyed_shards(job.files, job.shard_pairs, found):
@@ -241,15 +242,15 @@ def _facts(job: Job, found: Survey) -> dict[str, Any]:
 
 
 def has_parts(output: Path) -> bool:
-    """Whether an interrupted job has left finished shards of an output."""
+    """Whether an interrupted job left finished shards for an output."""
     return any(parts_folder(output).glob("*.part"))
 
 
 def keeps_parts(output: Path | None) -> bool:
-    """Whether what is done for an output can be kept: it is, or will be, a regular file.
+    """Whether finished shards are kept: only if the output is, or will be, a regular file.
 
     Raises:
-        WriteError: it can surely not be written.
+        WriteError: the output certainly cannot be written.
     """
     if output is None:
         return False

@@ -1,4 +1,4 @@
-"""What is done with a shard, described so that any process can do it. No torch here."""
+"""The work to do on a shard, described so that any process can do it. No torch here."""
 
 import importlib
 import json
@@ -11,17 +11,17 @@ from typing import Any, Protocol, TypeAlias
 from relakit.data.parallel_files import NumberedPair
 
 Advance: TypeAlias = Callable[[int], None]
-"""Is told how many more pairs are done; a negative number takes back what was lost."""
+"""Called with the number of newly finished pairs; a negative number takes back lost ones."""
 
 
 @dataclass(frozen=True)
 class ShardResult:
-    """What became of a shard."""
+    """The result of a shard."""
 
     content: bytes
-    """Its part of the output."""
+    """The shard's part of the output."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """What the user is to know about the pairs, such as how many were too long; summed over all
+    """What to tell the user about the pairs, such as how many were too long; summed over all
     shards."""
 
 
@@ -29,27 +29,28 @@ class Work(Protocol):
     """Turns pairs into a part of the output. The result depends on the pairs alone."""
 
     def run(self, pairs: Sequence[NumberedPair], advance: Advance) -> ShardResult:
-        """Do one shard; ``advance`` may be called on the way, for progress bars."""
+        """Do one shard; ``advance`` may be called along the way, for progress bars."""
 
 
 @dataclass(frozen=True)
 class WorkDescription:
-    """A work that has not been built yet; it travels as JSON."""
+    """Work that has not been built yet; sent between processes as JSON."""
 
     name: str
     """For people, such as ``score``."""
     builder: str
-    """The function that builds it from its settings, as ``package.module:function``."""
+    """The function that builds the work from its settings, as ``package.module:function``."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Whatever JSON can say."""
+    """Anything that JSON can hold."""
     relakit: str = field(default_factory=lambda: version("relakit"))
-    """The version that describes it; another one might give other results."""
+    """The version that made this description; a different one might give different results."""
 
     def build(self) -> Work:
-        """Build it in this process.
+        """Build the work in this process.
 
         Raises:
-            OSError, ValueError: a model or a setting is broken, or this is another relakit.
+            OSError, ValueError: a model or a setting is broken, or this is a different version of
+                relakit.
         """
         if self.relakit != version("relakit"):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Clauses drawn at random: a verb, a subject and objects that fit it, adverbs that fit both."""
+"""Draws clauses at random: a verb, a subject and objects that fit it, adverbs that fit both."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from relakit.data.generated.words import (
     tokens,
 )
 
-# How often each frame is drawn, as upper ends of a share of 1.
+# How often each frame is drawn, as the upper end of its share of 1.
 _FRAMES: Final = (
     (0.44, "accusative"),
     (0.51, "dative"),
@@ -116,8 +116,8 @@ class ClauseSampler(CopulaSampler):
     ) -> Clause:
         """A clause with its complements and adverbs.
 
-        At depth 0 its noun phrases may contain relative clauses. If it is not the last of its
-        sentence, or is inside another clause, its object has none and no time comes first.
+        At depth 0 its noun phrases may contain relative clauses. If it is not the last clause of
+        its sentence, or is inside another clause, its object has none and no time comes first.
         """
         frame = self.frame()
         if frame == "copula":
@@ -136,7 +136,7 @@ class ClauseSampler(CopulaSampler):
     def voluntary_clause(
         self, subject: Phrase, tense: int = PRESENT, can_be_negated: bool = False
     ) -> Clause:
-        """What one can try, decide or be told to do."""
+        """A clause about something that one can try, decide or be told to do."""
         frame = self.frame()
         if frame == "copula":
             frame = "accusative"
@@ -152,7 +152,7 @@ class ClauseSampler(CopulaSampler):
         return subject
 
     def extended(self, phrase: Phrase) -> Phrase:
-        """Some definite noun phrases get a genitive or a relative clause."""
+        """Give some definite noun phrases a genitive or a relative clause."""
         chance = self.draw()
         if chance > 0.14 or phrase.source[-1][1] != "NOUN" or _AND in phrase.source:
             return phrase
@@ -203,8 +203,8 @@ class ClauseSampler(CopulaSampler):
         )
 
     def _clear_subject(self) -> Phrase:
-        """One whose nominative is visible: "die Frau, die die Katze sieht" would have two English
-        sources."""
+        """A subject whose nominative is visible: "die Frau, die die Katze sieht" would have two
+        English sources."""
         while True:
             subject = self.person_subject()
             if subject.agreement == MASCULINE and subject.target[0][1] == "DET":
@@ -213,12 +213,12 @@ class ClauseSampler(CopulaSampler):
                 return subject
 
     def clause_without_object(self, subject: Phrase, tense: int, is_person: bool) -> Clause:
-        """For questions and relative clauses whose pronoun is the object."""
+        """A clause for questions and relative clauses whose pronoun is the object."""
         verbs = _WITH_PERSON if is_person else _WITH_THING
         return Clause(subject, self.pick(verbs), tense, self.pick(MODALS))
 
     def add_complements(self, clause: Clause, depth: int, is_last: bool) -> bool:
-        """Adds what the verb's frame asks for; returns whether adverbs may follow."""
+        """Add what the verb's frame requires; returns whether adverbs may follow."""
         frame = clause.verb.frame
         if frame == "accusative":
             return self._add_object(clause, depth, is_last)
@@ -239,7 +239,7 @@ class ClauseSampler(CopulaSampler):
         return True
 
     def _add_noun_phrase(self, clause: Clause, noun: Noun, case: int, rank: int) -> None:
-        """Under negation an indefinite noun phrase has "kein"; others go with "nicht"."""
+        """Add a noun phrase; under negation an indefinite one has "kein", others take "nicht"."""
         if not clause.is_negated:
             phrase = self.noun_phrase(noun, case)
         elif self.draw() < 0.5:
@@ -258,7 +258,7 @@ class ClauseSampler(CopulaSampler):
         return self.pick(PLACES if kind == "place" else NOUNS[kind])
 
     def _add_object(self, clause: Clause, depth: int, is_last: bool) -> bool:
-        """Returns whether adverbs may follow: after a relative clause they would belong to it."""
+        """Add an object; returns whether adverbs may follow: a relative clause would claim them."""
         verb = clause.verb
         kind = self.pick_evenly(verb.objects)
         if kind == "person":
@@ -288,7 +288,7 @@ class ClauseSampler(CopulaSampler):
         clause.items.append((phrase, ADJUNCT_RANK))
 
     def add_adverbs(self, clause: Clause, is_last: bool) -> None:
-        """Manner, company, place and time, in this English order."""
+        """Add manner, company, place and time, in this English order."""
         draw, items = self.draw, clause.items
         if not clause.is_negated:
             chance = draw()
@@ -307,7 +307,7 @@ class ClauseSampler(CopulaSampler):
             items.append((self.pick(TIMES[letter]), TIME_RANK))
 
     def _add_manner(self, clause: Clause) -> None:
-        """In German before an indefinite object, after a definite one."""
+        """Add manner: in German before an indefinite object, but after a definite one."""
         items = clause.items
         if items and items[-1][1] == ADJUNCT_RANK:
             return

@@ -2,7 +2,7 @@
 
 English: opener, subject, auxiliary, "not", adverb, verb, complements. German: the finite verb is
 second in main clauses, first in questions and commands, last in subordinate clauses; infinitives,
-participles and separable prefixes close the clause; in between, the parts stand by rank.
+participles and separable prefixes close the clause; in between, the parts are ordered by rank.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from relakit.data.generated.words import Links, Tokens, Verb
 
 PRESENT, PAST, PERFECT, FUTURE, MODAL = range(5)
 MAIN, AFTER_FRONTED, QUESTION, SUBORDINATE, WITHOUT_SUBJECT, INFINITIVE, COMMAND = range(7)
-"""Kinds of clause; AFTER_FRONTED follows a subordinate clause, which takes the first place."""
+"""Kinds of clause; AFTER_FRONTED follows a subordinate clause, which comes first."""
 
 # Order in the German middle field.
 (
@@ -61,7 +61,7 @@ _WERDEN: Final = _by_person("werde", "wirst", "wird", "werden", "werden")
 
 
 class Modal:
-    """A modal verb. "Want to" takes "do" like other verbs and keeps a "to" without counterpart."""
+    """A modal verb. "Want to" takes "do" like other verbs and keeps a "to" with no counterpart."""
 
     def __init__(self, english: str, german: tuple[str, ...], negated: str = "") -> None:
         self.english = _by_person(*([english] * 5))
@@ -86,7 +86,7 @@ MODALS: Final = (CAN, WANT, MUST, SHOULD, MAY, COULD)
 
 
 class Clause:
-    """What is said, before any word order."""
+    """The content of a clause, before any word order."""
 
     __slots__ = (
         "frequency",
@@ -109,7 +109,7 @@ class Clause:
         self.items: list[tuple[Phrase, int]] = []
         """Complements in English order, each with its rank in the German middle field."""
         self.negated_item = -1
-        """Number of the item whose German determiner is "kein", or -1 where "nicht" stands."""
+        """Number of the item whose German determiner is "kein", or -1 if "nicht" is used."""
         self.initial: Phrase | None = None
         """Time phrase before the subject."""
         self.frequency: Phrase | None = None
@@ -176,7 +176,7 @@ def _verb_second(
     finite: TargetItem,
     closing: TargetItem | None,
 ) -> list[TargetItem]:
-    """The finite verb after the first part, or first where the first part is outside."""
+    """Put the finite verb after the first part, or first if that part is outside the clause."""
     verb = clause.verb
     subject: TargetItem = (_SUBJECT, clause.subject.target, clause.subject.links)
     target: list[TargetItem] = [(_OPENER, opener.target, opener.links)]
@@ -203,7 +203,7 @@ def _verb_second(
 def _verb_group(
     clause: Clause, person: int, asks: bool
 ) -> tuple[list[SourceItem], TargetItem, TargetItem | None, int]:
-    """English items from the auxiliary to the verb; German finite verb and what closes the
+    """The English items from the auxiliary to the verb; the German finite verb and what closes the
     clause, if anything does; and the slot of the English negation."""
     verb, tense = clause.verb, clause.tense
     source: list[SourceItem] = []
@@ -263,7 +263,7 @@ def _verb_group(
 
 
 def _middle_field(clause: Clause, person: int, not_slot: int) -> list[TargetItem]:
-    """The German complements and adverbs by rank."""
+    """The German complements and adverbs in order of rank."""
     ranked: list[tuple[int, TargetItem]] = []
     if clause.verb.frame == "reflexive":
         ranked.append((PRONOUN_RANK, (_SUBJECT, REFLEXIVES[person], ())))

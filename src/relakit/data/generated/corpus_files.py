@@ -34,10 +34,10 @@ DOCUMENT_NAME: Final = GENERATED.marker
 FORMAT: Final = "relakit generated corpus"
 VERSION: Final = 1
 LANGUAGES: Final = ("en", "de")
-"""Of a pair's source and target."""
+"""The languages of a pair's source and target."""
 _ENDINGS: Final = (*LANGUAGES, "links", *(f"{language}.tags" for language in LANGUAGES))
 _STEP: Final = 1000
-"""Pairs between two calls of ``on_stage``."""
+"""Pairs between two calls to ``on_stage``."""
 _NO_NOISE: Final[Mapping[NoiseKind, float]] = MappingProxyType({})
 
 
@@ -66,18 +66,18 @@ def write_corpus(
 
     Args:
         folder: where to write.
-        sizes: the number of sentence pairs of each split.
-        seed: other seeds give other sentences.
+        sizes: the number of sentence pairs in each split.
+        seed: different seeds give different sentences.
         noise: the share of training pairs to make noisy in each way. Other splits stay clean, so
             that scores on them mean something.
         replace: replace a corpus that was generated earlier.
-        on_stage: told how far the work is.
+        on_stage: called with the progress of the work.
 
     Memory does not grow with the training split.
 
     Raises:
         FileExistsError: the folder exists, and ``replace`` is False or it holds something else.
-        BusyError: another process generates a corpus in it.
+        BusyError: another process is generating a corpus in it.
     """
     folder = Path(folder)
     for split, size in sizes.items():

@@ -1,4 +1,4 @@
-"""Inflection: German and English forms from what the lexicon gives."""
+"""Inflection: derives German and English forms from the entries of the lexicon."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def determiner_forms(stem: str) -> tuple[tuple[str, ...], ...]:
     if stem == "der":
         return ARTICLES
     endings = _DEFINITE if stem in ("dies", "jed") else _INDEFINITE
-    # "unser" and the like take the endings as they are.
+    # "unser" and the like take the endings unchanged.
     return tuple(tuple(stem + ending for ending in row) for row in endings)
 
 
@@ -99,7 +99,7 @@ def english_plural(noun: str) -> str:
 
 
 def english_verb_forms(entry: str) -> tuple[str, str, str, str]:
-    """Base, third person, past and participle; what belongs to the verb stays joined by "_"."""
+    """Base, third person, past and participle; words that belong to the verb stay joined by "_"."""
     forms = entry.split()
     verb, _, rest = forms[0].partition("_")
     tail = f"_{rest}" if rest else ""

@@ -1,4 +1,4 @@
-"""Noise in generated pairs, each labelled with what was done to it."""
+"""Plants noise in generated pairs, and labels each with what was done to it."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ _Donors: TypeAlias = Sequence[Donor[GeneratedPair]]
 def plant_noise(
     pairs: Iterable[GeneratedPair], *, shares: Mapping[NoiseKind, float], seed: int
 ) -> Iterator[GeneratedPair]:
-    """The pairs in their order, about the given share of them made noisy in each way, and labelled.
+    """The pairs in order, labelled, with about the given share of them made noisy in each way.
 
     Links that still hold are kept: none if the target translates nothing of the source. Memory does
-    not grow with the corpus. A shuffled pair takes the target of an earlier clean pair; as long as
-    there is none, one of the other kinds is planted instead, or nothing if there is no other kind.
+    not grow with the corpus. A shuffled pair takes the target of an earlier clean pair; while there
+    is none, one of the other kinds is planted instead, or nothing if there is no other kind.
     """
     return draw_noise(pairs, _PLANTERS, shares=shares, seed=seed)
 
@@ -99,7 +99,7 @@ def _truncated(pair: GeneratedPair, random: Random, donors: _Donors) -> Generate
 
 
 def _inserted(pair: GeneratedPair, random: Random, donors: _Donors) -> GeneratedPair:
-    """A phrase after any word but the last, which is the final mark."""
+    """Insert a phrase after any word but the last, which is the final punctuation mark."""
     words, tags = _INSERTIONS[draw_below(len(_INSERTIONS), random)]
     place = 1 + draw_below(len(pair.target) - 1, random)
     size = len(words)
@@ -116,7 +116,7 @@ def _in_french(pair: GeneratedPair, random: Random, donors: _Donors) -> Generate
     parts = (_FRENCH_SUBJECTS, _FRENCH_PREDICATES, _FRENCH_ENDINGS)
     text = " ".join((*(part[draw_below(len(part), random)] for part in parts), "."))
     words = tuple(text.split())
-    # X is the universal tag of foreign words.
+    # X is the universal tag for foreign words.
     tags = tuple("PUNCT" if word in PUNCTUATION else "X" for word in words)
     return _with_target(pair, PlantedNoise("language", "target is French"), words, tags)
 

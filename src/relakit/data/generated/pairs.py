@@ -16,12 +16,12 @@ from relakit.data.noise_draw import NoiseKind
 
 PUNCTUATION: Final = frozenset(".,?!")
 
-# Of all sentences; the rest is for training.
+# Percentages of all sentences; the rest is for training.
 _VALID_PERCENT: Final = 10
 _TEST_PERCENT: Final = 10
 
 _LONGEST: Final = 28
-"""English words of the longest sentences."""
+"""Most English words in a sentence."""
 
 
 class PlantedNoise(NamedTuple):
@@ -93,8 +93,8 @@ def generate_pairs(
 
     A checksum of its German words decides which split a sentence belongs to, whatever the seed; the
     German follows from the English, so splits share no sentence on either side. In `valid` and
-    `test` no pair comes twice, which takes a checksum per pair in memory; `train` repeats short
-    sentences now and then and takes none.
+    `test` no pair occurs twice, which takes a checksum per pair in memory; `train` repeats short
+    sentences now and then, and needs no such memory.
     """
     if count < 0:
         raise ValueError(f"count must not be negative, got {count}")
@@ -102,8 +102,8 @@ def generate_pairs(
 
 
 def _draw_pairs(count: int, seed: int, split: Split) -> Iterator[GeneratedPair]:
-    # A string is hashed with SHA-512 to seed: the same on every machine, and every seed and split
-    # gets a sequence of its own.
+    # Random hashes a string seed with SHA-512: the same on every machine, and every seed and split
+    # gets its own sequence.
     sampler = SentenceSampler(Random(f"relakit {split} {seed}").random)
     low, high = _bounds(split)
     seen: set[tuple[int, int]] | None = None if split == "train" else set()
@@ -112,7 +112,7 @@ def _draw_pairs(count: int, seed: int, split: Split) -> Iterator[GeneratedPair]:
         phrase = sampler.sentence()
         if len(phrase.source) > _LONGEST:
             continue
-        # In lower case, as capitals depend on the place in the sentence.
+        # In lower case, since capitals depend on the place in the sentence.
         text = " ".join([word for word, _ in phrase.target]).lower().encode()
         checksum = zlib.crc32(text)
         if not low <= checksum % 100 < high:

@@ -24,12 +24,12 @@ from relakit.data.generated.words import Adjective, Links, Noun, Token, Tokens
 
 COMMA: Final[Token] = (",", "PUNCT")
 CLOSING: Final[Token] = (",", "CLOSING")
-"""The comma after a subordinate clause: falls away before other punctuation."""
+"""The comma after a subordinate clause, which is dropped before other punctuation."""
 
 SourceItem: TypeAlias = tuple[int, Sequence[Token]]
 """Slot and English tokens."""
 TargetItem: TypeAlias = tuple[int, Sequence[Token], Sequence[tuple[int, int]]]
-"""Slot of the English side, German tokens, links between the two, both counted from 0."""
+"""Slot on the English side, German tokens, and links between the two, both counted from 0."""
 
 SLOTS: Final = 24
 
@@ -59,7 +59,7 @@ class Phrase:
 
 
 def assemble(source: Iterable[SourceItem], target: Iterable[TargetItem]) -> Phrase:
-    """One phrase of the items in their English and in their German order."""
+    """Make one phrase from the items in English order and in German order."""
     starts = [0] * SLOTS
     english: list[Token] = []
     for slot, tokens in source:
@@ -132,7 +132,7 @@ NOT_ANY: Final = Determiner("", "", "kein", MIXED, is_definite=False)
 THIS: Final = Determiner("this", "these", "dies", WEAK)
 EVERY: Final = Determiner("every", "", "jed", WEAK)
 BARE: Final = _no_determiner()
-# "Their" is left out: it would be "ihr" too, two English texts with one German.
+# "Their" is left out: it would also be "ihr", and two English texts would share one German text.
 POSSESSIVES: Final = tuple(
     Determiner(english, english, german, MIXED)
     for english, german in (
@@ -231,7 +231,7 @@ SUBJECT_PRONOUNS: Final = (
     _pronoun("they", "sie", THIRD_PLURAL),
     _pronoun("you", "du", SECOND),
 )
-# By case. "Them" would be "sie", like "her", so it is left out: two English texts, one German.
+# By case. "Them" is left out: like "her" it would be "sie", one German text for two English ones.
 OBJECT_PRONOUNS: Final = {
     ACCUSATIVE: (
         _pronoun("him", "ihn", THIRD),

@@ -1,4 +1,4 @@
-"""Noun phrases, places and times, drawn at random within what makes sense.
+"""Draws noun phrases, places and times at random, as far as they make sense.
 
 Only `random.Random.random` is called: its sequence is the same in all versions of Python.
 """
@@ -72,7 +72,7 @@ _NAMES: Final = tuple(
 
 
 def _owner(name: str) -> Determiner:
-    """ "Anna's old dog", "Annas alter Hund": the adjective is declined as without an article."""
+    """ "Anna's old dog", "Annas alter Hund": the adjective is declined as if without an article."""
     determiner = Determiner(f"{name}'s", f"{name}'s", "", STRONG, tag="PROPN")
     determiner.german = (((((f"{name}s", "PROPN"),),) * 4),) * 4
     return determiner
@@ -84,7 +84,7 @@ _UND: Final = (("und", "CCONJ"),)
 
 
 def _and(first: Phrase, second: Phrase) -> Phrase:
-    """Both phrases, as a subject in the plural."""
+    """Both phrases, as a plural subject."""
     left, right = len(first.source), len(first.target)
     links = [*first.links, (left, right)]
     links += [(left + 1 + source, right + 1 + target) for source, target in second.links]
@@ -179,7 +179,7 @@ class PhraseSampler:
         self.draw = draw
 
     def pick(self, choices: Sequence[Item]) -> Item:
-        """One of the choices, the first ones more often: word frequencies are uneven."""
+        """Pick one of the choices, early ones more often: word frequencies are uneven."""
         share = self.draw()
         return choices[int(share * share * len(choices))]
 
@@ -291,7 +291,7 @@ class PhraseSampler:
         return prepositional_phrase(english, german, inner)
 
     def place_phrase(self, noun: Noun, case: int) -> Phrase:
-        """Mostly with the plain article, as people speak of places."""
+        """A place, mostly with the plain article, as people usually speak of places."""
         if self.draw() < 0.6:
             return noun_phrase(noun, case, THE, is_plural=False)
         return self.noun_phrase(noun, case)

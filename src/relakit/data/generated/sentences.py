@@ -1,4 +1,4 @@
-"""Sentences: clauses alone, side by side, and one inside the other."""
+"""Sentences: single clauses, clauses side by side, and clauses inside each other."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _QUESTION_WORDS: Final = (
 
 
 _WITH_PLACE: Final = frozenset({"motion", "intransitive", "copula"})
-"""Frames that say where already: only "why" can be asked."""
+"""Frames that already say where: only "why" can be asked."""
 
 
 class SentenceSampler(ClauseSampler):
@@ -87,7 +87,7 @@ class SentenceSampler(ClauseSampler):
 
     def __init__(self, draw: Draw) -> None:
         super().__init__(draw)
-        # How often each kind of sentence is drawn, as upper ends of a share of 1.
+        # How often each kind of sentence is drawn, as the upper end of its share of 1.
         self._kinds: tuple[tuple[float, Callable[[], Phrase]], ...] = (
             (0.42, self._statement),
             (0.44, self._existence),
@@ -146,7 +146,7 @@ class SentenceSampler(ClauseSampler):
         return _finish(realise(clause, COMMAND, opener), _EXCLAMATION_MARK)
 
     def _two_clauses(self) -> Phrase:
-        """Side by side; English and German both set the comma."""
+        """Two clauses side by side; English and German both have the comma."""
         tense = PAST if self.draw() < 0.5 else PRESENT
         first = realise(self.clause(tense), MAIN)
         second = realise(self.clause(tense), MAIN)
@@ -225,7 +225,7 @@ def _join(parts: tuple[Phrase, ...]) -> Phrase:
 
 
 def _finish(phrase: Phrase, mark: Tokens = _PERIOD) -> Phrase:
-    """The phrase with its final mark."""
+    """The phrase with its final punctuation mark."""
     target = list(phrase.target)
     if target[-1] is CLOSING:
         target.pop()

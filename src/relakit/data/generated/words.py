@@ -31,7 +31,7 @@ def rows(table: str) -> list[str]:
 
 
 def tokens(words: str, tag: str) -> Tokens:
-    """The words of a lexicon entry, joined by "_" there, as tokens of one tag."""
+    """The words of a lexicon entry, where "_" joins them, as tokens with one tag."""
     return tuple((word, tag) for word in words.split("_"))
 
 
@@ -83,7 +83,7 @@ class Adjective:
             for declension in ADJECTIVE_ENDINGS
         )
         self.kinds = frozenset(kinds.split())
-        # "a tired old man", "the new red car": age and colour stand next to the noun.
+        # "a tired old man", "the new red car": age and colour come right before the noun.
         self.comes_second = english in ("old", "young") or comparative == "-"
 
 
@@ -91,7 +91,7 @@ class Verb:
     """A verb: English tokens by form, German tokens by tense and person."""
 
     def __init__(self, frame: str, row: str) -> None:
-        # " | " between the columns; a bare bar marks a separable prefix.
+        # " | " separates the columns; a bare bar marks a separable prefix.
         english, german, subjects, *objects = (f"{row} ").split(" | ")
         if frame == "prepositional":
             english, _, preposition = english.rpartition(" ")
@@ -122,7 +122,7 @@ class Verb:
         )
         self.english_past: tuple[Tokens, ...] = (_verb_tokens(past),) * 5
         self.english_participle = _verb_tokens(participle)
-        # One German token against all English words of the verb.
+        # One German token is linked to all English words of the verb.
         self.links: Links = tuple((word, 0) for word in range(len(self.base)))
 
     def _set_german(self, forms: GermanVerbForms, tag: str = "VERB") -> None:

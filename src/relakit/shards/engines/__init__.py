@@ -8,11 +8,11 @@ from relakit.shards.work import Advance, ShardResult, WorkDescription
 
 
 class GivenUpError(ValueError):
-    """Whoever does the work has failed too often; another time it may go better."""
+    """The workers or the cluster failed too often; a later attempt may succeed."""
 
 
 class Engine(Protocol):
-    """Does shards, and gives their results by the shards' numbers, as they are done."""
+    """Does shards, and yields each result with its shard's number as soon as it is done."""
 
     def run(
         self, work: WorkDescription, shards: Iterator[Shard], unit: str, advance: Advance
@@ -21,11 +21,11 @@ class Engine(Protocol):
 
         Args:
             work: what to do.
-            shards: read as they are needed.
-            unit: what pairs are numbered by, in errors.
-            advance: is told of pairs that are done.
+            shards: read as needed.
+            unit: what the pairs' numbers count, for error messages.
+            advance: called with the number of newly finished pairs.
 
         Raises:
             OSError, ValueError: the work cannot be built, or fails.
-            GivenUpError: who does it fails.
+            GivenUpError: the workers or the cluster fail.
         """

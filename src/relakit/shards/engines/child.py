@@ -1,4 +1,4 @@
-"""A Python process that is started anew, with a pipe to it; it ends when we do."""
+"""A freshly started Python process with a pipe to it; it ends when we do."""
 
 import os
 import subprocess
@@ -18,16 +18,16 @@ ONE_THREAD: Final = {
     "MKL_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-"""For processes of which there are several."""
+"""Environment variables for when several processes run side by side."""
 NOTHING_MORE: Final = b"nothing more"
 MOST_WORDS: Final = 300
-"""Characters of a log that an error quotes."""
+"""The most characters of a log line that an error quotes."""
 
 
 class ChildProcess:
-    """Our side: starts a module with a descriptor as its argument, talks to it and ends it.
+    """Our side: starts a module with a file descriptor as its argument, talks to it and ends it.
 
-    Not forked, so threads and locks of this process do not matter.
+    The process is not forked, so our threads and locks do not affect it.
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class ChildProcess:
         *,
         log: IO[bytes] | None = None,
     ) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
-            module: its name.
-            environment: variables that are added to ours.
-            log: gets what it writes to standard error; None: ours does.
+            module: the name of the module to run.
+            environment: variables to add to ours.
+            log: receives its standard error; None: it goes to ours.
         """
         self._log = log
         ours, theirs = Pipe()
@@ -59,31 +59,31 @@ class ChildProcess:
             )
 
     def send(self, content: bytes) -> None:
-        """Tell it something. If it is gone, reading from it will find that out."""
+        """Send it a message. If the process is gone, the next read from it notices."""
         with suppress(OSError):
             self.connection.send_bytes(content)
 
     def end(self, seconds: float) -> None:
-        """Tell it that nothing more comes, and give it time to end by itself."""
+        """Tell it that nothing more will come, and give it time to exit on its own."""
         self.send(NOTHING_MORE)
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
 
     def stop(self) -> str:
-        """End it, with all that it has started; returns how it ended if it did so by itself."""
+        """Kill it and everything it started; returns how it ended if it ended on its own."""
         self.connection.close()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=1)
         code = self.process.poll()
         with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, SIGKILL)  # its own session: nobody else is in it
+            os.killpg(self.process.pid, SIGKILL)  # its own session: nothing else is in it
         self.process.wait()
         if code is None:
             return "it no longer answered"
         return f"exit code {code}" if code >= 0 else Signals(-code).name
 
     def last_words(self) -> str:
-        """The last line of its log, after a colon; nothing if there is none."""
+        """The last line of its log, after a colon; empty if there is none."""
         if self._log is None:
             return ""
         self._log.seek(0)
@@ -92,7 +92,7 @@ class ChildProcess:
 
 
 class Master:
-    """The child's side: what comes from whoever started it; without a master, it ends at once."""
+    """The child's side: talks to the parent, and exits at once when the parent is gone."""
 
     def __init__(self) -> None:
         self._connection: Connection[bytes, bytes] = Connection(int(sys.argv[1]))
@@ -106,11 +106,11 @@ class Master:
         self._connection.send_bytes(content)
 
     def _listen(self) -> None:
-        """Take messages also in the middle of work, to notice when nobody is there any more."""
+        """Receive messages even in the middle of work, to notice when the parent is gone."""
         while True:
             try:
                 self._inbox.put(self._connection.recv_bytes())
             except (EOFError, OSError):
                 if os.getpgid(0) == os.getpid():
-                    os.killpg(0, SIGKILL)  # with all that it has started
+                    os.killpg(0, SIGKILL)  # with everything it started
                 os._exit(0)

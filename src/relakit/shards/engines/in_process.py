@@ -1,4 +1,4 @@
-"""Shards one after the other in this process."""
+"""Does shards one after the other in this process."""
 
 from collections.abc import Generator, Iterator
 
@@ -7,7 +7,7 @@ from relakit.shards.work import Advance, ShardResult, WorkDescription
 
 
 class InProcess:
-    """Does shards itself."""
+    """Does shards in this process."""
 
     def run(
         self, work: WorkDescription, shards: Iterator[Shard], unit: str, advance: Advance

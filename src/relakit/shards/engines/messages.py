@@ -1,4 +1,4 @@
-"""What worker processes tell: bytes, of which the first says what it is."""
+"""Messages from worker processes: bytes, the first of which says what kind of message it is."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ FailureKind: TypeAlias = Literal["os", "value", "bug"]
 
 @dataclass(frozen=True)
 class Progressed:
-    """So many more pairs of the shard are done."""
+    """This many more pairs of the shard are done."""
 
     pairs: int
 
@@ -31,7 +31,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """The work cannot be built or done, by anybody."""
+    """The work cannot be built or done, by any worker."""
 
     kind: FailureKind
     text: str
@@ -43,7 +43,7 @@ class Failed:
         return cls("value", str(error)) if isinstance(error, ValueError) else cls("bug", traceback)
 
     def error(self, where: str) -> Exception:
-        """What to raise; a mistake in relakit itself is reported with ``where``, the shard."""
+        """The exception to raise; a bug in relakit itself is reported with ``where``, the shard."""
         if self.kind == "bug":
             return RuntimeError(f"a worker failed at {where}:\n{self.text}")
         return OSError(self.text) if self.kind == "os" else ValueError(self.text)
@@ -56,7 +56,7 @@ Message: TypeAlias = Progressed | Done | Failed
 
 
 def parse(content: bytes) -> Message:
-    """A message from its bytes."""
+    """Parse a message from its bytes."""
     kind, rest = content[:1], content[1:]
     if kind == b"p":
         return Progressed(int(rest))
@@ -66,7 +66,7 @@ def parse(content: bytes) -> Message:
 
 
 def pack_result(result: ShardResult) -> bytes:
-    """A result as bytes: what was counted on a line of JSON, then the content."""
+    """A result as bytes: the counts on one line of JSON, then the content."""
     return json.dumps(dict(result.counts)).encode() + b"\n" + result.content
 
 

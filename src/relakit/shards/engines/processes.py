@@ -1,6 +1,6 @@
-"""Shards on worker processes of this machine, each with one thread.
+"""Does shards on worker processes on this machine, each with one thread.
 
-One that dies is replaced, and its shard done again.
+A worker that dies is replaced, and its shard is done again.
 """
 
 import os
@@ -20,27 +20,27 @@ from relakit.shards.engines.messages import Done, Failed, Progressed, parse
 from relakit.shards.work import Advance, ShardResult, WorkDescription
 
 ATTEMPTS: Final = 3
-"""How often a shard is tried if workers die over it."""
+"""How many times a shard is tried if workers die over it."""
 MOST_BY_DEFAULT: Final = 8
-"""Workers, if nobody says how many: each has a model of its own in memory."""
+"""The most workers if no number is given: each has its own model in memory."""
 AHEAD: Final = 4
-"""Shards for each worker that may be done before the oldest one; whoever puts them in order keeps
-them in memory."""
+"""Shards per worker that may be done ahead of the oldest one; the caller keeps them in memory to
+put them in order."""
 
 
 def default_workers() -> int:
-    """One for each processor that this process may use, up to a limit."""
+    """One worker for each processor that this process may use, up to a limit."""
     return min(MOST_BY_DEFAULT, len(os.sched_getaffinity(0)))
 
 
 class Processes:
-    """Does shards on several processes; a single worker, or a single shard, needs no other."""
+    """Does shards on several processes; in this one if there is a single worker or shard."""
 
     def __init__(self, workers: int | None = None) -> None:
-        """None: `default_workers`.
+        """``workers``: how many; None: `default_workers`.
 
         Raises:
-            ValueError: there can be no such number of workers.
+            ValueError: the number of workers is not possible.
         """
         self.workers: Final = default_workers() if workers is None else workers
         if not 1 <= self.workers <= max_threads():
@@ -67,22 +67,22 @@ class Processes:
 
 @dataclass
 class _Task:
-    """A shard that is to be done."""
+    """A shard to do."""
 
     shard: Shard
     deaths: int = 0
-    """Of workers that had it"""
+    """How many workers died over it"""
 
 
 class _Worker:
-    """A process, and the shard that it is at."""
+    """A process, and the shard it is working on."""
 
     def __init__(self, work: WorkDescription) -> None:
         self.child: Final = ChildProcess("relakit.shards.engines.worker", ONE_THREAD)
         self.child.send(work.to_json().encode())
         self.task: _Task | None = None
         self.told = 0
-        """Pairs of the shard that it says are done."""
+        """Pairs of the shard that the worker has reported as done."""
 
     def give(self, task: _Task) -> None:
         self.task, self.told = task, 0
@@ -127,7 +127,7 @@ class _Pool:
         self._workers.clear()
 
     def _idle(self) -> _Worker | None:
-        """A worker with nothing to do, a new one if there may be more; None if all are busy."""
+        """An idle worker, started if there may be one more; None if all are busy."""
         for worker in self._workers:
             if worker.task is None:
                 return worker
@@ -159,7 +159,7 @@ class _Pool:
             yield shard.index, message.result
 
     def _bury(self, worker: _Worker, task: _Task) -> None:
-        """Have another worker do what a dead one was at."""
+        """Remove a dead worker, and queue its shard for another one."""
         end = worker.child.stop()
         self._workers.remove(worker)
         self._advance(-worker.told)

@@ -1,10 +1,10 @@
-"""Shards on the machines of a Ray cluster (the extra ``relakit[ray]``).
+"""Does shards on the machines of a Ray cluster (the extra ``relakit[ray]``).
 
-A process of its own, the driver (`ray_driver`), hands shards to Ray Data. That a shard is neither
-lost nor done twice does not rest on Ray: results come with the numbers of their shards, and whoever
-asked keeps a ledger of them. If nothing comes back for long, as may happen after actors have died,
-the driver is ended, and with it its actors, and another one gets what is missing. Within one
-process, Ray cannot be started again safely while an older execution hangs.
+A separate process, the driver (`ray_driver`), hands shards to Ray Data. That no result is lost or
+counted twice does not depend on Ray: results carry the numbers of their shards, and the caller keeps a
+ledger of them. If nothing comes back for a long time, as may happen after actors have died, the
+driver is stopped together with its actors, and a new one gets the missing shards. Within one
+process, Ray cannot safely be started again while an older execution hangs.
 """
 
 import json
@@ -23,20 +23,20 @@ from relakit.shards.work import Advance, ShardResult, WorkDescription
 
 DRIVER: Final = "relakit.shards.engines.ray_driver"
 PATIENCE: Final = 1800.0
-"""Seconds without a result after which a cluster is thought to hang, by default."""
+"""Seconds without a result after which a cluster is assumed to hang, by default."""
 ATTEMPTS: Final = 3
-"""Drivers that are started if nothing comes back."""
+"""How many drivers are started if nothing comes back."""
 PARTING: Final = 30.0
-"""Seconds that a driver has to leave the cluster, or to end its own, when all is done."""
+"""Seconds a driver has to leave the cluster, or to shut down its own, when all is done."""
 WAVE_BYTES: Final = 1 << 28
-"""Text that is handed over at once: the driver and Ray keep it in memory."""
+"""Amount of text handed over at once: the driver and Ray keep it in memory."""
 
 
 class RayCluster:
     """Does shards on a Ray cluster: the one that ``RAY_ADDRESS`` names, or one on this machine."""
 
     def __init__(self, workers: int | None = None, *, patience: float = PATIENCE) -> None:
-        """``workers``: actors of one processor each; None: as many as the cluster has processors.
+        """``workers``: actors with one processor each; None: one for each processor of the cluster.
 
         Raises:
             ValueError: Ray is not installed, or a number is impossible.
@@ -65,7 +65,7 @@ class RayCluster:
                     for index, message in self._once(work, list(missing.values())):
                         shard = missing.pop(index, None)
                         if shard is None:
-                            continue  # done twice, by an actor that was thought to be dead
+                            continue  # done twice, by an actor that was presumed dead
                         if isinstance(message, Failed):
                             raise message.error(shard.in_words(unit))
                         assert isinstance(message, Done)
@@ -81,13 +81,13 @@ class RayCluster:
     def _once(
         self, work: WorkDescription, shards: Collection[Shard]
     ) -> Generator[tuple[int, Message], None, None]:
-        """Have a driver do shards, and give what comes back.
+        """Have a driver do the shards, and yield what comes back.
 
         Raises:
-            _Hangs: that takes too long, or the driver has died.
+            _Hangs: nothing came back for too long, the driver died, or the cluster failed.
         """
         with ExitStack() as stack:
-            # Ray writes a lot to standard error that nobody has asked for.
+            # Ray writes a lot to standard error that nobody asked for.
             is_shown = bool(os.environ.get("RELAKIT_DEBUG"))
             log = None if is_shown else stack.enter_context(TemporaryFile())
             driver = ChildProcess(DRIVER, log=log)
@@ -115,7 +115,7 @@ class RayCluster:
         return (int(number) if number else None), parse(content)
 
     def _has_answered(self, driver: ChildProcess) -> bool:
-        """Wait for something to come back, not longer than patience lasts."""
+        """Wait for something to come back, at most as long as the patience lasts."""
         return driver.connection.poll(self._patience)
 
 
@@ -124,7 +124,7 @@ class _Hangs(Exception):
 
 
 def _waves(shards: Iterator[Shard]) -> Iterator[list[Shard]]:
-    """Shards that are handed over together."""
+    """Groups of shards that are handed over together."""
     wave: list[Shard] = []
     size = 0
     for shard in shards:

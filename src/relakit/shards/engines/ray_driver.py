@@ -1,7 +1,7 @@
-"""The process that talks to Ray: shards come through a pipe, go to actors, and their results back.
+"""The process that talks to Ray: gets shards through a pipe, gives them to actors, returns results.
 
-A result is the number of its shard, a line end and a message; without a number, it is an error of
-Ray's.
+A result is the number of its shard, a line end and a message; without a number, it is an error
+from Ray.
 """
 
 import json
@@ -18,7 +18,7 @@ from relakit.shards.work import Work, WorkDescription
 
 
 def main() -> None:
-    """Started as a `ChildProcess`."""
+    """Run the process that `ChildProcess` starts."""
     master = Master()
     description = master.receive().decode()
     workers, count = json.loads(master.receive())
@@ -27,10 +27,10 @@ def main() -> None:
         ray.init(logging_level=logging.ERROR, log_to_driver=False, include_dashboard=False)
         for row in _dataset(description, shards, workers).iter_rows():
             master.send(b"%d\n%b" % (row["index"], row["message"]))
-    except Exception as error:  # whatever it is, the master has to say it
+    except Exception as error:  # whatever it is, the master has to report it
         text = " ".join(str(error).split())[:300]
         master.send(b"\n" + Failed("value", text).to_bytes())
-    master.receive()  # until all has arrived: leaving earlier could lose results
+    master.receive()  # wait until all has arrived: leaving earlier could lose results
     ray.shutdown()
 
 
@@ -44,7 +44,7 @@ def _dataset(description: str, shards: list[bytes], workers: int | None) -> Any:
     return ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
         Actor,
         batch_size=1,
-        batch_format="pyarrow",  # NumPy's strings of bytes lose zeros at their ends
+        batch_format="pyarrow",  # NumPy's byte strings lose trailing zeros
         compute=ray.data.ActorPoolStrategy(size=actors),
         num_cpus=1,
         fn_constructor_kwargs={"work": description},
@@ -52,9 +52,9 @@ def _dataset(description: str, shards: list[bytes], workers: int | None) -> Any:
 
 
 class Actor:
-    """A process of the cluster, which builds the work when it gets its first shard.
+    """A process in the cluster, which builds the work when it gets its first shard.
 
-    Errors come back as messages: Ray would wrap them, or try again what cannot succeed.
+    Errors come back as messages: Ray would wrap them, or retry what cannot succeed.
     """
 
     def __init__(self, work: str) -> None:
@@ -77,12 +77,12 @@ class Actor:
         try:
             self._work = self._work or self._description.build()
             return Done(self._work.run(shard.pairs, lambda pairs: None))
-        except Exception as error:  # the master has to say it
+        except Exception as error:  # the master has to report it
             return Failed.by(error, traceback.format_exc())
 
 
 if __name__ == "__main__":
-    # Under its own name, not as __main__: actors find the class by it.
+    # Run it under its own module name, not as __main__: actors find the class by that name.
     from relakit.shards.engines import ray_driver
 
     ray_driver.main()

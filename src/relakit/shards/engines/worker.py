@@ -1,4 +1,4 @@
-"""A worker process: builds the work it is told, and does shards until nobody listens any more."""
+"""A worker process: builds the work it is given, and does shards until nobody listens any more."""
 
 import traceback
 from collections.abc import Callable
@@ -10,19 +10,19 @@ from relakit.shards.work import WorkDescription
 
 
 def main() -> None:
-    """Started as a `ChildProcess`."""
+    """Run the process that `ChildProcess` starts."""
     master = Master()
     serve(master.receive, lambda message: master.send(message.to_bytes()))
 
 
 def serve(receive: Callable[[], bytes], send: Callable[[Message], None]) -> None:
-    """Do what comes: first a description, then shards."""
+    """Take a description of the work first, then do the shards that follow."""
     try:
         work = WorkDescription.from_json(receive()).build()
         while True:
             shard = Shard.from_json(receive())
             send(Done(work.run(shard.pairs, lambda pairs: send(Progressed(pairs)))))
-    except Exception as error:  # whatever it is, the master has to say it
+    except Exception as error:  # whatever it is, the master has to report it
         send(Failed.by(error, traceback.format_exc()))
 
 

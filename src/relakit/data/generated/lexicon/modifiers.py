@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# English, its comparative ("-" where it is not used), German, stem before endings, comparative
-# stem, and the noun classes it goes with.
+# English, its comparative ("-" where it is not used), German, stem before endings, German
+# comparative, and the noun classes it goes with.
 ADJECTIVE_TABLE = """
     old older alt alt älter | person animal thing text clothing vehicle place opening plant
     young younger jung jung jünger | person animal
@@ -57,7 +57,7 @@ ADJECTIVE_TABLE = """
     wonderful more_wonderful wunderbar wunderbar wunderbarer | place text event
 """
 
-# None ends in a sibilant, so the German genitive is the name and -s.
+# None ends in a sibilant, so the German genitive is the name plus -s.
 NAMES = (
     *("Anna", "Peter", "Maria", "Paul", "Laura", "Martin", "Julia", "Jan", "Sarah", "Daniel"),
     *("Eva", "Robert", "Lena", "David", "Clara", "Simon", "Nina", "Oliver", "Helena", "Karl"),
@@ -76,7 +76,7 @@ NUMERALS = (
     *(("eleven", "elf"), ("twelve", "zwölf")),
 )
 
-# English words / German words / tags of both / links, by the tenses the phrase suits.
+# The tenses that a phrase suits, English words, German words, tags of both, links.
 # Tenses: p present, t past (preterite), f future, m modal.
 TIME_TABLE = """
     ptfm | today | heute | ADV | ADV | 0-0

@@ -1,9 +1,9 @@
 """The nouns of the generated corpus.
 
-One noun per line: English singular (and plural, where it is not regular; "-" where there is none),
+One noun per line: English singular (and plural, if it is irregular; "-" if there is none),
 then German gender, singular, genitive and plural. Compounds are joined by "_" in English.
 A masculine genitive in -n marks the weak declension ("der Junge, des Jungen").
-The more frequent nouns of a class stand first.
+The more frequent nouns of a class come first.
 """
 
 from __future__ import annotations

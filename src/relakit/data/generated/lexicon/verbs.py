@@ -1,11 +1,11 @@
 """The verbs of the generated corpus.
 
-One verb per line, in four columns: English (base, and past and participle where irregular; a
+One verb per line, in four columns: English (base, and past and participle if irregular; a
 preposition or adverb that belongs to the verb is joined by "_"); German (infinitive with a bar
-after a separable prefix, and third person, preterite and participle where strong; "sein" last marks
-the auxiliary of the perfect); who can be the subject (p person, a animal; ! if
-one can be told to do it); the noun classes of the
-object, or what else the frame needs. The more frequent verbs of a frame stand first.
+after a separable prefix, and third person, preterite and participle if strong; a final "sein" marks
+the auxiliary of the perfect); who can be the subject (p person, a animal; ! if one can be told to
+do it); the noun classes of the object, or whatever else the frame needs. The more frequent verbs of
+a frame come first.
 
 Verbs whose English past equals the base ("read", "put") are left out on purpose: the German tense
 must follow from the English words.
