@@ -20,9 +20,9 @@ from relakit.analysis.word_map import NO_WORD
 
 @dataclass(frozen=True)
 class AlignmentScore:
-    """Counts of links, over one pair or a corpus, and the scores that follow from them.
+    """Link counts over one pair or a corpus, and the scores computed from them.
 
-    A score is NaN where nothing was counted. The sum of two is the score of both corpora together.
+    A score is NaN where nothing was counted. Adding two gives the score of both corpora together.
     """
 
     found: int
@@ -36,7 +36,7 @@ class AlignmentScore:
 
     @classmethod
     def of(cls, found: Set[Link], gold: GoldAlignment) -> "AlignmentScore":
-        """Of the links found in one pair."""
+        """Score the links found in one pair."""
         return cls(len(found), len(gold.sure), len(found & gold.sure), len(found & gold.possible))
 
     @property
@@ -80,13 +80,13 @@ def alignment_error_rate(
     sure: Iterable[Set[Link]],
     possible: Iterable[Set[Link]] | None = None,
 ) -> AlignmentScore:
-    """The score of a corpus: links are counted over all pairs, then divided.
+    """The score of a corpus: links are counted over all pairs before dividing.
 
     Args:
-        found: the links to judge, of each pair: A.
+        found: the links to judge for each pair, A.
         sure: the sure links of each pair, S.
-        possible: the possible links of each pair, P; sure links are possible without being named.
-            None: only the sure ones are possible.
+        possible: the possible links of each pair, P; sure links count as possible without being
+            listed. None: only the sure links are possible.
 
     Raises:
         ValueError: the three do not have the same number of pairs.
@@ -119,7 +119,7 @@ class AttentionScores:
     heads: tuple[tuple[AlignmentScore, ...], ...]
     """By layer, then head"""
     layers: tuple[AlignmentScore, ...]
-    """Of each layer's attention averaged over its heads"""
+    """Scores of each layer's attention averaged over its heads"""
 
     def __post_init__(self) -> None:
         if not self.layers or len(self.layers) != len(self.heads) or not all(self.heads):
@@ -130,7 +130,7 @@ class AttentionScores:
 
     @property
     def best_heads(self) -> tuple[int, ...]:
-        """In each layer, the head with the lowest error rate."""
+        """The head with the lowest error rate in each layer."""
         return tuple(_lowest(layer) for layer in self.heads)
 
     @property
@@ -153,15 +153,15 @@ class AttentionScores:
 
 
 def _lowest(scores: Sequence[AlignmentScore]) -> int:
-    """The first of the scores with the lowest error rate."""
+    """The index of the first score with the lowest error rate."""
     return min(range(len(scores)), key=lambda index: scores[index].aer)
 
 
 class LinkCounts:
     """Links of all layers and heads, counted against gold links pair by pair.
 
-    `links` has the shape ``[3, readings, layers, heads + 1]``: links found, those of them that are
-    sure, and those that are possible. The last head is the layer's average.
+    `links` has the shape ``[3, readings, layers, heads + 1]``: links found, how many of them are
+    sure, and how many are possible. The last head is the layer's average.
     """
 
     def __init__(self, layers: int, heads: int) -> None:
@@ -172,12 +172,12 @@ class LinkCounts:
     def add(
         self, links: npt.NDArray[np.int64], gold: GoldAlignment, source_words: int
     ) -> npt.NDArray[np.int64]:
-        """Count the links of one pair, and return what it adds to `links`.
+        """Count the links of one pair, and return what they add to `links`.
 
         Args:
-            links: the source word of each target word, as `links_of_heads` gives it.
-            gold: the pair's.
-            source_words: how many there are.
+            links: the source word of each target word, as `links_of_heads` returns it.
+            gold: the pair's gold links.
+            source_words: how many words the source has.
         """
         target_words = links.shape[-1]
         sure = _matrix(gold.sure, target_words, source_words)
@@ -206,7 +206,7 @@ class LinkCounts:
 
 
 def _matrix(links: Links, target_words: int, source_words: int) -> npt.NDArray[np.bool_]:
-    """``[target words, source words + 1]``; the last column, that of `NO_WORD`, has no link."""
+    """``[target words, source words + 1]``; the last column, for `NO_WORD`, has no link."""
     matrix = np.zeros((target_words, source_words + 1), dtype=np.bool_)
     for source, target in links:
         matrix[target, source] = True

@@ -1,7 +1,7 @@
 """Confidence intervals of alignment error rates, by bootstrap over sentence pairs. No torch here.
 
-The pairs are drawn many times, with replacement, and everything is computed anew from the links of
-the drawn pairs, the choice of the best heads too.
+The pairs are drawn many times, with replacement, and everything is recomputed from the links of the
+drawn pairs, including the choice of the best heads.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from relakit.metrics.settings import SAMPLES
 
 _Floats = npt.NDArray[np.float64]
 _BLOCK: Final = 1 << 22
-"""Most numbers of how often a pair was drawn that are in memory at once (32 MiB), or one sample."""
+"""The most draw counts, one per pair and sample, in memory at once (32 MiB), or one sample's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +26,10 @@ class BootstrapSettings:
     """What the intervals depend on, besides the pairs."""
 
     samples: int = SAMPLES
-    """How often the pairs are drawn"""
+    """How many times the pairs are drawn"""
     seed: int = BOOTSTRAP_SEED
     confidence: float = CONFIDENCE
-    """Share of the samples in an interval; as many lie below as above"""
+    """Share of the samples inside an interval; as many lie below it as above"""
 
     def __post_init__(self) -> None:
         if self.samples < 1:
@@ -39,7 +39,7 @@ class BootstrapSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingEstimates:
-    """Error rates of one reading of attention, or differences between two models'."""
+    """Error rates for one reading of attention, or their differences between two models."""
 
     aol: Estimate
     """Mean over layers of the layer's average attention"""
@@ -51,7 +51,7 @@ class ReadingEstimates:
 
 @dataclass(frozen=True, kw_only=True)
 class AlignmentEstimates:
-    """Error rates with confidence intervals, or differences between two models'."""
+    """Error rates with confidence intervals, or their differences between two models."""
 
     bootstrap: BootstrapSettings
     end: EndWeight
@@ -65,11 +65,11 @@ def bootstrap_alignment(
 ) -> AlignmentEstimates:
     """The error rates of a model's cross-attention.
 
-    A sample chooses its own best heads, which favours those that are lucky in it: intervals of
-    `aoh` and `best_head` lie a little low.
+    Each sample chooses its own best heads, which favours heads that are lucky in it: the intervals
+    of `aoh` and `best_head` lie a little too low.
 
     Args:
-        links: of `count_pair_links`.
+        links: from `count_pair_links`.
         settings: None for the defaults.
     """
     settings = settings or BootstrapSettings()
@@ -84,7 +84,7 @@ def compare_alignments(
     The first model aligns better where the interval lies below 0.
 
     Raises:
-        ValueError: the two are not of the same pairs, or treat the end of sentences differently.
+        ValueError: the two are for different pairs, or treat the end of sentences differently.
     """
     ends = first.result.settings.end, second.result.settings.end
     if ends[0] != ends[1]:
@@ -105,10 +105,10 @@ def compare_alignments(
 
 
 def drawn_sums(counts: npt.NDArray[np.integer], settings: BootstrapSettings) -> _Floats:
-    """``[samples, ...]``: of each sample the sum of its pairs' counts, ``[pairs, ...]``.
+    """``[samples, ...]``: for each sample the sum of its pairs' counts, ``[pairs, ...]``.
 
-    The same seed draws the same pairs. The samples are drawn in blocks, so that memory does not
-    grow with their number times that of the pairs; sums of whole numbers are exact in any block.
+    The same seed draws the same pairs. Samples are drawn in blocks, so that memory does not grow
+    with the number of samples times the number of pairs; sums of integers are exact in any block.
     """
     pairs = len(counts)
     flat = counts.reshape(pairs, -1).astype(np.float64)
@@ -118,17 +118,17 @@ def drawn_sums(counts: npt.NDArray[np.integer], settings: BootstrapSettings) -> 
     block = max(1, _BLOCK // pairs)
     for first in range(0, settings.samples, block):
         part = sums[first : first + block]
-        # The sums over the drawn pairs are products of matrices.
+        # The sums over the drawn pairs are a matrix product.
         part[:] = random.multinomial(pairs, shares, size=len(part)).astype(np.float64) @ flat
     return sums.reshape(-1, *counts.shape[1:])
 
 
 def _summaries(links: PairLinks, settings: BootstrapSettings) -> _Floats:
-    """``[1 + samples, readings, 3]``: AoL, AoH and the best head's error rate; the first row is of
-    the pairs as they are.
+    """``[1 + samples, readings, 3]``: AoL, AoH and the best head's error rate; the first row is for
+    the original pairs.
 
-    Samples without a sure link, which may come from very few pairs, are left out: nothing can be
-    compared with them.
+    Samples without a sure link, which can occur with very few pairs, are left out: they leave
+    nothing to compare with.
     """
     found, found_sure, found_possible = links.links.swapaxes(0, 1).astype(np.int64)
     shape, sure = found.shape[1:], links.sure[:, None]
@@ -143,7 +143,7 @@ def _summaries(links: PairLinks, settings: BootstrapSettings) -> _Floats:
 
 
 def interval_ends(samples: _Floats, confidence: float) -> tuple[_Floats, _Floats]:
-    """Between them lies this share of the samples, which are on the first axis."""
+    """The bounds that enclose this share of the samples, which are on the first axis."""
     outside = (1 - confidence) / 2
     low, high = np.quantile(samples, [outside, 1 - outside], axis=0)
     return low, high
@@ -152,7 +152,7 @@ def interval_ends(samples: _Floats, confidence: float) -> tuple[_Floats, _Floats
 def _estimates(
     links: PairLinks, summaries: _Floats, settings: BootstrapSettings
 ) -> AlignmentEstimates:
-    """From ``[1 + samples, readings, 3]``."""
+    """The estimates from summaries ``[1 + samples, readings, 3]``."""
     value, samples = summaries[0], summaries[1:]
     if not len(samples):
         raise ValueError(

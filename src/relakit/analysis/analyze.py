@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Stage: TypeAlias = Literal["attention", "translations"]
 
 _TRANSLATED_AT_ONCE: Final = 500
-"""Pairs; fewer than a translator would take, so that progress shows."""
+"""How many pairs: fewer than a translator takes by default, so that progress is visible."""
 
 
 def analyze_models(
@@ -46,18 +46,18 @@ def analyze_models(
 ) -> list[AnalyzedModel]:
     """Analyze each model on the same pairs: `analyze_model`, and BLEU of its translations.
 
-    `relakit.report.write_report` makes a folder of tables, figures and a page of what it returns.
+    `relakit.report.write_report` turns the result into a folder of tables, figures and a page.
 
     Args:
-        models: by what they are called in tables and figures; `relakit.load` reads one.
-        pairs: a list of them, or `PairFiles`; read twice for each model.
+        models: by the name used in tables and figures; `relakit.load` reads one.
+        pairs: a list of pairs, or `PairFiles`; read up to three times for each model.
         settings: what the numbers depend on; None for the defaults.
-        end: what weight on the source's end-of-sentence token does to alignments.
-        inputs: what is analyzed, for people, such as `PairFiles.description`.
-        explored: how many sentences to keep all attention of, spread over the pairs.
+        end: how weight on the source's end-of-sentence token affects alignments.
+        inputs: a description of what is analyzed, for readers, such as `PairFiles.description`.
+        explored: how many sentences to keep all attention for, spread evenly over the pairs.
         translate: whether the models translate the sources, for BLEU, and for chrF and attention to
-            the translations of kept sentences. It takes the most time.
-        progress: called with a model's name, what is computed, and the number of pairs done.
+            the translations of kept sentences. This takes the most time.
+        progress: called with a model's name, the current stage, and the number of finished pairs.
 
     Raises:
         ValueError: as in `analyze_model`.
@@ -113,29 +113,29 @@ def analyze_model(
     batch_tokens: int = BATCH_TOKENS,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[ModelAnalysis, list[SentenceView]]:
-    """Force-decode sentence pairs, and compute every number of docs/analysis.md.
+    """Force-decode sentence pairs, and compute every number described in docs/analysis.md.
 
-    The pairs are read as they are needed; memory does not grow with their number, but with that
-    of the kept ones.
+    Pairs are read as they are needed; memory grows with the number of kept pairs, not with the
+    total.
 
     Args:
         model: reads the given target while its attention is recorded, without dropout.
-        tokenizer: the model's.
-        pairs: all of them with tags, or none. Those with gold links are aligned.
-        name: what the model is called in tables and figures.
+        tokenizer: the model's tokenizer.
+        pairs: either all of them have tags, or none. Those with gold links are aligned.
+        name: the model's name in tables and figures.
         settings: what the numbers depend on; None for the defaults.
-        end: what weight on the source's end-of-sentence token does to alignments.
-        keep: the pairs, from 0, whose attention to return.
-        batch_tokens: padded tokens that are computed at once; it has no influence on the result
-            but for rounding.
-        progress: called now and then with the number of pairs done.
+        end: how weight on the source's end-of-sentence token affects alignments.
+        keep: the pairs, numbered from 0, whose attention to return.
+        batch_tokens: how many padded tokens are computed at once; affects the result only through
+            rounding.
+        progress: called from time to time with the number of finished pairs.
 
     Returns:
-        The numbers, without BLEU, and the kept pairs in their order.
+        The numbers, without BLEU, and the kept pairs in order.
 
     Raises:
-        ValueError: model and tokenizer do not belong together, there are no pairs or fewer than
-            ``keep`` says, tags for some pairs only, or gold without a sure link.
+        ValueError: model and tokenizer do not belong together, there are no pairs or too few for
+            ``keep``, only some pairs have tags, or no gold link is sure.
     """
     totals = _totals(
         model,
@@ -179,7 +179,7 @@ def _totals(
     for batch in batches:
         totals.add(batch)
         if progress is not None:
-            # A pair is done when its target has met the wrong source, too.
+            # A pair is done once its target has also been run with the wrong source.
             progress((totals.pairs + totals.shuffled.pairs) // 2)
     if progress is not None:
         progress(totals.pairs)
@@ -194,18 +194,18 @@ def evaluate_alignment(
     end: EndWeight = "ignored",
     batch_tokens: int = BATCH_TOKENS,
 ) -> AlignmentResult:
-    """The alignment error rate of each layer and head's cross-attention, normal and shifted.
+    """The alignment error rate of the cross-attention in each layer and head, normal and shifted.
 
-    Each target word is linked to the source word that it attends to most (`links_of`). The pairs
-    are read as they are needed; memory does not grow with their number.
+    Each target word is linked to the source word that it attends to most (`links_of`). Pairs are
+    read as they are needed; memory does not grow with their number.
 
     Args:
         model: reads the given target while its attention is recorded.
-        tokenizer: the model's.
+        tokenizer: the model's tokenizer.
         pairs: those with gold links are aligned.
-        end: what weight on the source's end-of-sentence token does.
-        batch_tokens: padded tokens that are computed at once; it has no influence on the result
-            but for rounding.
+        end: how weight on the source's end-of-sentence token affects alignments.
+        batch_tokens: how many padded tokens are computed at once; affects the result only through
+            rounding.
 
     Raises:
         ValueError: model and tokenizer do not belong together, or there are no sure links.
@@ -223,16 +223,16 @@ def count_pair_links(
     ends: Sequence[EndWeight] = END_WEIGHTS,
     batch_tokens: int = BATCH_TOKENS,
 ) -> dict[EndWeight, PairLinks]:
-    """What `evaluate_alignment` counts, kept for each pair, so that pairs can be drawn anew.
+    """What `evaluate_alignment` counts, kept separately for each pair so that it can be resampled.
 
-    All of ``ends`` come from one pass. `bootstrap_alignment` and `compare_alignments` take the
-    counts from here. A pair takes some hundred bytes for each layer.
+    One pass covers all of ``ends``. Pass the counts to `bootstrap_alignment` and
+    `compare_alignments`. A pair takes a few hundred bytes per layer.
 
     Args:
         model: reads the given target while its attention is recorded.
-        tokenizer: the model's.
+        tokenizer: the model's tokenizer.
         pairs: those with gold links are aligned.
-        ends: what weight on the source's end-of-sentence token does: one result for each.
+        ends: how weight on the source's end-of-sentence token affects alignments: one result each.
         batch_tokens: as in `evaluate_alignment`.
 
     Raises:
@@ -250,7 +250,7 @@ def _align(
     totals: Sequence[AlignmentTotals],
     batch_tokens: int,
 ) -> None:
-    """Add the links of all pairs to each of the totals."""
+    """Add the links of all pairs to every one of the totals."""
     model.config.check_tokenizer(tokenizer)
     encoded = EncodedPairs(tokenizer)
     tokens = encoded.read(pairs)

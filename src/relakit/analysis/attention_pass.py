@@ -1,6 +1,6 @@
-"""One pass over sentence pairs: a model's attention while it is made to write translations.
+"""One pass over sentence pairs: a model's attention while it is forced to write translations.
 
-`attention_batches` gives all attention batch by batch, `capture_cross_attention` the
+`attention_batches` yields all attention batch by batch, `capture_cross_attention` the
 cross-attention pair by pair.
 """
 
@@ -33,7 +33,7 @@ from relakit.model.evaluation import inference
 from relakit.nn.capture import Records, capture
 
 BATCH_WEIGHTS: Final = 1 << 24
-"""Most attention weights that are recorded at once (64 MiB), unless one pair has more."""
+"""The most attention weights recorded at once (64 MiB), unless a single pair has more."""
 
 _MODULES: Final[dict[AttentionKind, str]] = {
     "encoder": "encoder.layers.{}.attention",
@@ -47,26 +47,26 @@ class AttentionBatch:
     """The attention of sentence pairs that were computed together. All tensors are on the CPU."""
 
     indices: Sequence[int]
-    """Which pairs these are, from 0"""
+    """The numbers of these pairs, from 0"""
     source_sizes: Tensor
     """``[pairs]``: source tokens of each pair, with the end-of-sentence token"""
     target_sizes: Tensor
     """``[pairs]``: target tokens of each pair, with the begin token"""
     layers: Mapping[AttentionKind, Sequence[Tensor]]
     """By layer, ``[pairs, heads, queries, keys]``, float32, without dropout. Sentences begin at the
-    first query and key; masked keys have the weight 0, and queries of padding any weight."""
+    first query and key; masked keys have weight 0, and padding queries may have any weights."""
     outputs: Mapping[AttentionKind, Sequence[OutputSums]]
-    """By layer; of the given pairs alone, so none if `is_shuffled`, and none of a single layer"""
+    """By layer, measured on the pairs as given: none if `is_shuffled`, none with `cross_layer`"""
     is_shuffled: bool = False
-    """Each target has the source of another pair, whose size is in `source_sizes`. There is no
-    encoder attention then."""
+    """Whether each target has the source of another pair, whose size is in `source_sizes`. If so,
+    there is no encoder attention."""
     losses: Tensor | None = None
-    """``[pairs]``: the cross-entropy of each target in nats, the sum over its tokens and the end of
-    the sentence, float64; NaN of pairs that were not asked for, None if none was"""
+    """``[pairs]``: the cross-entropy of each target in nats, summed over its tokens and the end of
+    the sentence, float64; NaN for pairs that were not requested, None if none were"""
     token_losses: Sequence[Tensor] | None = None
-    """What is summed there, of each pair; None unless all pairs were asked for"""
+    """The summands of `losses` for each pair; None unless all pairs were requested"""
     states: ForcedStates | None = None
-    """On the model's device; None unless asked for"""
+    """On the model's device; None unless requested"""
 
     def query_sizes(self, kind: AttentionKind) -> Tensor:
         return self.source_sizes if kind == "encoder" else self.target_sizes
@@ -75,7 +75,7 @@ class AttentionBatch:
         return self.target_sizes if kind == "decoder" else self.source_sizes
 
     def valid(self, kind: AttentionKind) -> Tensor:
-        """``[pairs, 1, queries, keys]``: True where a query, not of padding, may see a key."""
+        """``[pairs, 1, queries, keys]``: True where a query that is not padding may see a key."""
         queries = _positions(self.query_sizes(kind))
         valid = queries[:, None, :, None] & _positions(self.key_sizes(kind))[:, None, None, :]
         return valid.tril() if kind == "decoder" else valid
@@ -98,27 +98,28 @@ def attention_batches(
     batch_tokens: int = BATCH_TOKENS,
     window: int = WINDOW,
 ) -> Iterator[AttentionBatch]:
-    """Force-decode sentence pairs, and give what attention did, batch by batch.
+    """Force-decode sentence pairs, and yield the recorded attention batch by batch.
 
     Pairs are sorted by length within a window, so that a batch has little padding. Memory depends
-    on the window and on the longest pair, not on how many there are. What a pair gives does not
-    depend on the pairs beside it (`padded_size`). The output projection is left out unless
+    on the window and on the longest pair, not on the number of pairs. A pair's results do not
+    depend on the other pairs in its batch (`padded_size`). The output projection is skipped unless
     ``losses`` needs it.
 
     Args:
         model: on any device; after every batch it is in the same mode (training or not) as before.
         pairs: token ids; read window by window.
         kinds: which attention to record.
-        shuffle_seed: after the batches of a window, give its targets again, each with the source of
-            another pair of the window, by a random permutation without fixed point. The encoder
-            does not run again. A window of one pair is left out. None: do not do this.
-        losses: give the cross-entropy of each target, too; or of these pairs alone, from 0.
-        cross_layer: of the cross-attention record that of this layer alone, which is then the only
-            one in `AttentionBatch.layers`. If nothing else is recorded or asked for, the
-            decoder's layers behind it do not run.
-        states: give what went through the model, too; not of shuffled targets.
-        batch_tokens: padded tokens, of the longer side, that are computed at once.
-        window: pairs that are read before they are computed.
+        shuffle_seed: after the batches of a window, yield its targets again, each with the source
+            of another pair of the window, by a random permutation without fixed points. The encoder
+            does not run again. A window of one pair is skipped. None: do not do this.
+        losses: True to compute the cross-entropy of each target, too; or the numbers, from 0, of
+            the pairs to compute it for.
+        cross_layer: record only this layer of the cross-attention, which is then the only one in
+            `AttentionBatch.layers`. If nothing else is recorded or requested, the decoder layers
+            after it do not run.
+        states: return the model's hidden states, too; not for shuffled targets.
+        batch_tokens: how many padded tokens of the longer side are computed at once.
+        window: how many pairs are read before they are computed.
     """
     for name, value in (("batch_tokens", batch_tokens), ("window", window)):
         if value < 1:
@@ -132,11 +133,11 @@ class CrossAttention:
     """The cross-attention weights of one sentence pair, in all layers and heads."""
 
     index: int
-    """Which pair it is, from 0."""
+    """The number of the pair, from 0."""
     weights: npt.NDArray[np.float32]
-    """``[layers, heads, target tokens + 1, source tokens + 1]``. Row t is of the step that predicts
-    target token t, the last one of the step that predicts the end of the sentence. The last column
-    is the source's end-of-sentence token."""
+    """``[layers, heads, target tokens + 1, source tokens + 1]``. Row t belongs to the step that
+    predicts target token t, the last row to the step that predicts the end of the sentence. The
+    last column is the source's end-of-sentence token."""
 
 
 def capture_cross_attention(
@@ -146,16 +147,17 @@ def capture_cross_attention(
     batch_tokens: int = BATCH_TOKENS,
     window: int = WINDOW,
 ) -> Iterator[CrossAttention]:
-    """Force-decode sentence pairs and give the cross-attention of each, without dropout.
+    """Force-decode sentence pairs and yield the cross-attention of each, without dropout.
 
-    Not in the order of the pairs: they are sorted by length within a window, so that a batch has
-    little padding. Memory depends on the window and on the longest pair, not on how many there are.
+    The order is not that of the pairs: they are sorted by length within a window, so that a batch
+    has little padding. Memory depends on the window and on the longest pair, not on the number of
+    pairs.
 
     Args:
         model: on any device; after every batch it is in the same mode (training or not) as before.
         pairs: token ids; read window by window.
-        batch_tokens: padded tokens, of the longer side, that are computed at once.
-        window: pairs that are read before they are computed.
+        batch_tokens: how many padded tokens of the longer side are computed at once.
+        window: how many pairs are read before they are computed.
     """
     batches = attention_batches(
         model, pairs, kinds=("cross",), batch_tokens=batch_tokens, window=window
@@ -169,7 +171,7 @@ def capture_cross_attention(
 
 
 def cross_attention_of(batch: AttentionBatch) -> Iterator[CrossAttention]:
-    """The cross-attention of each pair of a batch, as views of the batch's."""
+    """The cross-attention of each pair of a batch, as views of the batch's weights."""
     weights = torch.stack(list(batch.layers["cross"]), dim=1).numpy()
     sizes = zip(batch.target_sizes.tolist(), batch.source_sizes.tolist(), strict=True)
     for index, matrices, (targets, sources) in zip(batch.indices, weights, sizes, strict=True):
@@ -178,7 +180,7 @@ def cross_attention_of(batch: AttentionBatch) -> Iterator[CrossAttention]:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What a pass gives."""
+    """What a pass has to record and return."""
 
     config: ModelConfig
     kinds: tuple[AttentionKind, ...]
@@ -236,7 +238,7 @@ def _windows(
 
 
 _Losses: TypeAlias = tuple[Tensor | None, Sequence[Tensor] | None]
-"""Of sentences and of their tokens, see `AttentionBatch`."""
+"""The losses of sentences and of their tokens, see `AttentionBatch`."""
 
 
 class _Window:
@@ -261,7 +263,7 @@ class _Window:
         self.encoded = _EncodedSources(self.sources, model) if keep_encoded else None
 
     def plan(self, sources: Iterable[int], batch_tokens: int) -> list[list[int]]:
-        """Batches of the window's targets; ``sources`` has the source of each."""
+        """Group the window's targets into batches; ``sources`` has the source for each target."""
         sizes = [(self.sources[s], self.targets[t]) for t, s in enumerate(sources)]
         matrices = self.model.config.heads * len(self.wanted.modules)
         return plan_pair_batches(sizes, batch_tokens, BATCH_WEIGHTS // matrices)
@@ -342,7 +344,7 @@ class _Window:
     def _recorded(
         self, records: Records, kind: AttentionKind, source: int, target: int
     ) -> list[Tensor]:
-        """The weights of each layer, without the columns and rows that are padding for all."""
+        """The weights of each layer, without rows and columns that are padding in every pair."""
         queries = source if kind == "encoder" else target
         keys = target if kind == "decoder" else source
         names = [_MODULES[kind].format(layer) for layer in self.wanted.layers(kind)]
@@ -353,7 +355,7 @@ class _Window:
 
 
 class _EncodedSources:
-    """The encoder's output for the sources of a window, one after the other without padding."""
+    """The encoder's output for the sources of a window, concatenated without padding."""
 
     def __init__(self, sizes: Sequence[int], model: Transformer) -> None:
         weight = model.embedding.weight
@@ -367,13 +369,13 @@ class _EncodedSources:
         self.states[self._rows(sources)] = states.to(self.states.dtype)
 
     def memory(self, sources: Sequence[int]) -> Memory:
-        """What the encoder would give for these sources."""
+        """What the encoder would return for these sources."""
         rows = self._rows(sources)
         mask = rows < len(self.states) - 1
         return Memory(self.states[rows], mask[:, None, None, :])
 
     def _rows(self, sources: Sequence[int]) -> Tensor:
-        """``[sources, padded size]``: where the states are."""
+        """``[sources, padded size]``: the rows of `states` for these sources."""
         chosen = torch.tensor(sources, device=self.sizes.device)
         sizes, starts = self.sizes[chosen, None], self.starts[chosen, None]
         positions = torch.arange(padded_size(int(sizes.max())), device=self.sizes.device)

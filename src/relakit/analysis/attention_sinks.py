@@ -13,7 +13,7 @@ def first_sink_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
 
     Args:
         weights: ``[..., heads, queries, keys]``.
-        valid: True where a key was not masked; broadcasts to the weights. None: nowhere masked.
+        valid: True where a key was not masked; broadcasts to the weights. None: no masking.
 
     Returns:
         ``[heads]``; NaN for a head without weight.
@@ -22,7 +22,7 @@ def first_sink_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
 
 
 def first_key_share(weights: Tensor, valid: Tensor | None = None) -> Share:
-    """`first_sink_rate` as weight on the first key and all weight."""
+    """`first_sink_rate` as a ratio: weight on the first key, and all weight."""
     weights, valid = by_head(weights, valid)
     counted = valid[..., 1:].any(-1, keepdim=True)  # [batch, heads, queries, 1]
     amounts = weights.abs() * (valid & counted)
@@ -36,7 +36,7 @@ def end_sink_rate(weights: Tensor, key_sizes: Tensor, valid: Tensor | None = Non
 
     Args:
         weights: ``[batch, heads, queries, keys]``.
-        key_sizes: how many keys each sentence has, ``[batch]``; what follows is padding.
+        key_sizes: how many keys each sentence has, ``[batch]``; the rest is padding.
         valid: as in `first_sink_rate`.
 
     Returns:
@@ -46,7 +46,7 @@ def end_sink_rate(weights: Tensor, key_sizes: Tensor, valid: Tensor | None = Non
 
 
 def end_key_share(weights: Tensor, key_sizes: Tensor, valid: Tensor | None = None) -> Share:
-    """`end_sink_rate` as weight on the last keys and all weight."""
+    """`end_sink_rate` as a ratio: weight on the last keys, and all weight."""
     weights, valid = by_head(weights, valid)
     amounts = weights.abs() * valid
     last = (key_sizes - 1)[:, None, None, None].expand(*amounts.shape[:-1], 1)

@@ -10,19 +10,19 @@ from relakit.analysis.sparsity import null_queries
 def head_diversity(
     weights: Tensor, valid: Tensor | None = None, temperature: float | None = None
 ) -> Tensor:
-    """The divergence between heads in nats, mean over queries: 0 where all heads agree.
+    """The divergence between heads in nats, averaged over queries: 0 if all heads agree.
 
     For each query, the entropy of the mean over heads minus the mean of the heads' entropies. It
     is at most log(heads).
 
     Args:
         weights: ``[..., heads, queries, keys]``.
-        valid: True where a key was not masked; broadcasts to the weights. None: nowhere masked.
+        valid: True where a key was not masked; broadcasts to the weights. None: no masking.
             Queries without a valid key do not count.
-        temperature: None takes the weights of a head as its distribution: they must sum to 1. A
-            number τ takes softmax(weights^τ) over the valid keys, those of weight 0 included, and
-            for a query whose weights are all 0 a distribution that has everything on one extra
-            key, which all heads share. A negative weight keeps its sign.
+        temperature: None uses a head's weights as its distribution: they must sum to 1. A number τ
+            uses softmax(weights^τ) over the valid keys, including those with weight 0; a query
+            whose weights are all 0 gets a distribution that puts everything on one extra key,
+            which all heads share. A negative weight keeps its sign.
 
     Returns:
         A scalar; NaN if no query counts.
@@ -33,7 +33,7 @@ def head_diversity(
 def diversity_share(
     weights: Tensor, valid: Tensor | None = None, temperature: float | None = None
 ) -> Share:
-    """`head_diversity` as the sum over queries and their number."""
+    """`head_diversity` as a ratio: the sum over queries, and the number of queries."""
     weights, valid = by_head(weights, valid)
     weights = weights * valid
     if temperature is None:
@@ -48,12 +48,12 @@ def diversity_share(
         mean_entropy = _entropy(mean) + _entropy(null_mean[..., None])
     counted = valid.any(-1).any(1)  # [batch, queries]
     divergence = (mean_entropy - entropies.mean(1)).masked_fill(~counted, 0.0)
-    # Rounding may leave a little less than 0.
+    # Rounding may leave a value slightly below 0.
     return Share(divergence.sum(dtype=torch.float64).clamp(min=0.0), counted.sum())
 
 
 def _softmax_of_power(weights: Tensor, valid: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    """softmax(weights^temperature) over the valid keys, others having weight 0; its entropies."""
+    """softmax(weights^temperature) over valid keys, and its entropies. Other keys have weight 0."""
     if not temperature > 0:
         raise ValueError(f"temperature must be above 0, got {temperature}")
     if bool((weights < 0).any()):
@@ -72,6 +72,6 @@ def _softmax_of_power(weights: Tensor, valid: Tensor, temperature: float) -> tup
 
 
 def _entropy(probabilities: Tensor) -> Tensor:
-    # The smallest normal number stands in for 0, whose share is 0 either way.
+    # The smallest normal number stands in for 0, whose term is 0 either way.
     logarithms = probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny).log()
     return -(probabilities * logarithms).sum(-1)

@@ -1,15 +1,15 @@
-"""A number that was measured on a sample, with its confidence interval. No torch here."""
+"""A number measured on a sample, with its confidence interval. No torch here."""
 
 from dataclasses import dataclass
 from typing import Final
 
 CONFIDENCE: Final = 0.95
-"""Level of confidence intervals, by default."""
+"""Default level of confidence intervals."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What was measured, and the confidence interval of what it stands for."""
+    """A measured value, and the confidence interval of the quantity that it estimates."""
 
     value: float
     low: float
@@ -17,6 +17,6 @@ class Estimate:
 
 
 def check_confidence(confidence: float) -> None:
-    """Raise ValueError for a level that no interval has."""
+    """Raise ValueError for an impossible confidence level."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be above 0 and below 1, got {confidence}")

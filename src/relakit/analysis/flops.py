@@ -1,4 +1,4 @@
-"""The cost of the parts in which softmax attention and ReLA-g differ, by the paper's Table 4."""
+"""The cost of the parts where softmax attention and ReLA-g differ, from the paper's Table 4."""
 
 
 def softmax_flops(length: int, heads: int) -> int:
@@ -7,5 +7,5 @@ def softmax_flops(length: int, heads: int) -> int:
 
 
 def rela_g_flops(length: int, heads: int, dim: int) -> int:
-    """The same for ReLU and gated RMSNorm, with ``dim`` features in all heads together."""
+    """The same for ReLU and gated RMSNorm, with ``dim`` features across all heads."""
     return heads * length**2 + 10 * length * dim + length

@@ -1,4 +1,4 @@
-"""What goes through a model that is made to write given translations."""
+"""The hidden states of a model that is forced to write given translations."""
 
 from dataclasses import dataclass
 
@@ -9,24 +9,24 @@ from relakit.model import Memory, Transformer
 
 @dataclass(frozen=True)
 class ForcedStates:
-    """Of some pairs, padded; all are ``[pairs, positions, dim]``."""
+    """The states of a padded batch of pairs; all are ``[pairs, positions, dim]``."""
 
     source_embedded: Tensor
-    """Source tokens without their positions"""
+    """Embedded source tokens, without positions"""
     memory: Tensor
-    """What the encoder made of them"""
+    """The encoder's output for them"""
     target_embedded: Tensor
-    """Input tokens of the decoder without their positions"""
+    """Embedded input tokens of the decoder, without positions"""
     below: Tensor
-    """What the decoder's last layer read"""
+    """The input of the decoder's last layer"""
     last: Tensor
-    """What it wrote; the norm at the end of a pre-norm stack is left out"""
+    """The output of that layer, without the norm at the end of a pre-norm stack"""
 
     @classmethod
     def of(
         cls, model: Transformer, source: Tensor, target: Tensor, memory: Memory
     ) -> "ForcedStates":
-        """Run the decoder; ``memory`` is what the encoder made of ``source``."""
+        """Run the decoder; ``memory`` is the encoder's output for ``source``."""
         *_, below, last = model.decoder_states(target, memory)
         return cls(
             source_embedded=model.embedding.without_positions(source, side="source"),

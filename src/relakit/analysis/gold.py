@@ -1,10 +1,11 @@
-"""Gold alignments: what they are, and how the usual file formats are read. No torch here.
+"""Gold alignments, and readers for the usual file formats. No torch here.
 
-``pharaoh``: a line for each sentence pair, ``0-0 1-2 2?3``, words from 0. ``-`` between source and
-target word is a sure link, ``?`` or ``p`` a possible one; the mark may also follow: ``2-3?``.
-``talp``: the same with words from 1.
-``naacl``: a line for each link, ``sentence source target [S|P] [confidence]``, all from 1. Word 0
-stands for no word: such links are left out. A pair without a line has no links.
+``pharaoh``: a line for each sentence pair, ``0-0 1-2 2?3``, with words counted from 0. ``-``
+between source and target word marks a sure link, ``?`` or ``p`` a possible one; the mark may also
+follow: ``2-3?``.
+``talp``: the same with words counted from 1.
+``naacl``: a line for each link, ``sentence source target [S|P] [confidence]``, all counted from 1.
+Word 0 means no word: such links are left out. A pair without a line has no links.
 """
 
 import re
@@ -39,7 +40,7 @@ _NAACL: Final = re.compile(
 _WORD_ZERO: Final = re.compile(r"(?:^|\s)0+[-?pP]|[-?pP]0+(?:[?pP]?(?:\s|$))")
 
 MAX_SENTENCES: Final = 10_000_000
-"""In a file that numbers them: a mistyped number must not be counted up to."""
+"""The limit in a file that numbers its sentences: nothing should count up to a mistyped number."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,14 @@ class GoldAlignment:
 
     sure: Links
     possible: Links = frozenset()
-    """Always includes the sure links, whether they were named or not"""
+    """Always includes the sure links, whether or not they were listed"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sure", frozenset(self.sure))
         object.__setattr__(self, "possible", frozenset(self.possible) | self.sure)
 
     def reversed(self) -> "GoldAlignment":
-        """The links of the pair with source and target exchanged."""
+        """The links of the pair with source and target swapped."""
         return GoldAlignment(
             frozenset((target, source) for source, target in self.sure),
             frozenset((target, source) for source, target in self.possible),
@@ -68,17 +69,17 @@ _NO_LINKS: Final = GoldAlignment(frozenset())
 def read_gold(
     path: Path, *, format: GoldFormatChoice = "auto", first: FirstWord | None = None
 ) -> Iterator[GoldAlignment]:
-    """The alignments of a file, one sentence pair after the other.
+    """The alignments in a file, one sentence pair after the other.
 
     Args:
         path: plain, gzip or zstd.
-        format: ``auto`` decides by the file's ending, or else by what is in it (`find_format`).
-        first: the number of the first word, and in ``naacl`` of the first sentence; None: that of
-            the format, 0 for ``pharaoh`` and 1 for the others. What is returned counts from 0.
+        format: ``auto`` decides by the file's ending, or else by its content (`find_format`).
+        first: the number of the first word, and in ``naacl`` of the first sentence; None: the
+            format's default, 0 for ``pharaoh`` and 1 for the others. The result counts from 0.
 
     Returns:
-        One per sentence pair; in ``naacl`` up to the last sentence that has a line, after the whole
-        file was read.
+        One alignment per sentence pair; for ``naacl`` up to the last sentence that has a line, once
+        the whole file has been read.
 
     Raises:
         ValueError: names the file and the bad line.
@@ -89,7 +90,7 @@ def read_gold(
 
 
 def resolve_format(path: Path, format: GoldFormatChoice) -> GoldFormat:
-    """The format itself, or for ``auto`` that of the file."""
+    """The given format, or for ``auto`` the one that the file is in."""
     known_name("format", format, get_args(GoldFormatChoice))
     return find_format(path) if format == "auto" else format
 
@@ -97,8 +98,9 @@ def resolve_format(path: Path, format: GoldFormatChoice) -> GoldFormat:
 def find_format(path: Path) -> GoldFormat:
     """The format of a file, by its ending (``.talp``, ``.naacl``, ``.wa``, ``.pharaoh``).
 
-    Other endings say nothing. Then a first line of three numbers is ``naacl``; possible links with
-    a ``p`` and no word 0 in the whole file are ``talp``; all else is ``pharaoh``.
+    With any other ending, the content decides: a line of three numbers or more means ``naacl``,
+    possible links with a ``p`` and no word 0 in the whole file mean ``talp``, and anything else is
+    ``pharaoh``.
     """
     endings = [ending for ending in path.suffixes if ending not in _COMPRESSED]
     if endings and endings[-1] in _ENDINGS:
@@ -146,11 +148,11 @@ def _parse_link(item: str, first: FirstWord) -> tuple[Link, bool]:
 
 
 def read_pharaoh(path: Path, *, first: FirstWord = 0) -> Iterator[GoldAlignment]:
-    """The alignments of a file, one for each line; an empty line is a pair without links.
+    """The alignments in a file, one for each line; an empty line is a pair without links.
 
     Args:
         path: plain, gzip or zstd.
-        first: the number of the first word in the file; what is returned counts from 0.
+        first: the number of the first word in the file; the result counts from 0.
 
     Raises:
         ValueError: names the file and the bad line.
@@ -189,7 +191,7 @@ def _read_naacl(path: Path, first: FirstWord) -> Iterator[GoldAlignment]:
 
 
 def _parse_naacl(line: str, first: FirstWord) -> tuple[int, Link | None, bool]:
-    """Sentence from 0, link from 0 (None: to no word), and whether it is sure."""
+    """Sentence and link, both counted from 0 (None: to no word), and whether the link is sure."""
     match = _NAACL.fullmatch(line.strip())
     if match is None:
         raise ValueError(

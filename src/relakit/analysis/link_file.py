@@ -1,4 +1,4 @@
-"""Files of links, beside what they are about. No torch here."""
+"""Files of links, matched with what they are about. No torch here."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -29,33 +29,33 @@ class LinkFile:
     path: Path
     format: GoldFormatChoice = "auto"
     first: FirstWord | None = None
-    """The number of a sentence's first word; None: the format's"""
+    """The number of a sentence's first word; None: the format's default"""
     reverse: bool = False
-    """It names the target word first"""
+    """Whether it names the target word first"""
     option: str = "--gold"
-    """That names it on the command line; options for its numbers begin like it"""
+    """The command-line option that names it; the options for its numbers start with this"""
 
     @cached_property
     def known_format(self) -> GoldFormat:
-        """The format itself, or for ``auto`` that of the file."""
+        """The given format, or for ``auto`` the one that the file is in."""
         return resolve_format(self.path, self.format)
 
     @property
     def numbers_sentences(self) -> bool:
-        """Whether it has no line for each pair, but says which pair a link is of."""
+        """Whether it says which pair each link belongs to, instead of having a line per pair."""
         return self.known_format == "naacl"
 
     def read(self) -> Iterator[GoldAlignment]:
-        """The links of each pair; source first, from 0."""
+        """The links of each pair, source word first, counted from 0."""
         for links in read_gold(self.path, format=self.known_format, first=self.first):
             yield links.reversed() if self.reverse else links
 
     def beside(
         self, rows: Iterator[Row], source: Path
     ) -> Iterator[tuple[Row | None, GoldAlignment | None]]:
-        """Each row with its links, and None for what is missing, as `zip_longest` has them.
+        """Each row with its links; None stands for what is missing, as in `zip_longest`.
 
-        In a file that numbers sentences nothing is missing, see `of_sentences`.
+        Nothing is missing in a file that numbers sentences, see `of_sentences`.
         """
         if self.numbers_sentences:
             yield from self.of_sentences(rows, source)
@@ -65,14 +65,14 @@ class LinkFile:
     def of_sentences(
         self, rows: Iterator[Row], source: Path
     ) -> Iterator[tuple[Row, GoldAlignment]]:
-        """Each row with its links, from a file that numbers sentences: the last may have none.
+        """Each row with its links from a file that numbers sentences; the last rows may have none.
 
         Args:
             rows: one for each pair.
-            source: the file that they are from.
+            source: the file that the rows come from.
 
         Raises:
-            ValueError: it has links of a sentence that is not there.
+            ValueError: there are links for a sentence that does not exist.
         """
         links = self.read()
         count = 0
@@ -89,5 +89,5 @@ class LinkFile:
             )
 
     def place(self, number: int) -> str:
-        """Where the links of a pair are, which is counted from 1, for errors."""
+        """Where the links of a pair, counted from 1, are in the file, for error messages."""
         return f"{self.path}, {'sentence' if self.numbers_sentences else 'line'} {number:,}"

@@ -1,4 +1,4 @@
-"""Given links against gold ones: scores with confidence intervals. No torch here."""
+"""Scores of given links against gold links, with confidence intervals. No torch here."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
@@ -16,7 +16,7 @@ from relakit.analysis.links import Links
 
 @dataclass(frozen=True, kw_only=True)
 class LinkScores:
-    """What links are worth; the intervals are over sentence pairs."""
+    """How good links are; the intervals come from resampling sentence pairs."""
 
     counts: AlignmentScore
     pairs: int
@@ -32,7 +32,7 @@ def score_link_files(
     """Score a file of links.
 
     Raises:
-        ValueError: a bad line, files of different lengths, or gold without a sure link.
+        ValueError: there is a bad line, the files differ in length, or no gold link is sure.
     """
     return score_links(_paired(gold, found), settings, name=str(gold.path))
 
@@ -42,7 +42,7 @@ def _paired(gold: LinkFile, found: LinkFile) -> Iterator[tuple[GoldAlignment, Li
     for links, right in gold.beside(found.read(), found.path):
         counts = [counts[0] + (right is not None), counts[1] + (links is not None)]
         if links is not None and right is not None:
-            # What is said to be possible was found, too.
+            # Links marked as possible count as found, too.
             yield right, links.possible
     if counts[0] != counts[1]:
         raise ValueError(
@@ -57,12 +57,12 @@ def score_links(
     *,
     name: str = "gold",
 ) -> LinkScores:
-    """Count links over all pairs, then divide; and again for each bootstrap sample of the pairs.
+    """Score links counted over all pairs, and again over each bootstrap sample of the pairs.
 
     Args:
-        pairs: gold links and those to judge.
-        settings: of the intervals; None for the defaults.
-        name: of the gold links, in errors.
+        pairs: the gold links of each pair, and the links to judge.
+        settings: how the intervals are computed; None for the defaults.
+        name: what error messages call the gold links.
 
     Raises:
         ValueError: there is no sure link.
@@ -91,7 +91,7 @@ def score_links(
 
 
 def _estimate(value: float, samples: npt.NDArray[np.float64], confidence: float) -> Estimate:
-    known = samples[~np.isnan(samples)]  # precision is not known where no link was found
+    known = samples[~np.isnan(samples)]  # precision is undefined where no link was found
     if not len(known):
         return Estimate(value=value, low=value, high=value)
     low, high = interval_ends(known, confidence)

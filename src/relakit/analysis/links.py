@@ -12,25 +12,25 @@ Link: TypeAlias = tuple[int, int]
 """Source word and target word, both from 0."""
 Links: TypeAlias = frozenset[Link]
 Reading: TypeAlias = Literal["normal", "shifted"]
-"""When the attention of a target token is read: ``normal`` in the step that predicts it,
-``shifted`` in the next step, which has it as input."""
+"""When a target token's attention is read: ``normal`` in the step that predicts it, ``shifted``
+in the next step, which has it as input."""
 READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
 EndWeight: TypeAlias = Literal["ignored", "competes"]
-"""What weight on the source's end-of-sentence token does. It is never a link; if it
+"""How weight on the source's end-of-sentence token counts. The token is never linked; if its weight
 competes, a target word that attends to it more than to any word has no link at all."""
 END_WEIGHTS: Final[tuple[EndWeight, ...]] = get_args(EndWeight)
 
 
 def best_source_words(weights: Floats, end_weights: Floats | None = None) -> npt.NDArray[np.int64]:
-    """The source word that each target word attends to most, the first of them; or `NO_WORD`.
+    """The source word that each target word attends to most (in a tie, the first), or `NO_WORD`.
 
-    There is none if all weights are 0. The end-of-sentence token is no word: its weight does not
-    count, however large it is, unless ``end_weights`` is given; then there is none if it is larger
-    than every word's.
+    There is no such word if all weights are 0. The end-of-sentence token is not a word: its weight
+    does not count, however large it is, unless ``end_weights`` is given. In that case there is also
+    no such word if the token's weight is larger than every word's.
 
     Args:
         weights: between words, ``[..., target words, source words]``.
-        end_weights: of the source's end-of-sentence token, ``[..., target words]``.
+        end_weights: on the source's end-of-sentence token, ``[..., target words]``.
 
     Raises:
         ValueError: a weight is NaN.
@@ -70,12 +70,12 @@ def weights_between_words(
     source_count: int,
     target_count: int,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Attention to source words, and to the end of the source, from each target word.
+    """Attention from each target word to source words, and to the end of the source.
 
     Args:
         weights: cross-attention ``[..., target tokens + 1, source tokens + 1]``, as in
             `CrossAttention`.
-        source_token_words: the word of each source token, as `words_of_tokens` gives it.
+        source_token_words: the word of each source token, as `words_of_tokens` returns it.
         target_token_words: the word of each target token.
         shift: 0 to read a token's attention in the step that predicts it, 1 in the next.
         source_count: how many source words there are.
@@ -87,7 +87,7 @@ def weights_between_words(
     between = word_weights(
         weights[..., shift : shift + len(target_token_words), :],
         target_token_words,
-        np.append(source_token_words, source_count),  # the sentence's end, as a word here
+        np.append(source_token_words, source_count),  # the sentence's end counts as a word here
         target_count=target_count,
         source_count=source_count + 1,
     )
@@ -105,16 +105,16 @@ def links_of_heads(
 ) -> npt.NDArray[np.int64]:
     """``[readings, layers, heads + 1, target words]``: source words, or `NO_WORD`.
 
-    The last head is the mean of the layer's.
+    The last head is the mean of the layer's heads.
 
     Args:
         weights: cross-attention ``[layers, heads, target tokens + 1, source tokens + 1]``, as in
             `CrossAttention`.
-        source_token_words: the word of each source token, as `words_of_tokens` gives it.
+        source_token_words: the word of each source token, as `words_of_tokens` returns it.
         target_token_words: the word of each target token.
         source_count: how many source words there are.
         target_count: how many target words there are.
-        end: what weight on the source's end-of-sentence token does.
+        end: how weight on the source's end-of-sentence token counts.
     """
     found = []
     for shift, _ in enumerate(READINGS):  # shifted is read one step later

@@ -35,12 +35,12 @@ def count_matrices(config: ModelConfig, kinds: Sequence[AttentionKind] = ATTENTI
 
 
 def longest_pair(config: ModelConfig, kinds: Sequence[AttentionKind] = ATTENTION_KINDS) -> int:
-    """Most tokens on a side of a pair, without special ones, to record these attentions of."""
+    """The most tokens per side, without special ones, that these attentions are recorded for."""
     return longest_in_matrices(count_matrices(config, kinds))
 
 
 def longest_in_matrices(count: int) -> int:
-    """The same, if so many matrices of weights are recorded."""
+    """The same, if ``count`` matrices of weights are recorded."""
     return max(1, math.isqrt(PAIR_WEIGHTS // count) - 1)
 
 
@@ -50,7 +50,7 @@ def check_pair_memory(
     max_tokens: int,
     kinds: Sequence[AttentionKind] = ATTENTION_KINDS,
 ) -> None:
-    """Raise ValueError if attention cannot be recorded of a pair with so many tokens on a side."""
+    """Raise ValueError if memory cannot hold a pair's attention with ``max_tokens`` per side."""
     check_weights_memory(
         f"{name} for one pair of {max_tokens:,} tokens",
         count_matrices(config, kinds) * (max_tokens + 1) ** 2,
@@ -59,12 +59,12 @@ def check_pair_memory(
 
 
 def check_weights_memory(what: str, weights: int, *, advice: str) -> None:
-    """Raise ValueError if so many weights, the attention of ``what``, do not fit into memory."""
+    """Raise ValueError if this many weights, the attention of ``what``, do not fit into memory."""
     check_memory(f"recording the attention of {what}", FLOAT_BYTES * weights, advice=advice)
 
 
 class ShortPairs:
-    """Pairs without those that have too many tokens on a side for one of some models.
+    """Pairs, without those that are too long on either side for at least one of the models.
 
     All models get the same pairs, so that their numbers can be compared.
     """
@@ -75,13 +75,13 @@ class ShortPairs:
         """Read all pairs once.
 
         Args:
-            pairs: of these.
-            models: whose tokenizers count.
-            max_tokens: of a side, at most; None: what the translator takes, and what fits into
-                256 MiB with the model that has the most attention.
+            pairs: the pairs to choose from.
+            models: their tokenizers count the tokens.
+            max_tokens: the limit per side; None: as many as the translator accepts, and as fit into
+                256 MiB for the model with the most attention.
 
         Raises:
-            ValueError: attention to so many tokens cannot fit into memory, or no pair is left.
+            ValueError: attention to this many tokens cannot fit into memory, or no pair is left.
         """
         self._pairs = pairs
         self.max_tokens: Final = _limit(models, max_tokens)
@@ -94,7 +94,7 @@ class ShortPairs:
                 for model in models.values()
             )
         )
-        """The numbers, from 1, of the pairs that are not among these."""
+        """The numbers, from 1, of the pairs that were left out."""
         if self.left_out and len(self) == 0:
             raise ValueError(
                 f"all {len(pairs):,} pairs have more than "

@@ -1,13 +1,13 @@
-"""What models are called in an analysis; found without torch."""
+"""The names of models in an analysis. No torch here."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 
 def name_models(folders: Sequence[Path]) -> list[str]:
-    """A name for each model directory, by which they can be told apart."""
+    """A distinct name for each model directory."""
     resolved = [folder.resolve() for folder in folders]
-    # A run's model is in a folder that is always called "model".
+    # The folder of a run's model is always called "model".
     names = [path.parent.name if path.name == "model" else path.name for path in resolved]
     if len(set(names)) == len(names):
         return names

@@ -19,12 +19,12 @@ def query_classes(token_words: Integers, classes: Sequence[str]) -> list[str | N
     """For each step of the decoder, the class of the word that has just been finished.
 
     Args:
-        token_words: the word of each target token, as `words_of_tokens` gives it.
-        classes: of each target word.
+        token_words: the word of each target token, as `words_of_tokens` returns it.
+        classes: the class of each target word.
 
     Returns:
         One more than there are tokens: the first step has `BEGIN_CLASS`; a step in the middle of a
-        word, or after a token of no word, has None.
+        word, or after a token that belongs to no word, has None.
     """
     found: list[str | None] = [None] * (len(token_words) + 1)
     last_tokens = {word: token for token, word in enumerate(token_words.tolist())}
@@ -36,14 +36,14 @@ def query_classes(token_words: Integers, classes: Sequence[str]) -> list[str | N
 
 
 class ClassTotals:
-    """What `ClassNullRates` is made from; it grows with the number of classes."""
+    """The totals that `ClassNullRates` is computed from; they grow with the number of classes."""
 
     def __init__(self, config: ModelConfig) -> None:
         self._shape = config.decoder_layers, config.heads
         self._ids: dict[str, int] = {}
         self._counts: list[int] = []
         self._null: list[Tensor] = []
-        """Of each class, ``[layers, heads]``"""
+        """Null queries of each class, ``[layers, heads]``"""
 
     def add(self, batch: AttentionBatch, classes: Sequence[Sequence[str | None]]) -> None:
         """Add a batch, with the class of each query of each pair (see `query_classes`)."""

@@ -1,7 +1,7 @@
 """A model's own translations of analyzed pairs: their scores, and its attention as it writes them.
 
-The attention comes from forced decoding, as that to the references does, so that the two can be
-compared.
+The attention comes from forced decoding, like the attention to the references, so that the two can
+be compared.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from relakit.metrics.bleu import CorpusScore
 
 MOST_BYTES: Final = 1 << 28
-"""Attention to own translations that is kept."""
+"""How much attention to own translations is kept at most."""
 
 
 def add_translations(
@@ -33,19 +33,20 @@ def add_translations(
     outputs: Sequence[str],
     bleu: "CorpusScore",
 ) -> AnalyzedModel:
-    """The results with the model's translations of all pairs.
+    """Add the model's translations of all pairs to the results.
 
     Args:
-        analyzed: of ``translator``'s model on ``pairs``.
-        translator: what wrote the translations.
-        pairs: with the references.
+        analyzed: the results of ``translator``'s model on ``pairs``.
+        translator: wrote the translations.
+        pairs: the pairs with the references.
         outputs: the translation of each pair's source.
-        bleu: of all ``outputs``.
+        bleu: the score of all ``outputs``.
 
     Returns:
-        With BLEU; each kept sentence has its translation, chrF and, where the translation is not
-        the reference, the attention to it; that of the longest is left out if all of them would
-        take more than `MOST_BYTES`, as the endless translations of an untrained model may.
+        The results with BLEU. Each kept sentence has its translation, chrF and, where the
+        translation differs from the reference, the attention to it. The attention to the longest
+        ones is left out if all of it would take more than `MOST_BYTES`, which can happen with the
+        endless translations of an untrained model.
     """
     from relakit.metrics.sentence_scores import sentence_chrf  # sacrebleu takes a while to load
 
@@ -74,7 +75,7 @@ def add_translations(
 
 
 def _with_output(pair: AnalysisPair, output: str) -> AnalysisPair:
-    """The pair with another target, about which nothing else is known."""
+    """The pair with a different target, about which nothing else is known."""
     words = split_words(output, tokenized=pair.tokenized)
     return AnalysisPair(pair.source, output, pair.source_words, words, tokenized=pair.tokenized)
 
@@ -82,7 +83,7 @@ def _with_output(pair: AnalysisPair, output: str) -> AnalysisPair:
 def _within_memory(
     pairs: Mapping[int, AnalysisPair], config: ModelConfig, tokenizer: Tokenizers
 ) -> dict[int, AnalysisPair]:
-    """The pairs, without the longest if all attention of all of them would take too much memory."""
+    """The pairs, without the longest ones if the attention of all would take too much memory."""
 
     def size(pair: AnalysisPair) -> int:
         """Bytes of a pair's weights."""
@@ -104,7 +105,7 @@ def _within_memory(
 def view_pairs(
     model: Transformer, tokenizer: Tokenizers, pairs: Mapping[int, AnalysisPair]
 ) -> dict[int, SentenceView]:
-    """Force-decode pairs, and keep all attention of each. Both are by their numbers."""
+    """Force-decode pairs, and keep all attention of each. Pairs and views are by pair number."""
     numbers = list(pairs)
     encoded = EncodedPairs(tokenizer)
     views = {}

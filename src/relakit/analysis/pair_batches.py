@@ -17,13 +17,13 @@ TokenPair: TypeAlias = tuple[Sequence[int], Sequence[int]]
 """Ids of source and target, without special tokens."""
 
 _PADDED_TO: Final = 8
-"""Positions; attention kernels work on such blocks anyway."""
+"""Positions are padded to a multiple of this; attention kernels work on such blocks anyway."""
 _FEWEST_POSITIONS: Final = 16
-"""Products of smaller matrices have other last digits in a batch than alone."""
+"""Products of smaller matrices have different last digits in a batch than alone."""
 WINDOW: Final = 1000
-"""Pairs that are read before they are computed, so that batches have pairs of similar length."""
+"""How many pairs are read before they are computed, so that a batch has similar lengths."""
 WINDOW_TOKENS: Final = 1 << 16
-"""Source tokens that end a window early: the encoder's output for all of them may be kept."""
+"""A window ends early at this many source tokens: their encoder output may be kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class EncodedPairs:
             yield source.ids, target.ids
 
     def take(self, index: int) -> EncodedPair:
-        """The pair with this number, from 0; it is then no longer kept."""
+        """Return the pair with this number, from 0, and stop keeping it."""
         return self._waiting.pop(index)
 
 
@@ -81,17 +81,16 @@ def read_windows(pairs: Iterable[TokenPair], most: int) -> Iterator[list[TokenPa
 
 
 def padded_size(size: int) -> int:
-    """How many positions a sentence of so many tokens is computed with, padding included.
+    """How many positions are computed for a sentence of ``size`` tokens, padding included.
 
-    It depends on the sentence alone, so that what is computed for a pair does, too: not a bit of it
-    changes with the pairs beside it. At least one position is padding, so that there always is a
-    mask.
+    This depends on the sentence alone, so that a pair's results are bit-identical whichever pairs
+    are in its batch. At least one position is padding, so that there is always a mask.
     """
     return max(_FEWEST_POSITIONS, (size // _PADDED_TO + 1) * _PADDED_TO)
 
 
 def pad_sentences(sentences: Sequence[Sequence[int]], **ends: int) -> npt.NDArray[np.int64]:
-    """``[sentences, padded_size]`` ids, with a token at one end, as `pad_batch` puts it there."""
+    """``[sentences, padded_size]`` ids, with a token at one end, as added by `pad_batch`."""
     return pad_batch(sentences, **ends, width=padded_size(1 + max(map(len, sentences))))
 
 
@@ -105,7 +104,7 @@ def plan_pair_batches(
     in square matrices over the longer side; but at least one pair.
 
     Args:
-        sizes: tokens of source and target, special ones included.
+        sizes: how many tokens source and target have, special ones included.
         batch_tokens: see above.
         matrix_entries: see above.
     """
@@ -120,7 +119,7 @@ def plan_pair_batches(
 
 
 def wrong_sources(count: int, seed: Sequence[int]) -> list[int]:
-    """For each of ``count`` pairs, at least two, another one: no pair gets itself.
+    """For each of ``count`` pairs (at least two), the number of a different pair.
 
     Each gets the pair that follows it in a random circular order.
     """

@@ -11,32 +11,32 @@ from relakit.analysis.results import AlignmentResult
 
 
 class PairCount(NamedTuple):
-    """The links of one pair."""
+    """The link counts of one pair."""
 
     pair: int
-    """Which pair it is, from 0"""
+    """The number of the pair, from 0"""
     links: npt.NDArray[np.int64]
-    """As `LinkCounts` has them"""
+    """Counted as in `LinkCounts`"""
     sure: int
     """Sure links"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairLinks:
-    """What an `AlignmentResult` was added up from, in the order of the pairs."""
+    """The counts that an `AlignmentResult` sums up, in the order of the pairs."""
 
     result: AlignmentResult
     indices: npt.NDArray[np.int64]
     """``[pairs]``: which pairs have gold links, from 0"""
     links: npt.NDArray[np.int32]
-    """``[pairs, 3, readings, layers, heads + 1]``: links found, those of them that are sure, and
-    those that are possible. The last head is the layer's average."""
+    """``[pairs, 3, readings, layers, heads + 1]``: links found, how many of them are sure, and how
+    many are possible. The last head is the layer's average."""
     sure: npt.NDArray[np.int64]
     """``[pairs]``: sure links"""
 
     @classmethod
     def from_counts(cls, counts: Iterable[PairCount], *, result: AlignmentResult) -> "PairLinks":
-        """From counts in any order."""
+        """Build it from counts in any order."""
         ordered = sorted(counts, key=lambda count: count.pair)
         return cls(
             result=result,

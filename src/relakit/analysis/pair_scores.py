@@ -1,4 +1,4 @@
-"""Scores of sentence pairs that may tell good ones from bad ones. No torch here."""
+"""Scores that may tell good sentence pairs from bad ones. No torch here."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -21,11 +21,11 @@ class PairScores:
     queries: npt.NDArray[np.int64]
     """``[pairs]``: the target's tokens and the begin token"""
     cross_entropy: npt.NDArray[np.float64]
-    """``[pairs]``: nats per target token, the end of the sentence included, unless the target is
+    """``[pairs]``: nats per target token, including the end of the sentence unless the target is
     cropped"""
     mass: npt.NDArray[np.float64] | None
-    """``[pairs, layers]``: cross-attention weight of a query, the mean over heads and queries; None
-    if weights always sum to 1"""
+    """``[pairs, layers]``: a query's total cross-attention weight, averaged over heads and queries;
+    None if weights always sum to 1"""
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -38,7 +38,7 @@ class PairScores:
     @property
     def layer_null_rate(self) -> npt.NDArray[np.float64]:
         """``[pairs, layers]``: the mean over heads."""
-        # Counts are added before they are divided, so that equal rates stay equal.
+        # Add counts before dividing, so that equal rates stay equal.
         null: npt.NDArray[np.int64] = self.null_queries.sum(2)
         rate: npt.NDArray[np.float64] = null / (self.null_queries.shape[2] * self.queries[:, None])
         return rate

@@ -30,21 +30,21 @@ class AnalysisPair:
     """A sentence pair, where its words are, and, if known, gold links and tags.
 
     Raises:
-        ValueError: a link to a word that the sentence does not have, or too few or too many tags.
+        ValueError: there is a link to a word that does not exist, or too few or too many tags.
     """
 
     source: str
     target: str
     source_words: tuple[Span, ...]
-    """Of each word in `source`, in order"""
+    """Where each word is in `source`, in order"""
     target_words: tuple[Span, ...]
     gold: GoldAlignment | None = None
     target_tags: tuple[str, ...] | None = None
-    """Of each target word"""
+    """The tag of each target word"""
     tokenized: bool = False
-    """How another translation of the source is to be split into words, see `split_words`"""
+    """How to split another translation of the source into words, see `split_words`"""
     target_tokens: Encoded | None = None
-    """Of the target, if a search found them: they need not be those that a tokenizer gives"""
+    """The target's tokens, if a search found them: a tokenizer may split the target differently"""
 
     def __post_init__(self) -> None:
         if self.gold is not None:
@@ -54,11 +54,11 @@ class AnalysisPair:
 
     @property
     def has_words(self) -> bool:
-        """Whether both sides have some."""
+        """Whether both sides have words."""
         return bool(self.source_words and self.target_words)
 
     def reversed(self) -> "AnalysisPair":
-        """The pair with source and target exchanged, its gold links too, without its tags."""
+        """The pair with source and target swapped, in its gold links too, and without its tags."""
         return AnalysisPair(
             self.target,
             self.source,
@@ -70,7 +70,7 @@ class AnalysisPair:
 
     @classmethod
     def from_texts(cls, source: str, target: str, *, tokenized: bool = False) -> "AnalysisPair":
-        """A pair of which only the texts are known; its words are those of `split_words`."""
+        """A pair of which only the texts are known; `split_words` finds its words."""
         return cls(
             source,
             target,
@@ -90,7 +90,8 @@ def check_links(
 ) -> None:
     """Raise ValueError for a link to a word beyond the end of a sentence.
 
-    ``option`` names the links on the command line, and ``words_option`` how words are split.
+    ``option`` is the command-line option that names the links, and ``words_option`` the one that
+    says how words are split.
     """
     counts = source_words, target_words
     for link in sorted(gold.possible):
@@ -114,7 +115,7 @@ def check_tags(tags: Sequence[str], target_words: int) -> None:
 
 
 class Pairs(Protocol):
-    """Pairs that can be counted, and read more than once: a list of them, or `PairFiles`."""
+    """Pairs that can be counted, and read more than once: a list of pairs, or `PairFiles`."""
 
     def __len__(self) -> int: ...
 
@@ -146,29 +147,30 @@ class PairFiles:
     All files are read once at the start, so that mistakes are found before any work begins.
 
     Raises:
-        ValueError: a file, and what is wrong with it; or both ``tags`` and ``tagger``.
+        ValueError: names a file and what is wrong with it, or ``tags`` and ``tagger`` if both are
+            given.
     """
 
     source: Path
-    """Sentences, one per line; without ``target``, a tab and the translation follow each"""
+    """Sentences, one per line; without ``target``, each is followed by a tab and its translation"""
     target: Path | None = None
     gold: Path | None = None
     """Links of the pairs"""
     gold_format: GoldFormatChoice = "auto"
     gold_first: FirstWord | None = None
-    """The number of a sentence's first word in ``gold``; None: the format's"""
+    """The number of a sentence's first word in ``gold``; None: the format's default"""
     gold_reverse: bool = False
-    """The links name the target word first"""
+    """Whether the links name the target word first"""
     tags: Path | None = None
     """A line for each target, a tag for each of its words"""
     tagger: str | None = None
-    """Instead of ``tags``: a pipeline of spaCy. The tagged pairs are kept in memory."""
+    """Instead of ``tags``: a spaCy pipeline. The tagged pairs are kept in memory."""
     tokenized: bool = False
     """See `split_words`"""
     limit: int | None = None
-    """At most this many pairs, the first ones"""
+    """Read at most this many pairs, from the start"""
     empty_sides: int = field(init=False)
-    """Pairs without a word on one side; they count like all others."""
+    """How many pairs have a side without words; they count like all others."""
     _count: int = field(init=False)
     _tagged: list[AnalysisPair] | None = field(init=False, default=None, repr=False)
 
@@ -233,19 +235,19 @@ def read_analysis_pairs(
     tags: Path | None = None,
     tokenized: bool = False,
 ) -> Iterator[AnalysisPair]:
-    """The pairs of a parallel corpus, with links and tags if there are files of them.
+    """The pairs of a parallel corpus, with links and tags if files of them are given.
 
     Args:
         files: the sentences.
         gold: the links of the pairs.
-        format: of ``gold``, see `read_gold`.
+        format: the format of ``gold``, see `read_gold`.
         first: the number of a sentence's first word in ``gold``, see `read_gold`.
-        reverse: the links name the target word first.
-        tags: line n has a tag for each word of the target of pair n, with spaces between them.
+        reverse: whether the links name the target word first.
+        tags: line n has a tag for each word in the target of pair n, separated by spaces.
         tokenized: see `split_words`.
 
     Raises:
-        ValueError: the file, and the line or both numbers of lines, where something is wrong.
+        ValueError: names the file that is wrong, and the line or the two differing line counts.
     """
     pairs = read_pairs(files)
     links: Iterator[tuple[TextPair, GoldAlignment | None]] = ((pair, None) for pair in pairs)
@@ -277,7 +279,7 @@ def read_analysis_pairs(
 
 @contextmanager
 def _named(place: str) -> Iterator[None]:
-    """Put the place before the message of an error."""
+    """Put the place before the message of any ValueError."""
     try:
         yield
     except ValueError as error:
@@ -287,7 +289,7 @@ def _named(place: str) -> Iterator[None]:
 def _with_lines(
     rows: Iterator[Row], source: Path, lines: Iterator[Line], path: Path, what: str
 ) -> Iterator[tuple[Row, Line]]:
-    """Each row together with its line of a file."""
+    """Each row together with its line from a file."""
     for number, (row, line) in enumerate(zip_longest(rows, lines), start=1):
         if row is None or line is None:
             sentences = number - (row is None) + sum(1 for _ in rows)

@@ -1,7 +1,7 @@
 """Do null rates tell good sentence pairs from bad ones? Rankings against labels. No torch here.
 
 The direction is fixed beforehand: a bad pair should have the higher null rate, the higher
-cross-entropy and the lower attention mass. An area below 0.5 says that it is the other way round.
+cross-entropy and the lower attention mass. An area below 0.5 means that it is the other way round.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,9 +25,9 @@ class ChosenHead:
     layer: int
     head: int
     auc_when_chosen: float
-    """On the pairs that it was chosen on"""
+    """On the pairs that the head was chosen on"""
     auc: Estimate
-    """On the others"""
+    """On the other pairs"""
 
 
 EXTREME = 0.1
@@ -36,15 +36,15 @@ EXTREME = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class GoodShare:
-    """How many pairs are good at either end of the ranking by null rate, as shares.
+    """The share of good pairs at either end of the ranking by null rate.
 
     Pairs with the same null rate share their places.
     """
 
     lowest: float
-    """Of the tenth with the lowest null rates"""
+    """In the tenth with the lowest null rates"""
     highest: float
-    """Of the tenth with the highest"""
+    """In the tenth with the highest null rates"""
     all: float
 
 
@@ -53,22 +53,22 @@ class RankingAreas:
     """Areas under the ROC curve: the chance that a bad pair ranks below a good one."""
 
     good: int
-    """Pairs"""
+    """Number of good pairs"""
     bad: int
     null_rate: Estimate
-    """By the null rate, the mean over layers and heads"""
+    """Ranked by the null rate, averaged over layers and heads"""
     good_share: GoodShare
     """At either end of that ranking"""
     layer_null_rate: tuple[Estimate, ...]
-    """By that of each layer, the mean over heads"""
+    """Ranked by the null rate of each layer, averaged over heads"""
     best_head: ChosenHead
-    """By that of the one head which ranks other pairs best"""
+    """Ranked by the null rate of the one head that ranks other pairs best"""
     low_mass: tuple[Estimate, ...] | None
-    """By the attention mass of each layer, where low is bad; None if it is always 1"""
+    """Ranked by the attention mass of each layer, where low is bad; None if it is always 1"""
     cross_entropy: Estimate
-    """By the cross-entropy per target token"""
+    """Ranked by the cross-entropy per target token"""
     given_score: Estimate | None = None
-    """By another tool's score, where low is bad; None if there is none"""
+    """Ranked by another tool's score, where low is bad; None if there is none"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +78,11 @@ class QualityRanking:
     good_labels: tuple[str, ...]
     confidence: float
     chosen_on: int
-    """Good and bad pairs that heads were chosen on; all areas are of the others"""
+    """How many good and bad pairs heads were chosen on; all areas are for the other pairs"""
     overall: RankingAreas
     """Good pairs against all bad ones"""
     by_label: dict[str, RankingAreas]
-    """Good pairs against those of each bad label"""
+    """Good pairs against the pairs of each bad label"""
 
 
 def rank_quality(
@@ -95,16 +95,16 @@ def rank_quality(
     given: npt.ArrayLike | None = None,
     confidence: float = CONFIDENCE,
 ) -> QualityRanking:
-    """Rank pairs by what a model says about them, and compare with their labels.
+    """Rank pairs by a model's scores, and compare the rankings with the pairs' labels.
 
     Args:
-        scores: of `score_pairs`.
+        scores: from `score_pairs`.
         labels: one for each pair.
         choosing: for each pair, whether it is for choosing the best head. The areas are computed on
             the pairs for which it is False.
         good: labels of good pairs.
-        bad: labels of bad pairs; pairs with still other labels are left out. None: all labels that
-            are not good.
+        bad: labels of bad pairs; pairs with any other label are left out. None: all labels that are
+            not good.
         given: another tool's score of each pair, to compare with.
         confidence: level of the intervals.
 
@@ -146,7 +146,7 @@ def rank_quality(
 
 
 def good_share(null_rates: npt.NDArray[np.float64], is_good: _Mask) -> GoodShare:
-    """The share of good pairs at either end of a ranking, and of all."""
+    """The share of good pairs at either end of a ranking, and among all pairs."""
     return GoodShare(
         lowest=_share_of_first(null_rates, is_good),
         highest=_share_of_first(-null_rates, is_good),
@@ -155,7 +155,7 @@ def good_share(null_rates: npt.NDArray[np.float64], is_good: _Mask) -> GoodShare
 
 
 def _share_of_first(ranks: npt.NDArray[np.float64], is_good: _Mask) -> float:
-    """Of the first tenth; where several share the last place in it, each counts in part."""
+    """The good share of the first tenth; pairs that tie for its last place count in part."""
     count = max(1, round(EXTREME * len(ranks)))
     last = np.sort(ranks)[count - 1]
     inside, tied = ranks < last, ranks == last

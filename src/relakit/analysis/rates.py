@@ -12,7 +12,7 @@ from relakit.broken_model import BrokenModelError
 
 
 class Share(NamedTuple):
-    """``part`` of ``whole``: tensors of one shape."""
+    """``part`` out of ``whole``: tensors of the same shape."""
 
     part: Tensor
     whole: Tensor
@@ -23,7 +23,7 @@ class Share(NamedTuple):
 
 
 class ShareTotal:
-    """Shares added up in float64, such as those of one layer over all batches."""
+    """Shares summed in float64 for each layer, such as over all batches."""
 
     def __init__(self, *shape: int) -> None:
         self.part = torch.zeros(shape, dtype=torch.float64)
@@ -35,7 +35,7 @@ class ShareTotal:
         self.whole[layer] += share.whole
 
     def rates(self) -> Tensor:
-        """NaN where nothing was counted.
+        """part / whole; NaN where nothing was counted.
 
         Raises:
             ValueError: a share that was added is NaN or infinite.
@@ -46,24 +46,24 @@ class ShareTotal:
 
 
 def check_numbers(sums: Iterable[float]) -> None:
-    """Raise BrokenModelError if one of them is NaN or infinite."""
+    """Raise BrokenModelError if any of the sums is NaN or infinite."""
     if not all(map(math.isfinite, sums)):
         raise BrokenModelError
 
 
 def head_values(rates: Tensor) -> HeadValues:
-    """From ``[layers, heads]``, NaN where nothing was counted."""
+    """Convert ``[layers, heads]`` rates, which are NaN where nothing was counted."""
     return tuple(layer_values(layer) for layer in rates)
 
 
 def layer_values(rates: Tensor) -> LayerValues:
-    """From ``[layers]``, NaN where nothing was counted."""
+    """Convert ``[layers]`` rates, which are NaN where nothing was counted."""
     nothing = torch.isnan(rates).tolist()
     return tuple(None if no else rate for no, rate in zip(nothing, rates.tolist(), strict=True))
 
 
 def by_head(weights: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Weights as ``[batch, heads, queries, keys]``; valid too, perhaps with one head for all."""
+    """Reshape both to ``[batch, heads, queries, keys]``; valid may have one head for all."""
     if weights.dim() < 3:
         raise ValueError(
             "weights must have at least 3 dimensions [..., heads, queries, keys], "

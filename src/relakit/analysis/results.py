@@ -23,24 +23,24 @@ from relakit.files.writing import write_whole
 from relakit.known_names import known_name
 
 LayerValues: TypeAlias = tuple[float | None, ...]
-"""One for each layer; None where nothing was counted."""
+"""One value per layer; None where nothing was counted."""
 HeadValues: TypeAlias = tuple[LayerValues, ...]
 """``[layers][heads]``; None where nothing was counted."""
 
 
 def mean_of(values: Iterable[Sequence[float | None]]) -> float | None:
-    """Over all heads of all layers that have a value; None if none has."""
+    """The mean over all heads of all layers that have a value; None if none has."""
     known = [value for layer in values for value in layer if value is not None]
     return statistics.fmean(known) if known else None
 
 
 def layer_means(values: Iterable[Sequence[float | None]]) -> list[float | None]:
-    """Of each layer: the mean over the heads that have a value; None if none has."""
+    """The mean over each layer's heads that have a value; None if none has."""
     return [mean_of([layer]) for layer in values]
 
 
 class _Result(BaseModel):
-    """Frozen, and strict about what it reads."""
+    """The base of all results: frozen, and strict about what it reads."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -63,7 +63,7 @@ class AnalysisSettings(_Result):
     temperatures: tuple[float, ...] = TEMPERATURES
     """For the diversity of attention that does not sum to 1"""
     shuffle_seed: int = SHUFFLE_SEED
-    """Of the permutation that gives each target another pair's source"""
+    """Seed of the permutation that gives each target another pair's source"""
     confidence: float = Field(default=CONFIDENCE, gt=0, lt=1)
     """Level of the confidence intervals"""
 
@@ -83,18 +83,18 @@ class KindResult(_Result):
     layer_null_rate: LayerValues
     """Share of queries that are null in every head of the layer"""
     first_sink: HeadValues
-    """Share of the attention weight that lies on the first key, over queries that have another"""
+    """Share of the attention weight that lies on the first key, over queries with other keys"""
     end_sink: HeadValues | None
     """Share of the attention weight that lies on the end-of-sentence key; None in the decoder's
     self-attention, which has none"""
     diversity: dict[str, LayerValues]
     """Generalised Jensen-Shannon divergence of the heads in nats, by temperature ("1", "0.5" …).
-    Attention that sums to 1 is taken as it is: it has the one entry "1"."""
+    Attention that sums to 1 is used unchanged and has only the entry "1"."""
     output_rms: LayerValues | None = None
-    """Root mean square of the heads' output before its norm; None where it was not measured, and in
-    files from before there was this number"""
+    """Root mean square of the heads' output before its norm; None if it was not measured, and in
+    files written before this number existed"""
     closed_gates: LayerValues | None = None
-    """Share of the norm's gates that are below 0.01; None if it has no gates, and in such files"""
+    """Share of the norm's gates that are below 0.01; None without gates, and in such old files"""
 
     @property
     def layers(self) -> int:
@@ -105,7 +105,7 @@ class KindResult(_Result):
         return len(self.sparsity[0])
 
     def null_variance(self) -> LayerValues:
-        """Of each layer: the (population) variance of the null rate over its heads."""
+        """The (population) variance of the null rate over the heads of each layer."""
         return tuple(
             None if None in layer else statistics.pvariance([x for x in layer if x is not None])
             for layer in self.null_rate
@@ -113,14 +113,14 @@ class KindResult(_Result):
 
 
 class ShuffledResult(_Result):
-    """Null rates of the same targets, each with the source of another pair (Figure 6)."""
+    """Null rates of the same targets, each given another pair's source (Figure 6)."""
 
     pairs: int
     null_rate: dict[AttentionKind, HeadValues]
-    """Of decoder and cross attention; the encoder sees no target"""
+    """For decoder and cross-attention; the encoder sees no target"""
     cross_gap: tuple[Interval, ...]
     """By layer: cross-attention null rate (mean over heads) of a target with the wrong source
-    minus that with its own, over sentences"""
+    minus its rate with its own source, averaged over sentences"""
 
 
 class ClassNullRates(_Result):
@@ -129,14 +129,14 @@ class ClassNullRates(_Result):
     origin: Literal["tags", "token classes"]
     """Where the classes come from: given tags, or what the word looks like"""
     classes: tuple[str, ...]
-    """By falling count"""
+    """By decreasing count"""
     counts: tuple[int, ...]
     """Queries of each class"""
     null_rate: tuple[tuple[LayerValues, ...], ...]
     """``[layers][heads][classes]``"""
 
     def is_frequent(self, number: int) -> bool:
-        """Whether a class, from 0, has enough queries to be told about: a hundredth of the most."""
+        """Whether a class, from 0, is worth reporting: at least 1% of the largest one's queries."""
         return self.counts[number] >= max(self.counts) / 100
 
 
@@ -168,15 +168,15 @@ class AlignmentResult:
     pairs: int
     """Sentence pairs that were aligned"""
     normal: AttentionScores
-    """Of attention in the step that predicts a token"""
+    """Scores of attention in the step that predicts a token"""
     shifted: AttentionScores
-    """Of attention in the step that has the token as input"""
+    """Scores of attention in the step that has the token as input"""
 
     @classmethod
     def from_counts(
         cls, counts: LinkCounts, *, settings: AlignmentSettings, attention: str
     ) -> "AlignmentResult":
-        """The scores that follow from counts.
+        """Compute the scores from counts.
 
         Raises:
             ValueError: there are no sure links.
@@ -197,7 +197,7 @@ class AlignmentResult:
 
     @property
     def best_reading(self) -> Reading:
-        """The one that has the best head."""
+        """The reading that has the best head."""
         return min(READINGS, key=lambda reading: self.best_score(reading).aer)
 
     def best_score(self, reading: Reading) -> AlignmentScore:
@@ -208,30 +208,30 @@ class AlignmentResult:
 
 
 class ModelAnalysis(_Result):
-    """All numbers of one model: of a translation model on pairs, or of another one on texts."""
+    """All numbers of one model: a translation model on pairs, or another model on texts."""
 
     format: Literal["relakit analysis"] = "relakit analysis"
     version: Literal[1] = 1
     name: str
-    """What the model is called in tables and figures"""
+    """The model's name in tables and figures"""
     settings: AnalysisSettings
     inputs: dict[str, str] = Field(default_factory=dict)
-    """What was analyzed, and how it was read and translated, for people: files, options"""
+    """What was analyzed, and how it was read and translated, for readers: files, options"""
     pairs: int
     """Sentence pairs, or texts"""
     source_tokens: int
-    """With end-of-sentence tokens; of texts, with all special ones"""
+    """Including end-of-sentence tokens; for texts, including all special tokens"""
     target_tokens: int | None = None
-    """None of texts, which have no target"""
+    """None for texts, which have no target"""
     kinds: tuple[KindResult, ...]
-    """Encoder, decoder, cross; of texts, the one that the model has: decoder if it is causal"""
+    """Encoder, decoder, cross; for texts, the only kind that the model has: decoder if causal"""
     shuffled: ShuffledResult | None = None
     """None if there is only one pair"""
     classes: ClassNullRates | None = None
-    """None of texts"""
+    """None for texts"""
     flops: tuple[FlopCounts, ...] = ()
     bleu: float | None = None
-    """Of the model's own translations; None if it did not translate"""
+    """BLEU of the model's own translations; None if it did not translate"""
     bleu_signature: str | None = None
     alignment: AlignmentResult | None = None
     """None without gold links"""
@@ -250,12 +250,12 @@ class ModelAnalysis(_Result):
 
     @property
     def is_of_texts(self) -> bool:
-        """Whether these are numbers of self-attention over texts alone."""
+        """Whether these numbers are about self-attention over texts."""
         return len(self.kinds) == 1
 
     @property
     def main(self) -> KindResult:
-        """The kind that is asked for first: cross-attention, or the only one."""
+        """The most important kind: cross-attention, or the only one."""
         return self.kinds[-1]
 
     def kind(self, kind: AttentionKind) -> KindResult:
@@ -270,7 +270,7 @@ class ModelAnalysis(_Result):
         """Read what `write` wrote.
 
         Raises:
-            ValueError: the file, and why it is not an analysis.
+            ValueError: names the file, and says why it is not an analysis.
         """
         try:
             return cls.model_validate_json(path.read_text(encoding="utf-8"))
@@ -280,17 +280,17 @@ class ModelAnalysis(_Result):
 
 @dataclass(frozen=True)
 class SentenceView:
-    """All attention of one model on one sentence pair, to look at."""
+    """All attention of one model on one sentence pair, for inspection."""
 
     index: int
-    """Which pair of the test set it is, from 0"""
+    """The number of the pair in the test set, from 0"""
     source: str
     target: str
-    """The given translation, which the model was made to write"""
+    """The given translation, which the model was forced to write"""
     source_words: tuple[Span, ...]
     target_words: tuple[Span, ...]
     source_token_spans: tuple[Span, ...]
-    """Of each token in `source`, without the end-of-sentence token"""
+    """Where each token is in `source`, without the end-of-sentence token"""
     target_token_spans: tuple[Span, ...]
     source_token_words: tuple[int, ...]
     """The word of each source token, or `NO_WORD`"""
@@ -298,36 +298,36 @@ class SentenceView:
     weights: Mapping[AttentionKind, npt.NDArray[np.float32]]
     """``[layers, heads, queries, keys]``, without padding. With S source tokens and T target
     tokens: encoder ``[S+1, S+1]``, the source and its end; decoder ``[T+1, T+1]``, the begin token
-    and the target, 0 above the diagonal; cross ``[T+1, S+1]``: row t is of the step that predicts
-    target token t (its input is token t-1, or the begin token), the last of the step that predicts
-    the end."""
+    and the target, 0 above the diagonal; cross ``[T+1, S+1]``: row t belongs to the step that
+    predicts target token t (its input is token t-1, or the begin token), the last row to the step
+    that predicts the end."""
     gold: GoldAlignment | None = None
     output: str | None = None
     """The model's own translation, if it was made"""
     chrf: float | None = None
     """chrF of `output` against `target`, from 0 to 100"""
     own: "SentenceView | None" = None
-    """The same attention with `output` in place of the target; None if there is no output, or if it
-    is the target"""
+    """The same attention with `output` in place of the target; None if there is no output, if it
+    equals the target, or if too much attention would have to be kept"""
     loss: float | None = None
-    """Cross-entropy of the target in nats per token, the end of the sentence included"""
+    """Cross-entropy of the target in nats per token, including the end of the sentence"""
     target_tags: tuple[str, ...] | None = None
-    """Of each target word, if given"""
+    """The tag of each target word, if given"""
 
 
 @dataclass(frozen=True)
 class AnalyzedModel:
-    """The numbers of a model, and sentences to look at: what a report is made from."""
+    """A model's numbers, and sentences to inspect: what a report is made from."""
 
     analysis: ModelAnalysis
     views: Sequence[SentenceView]
     links: SentenceLinks | None = None
-    """Of all pairs, if they were kept"""
+    """The links of all pairs, if they were kept"""
 
 
 def spread(count: int, total: int) -> list[int]:
-    """``count`` of the numbers below ``total``, spread evenly; all if there are no more."""
+    """``count`` evenly spread numbers below ``total``; all of them if there are no more."""
     if count >= total:
         return list(range(total))
-    # The middle of each of ``count`` equal stretches.
+    # The middle of each of ``count`` equal sections.
     return [(2 * number + 1) * total // (2 * count) for number in range(count)]

@@ -1,7 +1,7 @@
 """How well scores separate two groups: the area under the ROC curve. No torch here.
 
-It is the probability that a member of the one group, drawn at random, scores higher than one of the
-other, where a tie counts half: 1 is perfect, 0.5 chance, 0 perfect the wrong way round.
+This is the probability that a random member of one group scores higher than a random member of the
+other, with ties counting half: 1 is perfect, 0.5 is chance, 0 is perfect the wrong way round.
 """
 
 import math
@@ -17,14 +17,14 @@ def auc(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """The area under the ROC curve of scores that should be higher where the label is True.
 
     Args:
-        scores: one for each member of either group.
+        scores: one for each member of both groups.
         labels: True or False for each score.
 
     Raises:
-        ValueError: a score is NaN, a group is empty, or there are not as many labels as scores.
+        ValueError: a score is NaN, a group is empty, or there are more or fewer labels than scores.
     """
     high, low = _groups(scores, labels)
-    # Whole numbers, so that it is exact: 2 for a member below, 1 for a tie.
+    # Integers keep this exact: 2 for a member below, 1 for a tie.
     return int(_twice_below(low, high).sum()) / (2 * len(high) * len(low))
 
 
@@ -33,11 +33,11 @@ def auc_estimate(
 ) -> Estimate:
     """`auc`, with the confidence interval of DeLong, DeLong and Clarke-Pearson (1988).
 
-    It is the normal approximation, cut off at 0 and 1. If the groups do not overlap at all its
-    width is 0, whatever their size.
+    The interval uses the normal approximation, clipped to between 0 and 1. If the groups do not
+    overlap at all, its width is 0, whatever their size.
 
     Raises:
-        ValueError: as in `auc`, or a group has less than two members.
+        ValueError: as in `auc`, or a group has fewer than two members.
     """
     check_confidence(confidence)
     high, low = _groups(scores, labels)
@@ -47,7 +47,7 @@ def auc_estimate(
             f"{len(low)} of False"
         )
     value = auc(scores, labels)
-    # For each member, the share of the other group that is on the right side of it.
+    # For each member, the share of the other group that lies on the correct side of it.
     of_high = _twice_below(low, high) / (2 * len(low))
     of_low = 1 - _twice_below(high, low) / (2 * len(high))
     variance = of_high.var(ddof=1) / len(high) + of_low.var(ddof=1) / len(low)
@@ -58,7 +58,7 @@ def auc_estimate(
 def _groups(
     scores: npt.ArrayLike, labels: npt.ArrayLike
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The scores of True labels, and those of False ones."""
+    """The scores with a True label, and the scores with a False label."""
     numbers = np.asarray(scores, dtype=np.float64)
     is_high = np.asarray(labels, dtype=np.bool_)
     if numbers.ndim != 1 or numbers.shape != is_high.shape:
@@ -79,6 +79,6 @@ def _groups(
 def _twice_below(
     others: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.int64]:
-    """For each score, twice the number of others below it, and once that of equal ones."""
+    """For each score, twice the number of others below it plus the number of equal ones."""
     ordered = np.sort(others)
     return np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")

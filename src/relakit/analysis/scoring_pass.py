@@ -1,4 +1,4 @@
-"""One pass over sentence pairs: a model's scores of each."""
+"""One pass over sentence pairs: a model's scores for each pair."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -28,25 +28,25 @@ def score_pairs(
     max_tokens: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PairScores:
-    """Force-decode sentence pairs and score each by itself.
+    """Force-decode sentence pairs and score each one separately.
 
-    The pairs are read as they are needed, and only the scores are kept. A pair's scores do not
-    depend on the other pairs, but for rounding.
+    Pairs are read as they are needed, and only the scores are kept. A pair's scores do not depend
+    on the other pairs, apart from rounding.
 
     Args:
         model: reads the given target while its attention is recorded, without dropout.
-        tokenizer: the model's.
+        tokenizer: the model's tokenizer.
         pairs: source and target.
-        batch_tokens: padded tokens that are computed at once.
-        window: pairs that are read before they are computed.
-        max_tokens: of a side; one with more is scored by its beginning. None: as many as fit into
-            256 MiB of attention weights.
-        progress: called now and then with the number of pairs done.
+        batch_tokens: how many padded tokens are computed at once.
+        window: how many pairs are read before they are computed.
+        max_tokens: the limit per side; only the beginning of a longer side is scored. None: as many
+            as fit into 256 MiB of attention weights.
+        progress: called from time to time with the number of finished pairs.
 
     Raises:
         ValueError: model and tokenizer do not belong together, there are no pairs, or
             ``max_tokens`` is less than 1.
-        BrokenModelError: NaN or infinity among the numbers.
+        BrokenModelError: a score is NaN or infinite.
     """
     model.config.check_tokenizer(tokenizer)
     most = longest_pair(model.config, SCORED_KINDS) if max_tokens is None else max_tokens
@@ -77,7 +77,7 @@ def score_pairs(
 def _encoded(
     tokenizer: Tokenizers, pairs: Iterable[tuple[str, str]], most: int, cropped: set[int]
 ) -> Iterator[TokenPair]:
-    """At most so many tokens of each side; the numbers of cropped targets go into ``cropped``."""
+    """At most ``most`` tokens of each side; adds the numbers of cropped targets to ``cropped``."""
     for number, pair in enumerate(pairs):
         source, target = (
             one.encode_batch([one.beginning(text, most)])[0]
@@ -103,7 +103,7 @@ class _Part:
         layers, valid = batch.layers["cross"], batch.valid("cross")
         sizes = batch.target_sizes
         assert batch.token_losses is not None
-        # A cropped target has no end, so its loss, which comes last, does not count.
+        # A cropped target has no end, so the loss of its end, which comes last, does not count.
         counted = [
             losses[:-1] if index in cropped else losses
             for index, losses in zip(batch.indices, batch.token_losses, strict=True)

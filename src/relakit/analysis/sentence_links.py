@@ -11,7 +11,7 @@ from relakit.analysis.links import READINGS, Reading
 from relakit.analysis.word_map import NO_WORD
 
 MOST_BYTES: Final = 32_000_000
-"""Links that are kept in memory; those of a larger test set are not kept at all."""
+"""The most memory that kept links may take; those of a larger test set are not kept at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,13 +22,13 @@ class SentenceLinks:
     """How many words the target of each pair has, in the order of the pairs"""
     source_words: npt.NDArray[np.int16]
     """``[readings, layers, heads + 1, target words of all pairs]``: the source word of each target
-    word's link, from 0, or `NO_WORD`. The last head is the mean of the layer's."""
+    word's link, from 0, or `NO_WORD`. The last head is the mean of the layer's heads."""
 
     def pharaoh(self, reading: Reading, layer: int, head: int) -> Iterator[str]:
         """A line ``0-0 1-2`` for each pair: source word and target word, both from 0.
 
         Args:
-            reading: in which step the attention of a target token is read.
+            reading: the step in which a target token's attention is read.
             layer: from 0.
             head: from 0; the number of heads stands for their mean.
         """
@@ -41,7 +41,7 @@ class SentenceLinks:
 
 
 class LinkTotals:
-    """What `SentenceLinks` is made from, unless it grows too large."""
+    """The links that `SentenceLinks` is made from, unless they grow too large."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes

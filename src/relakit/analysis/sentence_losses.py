@@ -11,15 +11,15 @@ from relakit.data.tokenizer import END
 from relakit.model import Transformer
 
 LOGITS: Final = 1 << 22
-"""Most logits that are computed at once (16 MiB), but those of `FEWEST_ROWS` at least."""
+"""The most logits computed at once (16 MiB), but always those of at least `FEWEST_ROWS` rows."""
 FEWEST_ROWS: Final = 8
-"""Products with a single row are computed in another way, with other last digits."""
+"""Products with a single row are computed differently, which changes their last digits."""
 
 
 def sentence_losses(model: Transformer, states: Tensor, targets: Sequence[Sequence[int]]) -> Tensor:
     """Cross-entropy in nats, without smoothing: ``[sentences]``, float64, on the CPU.
 
-    The sum over a target's tokens and the end of the sentence; see `token_losses`.
+    Summed over a target's tokens and the end of the sentence; see `token_losses`.
     """
     losses = token_losses(model, states, targets)
     return torch.stack([sentence.sum() for sentence in losses])
@@ -31,10 +31,10 @@ def token_losses(
     """Cross-entropy in nats of every token and of the end of each sentence, float64, on the CPU.
 
     Args:
-        model: gives the logits.
-        states: the decoder's, ``[sentences, padded size, dim]``, where the size is a multiple of
-            `FEWEST_ROWS`; those of padding are computed and not used, so that a sentence's losses
-            do not depend on the others.
+        model: computes the logits.
+        states: the decoder's states, ``[sentences, padded size, dim]``, where the padded size is a
+            multiple of `FEWEST_ROWS`. Losses of padding are computed but not used, so that a
+            sentence's losses do not depend on the other sentences.
         targets: token ids, without special ones.
     """
     sizes = [len(target) + 1 for target in targets]

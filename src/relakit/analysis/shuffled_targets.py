@@ -1,4 +1,4 @@
-"""Null attention of targets with a wrong source, compared with their own (Figure 6)."""
+"""Null attention of targets with a wrong source, compared with their own source (Figure 6)."""
 
 import statistics
 
@@ -16,9 +16,9 @@ _KINDS: tuple[AttentionKind, ...] = ("decoder", "cross")
 
 
 class ShuffledTotals:
-    """What `ShuffledResult` is made from.
+    """The totals that `ShuffledResult` is computed from.
 
-    Each pair comes twice, with its own source first; its null rates are kept in between.
+    Each pair comes twice, with its own source first; those null rates are kept in between.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -53,7 +53,7 @@ class ShuffledTotals:
 
 
 def sentence_null_rates(batch: AttentionBatch) -> Tensor:
-    """Of each pair's cross-attention, the mean over heads: ``[pairs, layers]``, float64."""
+    """Null rates of each pair's cross-attention, mean over heads: ``[pairs, layers]``, float64."""
     null = null_counts(batch.layers["cross"], batch.valid("cross"))
     return null.sum(-1).double() / (null.size(-1) * batch.target_sizes[:, None])
 
@@ -65,11 +65,11 @@ class MeanTotal:
         self.count = 0
         self.mean = torch.zeros(size, dtype=torch.float64)
         self.squares = torch.zeros(size, dtype=torch.float64)
-        """Sum of squared distances to the mean"""
+        """Sum of squared distances from the mean"""
 
     def add(self, values: Tensor) -> None:
         """Add ``[count, size]`` numbers."""
-        # The groups' own means first: sums of squares minus squares of sums would cancel.
+        # Use each group's own mean first: sums of squares minus squares of sums would cancel.
         count, mean = values.size(0), values.mean(0)
         distance, total = mean - self.mean, self.count + count
         self.squares += (values - mean).square().sum(0)
@@ -78,7 +78,7 @@ class MeanTotal:
         self.count = total
 
     def intervals(self, confidence: float) -> tuple[Interval, ...]:
-        """Of the means, by the normal approximation; needs at least two rows of numbers."""
+        """Intervals of the means, by normal approximation; needs at least two rows of numbers."""
         quantile = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
         widths = quantile * (self.squares / (self.count - 1) / self.count).sqrt()
         return tuple(

@@ -9,11 +9,11 @@ from relakit.analysis.rates import Share, by_head
 
 
 def sparsity_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
-    """Fraction of weights that are exactly 0, per head, among those that were not masked.
+    """Fraction of unmasked weights that are exactly 0, per head.
 
     Args:
         weights: ``[..., heads, queries, keys]``.
-        valid: True where a key was not masked; broadcasts to the weights. None: nowhere masked.
+        valid: True where a key was not masked; broadcasts to the weights. None: no masking.
 
     Returns:
         ``[heads]``; NaN for a head without a valid key.
@@ -22,7 +22,7 @@ def sparsity_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
 
 
 def zero_share(weights: Tensor, valid: Tensor | None = None) -> Share:
-    """`sparsity_rate` as zero weights and all weights."""
+    """`sparsity_rate` as a ratio: zero weights, and all weights."""
     weights, valid = by_head(weights, valid)
     zeros = ((weights == 0) & valid).sum((0, 2, 3))
     return Share(zeros, valid.sum((0, 2, 3)).expand_as(zeros))
@@ -36,7 +36,7 @@ def null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
     Args:
         weights: ``[..., heads, queries, keys]``.
         valid: True where a key was not masked; broadcasts to the weights. To leave out queries
-            (padding), set it to False for all their keys. None: nowhere masked.
+            (padding), set it to False for all their keys. None: no masking.
 
     Returns:
         ``[heads]``; NaN for a head without a query that counts.
@@ -45,7 +45,7 @@ def null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
 
 
 def null_share(weights: Tensor, valid: Tensor | None = None) -> Share:
-    """`null_rate` as null queries and all queries."""
+    """`null_rate` as a ratio: null queries, and all queries."""
     weights, valid = by_head(weights, valid)
     null = null_queries(weights, valid).sum((0, 2))
     return Share(null, valid.any(-1).sum((0, 2)).expand_as(null))
@@ -54,7 +54,7 @@ def null_share(weights: Tensor, valid: Tensor | None = None) -> Share:
 def layer_null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
     """Fraction of queries that attend to nothing in any head.
 
-    Arguments as in `null_rate`. A query counts if it has a valid key in some head.
+    The arguments are as in `null_rate`. A query counts if it has a valid key in any head.
 
     Returns:
         A scalar; NaN if no query counts.
@@ -63,7 +63,7 @@ def layer_null_rate(weights: Tensor, valid: Tensor | None = None) -> Tensor:
 
 
 def layer_null_share(weights: Tensor, valid: Tensor | None = None) -> Share:
-    """`layer_null_rate` as null queries and all queries."""
+    """`layer_null_rate` as a ratio: null queries, and all queries."""
     weights, valid = by_head(weights, valid)
     counted = valid.any(-1).any(1)  # [batch, queries]
     attends = ((weights != 0) & valid).any(-1).any(1)
@@ -83,6 +83,6 @@ def null_counts(layers: Sequence[Tensor], valid: Tensor) -> Tensor:
 
     Args:
         layers: weights ``[sentences, heads, queries, keys]`` of each layer.
-        valid: broadcasts to these.
+        valid: broadcasts to the weights of each layer.
     """
     return torch.stack([null_queries(weights, valid).sum(-1) for weights in layers], dim=1)

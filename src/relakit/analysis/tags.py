@@ -15,13 +15,13 @@ from relakit.data.lines import read_lines
 BEGIN_CLASS: Final = "<s>"
 """The class of a decoder's first step, when no word has been written yet."""
 COMMA: Final = "comma"
-"""A class of words."""
+"""The class of commas."""
 COMMAS: Final = frozenset(",،、，､﹐﹑߸፣᠂᠈")
 _FULL_STOPS: Final = frozenset(".。．｡।۔።…")
 
 
 def read_tags(path: Path) -> Iterator[tuple[str, ...]]:
-    """The tags of each sentence, from a file with a line for each and spaces between tags.
+    """The tags of each sentence, from a file with a line per sentence and spaces between tags.
 
     Args:
         path: plain, gzip or zstd.
@@ -34,13 +34,14 @@ def tag_words(words: Sequence[str], pipeline: str) -> tuple[str, ...]:
 
     Args:
         words: in order; punctuation marks are words of their own.
-        pipeline: of spaCy, such as ``de_core_news_sm``: the name of an installed one or a folder.
+        pipeline: a spaCy pipeline: the name of an installed one, such as ``de_core_news_sm``, or a
+            folder.
 
     Raises:
         ValueError: spaCy or the pipeline is not installed, or the pipeline gives no tags.
     """
     nlp = _pipeline(pipeline)
-    document = nlp.make_doc("")  # of the pipeline's vocabulary, but our words
+    document = nlp.make_doc("")  # the pipeline's vocabulary, but our words
     document = nlp(type(document)(nlp.vocab, words=list(words)))
     tags = tuple(str(token.pos_) for token in document)
     if not all(tags):
@@ -76,7 +77,7 @@ def token_class(word: str) -> str:
     """What a word looks like.
 
     One of ``comma``, ``full stop`` (dots), ``other mark`` (punctuation and symbols), ``digit``
-    (there is one in it), ``capitalised`` and ``word``.
+    (contains one), ``capitalised`` and ``word``.
     """
     characters = set(word)
     if characters and characters <= COMMAS:

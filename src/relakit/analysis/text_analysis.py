@@ -30,7 +30,7 @@ class RecordedText:
     layers: Sequence[tuple[str, AttentionRecord]]
     """From the first to the last layer, with the names of their modules"""
     outputs: Sequence[OutputSums] = ()
-    """Of each layer, if they were measured"""
+    """Output sums of each layer, if they were measured"""
 
     @classmethod
     def from_records(
@@ -39,9 +39,9 @@ class RecordedText:
         """What `relakit.capture` recorded while a model read one text.
 
         Args:
-            records: of one pass with a batch of one; layers are in the order of their first calls.
-            tokens: what to call the positions.
-            text: what was read; the tokens with spaces between them if None.
+            records: from one pass with a batch of one; layers are in the order of their first call.
+            tokens: labels for the positions.
+            text: the text that was read; None: the tokens joined with spaces.
         """
         read = TextTokens(" ".join(tokens) if text is None else text, tuple(tokens))
         return cls(read, [(name, one) for name, several in records.items() for one in several])
@@ -57,17 +57,17 @@ def analyze_texts(
     inputs: Mapping[str, str] | None = None,
     is_causal: bool | None = None,
 ) -> TextAnalysis:
-    """Add up what was recorded, text by text; they are read once, one at a time.
+    """Add up what was recorded; the texts are read once, one at a time.
 
     Args:
-        texts: of one model.
-        name: what the model is called in tables and figures.
+        texts: recorded with one model.
+        name: the model's name in tables and figures.
         attention: what all its layers compute.
-        keep: the numbers, from 0, of the texts whose attention is kept to look at.
+        keep: the numbers, from 0, of the texts whose attention is kept for inspection.
         settings: what the numbers depend on; None for the defaults.
-        inputs: what is analyzed, for people.
-        is_causal: whether a token sees only those before it; None: as the masks of the first text
-            say that has two tokens or more.
+        inputs: a description of what is analyzed, for readers.
+        is_causal: whether a token sees only itself and those before it; None: decided by the
+            masks of the first text with at least two tokens.
 
     Raises:
         ValueError: there is no text, or layers are not self-attention over its tokens.
@@ -101,7 +101,7 @@ def analyze_texts(
 
 
 def _checked(text: RecordedText, index: int) -> Sequence[tuple[str, AttentionRecord]]:
-    """The layers, if each has a square of weights for these tokens."""
+    """The layers, after checking that each has a square matrix of weights over the tokens."""
     tokens = len(text.read.labels)
     if not tokens:
         raise ValueError(f"text {index + 1:,} has no tokens")
@@ -120,8 +120,8 @@ def _checked(text: RecordedText, index: int) -> Sequence[tuple[str, AttentionRec
 def _seen_keys(record: AttentionRecord) -> npt.NDArray[np.int32]:
     """``[queries, 2]``: the first key that a query may see in any head, and the one after the last.
 
-    What transformers and `relakit.attention` hide from the tokens of one text is what lies behind
-    them, or too far away: keys that may be seen are neighbours.
+    Within one text, transformers and `relakit.attention` hide only later keys and keys too far
+    away, so the visible keys are contiguous.
     """
     queries, keys = record.weights.shape[-2:]
     if record.valid is None:
@@ -133,7 +133,7 @@ def _seen_keys(record: AttentionRecord) -> npt.NDArray[np.int32]:
 
 
 def _look_ahead(texts: Iterable[RecordedText]) -> tuple[bool, Iterator[RecordedText]]:
-    """Whether attention is causal, and all the texts. A token alone sees itself in either case."""
+    """Whether attention is causal, and all the texts. A lone token sees itself in either case."""
     remaining = iter(texts)
     ahead: list[RecordedText] = []
     is_causal = True

@@ -1,4 +1,4 @@
-"""What is known of self-attention over texts. No torch here."""
+"""The results of analyzing self-attention over texts. No torch here."""
 
 from dataclasses import dataclass
 
@@ -10,24 +10,24 @@ from relakit.analysis.results import KindResult, ModelAnalysis
 
 @dataclass(frozen=True)
 class TextTokens:
-    """A text as a model reads it, in words for people."""
+    """A text as a model reads it, in human-readable form."""
 
     text: str
     labels: tuple[str, ...]
-    """Of each token, special ones included"""
+    """The label of each token, special ones included"""
     words: tuple[str, ...] | None = None
-    """The words in their order, a special token being one of its own; None if the tokenizer does
-    not tell which tokens make a word"""
+    """The words in order, where a special token is a word of its own; None if the tokenizer does
+    not tell which tokens make up a word"""
     token_words: tuple[int, ...] = ()
     """The word of each token, or `NO_WORD`"""
 
 
 @dataclass(frozen=True)
 class TextView:
-    """All self-attention of one model over one text, to look at."""
+    """All self-attention of one model over one text, for inspection."""
 
     index: int
-    """Which of the texts it is, from 0"""
+    """The number of the text, from 0"""
     read: TextTokens
     weights: npt.NDArray[np.float32]
     """``[layers, heads, queries, keys]``"""
@@ -45,23 +45,23 @@ class TextView:
 
 @dataclass(frozen=True)
 class TextAnalysis:
-    """A model's self-attention over texts: the numbers, and texts to look at.
+    """A model's self-attention over texts: the numbers, and texts to inspect.
 
-    `relakit.report.write_report` makes a folder of tables, figures and a page of it.
+    `relakit.report.write_report` turns it into a folder of tables, figures and a page.
     """
 
     analysis: ModelAnalysis
     layers: tuple[str, ...]
-    """The name of each layer's module; one that runs several times is there several times"""
+    """The name of each layer's module; a module that runs several times is listed several times"""
     views: tuple[TextView, ...]
-    """Of the texts that were to be kept, in their order"""
+    """Views of the texts that were to be kept, in order"""
 
     @property
     def result(self) -> KindResult:
-        """By layer and head, as `relakit analyze` has them for translation models"""
+        """The numbers by layer and head, as in `relakit analyze` for translation models"""
         return self.analysis.main
 
     @property
     def texts(self) -> int:
-        """How many were read"""
+        """How many texts were read"""
         return self.analysis.pairs

@@ -43,7 +43,7 @@ FLOP_LENGTHS: Final = (10, 30, 100, 300, 1000)
 
 
 class KindTotals:
-    """What `KindResult` is made from; its size does not grow with what is added."""
+    """The totals that `KindResult` is computed from; they do not grow with the data."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class KindTotals:
     def of_model(
         cls, kind: AttentionKind, config: ModelConfig, temperatures: Sequence[float]
     ) -> "KindTotals":
-        """For one of the toolkit's models."""
+        """The totals for one of the toolkit's models."""
         return cls(
             kind,
             config.attention_spec(kind),
@@ -98,7 +98,7 @@ class KindTotals:
         Args:
             layer: which layer it is, from 0.
             weights: ``[batch, heads, queries, keys]``.
-            valid: True where a key was not masked; broadcasts to the weights. None: nowhere masked.
+            valid: True where a key was not masked; broadcasts to the weights. None: no masking.
             key_sizes: how many keys each sentence has, ``[batch]``.
         """
         self.zeros.add(zero_share(weights, valid), layer)
@@ -131,7 +131,7 @@ class KindTotals:
 
 
 class AlignmentTotals:
-    """What `AlignmentResult` is made from; with ``keep_pairs`` also `PairLinks`."""
+    """The totals that `AlignmentResult` is computed from; with ``keep_pairs`` also `PairLinks`."""
 
     def __init__(self, config: ModelConfig, end: EndWeight, *, keep_pairs: bool = False) -> None:
         self.settings = AlignmentSettings(end=end)
@@ -141,12 +141,12 @@ class AlignmentTotals:
         self._kept: list[PairCount] = []
 
     def add(self, attention: CrossAttention, encoded: EncodedPair) -> None:
-        """Count the links of one pair, of all layers and heads at once, if it has gold links."""
+        """Count the links of one pair in all layers and heads at once, if it has gold links."""
         if encoded.pair.gold is not None:
             self.count(attention.index, self.links(attention, encoded), encoded.pair)
 
     def links(self, attention: CrossAttention, encoded: EncodedPair) -> npt.NDArray[np.int64]:
-        """The links of one pair, as `links_of_heads` gives them."""
+        """The links of one pair, as `links_of_heads` returns them."""
         return links_of_heads(
             attention.weights,
             encoded.source_words,
@@ -157,7 +157,7 @@ class AlignmentTotals:
         )
 
     def count(self, index: int, links: npt.NDArray[np.int64], pair: AnalysisPair) -> None:
-        """Compare the links of the pair with this number with its gold, if it has any."""
+        """Compare the links of pair number ``index`` with its gold links, if it has any."""
         if pair.gold is None:
             return
         counted = self.counts.add(links, pair.gold, len(pair.source_words))
@@ -174,7 +174,7 @@ class AlignmentTotals:
 
 
 class ModelTotals:
-    """What `ModelAnalysis` is made from, and the pairs that were read but have not run yet."""
+    """The totals that `ModelAnalysis` is computed from, and the pairs read but not yet run."""
 
     def __init__(
         self,
@@ -239,7 +239,7 @@ class ModelTotals:
                 self.views.append(view_at(batch, place, encoded[index]))
 
     def kept_views(self) -> list[SentenceView]:
-        """In the order of the pairs."""
+        """The kept views in the order of the pairs."""
         return sorted(self.views, key=lambda view: view.index)
 
     def kept_links(self) -> SentenceLinks | None:
@@ -277,7 +277,7 @@ class ModelTotals:
 
 
 def _classes(encoded: EncodedPair) -> list[str | None]:
-    """For each query, the tag or else the class of the word before it."""
+    """For each query, the tag of the word before it or, without tags, the word's token class."""
     pair = encoded.pair
     words = [pair.target[start:end] for start, end in pair.target_words]
     if pair.target_tags is None:
@@ -288,7 +288,7 @@ def _classes(encoded: EncodedPair) -> list[str | None]:
 
 
 def view_at(batch: AttentionBatch, place: int, encoded: EncodedPair) -> SentenceView:
-    """The pair at one place of a batch, with copies of its attention."""
+    """The pair at a given place in a batch, with copies of its attention."""
     pair = encoded.pair
     loss = None if batch.losses is None else float(batch.losses[place] / batch.target_sizes[place])
     weights = {}

@@ -11,29 +11,29 @@ import numpy as np
 import numpy.typing as npt
 
 Span: TypeAlias = tuple[int, int]
-"""First character and the one after the last."""
+"""Index of the first character, and of the one after the last."""
 Floats: TypeAlias = npt.NDArray[np.floating]
 Integers: TypeAlias = npt.NDArray[np.integer]
 
 NO_WORD: Final = -1
-"""Stands for a word's number where there is no word."""
+"""Takes the place of a word's number where there is no word."""
 _CLOSING: Final = re.compile(r"[.,;:!?)\]}%»”…]+|'s|n't")
-"""Words that follow the one before them without a space"""
+"""Words that attach to the previous word without a space"""
 _OPENING: Final = ("(", "[", "{", "«", "„", "‚", "“", "‘")
-"""Words that the next one follows without a space"""
+"""Words that the next word attaches to without a space"""
 _GERMAN_QUOTES: Final = {"„": "“", "‚": "‘"}
-"""Marks that open, and those that close them, which open in English"""
+"""Opening marks and their closing marks, which are opening marks in English"""
 
 
 def split_words(text: str, *, tokenized: bool = False) -> tuple[Span, ...]:
     """Where the words of a text are.
 
-    Words stand between spaces. Punctuation marks and symbols at their edges are words of their own;
-    a repeated mark ("...") is one word.
+    Words are separated by spaces. Punctuation marks and symbols at their edges are words of their
+    own; a repeated mark ("...") is one word.
 
     Args:
         text: a sentence.
-        tokenized: all words already have spaces between them, as in the texts of gold alignments:
+        tokenized: all words are already separated by spaces, as in the texts of gold alignments:
             leave punctuation where it is.
     """
     chunks = [match.span() for match in re.finditer(r"\S+", text)]
@@ -43,14 +43,14 @@ def split_words(text: str, *, tokenized: bool = False) -> tuple[Span, ...]:
 
 
 def join_words(words: Sequence[str]) -> tuple[str, tuple[Span, ...]]:
-    """A sentence of these words as one would write it, and where the words are in it.
+    """The words joined into a sentence with normal spacing, and where each word is in it.
 
-    For texts whose words all have spaces around them, and models that were trained on ordinary
-    text: marks that close go with the word before them, marks that open with the one after.
+    For texts whose words all have spaces around them, and models trained on ordinary text: closing
+    marks attach to the word before them, opening marks to the word after.
     """
     text, spans = "", []
     is_after_opening = True
-    closing: list[str] = []  # of German quotation marks that are open
+    closing: list[str] = []  # the marks that close the German quotations open so far
     for word in words:
         closes = bool(closing) and word == closing[-1]
         if not (is_after_opening or closes or _CLOSING.fullmatch(word)):
@@ -93,12 +93,12 @@ def words_of_tokens(
 ) -> npt.NDArray[np.int64]:
     """The number of the word that each token belongs to, or `NO_WORD`.
 
-    A token belongs to the word that it overlaps; if there are several, to the one it shares most
-    characters with, the first of equals. So a word may have no token.
+    A token belongs to the word that it overlaps. If it overlaps several, it belongs to the one that
+    it shares the most characters with, and in a tie to the first. So a word may have no token.
 
     Args:
-        token_spans: of each token, in order; an empty span is in no word.
-        word_spans: of each word, in order, without overlap.
+        token_spans: where each token is, in order; an empty span is in no word.
+        word_spans: where each word is, in order, without overlap.
 
     Raises:
         ValueError: the words are not in order, or overlap.
@@ -113,7 +113,7 @@ def words_of_tokens(
     ends = [end for _, end in word_spans]
     for token, (start, end) in enumerate(token_spans):
         most = 0
-        # From the first word that ends after the token's start; earlier ones cannot overlap.
+        # Start at the first word that ends after the token's start; earlier ones cannot overlap.
         for word in range(bisect_right(ends, start), len(word_spans)):
             shared = min(end, word_spans[word][1]) - max(start, word_spans[word][0])
             if shared > most:
@@ -133,12 +133,12 @@ def word_weights(
 ) -> npt.NDArray[np.float64]:
     """Attention between words: the sum over a source word's tokens, the mean over a target word's.
 
-    As in Zenkel et al. (2019). Tokens of no word are left out, and a word without tokens has weight
-    0.
+    As in Zenkel et al. (2019). Tokens that belong to no word are ignored, and a word without tokens
+    has weight 0.
 
     Args:
         weights: ``[..., target tokens, source tokens]``.
-        target_words: the word of each target token, as `words_of_tokens` gives it.
+        target_words: the word of each target token, as `words_of_tokens` returns it.
         source_words: the word of each source token.
         target_count: how many target words there are.
         source_count: how many source words there are.

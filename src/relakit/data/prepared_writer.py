@@ -1,7 +1,7 @@
 """Turn text into a prepared corpus: check it, learn a tokenizer, and encode, in bounded memory.
 
-The files are read several times, as streams. The first pass finds every mistake before the long work
-begins, and counts the pairs, so that the tokenizer can learn from lines spread evenly.
+The files are read several times, as streams. The first pass finds every mistake before the long
+work begins, and counts the pairs, so that the tokenizer can learn from lines spread evenly.
 """
 
 import json

@@ -13,9 +13,9 @@ TELLING_WORDS: Final = 12
 MOST_WORDS: Final = 45
 """A longer sentence would not fit on a printed page."""
 MOST_TOKENS: Final = 200
-"""The same, for words of very many tokens"""
+"""The same, for words that have very many tokens"""
 SILENT: Final = 0.99
-"""A head with this null rate, or a higher one, takes no part."""
+"""A head with this null rate or a higher one plays no part."""
 
 
 def is_silent(null_rate: float) -> bool:
@@ -26,7 +26,7 @@ def is_silent(null_rate: float) -> bool:
 def telling_layer(analysis: ModelAnalysis) -> int:
     """The cross-attention layer whose heads differ most in null rate, from 0.
 
-    Of a model that reads texts, the layer of its self-attention.
+    For a model that reads texts, the self-attention layer.
     """
     variances = [-1.0 if v is None else v for v in analysis.main.null_variance()]
     return variances.index(max(variances))
@@ -53,7 +53,7 @@ def telling_heads(analysis: ModelAnalysis, layer: int) -> list[int]:
 
 
 def _specialisation(analysis: ModelAnalysis, layer: int, head: int) -> float:
-    """The largest difference of null rates between classes that are not rare."""
+    """The largest difference in null rate between classes that are not rare."""
     classes = analysis.classes
     if classes is None:
         return 0.0
@@ -70,9 +70,10 @@ def _null_rates(analysis: ModelAnalysis, layer: int) -> list[float]:
 
 
 def nullable_aligner(analysis: ModelAnalysis, layer: int) -> int:
-    """The layer's head, from 0, that aligns best among those that are null now and then.
+    """The layer's head, from 0, that aligns best among those that are sometimes null.
 
-    Without gold links, the one of these with the fewest nulls; of all if none is null now and then.
+    Without gold links, it is the one among them that is null least often. If no head is sometimes
+    null, it is chosen among all heads.
     """
     rates = _null_rates(analysis, layer)
     heads = [head for head, rate in enumerate(rates) if 0.05 <= rate <= 0.95]
@@ -89,7 +90,7 @@ def usual_sentences(views: Sequence[SentenceView], count: int) -> list[SentenceV
 
 
 def clause_sentences(views: Sequence[SentenceView], count: int) -> list[SentenceView]:
-    """Sentences of several clauses: the longest printable ones with a comma."""
+    """Sentences of several clauses: printable ones with a comma first, then the longest."""
     return sorted(_printable(views), key=lambda view: (not _has_comma(view), -_words(view)))[:count]
 
 
@@ -98,8 +99,8 @@ def by_null_rate(
 ) -> tuple[list[SentenceView], list[SentenceView]]:
     """The pairs with the lowest and with the highest cross-attention null rate.
 
-    Only printable pairs, preferably with some words; no pair is in both lists, which have the same
-    length.
+    Only printable pairs, preferably with more than a few words; no pair is in both lists, which
+    have the same length.
     """
     printable = _printable(views)
     telling = [view for view in printable if _words(view) >= TELLING_WORDS / 3]
@@ -109,7 +110,7 @@ def by_null_rate(
 
 
 def _printable(views: Sequence[SentenceView]) -> list[SentenceView]:
-    """Those with words on both sides, and not too many for a figure."""
+    """The views that have words on both sides, but not too many for a figure."""
     return [
         view
         for view in views

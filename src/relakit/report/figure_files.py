@@ -20,7 +20,7 @@ def why_no_figures(what: str = "figures", extra: str = "report") -> str | None:
 
     Args:
         what: what could not be drawn.
-        extra: the extra of relakit that installs matplotlib.
+        extra: relakit's extra that installs matplotlib.
     """
     try:
         import matplotlib.figure  # noqa: F401
@@ -45,12 +45,12 @@ def drawable(text: str) -> str:
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure in the format of the path's suffix; missing folders are made."""
+    """Write a figure in the format of the path's suffix; missing folders are created."""
     from matplotlib import rc_context
 
     content = io.BytesIO()
     suffix = path.suffix.removeprefix(".")
-    # Neither a date nor random names inside: the same results give the same file.
+    # No date and no random names inside, so that the same results give the same file.
     metadata = {"Date": None} if suffix == "svg" else None
     with rc_context({"svg.hashsalt": "relakit"}):
         figure.savefig(content, format=suffix, dpi=150, metadata=metadata)

@@ -45,7 +45,7 @@ FIGURES_OF_ONE_MODEL: Final[dict[int, SentencesFigure]] = {
     9: draw_clauses,
     10: draw_quality,
 }
-"""By the number in the paper: draws the figure, or returns None if there is nothing to show."""
+"""By number in the paper; each draws its figure, or returns None if there is nothing to show."""
 TextsFigure: TypeAlias = Callable[[ModelAnalysis, Sequence[TextView]], "Figure | None"]
 TEXT_FIGURES_OF_ALL_MODELS: Final[dict[str, ModelsFigure]] = {
     "sparsity": draw_sparsity,
@@ -57,7 +57,7 @@ TEXT_FIGURES_OF_ONE_MODEL: Final[dict[str, TextsFigure]] = {
     "by-head": draw_by_head,
     "texts": draw_text_heads,
 }
-"""Of models that read texts, by what they show: only some of these figures are in the paper."""
+"""For models that read texts, by what they show: only some of these figures are in the paper."""
 
 
 def write_figures(
@@ -67,15 +67,15 @@ def write_figures(
 ) -> list[Path]:
     """Draw all figures, each as SVG and PNG.
 
-    Figures 3 to 6 hold all models, figure 4 those with gold links. Figures 7 to 10 are of one
-    model; with several models the file's name ends with the model's. Those without a suitable
+    Figures 3 to 6 show all models, figure 4 those with gold links. Figures 7 to 10 show one model;
+    with several models, the file name ends with the model's name. Figures without a suitable
     sentence are left out: sentences may be too long, or have no words. Models that read texts have
-    figures 3, 5 and 6 of their self-attention, and others, all named by what they show.
+    figures 3, 5 and 6 for their self-attention, and others, all named by what they show.
 
     Args:
         analyses: one per model.
-        views: sentences to choose from, by the model's name.
-        folder: is made if it is missing.
+        views: sentences to choose from, by model name.
+        folder: created if it is missing.
 
     Returns:
         The files that were written.
@@ -92,7 +92,7 @@ def write_figures(
 
     written = []
     for name, draw in _drawings(analyses, views):
-        # A "$" in a model's name starts no formula.
+        # A "$" in a model's name must not start a formula.
         with rc_context({"text.parse_math": False}):
             figure = draw()
         if figure is None:
@@ -108,7 +108,7 @@ def write_figures(
 def _drawings(
     analyses: Sequence[ModelAnalysis], views: Mapping[str, Sequence[View]]
 ) -> list[tuple[str, Callable[[], "Figure | None"]]]:
-    """Names of files, and what draws them."""
+    """File names without suffix, and the functions that draw the figures."""
     of_all: dict[str, ModelsFigure] = TEXT_FIGURES_OF_ALL_MODELS
     if not analyses[0].is_of_texts:
         of_all = {f"figure-{number}": draw for number, draw in FIGURES_OF_ALL_MODELS.items()}
@@ -141,7 +141,7 @@ def _drawings_of_one(
 
 
 def _name_endings(names: Sequence[str]) -> list[str]:
-    """What is added to the files' names, if there are several models: different for each."""
+    """What is appended to file names if there are several models: different for each."""
     if len(names) == 1:
         return [""]
     plain = [re.sub(r"[^\w.-]+", "-", name).strip("-.") for name in names]

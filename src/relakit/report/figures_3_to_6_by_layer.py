@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS: Final = ("#1d5fc4", "#d07a1c", "#1d8a5b", "#8a4fc0", "#b8325a", "#6b727c")
-"""Of the models, in order; the page's."""
+"""The models' colours, in order; the page has the same."""
 PANELS: Final[dict[AttentionKind, str]] = {
     "encoder": "Encoder",
     "decoder": "Decoder",
@@ -32,7 +32,7 @@ PANELS: Final[dict[AttentionKind, str]] = {
 def _kind_panels(
     analyses: Sequence[ModelAnalysis],
 ) -> list[tuple[str, Callable[[ModelAnalysis], KindResult]]]:
-    """Titles of the panels, and whose numbers each has."""
+    """The title of each panel, and the function that selects its numbers."""
     if analyses[0].is_of_texts:
         return [("Self-attention", lambda analysis: analysis.main)]
     return [(title, partial(_of_kind, kind)) for kind, title in PANELS.items()]
@@ -43,12 +43,12 @@ def _of_kind(kind: AttentionKind, analysis: ModelAnalysis) -> KindResult:
 
 
 def draw_sparsity(analyses: Sequence[ModelAnalysis]) -> "Figure":
-    """Figure 3: sparsity rate, mean over heads."""
+    """Figure 3: sparsity rate, averaged over heads."""
     return _draw_shares(analyses, "sparsity rate", lambda result: result.sparsity)
 
 
 def draw_sinks(analyses: Sequence[ModelAnalysis]) -> "Figure":
-    """Not in the paper: share of the weight that lies on the first token, mean over heads."""
+    """Not in the paper: share of the weight that lies on the first token, averaged over heads."""
     return _draw_shares(analyses, "weight on the first token", lambda result: result.first_sink)
 
 
@@ -105,7 +105,7 @@ def draw_diversity(analyses: Sequence[ModelAnalysis]) -> "Figure":
 
 
 def draw_null_rates(analyses: Sequence[ModelAnalysis]) -> "Figure":
-    """Figure 6: null rate; dashed with shuffled targets; last the gap with its interval."""
+    """Figure 6: null rate, dashed for shuffled targets; the last panel is the gap with interval."""
     shuffled = [a.shuffled for a in analyses if a.shuffled is not None]
     panels = _kind_panels(analyses)
     figure, axes = _panels(len(panels) + bool(shuffled), "null rate")
@@ -118,7 +118,7 @@ def draw_null_rates(analyses: Sequence[ModelAnalysis]) -> "Figure":
             if analysis.shuffled is not None and result.kind in analysis.shuffled.null_rate:
                 rates = layer_means(analysis.shuffled.null_rate[result.kind])
                 _line(ax, number, rates, f"{analysis.name}, shuffled", dashed=True)
-    # One scale, as kinds are compared, but for the gaps, which are much smaller.
+    # One scale, because kinds are compared; the gaps, which are much smaller, have their own.
     top = max(ax.get_ylim()[1] for ax in rate_axes)
     for ax in rate_axes:
         ax.set_ylim(-0.02 * top, 1.02 * top)
@@ -137,7 +137,7 @@ def _draw_gaps(ax: "Axes", analyses: Sequence[ModelAnalysis]) -> None:
         if analysis.shuffled is None:
             continue
         gaps = analysis.shuffled.cross_gap
-        shift = (number - (len(analyses) - 1) / 2) * 0.12  # intervals beside each other
+        shift = (number - (len(analyses) - 1) / 2) * 0.12  # intervals side by side
         ax.errorbar(
             [layer + shift for layer in range(1, len(gaps) + 1)],
             [gap.mean for gap in gaps],

@@ -1,4 +1,4 @@
-"""Figures 7 to 10: cross-attention of some heads on some sentences, words on the axes.
+"""Figures 7 to 10: cross-attention of some heads on some sentences, with words on the axes.
 
 A figure is None if there is no sentence to show.
 """
@@ -29,7 +29,7 @@ END: Final = "⟨end⟩"
 
 
 def draw_heads(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure | None":
-    """Figure 7: one sentence in several heads of the layer whose heads differ most."""
+    """Figure 7: a sentence in several heads of the layer whose heads differ most."""
     layer = telling_layer(analysis)
     rows = [_head_panels(analysis, view, layer) for view in usual_sentences(views, 1)]
     return draw_panels(rows, f"{analysis.name}, {_layer(layer)}")
@@ -43,14 +43,14 @@ def draw_examples(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Fi
 
 
 def draw_clauses(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure | None":
-    """Figure 9: sentences of several clauses in the same heads."""
+    """Figure 9: sentences with several clauses in the same heads."""
     layer = telling_layer(analysis)
     rows = [_head_panels(analysis, view, layer) for view in clause_sentences(views, 2)]
     return draw_panels(rows, f"{analysis.name}, {_layer(layer)}, several clauses")
 
 
 def draw_quality(analysis: ModelAnalysis, views: Sequence[SentenceView]) -> "Figure | None":
-    """Figure 10: pairs with the lowest null rates above, with the highest below."""
+    """Figure 10: pairs with the lowest null rates on top, pairs with the highest below."""
     layer = telling_layer(analysis)
     head = nullable_aligner(analysis, layer)
     rows = [
@@ -87,7 +87,7 @@ def _panel(view: SentenceView, layer: int, head: int, title: str) -> Panel:
 
 
 def cross_word_weights(view: SentenceView, layer: int, head: int) -> npt.NDArray[np.float64]:
-    """``[target words + 1, source words + 1]``; the end of the sentence is the last of each."""
+    """``[target words + 1, source words + 1]``; the end of the sentence comes last on both axes."""
     sources, targets = len(view.source_words), len(view.target_words)
     return word_weights(
         view.weights["cross"][layer, head],

@@ -9,17 +9,17 @@ Floats = npt.NDArray[np.float64]
 
 
 def head_clarity(weights: npt.NDArray[np.float32]) -> Floats:
-    """From 0 to 1, for each head, of one sentence: ``[layers, heads]``.
+    """The clarity of each head on one sentence, from 0 to 1: ``[layers, heads]``.
 
     The mutual information of query and key among the queries that attend to anything, as a share of
-    the most there could be, times the share of these queries. It is 1 where each query has a key to
-    itself, and 0 where all attend to the same keys (a sink, or everything), or to nothing.
+    its maximum, times the share of these queries. It is 1 where each query has a key to itself, and
+    0 where all attend to the same keys (a sink, or everything), or to nothing.
 
     Args:
         weights: ``[layers, heads, queries, keys]``.
 
     Returns:
-        NaN where there is only one query or one key: nothing could be told apart.
+        NaN if there is only one query or one key, as there is nothing to tell apart.
     """
     queries, keys = weights.shape[2:]
     if min(queries, keys) < 2:
@@ -36,14 +36,14 @@ def head_clarity(weights: npt.NDArray[np.float32]) -> Floats:
 
 
 def _entropy(shares: Floats) -> Floats:
-    """In nats, over the last axis."""
+    """The entropy in nats, over the last axis."""
     logarithms = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     entropy: Floats = -(shares * logarithms).sum(-1)
     return entropy
 
 
 def mean_clarity(of_sentences: Iterable[Floats]) -> list[list[float]] | None:
-    """The mean over sentences of what `head_clarity` gives; None if none could be told."""
+    """The mean of `head_clarity` over the sentences where it is known; None if there are none."""
     known = [clarity for clarity in of_sentences if not np.isnan(clarity).any()]
     if not known:
         return None

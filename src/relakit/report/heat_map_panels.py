@@ -22,13 +22,13 @@ FONTS: Final[tuple[str, ...]] = (
     "Noto Sans CJK JP",
     "WenQuanYi Micro Hei",
 )
-"""Of those installed, each is used for the characters that the ones before it lack."""
+"""Each of those installed is used for the characters that the ones before it lack."""
 LONGEST_LABEL: Final = 30
 """Characters"""
 CELL: Final = 0.17
-"""Inches of a cell's side"""
+"""The side of a cell, in inches"""
 NARROWEST: Final = 8
-"""Cells that a panel has room for at least: what stands under it is about as wide."""
+"""A panel has room for at least this many cells: the text below it is about as wide."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Panel:
 def draw_panels(rows: Sequence[Sequence[Panel]], *title: str) -> "Figure | None":
     """A row of panels for each sentence or group, under a title; None if there is no panel.
 
-    Text of the corpus is never read as maths.
+    Text from the corpus is never parsed as maths.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -107,7 +107,7 @@ def _draw_panel(ax: "Axes", panel: Panel, *, name_rows: bool) -> None:
     weights = panel.weights
     has_negative = bool((weights < 0).any())
     largest = float(np.abs(weights).max())
-    blues = ["#dbe9fb", "#4a8fe0", "#0b2e66"]  # those of the page
+    blues = ["#dbe9fb", "#4a8fe0", "#0b2e66"]  # as on the page
     colours = (
         colormaps["PRGn"] if has_negative else LinearSegmentedColormap.from_list("attention", blues)
     )
@@ -137,7 +137,7 @@ def _draw_panel(ax: "Axes", panel: Panel, *, name_rows: bool) -> None:
 
 
 def _hide_keys(ax: "Axes", panel: Panel) -> None:
-    """Grey where a query may not look."""
+    """Grey out the keys that a query may not see."""
     for row, (first, after) in enumerate(() if panel.seen is None else panel.seen):
         for start, end in ((0, first), (after, len(panel.columns))):
             sides = [start - 0.5, end - 0.5]

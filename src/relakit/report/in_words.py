@@ -1,6 +1,6 @@
 """The numbers of an analysis as a paragraph: what comes first in the report.
 
-Every sentence follows from numbers; where one is missing the paragraph says so.
+Every sentence follows from numbers; if one is missing, the paragraph says so.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from relakit.report.number_words import heads_with, percent, place, places, sign
 from relakit.report.text_in_words import text_sentences
 
 FEW_PAIRS: Final = 100
-"""BLEU of fewer says little."""
+"""BLEU on fewer pairs says little."""
 SINK: Final = 0.5
-"""Share of a head's weight on one token"""
+"""A head with this share of its weight on one token has a sink"""
 MANY_TIMES: Final = 10
-"""An RMS(z) this many times that of the middle layer"""
+"""An RMS(z) that stands out is this many times the middle layer's"""
 
 _NAMES: Final[dict[AttentionKind, str]] = {
     "encoder": "the encoder's self-attention",
@@ -40,8 +40,8 @@ def model_in_words(analysis: ModelAnalysis, clarity: list[list[float]] | None) -
 
     Args:
         analysis: the numbers.
-        clarity: of each cross-attention head, or of each head of a model that reads texts, see
-            `head_clarity`; None if it is not known.
+        clarity: the clarity of each cross-attention head, or of each head of a model that reads
+            texts, see `head_clarity`; None if it is unknown.
     """
     if analysis.is_of_texts:
         sentences = list(text_sentences(analysis, clarity))
@@ -58,7 +58,7 @@ def model_in_words(analysis: ModelAnalysis, clarity: list[list[float]] | None) -
 
 
 def comparison_in_words(first: ModelAnalysis, other: ModelAnalysis) -> str:
-    """How another model's numbers differ from those of the first."""
+    """How another model's numbers differ from the first model's."""
     parts = []
     if first.bleu is not None and other.bleu is not None:
         parts.append(f"{signed(other.bleu - first.bleu, 1)} BLEU")
@@ -114,7 +114,7 @@ def _sparsity(analysis: ModelAnalysis) -> str:
 
 
 def _nulls(analysis: ModelAnalysis) -> Iterator[str]:
-    """How often cross-attention is null, where most, and after which words."""
+    """How often cross-attention is null, where most often, and after which words."""
     cross = analysis.kind("cross")
     rate = mean_of(cross.null_rate)
     if rate is None:
@@ -138,7 +138,7 @@ def _nulls(analysis: ModelAnalysis) -> Iterator[str]:
 
 
 def _class_rates(analysis: ModelAnalysis) -> dict[str, float]:
-    """The null rate of all heads by the class of the word before, without rare classes."""
+    """The null rate over all heads by the class of the previous word, without rare classes."""
     classes = analysis.classes
     if classes is None:
         return {}
@@ -228,7 +228,7 @@ def _sinks(analysis: ModelAnalysis) -> Iterator[str]:
 
 
 def _outputs(kind: KindResult, name: str) -> Iterator[str]:
-    """What would trouble training: one layer's output far above the others', closed gates."""
+    """What would disturb training: one layer's output far above the others', or closed gates."""
     sizes = {n: size for n, size in enumerate(kind.output_rms or (), 1) if size is not None}
     middle = median(sizes.values()) if sizes else 0.0
     layer = max(sizes, key=sizes.__getitem__, default=0)

@@ -1,4 +1,4 @@
-"""Numbers, heads and differences as they stand in sentences."""
+"""Numbers, heads and differences, worded for sentences."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,18 +6,18 @@ from typing import Final
 from relakit.analysis.results import HeadValues
 
 MOST_NAMED: Final = 3
-"""Heads that one sentence lists"""
+"""How many heads one sentence lists at most"""
 
 
 def signed(value: float, digits: int) -> str:
-    """A sign for every number, and for one that is 0 when rounded both."""
+    """The number with its sign, or with both signs if it rounds to 0."""
     text = f"{abs(value):.{digits}f}"
     sign = "\N{PLUS-MINUS SIGN}" if not float(text) else "+" if value > 0 else "\N{MINUS SIGN}"
     return f"{sign}{text}"
 
 
 def heads_with(values: HeadValues) -> list[tuple[int, int, float]]:
-    """Layer, head, value, where there is one."""
+    """Layer, head and value of each head that has a value."""
     return [
         (layer, head, value)
         for layer, of_layer in enumerate(values)
@@ -27,14 +27,14 @@ def heads_with(values: HeadValues) -> list[tuple[int, int, float]]:
 
 
 def places(heads: Sequence[tuple[int, int, float]]) -> str:
-    """The first of these heads, each with its share."""
+    """The first few of these heads, each with its share."""
     named = [f"{place(layer, head)} ({percent(value)})" for layer, head, value in heads]
     more = len(named) - MOST_NAMED
     return "; ".join([*named[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
 
 
 def place(layer: int, head: int) -> str:
-    """A head, counted from 1 as people do."""
+    """A head's layer and number, counted from 1 as people do."""
     return f"layer {layer + 1}, head {head + 1}"
 
 

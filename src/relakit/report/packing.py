@@ -1,4 +1,4 @@
-"""Sentences for the page: their attention in 8 bits, deflated, as text."""
+"""Sentences for the page: their attention in 8 bits, deflated, encoded as text."""
 
 import base64
 import json
@@ -22,14 +22,14 @@ from relakit.report.head_clarity import head_clarity
 from relakit.report.word_difference import Status, word_difference
 
 MOST_TOKENS: Final = 400
-"""A sentence, or a text, with more is not packed."""
+"""A sentence or text with more tokens is not packed."""
 MOST_WEIGHTS: Final = 24_000_000
-"""Nor is a text with more weights in all layers and heads; the paper's model has so many for a pair
-of `MOST_TOKENS`."""
+"""Nor is a text with more weights in all layers and heads; the paper's model has about this many
+for a pair of `MOST_TOKENS`."""
 LEVELS: Final = 255
 """Steps of a head's weights, from 0 to the largest"""
 SIGNED_LEVELS: Final = 127
-"""The same where some weights are negative, to either side"""
+"""The same on either side of 0, where some weights are negative"""
 SELF: Final = "self"
 """The page's name for the one kind of attention of a model that reads texts"""
 
@@ -42,13 +42,13 @@ class PackedView:
 
     index: int
     source: str
-    """Or a text"""
+    """The source sentence, or a text"""
     target: str
     null_rate: float
-    """Share of the cross-attention's queries, over layers and heads, that are null; of texts, of
-    the self-attention's"""
+    """Share of cross-attention queries, over layers and heads, that are null; for texts, share of
+    self-attention queries"""
     clarity: npt.NDArray[np.float64]
-    """Of each head of that attention"""
+    """The clarity of each head of that attention"""
     text: str
     """Base64 of what page/data.js reads"""
     chrf: float | None = None
@@ -56,18 +56,18 @@ class PackedView:
     own_text: str | None = None
     """The same with the model's own translation in place of the target"""
     has_words: bool = True
-    """Whether it is known which tokens make a word"""
+    """Whether it is known which tokens make up a word"""
 
 
 def pack_view(view: View, end: EndWeight = "ignored") -> PackedView:
     """Quantise and compress a view.
 
-    Links between words come from the exact weights. An own translation of more than `MOST_TOKENS`
-    tokens is left out.
+    Links between words come from the exact weights. The model's own translation is left out if it
+    has more than `MOST_TOKENS` tokens.
 
     Args:
         view: a sentence pair, or a text.
-        end: what weight on the source's end-of-sentence token does to links.
+        end: how weight on the source's end-of-sentence token affects links.
 
     Raises:
         ValueError: the shapes do not fit the tokens.
@@ -90,14 +90,14 @@ def pack_view(view: View, end: EndWeight = "ignored") -> PackedView:
 
 
 def is_too_long(view: View) -> bool:
-    """Whether packing it would need too much memory, which is several times that of the weights."""
+    """Whether packing it would need too much memory: several times as much as the weights."""
     if isinstance(view, TextView):
         return not fits_page(len(view.tokens), view.weights.size)
     return max(len(view.source_token_spans), len(view.target_token_spans)) > MOST_TOKENS
 
 
 def fits_page(tokens: int, weights: int) -> bool:
-    """Whether a page shows a text of so many tokens, with so many weights in all heads."""
+    """Whether a page shows a text with this many tokens, and this many weights in all heads."""
     return tokens <= MOST_TOKENS and weights <= MOST_WEIGHTS
 
 
@@ -152,20 +152,20 @@ def _packed(
     shapes = {kind: values.shape for kind, values in weights.items()}
     text = json.dumps({**header, "shapes": shapes, "signed": signed}, ensure_ascii=False)
     packed = text.encode("utf-8", "backslashreplace")  # half of a surrogate pair becomes an escape
-    # Spaces at the end, so that the numbers that follow start at a multiple of four bytes.
+    # Pad with spaces, so that the numbers that follow start at a multiple of four bytes.
     packed += b" " * (-len(packed) % 4)
     parts = [len(packed).to_bytes(4, "little"), packed, *scales, numbers.astype("<i2").tobytes()]
     return _as_text(b"".join([*parts, *cells]))
 
 
 def pack_links(links: SentenceLinks) -> str:
-    """Links of all pairs: the number of words of each target, then the source words."""
+    """Links of all pairs: how many words each target has, then the source words."""
     counts = np.array([len(links.target_words), *links.target_words], dtype="<i4").tobytes()
     return _as_text(counts + links.source_words.astype("<i2").tobytes())
 
 
 def cross_null_rate(view: SentenceView) -> float:
-    """Share of the cross-attention's queries that are null, over layers and heads."""
+    """Share of cross-attention queries that are null, over layers and heads."""
     return null_query_share(view.weights["cross"])
 
 
@@ -186,7 +186,7 @@ def quantise(
     steps = SIGNED_LEVELS if signed else LEVELS
     magnitudes = np.abs(weights.astype(np.float64))
     scales = magnitudes.max((-1, -2), initial=0.0)
-    # In float64: dividing by the smallest float32 numbers must stay finite.
+    # In float64, so that dividing by the smallest float32 numbers stays finite.
     shares = magnitudes / np.where(scales > 0, scales, 1.0)[..., None, None]
     levels = np.maximum(np.rint(shares * steps), magnitudes > 0)
     if signed:
@@ -225,7 +225,7 @@ def _texts(text: str, spans: Sequence[Span]) -> list[str]:
 
 
 def _as_text(content: bytes) -> str:
-    """Deflated without a header, as the browser's "deflate-raw" reads it, and in base64."""
+    """Deflate without a header, as the browser's "deflate-raw" reads it, and encode as base64."""
     compressor = zlib.compressobj(level=6, wbits=-zlib.MAX_WBITS)
     deflated = compressor.compress(content) + compressor.flush()
     return base64.b64encode(deflated).decode("ascii")

@@ -21,16 +21,17 @@ def page_data(
     title: str,
     clarity: Sequence[list[list[float]] | None],
 ) -> dict[str, Any]:
-    """The JSON document of the page without its sentences; its names are those of the scripts.
+    """The page's JSON document without its sentences; its names are those that the scripts use.
 
     Args:
-        analyses: of each model.
-        title: of the page.
-        clarity: of each model's cross-attention heads, or of its only ones; see `mean_clarity`.
+        analyses: one per model.
+        title: the page's title.
+        clarity: for each model, the clarity of its cross-attention heads, or of its only heads; see
+            `mean_clarity`.
     """
     return {
         "title": title,
-        # What a model that reads texts has of attention is of one kind, causal or not.
+        # A model that reads texts has only one kind of attention, causal or not.
         "kinds": [SELF] if analyses[0].is_of_texts else list(ATTENTION_KINDS),
         "mostTokens": MOST_TOKENS,
         "models": [

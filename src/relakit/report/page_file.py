@@ -16,9 +16,9 @@ from relakit.report.page_html import block_element, page_html
 from relakit.report.settings import MAX_BYTES, TITLE
 
 MOST_VIEW_BYTES: Final = 2_000_000
-"""A larger one would crowd out too many others, if there are others."""
+"""A larger view would crowd out too many others, if there are others."""
 LINKS_SHARE: Final = 0.25
-"""Of the file: the most that links of all pairs may take."""
+"""The largest share of the file that the links of all pairs may take."""
 
 
 def write_page(
@@ -33,26 +33,27 @@ def write_page(
     """Write the page, whole or not at all.
 
     Args:
-        analyses: of each model, with names that differ; the first is what the others are compared
-            with.
-        views: sentences, or texts, to look at, by the model's name; they are read once, one at a
-            time. A model may have none.
-        path: the file; missing folders are made.
-        links: of all pairs, by the model's name, to be saved from the page. If they would take more
-            than `LINKS_SHARE` of the file, only those of the sentences that it shows can be.
+        analyses: one per model, with different names; the others are compared with the first.
+        views: sentences, or texts, to inspect, by model name; they are read once, one at a time. A
+            model may have none.
+        path: the file; missing folders are created.
+        links: the links of all pairs, by model name, which readers can save from the page. If they
+            would take more than `LINKS_SHARE` of the file, only the links of the sentences that the
+            page shows can be saved.
         title: at the top of the page.
         max_bytes: largest size of the file. If not all sentences fit, as many as do are kept,
-            spread evenly. A view of more than `MOST_TOKENS` tokens, or of more than
-            `MOST_VIEW_BYTES` if all could not have so much, is always left out. Where there is
-            room left, sentences have the attention to the models' own translations too, spread in
-            the same way.
+            spread evenly. A view of more than `MOST_TOKENS` tokens is always left out, and so is
+            one of more than `MOST_VIEW_BYTES` if there is no room for all to be that large. If
+            space remains, sentences also get the attention to the models' own translations, spread
+            in the same way.
 
     Returns:
         How many sentences the page has.
 
     Raises:
-        ValueError: no model, two with one name, views of an unknown model, models whose sentences
-            differ, or translation models beside models that read texts.
+        ValueError: there is no model, two have the same name, views belong to an unknown model,
+            sentences differ between models, or translation models are mixed with models that read
+            texts.
     """
     _check_names(analyses, views)
     check_one_task(analyses)
@@ -82,7 +83,7 @@ def _fitting(
 ) -> tuple[list[int], dict[str, str]]:
     """The sentences that fit, by index, and the blocks of their views.
 
-    Own translations get what the others leave.
+    Own translations get the space that is left.
     """
     indices = sorted(set().union(*packed))
     sizes = {i: sum(map(_size, _views_of(i, packed))) for i in indices}
@@ -99,7 +100,7 @@ def _fitting(
 
 
 def _spread_indices(sizes: Mapping[int, int], limit: int) -> list[int]:
-    """`spread_to_fit` of items by their indices."""
+    """`spread_to_fit` for items that are named by indices."""
     indices = list(sizes)
     return [indices[number] for number in spread_to_fit(list(sizes.values()), limit)]
 
@@ -107,7 +108,7 @@ def _spread_indices(sizes: Mapping[int, int], limit: int) -> list[int]:
 def _packed(
     analysis: ModelAnalysis, views: Iterable[View], given: set[int]
 ) -> dict[int, PackedView]:
-    """A model's views that can be shown, by index; adds the indices of all to ``given``."""
+    """A model's views that can be shown, by index; adds the index of every view to ``given``."""
     end = "ignored" if analysis.alignment is None else analysis.alignment.settings.end
     packed = {}
     for view in views:
@@ -119,7 +120,7 @@ def _packed(
 
 
 def _without_large(packed: Mapping[int, PackedView], most: int) -> dict[int, PackedView]:
-    """The views of at most so many bytes, with own translations of at most so many."""
+    """The views of at most ``most`` bytes, without own translations that have more."""
     return {
         index: replace(view, own_text=None) if len(view.own_text or "") > most else view
         for index, view in packed.items()
@@ -130,7 +131,7 @@ def _without_large(packed: Mapping[int, PackedView], most: int) -> dict[int, Pac
 def _link_blocks(
     analyses: Sequence[ModelAnalysis], links: Mapping[str, SentenceLinks], limit: int
 ) -> dict[str, str]:
-    """The links of all models, by the element's id; none if they do not fit."""
+    """The links of all models, by element id; none if they do not fit."""
     blocks = {
         f"links-{number}": pack_links(links[analysis.name])
         for number, analysis in enumerate(analyses)
@@ -147,7 +148,7 @@ def spread_to_fit(sizes: Sequence[int], limit: int) -> list[int]:
         total = sum(sizes[number] for number in kept)
         if total <= limit:
             return kept
-        # As many as the average size allows, but at least one fewer than now.
+        # As many as the average size allows, but at least one fewer than before.
         count = min(count - 1, max(0, limit) * count // total + 1)
     return []
 
@@ -175,7 +176,7 @@ def _rounded(number: float | None) -> float | None:
 
 
 def _size(view: PackedView) -> int:
-    """Bytes of a view in the page, with its texts, its numbers and its element."""
+    """How many bytes a view takes in the page, with its texts, its numbers and its element."""
     texts = json_for_script([view.source, view.target])
     return len(view.text) + len(texts.encode()) + 250
 

@@ -1,4 +1,4 @@
-"""The page as text: markup, style, script and data in one document that may load nothing."""
+"""The page as text: markup, style, script and data in one document that cannot load anything."""
 
 import base64
 import hashlib
@@ -13,7 +13,7 @@ from relakit.report.page_data import json_for_script
 
 @dataclass(frozen=True)
 class PageParts:
-    """What a page is put together from: files of the folder ``page``."""
+    """What a page is assembled from: files in the folder ``page``."""
 
     template: str
     styles: tuple[str, ...]
@@ -77,12 +77,12 @@ def page_html(
     """The whole page.
 
     Args:
-        document: what the script reads as JSON, with the ``title``.
-        blocks: by the element's id, what the script unpacks when it is asked for; plain ASCII.
-        parts: which page it is.
+        document: what the script reads as JSON, including the ``title``.
+        blocks: by element id, what the script unpacks on demand; plain ASCII.
+        parts: which page to build.
     """
     style = "\n".join(_part(name) for name in parts.styles)
-    # One module, so that the scripts share their names and none is global.
+    # One module, so that the scripts share their names and no name is global.
     script = "\n".join(_part(name) for name in parts.scripts)
     replacements = {
         "{{policy}}": _policy(style, script),
@@ -92,7 +92,7 @@ def page_html(
         "{{data}}": json_for_script(document),
         "{{blocks}}": "\n".join(block_element(name, text) for name, text in blocks.items()),
     }
-    # Split once at the placeholders: what is filled in is never searched for more.
+    # Split once at the placeholders: what is filled in is never searched for placeholders.
     page = _part(parts.template)
     pieces = []
     for place, content in replacements.items():

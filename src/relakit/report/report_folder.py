@@ -54,15 +54,15 @@ def write_report(
 ) -> WrittenReport:
     """Write a report about models that were analyzed on the same pairs, or on the same texts.
 
-    The folder appears when it is complete, in place of an earlier report.
+    The folder appears once it is complete, in place of an earlier report.
 
     Args:
-        models: with names that differ, as `relakit.analysis.analyze_models`,
-            `relakit.analysis.analyze_texts` and `relakit.hf.analyze` return them; the first is
-            what the others are compared with.
-        folder: where; missing parents are made.
+        models: with different names, as returned by `relakit.analysis.analyze_models`,
+            `relakit.analysis.analyze_texts` and `relakit.hf.analyze`; the others are compared with
+            the first.
+        folder: where to write it; missing parents are created.
         title: at the top of the page.
-        figures: draw them, if matplotlib is installed.
+        figures: whether to draw figures, if matplotlib is installed.
 
     Raises:
         OSError: the folder cannot be written, or holds anything but a report

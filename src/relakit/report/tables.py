@@ -1,6 +1,6 @@
 """All numbers as CSV files, one for each number, one row for each value.
 
-Layers and heads are numbered from 1, as people do.
+Layers and heads are numbered from 1, as people count.
 """
 
 import csv
@@ -25,9 +25,9 @@ LAYER_COLUMNS = ("model", "kind", "layer", "value")
 
 
 def write_tables(analyses: Sequence[ModelAnalysis], folder: Path) -> list[Path]:
-    """Write the tables, and return the files' paths. Values that were not counted are empty.
+    """Write the tables, and return the paths of the files. Values that were not counted are empty.
 
-    Tables without rows, such as those of alignment without gold links, are left out.
+    Tables without rows, such as alignment tables without gold links, are left out.
     """
     make_folder(folder)
     written = []
@@ -42,7 +42,7 @@ def write_tables(analyses: Sequence[ModelAnalysis], folder: Path) -> list[Path]:
 
 
 def tables(analyses: Sequence[ModelAnalysis]) -> dict[str, Table]:
-    """By the file's name without suffix."""
+    """The tables by file name, without suffix."""
     return {
         "overview": _overview(analyses),
         **_by_head(analyses),
@@ -141,7 +141,7 @@ def _alignment_means(analyses: Sequence[ModelAnalysis]) -> Table:
 
 
 def _alignment(analyses: Sequence[ModelAnalysis]) -> Table:
-    """The mean attention of a layer is a head called "mean"."""
+    """The mean attention of a layer is listed as a head called "mean"."""
     rows: list[Row] = []
     for analysis in analyses:
         if analysis.alignment is None:

@@ -6,7 +6,7 @@ from relakit.analysis.results import KindResult, ModelAnalysis
 
 
 def shown_temperature(result: KindResult) -> str:
-    """The first one, as the results name it; attention that sums to 1 has only "1"."""
+    """The first temperature, as the results name it; attention that sums to 1 has only "1"."""
     return next(iter(result.diversity), "")
 
 

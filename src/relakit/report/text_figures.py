@@ -1,4 +1,4 @@
-"""Figures of models that read texts: all heads at a glance, and some heads on a text."""
+"""Figures for models that read texts: all heads at a glance, and some heads on a text."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -24,7 +24,7 @@ GRID_CELL: Final = 0.22
 
 
 def draw_by_head(analysis: ModelAnalysis, views: Sequence[TextView]) -> "Figure":
-    """Sparsity, null rate and weight on the first token: a row for each layer, a cell per head."""
+    """Sparsity, null rate and weight on the first token: a row per layer, a cell per head."""
     from matplotlib.figure import Figure
 
     result = analysis.main
@@ -52,11 +52,11 @@ def draw_by_head(analysis: ModelAnalysis, views: Sequence[TextView]) -> "Figure"
 
 
 def _numbers(values: HeadValues) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return np.array(values, dtype=np.float64)  # NaN where there is none
+    return np.array(values, dtype=np.float64)  # None becomes NaN
 
 
 def draw_text_heads(analysis: ModelAnalysis, views: Sequence[TextView]) -> "Figure | None":
-    """Texts, a row for each, in several heads of the layer whose heads differ most."""
+    """Texts, one per row, in several heads of the layer whose heads differ most."""
     layer = telling_layer(analysis)
     printable = [view for view in views if len(view.tokens) <= MOST_TOKENS]
     printable.sort(key=lambda view: abs(len(view.tokens) - TELLING_TOKENS))

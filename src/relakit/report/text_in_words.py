@@ -10,11 +10,11 @@ from relakit.report.temperatures import shown_temperature
 
 
 def text_sentences(analysis: ModelAnalysis, clarity: list[list[float]] | None) -> Iterator[str]:
-    """What the numbers say, in the order in which one asks.
+    """What the numbers say, in the order in which a reader would ask.
 
     Args:
-        analysis: of texts.
-        clarity: of each head, see `head_clarity`; None if it is not known.
+        analysis: an analysis of texts.
+        clarity: the clarity of each head, see `head_clarity`; None if it is unknown.
     """
     yield _size(analysis)
     texts = number_with_noun(analysis.pairs, "text")

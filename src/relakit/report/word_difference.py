@@ -1,4 +1,4 @@
-"""A translation against its reference, word by word."""
+"""A translation compared with its reference, word by word."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from relakit.analysis.word_map import Span
 
 Status: TypeAlias = Literal["same", "added", "missing"]
-"""Of words: in both texts, in the output alone, in the reference alone."""
+"""Where words are: in both texts, only in the output, or only in the reference."""
 
 
 def word_difference(
@@ -16,9 +16,9 @@ def word_difference(
     reference_words: Sequence[Span],
     output_words: Sequence[Span],
 ) -> list[tuple[Status, str]]:
-    """The output in pieces, with the reference's words that it lacks where they would stand.
+    """The output in pieces, with missing reference words where they would stand.
 
-    As many words as possible are the same, in the same order. Without the missing pieces the text
+    As many words as possible are the same, in the same order. Without the missing pieces, the text
     is the output, spaces included.
     """
     left = [reference[start:end] for start, end in reference_words]
@@ -42,9 +42,9 @@ def word_difference(
 
 
 def _steps(left: Sequence[str], right: Sequence[str]) -> list[tuple[Status, int]]:
-    """How to come from left to right along a longest common subsequence.
+    """How to get from left to right along a longest common subsequence.
 
-    Each step has the number of a word: of the reference where it is missing, else of the output.
+    Each step has a word's number: in the reference if the word is missing, else in the output.
     """
     first = 0
     while first < min(len(left), len(right)) and left[first] == right[first]:
@@ -68,7 +68,7 @@ def _steps(left: Sequence[str], right: Sequence[str]) -> list[tuple[Status, int]
 
 
 def _common_lengths(left: Sequence[str], right: Sequence[str]) -> list[list[int]]:
-    """``[left + 1][right + 1]``: words in common from there on."""
+    """``[left + 1][right + 1]``: how many words are in common from there on."""
     lengths = [[0] * (len(right) + 1)]
     for word in reversed(left):
         below = lengths[-1]

@@ -1,9 +1,9 @@
 """Does shards on the machines of a Ray cluster (the extra ``relakit[ray]``).
 
 A separate process, the driver (`ray_driver`), hands shards to Ray Data. That no result is lost or
-counted twice does not depend on Ray: results carry the numbers of their shards, and the caller keeps a
-ledger of them. If nothing comes back for a long time, as may happen after actors have died, the
-driver is stopped together with its actors, and a new one gets the missing shards. Within one
+counted twice does not depend on Ray: results carry the numbers of their shards, and the caller
+keeps a ledger of them. If nothing comes back for a long time, as may happen after actors have died,
+the driver is stopped together with its actors, and a new one gets the missing shards. Within one
 process, Ray cannot safely be started again while an older execution hangs.
 """
 
