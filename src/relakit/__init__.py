@@ -93,11 +93,11 @@ def load(
 
     Args:
         *folders: each holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``. Several
-            make an ensemble: the probability of a token is the mean of theirs.
+            make an ensemble: a token's probability is the mean over the models.
         device: where to compute.
-        precision: ``"fp32"``, ``"bf16"``, ``"int8"`` (weights of one byte, on a CPU) or ``"auto"``
-            (bf16 where the device computes with it, else fp32).
-        shortlist: choose among the tokens of the first model's shortlist alone, which
+        precision: ``"fp32"``, ``"bf16"``, ``"int8"`` (one-byte weights, on a CPU) or ``"auto"``
+            (bf16 if the device computes with it, otherwise fp32).
+        shortlist: choose only among the tokens of the first model's shortlist, which
             ``relakit shortlist`` makes.
     """
     from relakit.decode.translator import Translator

@@ -3,6 +3,6 @@
 from typing import Final, Literal, TypeAlias, get_args
 
 AttentionKind: TypeAlias = Literal["encoder", "decoder", "cross"]
-"""Which attention: the encoder's on itself, the decoder's on itself, the decoder's on the
-encoder."""
+"""Which attention: the encoder's self-attention, the decoder's self-attention, or the decoder's
+attention to the encoder."""
 ATTENTION_KINDS: Final[tuple[AttentionKind, ...]] = get_args(AttentionKind)

@@ -1,4 +1,4 @@
-"""The error for a model that computes NaN or infinity, as one does whose training diverged."""
+"""The error for a model that computes NaN or infinity, such as one whose training diverged."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ class BrokenModelError(ValueError):
     """A model computes NaN or infinity."""
 
     def __init__(self, name: str = "the model", *, where: str | None = None) -> None:
-        """Name the model, and where it was found out, such as ``pair 7``."""
+        """Name the model, and where the problem was found, such as ``pair 7``."""
         place = "" if where is None else f" in {where}"
         super().__init__(
             f"{name} computes NaN or infinity{place}: its weights are broken, or its training has "
@@ -20,7 +20,7 @@ class BrokenModelError(ValueError):
 
 @contextmanager
 def blamed_on(name: str) -> Generator[None, None, None]:
-    """Say which model is broken, where it is known."""
+    """Put the model's name into a `BrokenModelError` that is raised in this block."""
     try:
         yield
     except BrokenModelError as error:

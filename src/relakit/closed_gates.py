@@ -1,4 +1,4 @@
-"""When a gate of a norm is closed, and when a layer has too many of them."""
+"""When a gate of a norm is closed, and when a layer has too many closed gates."""
 
 from typing import Final
 

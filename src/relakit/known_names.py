@@ -1,4 +1,4 @@
-"""Settings that are one of a few names, and the one answer to any other."""
+"""Settings that are one of a few names, and the one error for any other."""
 
 from collections.abc import Collection
 from typing import TypeVar
@@ -7,10 +7,10 @@ Name = TypeVar("Name", bound=str)
 
 
 def known_name(what: str, given: object, names: Collection[Name]) -> Name:
-    """The name, if it is one of those; ``what`` is named by it.
+    """The given name, if it is one of ``names``; ``what`` says what it names.
 
     Raises:
-        ValueError: it is none of them; lists them all.
+        ValueError: it is none of them; the message lists them all.
     """
     for name in names:
         if given == name:

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded on first use: what needs no torch shall not wait for it."""
+"""Names of a package that are loaded on first use: what needs no torch does not wait for it."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -6,7 +6,7 @@ from importlib import import_module
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """The function ``__getattr__`` of a package, given the module in it that each name is from."""
+    """A package's ``__getattr__``; ``homes`` says which of its modules defines each name."""
 
     def find(name: str) -> object:
         if name not in homes:

@@ -1,7 +1,7 @@
 """How much is too much: what this machine has, and the limits that do not depend on it.
 
 Whatever is refused for its size is refused here or by a number from here, so that the same setting
-has the same limit everywhere. It needs the standard library alone.
+has the same limit everywhere. This module needs only the standard library and `amounts`.
 """
 
 import os
@@ -12,24 +12,24 @@ from typing import Final
 from relakit.amounts import format_bytes
 
 MAX_LINE_BYTES: Final = 1 << 20
-"""Of a line of text, without its line end. No sentence is that long: it is another kind of file."""
+"""Longest line of text, without its line end. No sentence is longer: it is another kind of file."""
 MAX_JSON_BYTES: Final = 1 << 24
-"""Of a file with settings, such as config.json."""
+"""Largest file with settings, such as config.json."""
 MAX_COUNT: Final = (1 << 63) - 1
-"""Of anything that is counted, and of seeds: what PyTorch takes."""
+"""Largest count of anything, and largest seed: what PyTorch takes."""
 MAX_PAIRS: Final = 1_000_000_000
-"""Of a generated corpus: about 100 GB of text."""
+"""Most pairs of a generated corpus: about 100 GB of text."""
 MAX_BEAM: Final = 1000
-"""Hypotheses that are followed at once."""
+"""Most hypotheses that a search follows at once."""
 MAX_VOCABULARY: Final = 1_000_000
-"""Entries of a tokenizer."""
+"""Most entries of a tokenizer."""
 MAX_LAYERS: Final = 1000
-"""Of an encoder or a decoder."""
+"""Most layers of an encoder or a decoder."""
 MAX_FEATURES: Final = 1 << 20
-"""Of a position, also inside the feed-forward layers."""
+"""Most features of a position, including inside the feed-forward layers."""
 
 _BEAM_BYTES: Final = 70 * 2 * 512 * 6 * 4
-"""Keys and values of 70 tokens, in the six layers of the paper's model."""
+"""The keys and values of 70 tokens in the six layers of the paper's model."""
 _THREADS_ANYWHERE: Final = 64
 _STACK_BYTES: Final = 8 << 20
 _CGROUP_LIMITS: Final = (
@@ -39,14 +39,14 @@ _CGROUP_LIMITS: Final = (
 
 
 def machine_memory() -> int:
-    """Bytes of memory that this process may use at most: the machine's, or its container's."""
+    """Most bytes of memory that this process may use: the machine's, or its container's."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     return min(limits + [limit for path in _CGROUP_LIMITS for limit in _limits_in(path)])
 
 
 @cache
 def _limits_in(path: Path) -> list[int]:
-    """The number in a file, read once: whoever translates line by line asks for every line."""
+    """The number in a file, read once: translating line by line asks for it with every line."""
     try:
         return [int(path.read_text())]
     except (OSError, ValueError):  # no such group, or "max"
@@ -54,7 +54,7 @@ def _limits_in(path: Path) -> list[int]:
 
 
 def check_memory(what: str, needed: int, *, available: int | None = None, advice: str) -> None:
-    """Raise ValueError if ``what`` needs more bytes than there are; None: the machine's memory."""
+    """Raise ValueError if ``what`` needs more than the available bytes; None: the machine's."""
     if available is None:
         available, where = machine_memory(), "this machine has"
     else:
@@ -69,7 +69,7 @@ def check_memory(what: str, needed: int, *, available: int | None = None, advice
 def check_beam(beam: int, name: str = "the beam") -> None:
     """Raise ValueError for a beam that no search needs.
 
-    Within this limit, a search is measured against the model and the machine when it begins.
+    Within this limit, each search is checked against the model and the machine when it starts.
     """
     if beam > MAX_BEAM:
         raise ValueError(
@@ -80,15 +80,15 @@ def check_beam(beam: int, name: str = "the beam") -> None:
 
 
 def max_threads() -> int:
-    """Most threads that may be asked for: more than the processors, as recipes travel."""
+    """Most threads that may be requested: more than the processors, as recipes change machines."""
     return max(_THREADS_ANYWHERE, 4 * (os.cpu_count() or 1))
 
 
 def checked_threads(name: str, threads: int, *, least: int = 1) -> int:
-    """The number of threads, if there may be so many; ``name`` is the setting's.
+    """The number of threads, if that many are allowed; ``name`` is the setting's name.
 
-    Far more than there are processors help nobody, and OpenMP ends the process where it cannot
-    start them.
+    Far more threads than processors do not help, and OpenMP ends the process if it cannot start
+    them.
     """
     if threads < least:
         raise ValueError(f"{name} must be at least {least}, got {threads:,}")

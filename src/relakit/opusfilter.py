@@ -1,6 +1,6 @@
 """A filter for OpusFilter: ``NullAttentionFilter``, which asks a translation model about each pair.
 
-Needs the extra ``relakit[opusfilter]``. docs/opusfilter.md has a configuration to begin with.
+Needs the extra ``relakit[opusfilter]``. docs/opusfilter.md has a configuration to start from.
 """
 
 import inspect
@@ -48,20 +48,20 @@ _PARAMETERS: Final = {
 }
 """What the options of `relakit score` are called here."""
 _FILTERED: Final = ("low", "high")
-"""Ratios, of which typical ones are good, are for OpusFilter's own filters."""
+"""Ratios, for which typical values are good, are left to OpusFilter's own filters."""
 _UNLIKELY: Final = 100.0
-"""Nats: stands for what cannot be computed, in files of scores that cannot hold infinity."""
+"""In nats: stands for what cannot be computed, as score files cannot hold infinity."""
 
 
 @dataclass(frozen=True)
 class _Range:
-    """Between which thresholds a column tells good pairs from bad ones."""
+    """The thresholds between which a column tells good pairs from bad ones."""
 
     direction: str
     accepts_all: float
     rejects_all: float
     blank: float
-    """The score of a pair with a blank side, or of which it is not known: as bad as can be."""
+    """The score of a pair with a blank side, or whose score is not known: as bad as can be."""
 
     def accepts(self, score: float, threshold: float) -> bool:
         return score < threshold if self.direction == CLEAN_LOW else score >= threshold
@@ -83,18 +83,18 @@ _RANGES: Final = {
 }
 """What pairs can be filtered by: columns, and the probability of a calibration."""
 _OF_ATTENTION: Final = ("null_rate", "attention_mass")
-"""Columns that say nothing where attention is never null."""
+"""Columns that say nothing if attention is never null."""
 _OF_LINKS: Final = ("alignment_null_rate", "uncovered_words")
-"""Neither do these, unless an alignment layer gives the links."""
+"""Columns that say nothing then, either, unless an alignment layer gives the links."""
 _OF_REVERSE: Final = ("reverse_", "dual_")
-"""Columns that begin like this need a model of the other direction."""
+"""Columns with these prefixes need a model for the opposite direction."""
 
 
 class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
     """Filters sentence pairs by what `relakit score` computes for them.
 
-    Pairs are computed in batches, and a pair's score does not depend on those beside it. A pair
-    with a blank side is always rejected.
+    Pairs are computed in batches, and a pair's score does not depend on its neighbours. A pair with
+    a blank side is always rejected.
     """
 
     def __init__(
@@ -109,22 +109,22 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
         batch_tokens: int = ScoreSettings.batch_tokens,
         **kwargs: Any,
     ) -> None:
-        """Check everything that can be checked before the model is loaded, for the first pair.
+        """Check everything that can be checked before the first pair, when the model is loaded.
 
         Args:
             model: a model directory, from the first file's language to the second's. Relative paths
                 start at OpusFilter's output directory.
             by: the column to filter by, or ``probability``; docs/cleaning.md explains them. None:
                 ``probability`` if there is a calibration, else ``cross_entropy``.
-            threshold: pairs must be below it, or at least it where high scores are good. Needed to
-                filter, not to score; a probability has a default.
-            reverse: a model directory of the other direction, for dual cross-entropy.
-            calibration: a file that ``relakit filter --calibrate`` wrote, with these models.
-            columns: scores are these by their names; None: ``by`` alone, as a number.
-            max_tokens: of a side; one with more is scored by its beginning. None: as many as fit
+            threshold: scores must be below it or, where high scores are good, not below it.
+                Required to filter, not to score; a probability has a default.
+            reverse: a model directory for the opposite direction, for dual cross-entropy.
+            calibration: a file that ``relakit filter --calibrate`` wrote with these models.
+            columns: a score then holds these columns by name; None: a score is the number ``by``.
+            max_tokens: per side; a side with more is scored by its beginning. None: as many as fit
                 into 256 MiB of attention.
-            batch_tokens: padded tokens that are computed at once; scores do not depend on it.
-            kwargs: OpusFilter's own, ``name`` and ``workdir``.
+            batch_tokens: padded tokens computed at once; scores do not depend on it.
+            kwargs: OpusFilter's own parameters, ``name`` and ``workdir``.
 
         Raises:
             ConfigurationError: a parameter is wrong, or a model directory is broken.
@@ -155,21 +155,21 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
 
     @property
     def score_direction(self) -> str:
-        """Whether low or high scores are good ones."""
+        """Whether low or high scores are good."""
         return self._range.direction
 
     @property
     def accept_threshold(self) -> float:
-        """Accepts all that have a score."""
+        """A threshold that accepts all pairs with a score."""
         return self._range.accepts_all
 
     @property
     def reject_threshold(self) -> float:
-        """Rejects everything."""
+        """A threshold that rejects everything."""
         return self._range.rejects_all
 
     def score(self, pairs: Iterable[Pair]) -> Iterator[Score]:
-        """A number for each pair, or several by name; some pairs are read ahead."""
+        """One number per pair, or several by name; reads some pairs ahead."""
         return (score for _, score, _ in self._scored(pairs))
 
     def accept(self, score: Score) -> bool:
@@ -217,7 +217,7 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
         return cells if self.columns else cells[self.by]
 
     def _probabilities(self, features: Sequence["PairFeatures | None"]) -> list[float]:
-        """That pairs are clean; 0 where that is not known."""
+        """The probability that each pair is clean; 0 where that is not known."""
         known = [place for place, one in enumerate(features) if one is not None]
         found = np.zeros(len(features))
         if self._calibration is not None and known:
@@ -242,7 +242,7 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
         )
 
     def _fitting(self, path: Path) -> NoiseCalibration:
-        """A calibration of these models; ValueError if it is of others."""
+        """Read a calibration of these models; ValueError if it belongs to others."""
         calibration = NoiseCalibration.read(path)
         problem = calibration.why_not_for(self._models.facts)
         if problem is not None:
@@ -298,7 +298,7 @@ def _numbered(pairs: Iterable[Pair]) -> Iterator[NumberedPair]:
 
 def _cell(name: str, features: "PairFeatures | None") -> float:
     cell: Cell = None if features is None else _READERS[name](features)
-    if cell is None:  # of a blank side, or the end of a cropped one; other columns were refused
+    if cell is None:  # a blank side, or the end of a cropped one; other columns were refused
         return _RANGES[name].blank if name in _RANGES else 0.0
     assert isinstance(cell, int | float)
     return cell
@@ -322,7 +322,7 @@ def _known(name: str, given: object, known: Iterable[str], what: str = "column")
 
 
 def _chosen(columns: object, by: str) -> tuple[str, ...]:
-    """The columns of a score, ``by`` among them; none if it is a plain number."""
+    """The columns of a score, including ``by``; none if a score is a plain number."""
     if columns is None:
         return ()
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:

@@ -1,4 +1,4 @@
-"""How this interpreter is started once more, with a module of ours as its program."""
+"""How to start this interpreter again, with one of our modules as its program."""
 
 import sys
 from typing import Final
@@ -12,9 +12,9 @@ run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 
 
 def module_command(module: str, *arguments: str) -> list[str]:
-    """As ``python -m MODULE ARGUMENTS``, without the working folder on the module search path.
+    """Like ``python -m MODULE ARGUMENTS``, without the working folder on the module search path.
 
-    A user's ``json.py`` there would be taken for the library. ``-P``, which does the same, is of
-    Python 3.11.
+    A user's ``json.py`` there would be imported instead of the library's. ``-P``, which does the
+    same, needs Python 3.11.
     """
     return [sys.executable, "-c", _STARTER, module, *arguments]

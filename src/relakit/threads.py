@@ -1,4 +1,4 @@
-"""How many threads torch computes with. It is loaded with the first call, not with this module."""
+"""How many threads torch computes with. The first call loads torch, this module does not."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

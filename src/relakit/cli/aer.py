@@ -1,4 +1,4 @@
-"""`relakit aer`: word alignments against gold ones."""
+"""`relakit aer`: score word alignments against gold alignments."""
 
 import math
 from pathlib import Path
@@ -28,7 +28,7 @@ def aer(
     hypothesis: Annotated[
         list[Path],
         typer.Option(
-            help="Links to judge, of the same pairs, a line for each. Repeatable.",
+            help="Links to score, for the same pairs, one line per pair. Repeatable.",
             rich_help_panel=LINKS,
         ),
     ],
@@ -48,15 +48,18 @@ def aer(
     samples: Annotated[
         int,
         typer.Option(
-            min=1, help="How often pairs are drawn for the intervals.", rich_help_panel=INTERVALS
+            min=1,
+            help="How many bootstrap samples are drawn for the intervals.",
+            rich_help_panel=INTERVALS,
         ),
     ] = SAMPLES,
     seed: Annotated[int, typer.Option(min=0, rich_help_panel=INTERVALS)] = BOOTSTRAP_SEED,
 ) -> None:
     """Score word alignments: alignment error rate, precision, recall and F1.
 
-    Links are counted over all pairs. A link is right for precision if it is possible, and for
-    recall if it is sure; the intervals are of 95%, by bootstrap over pairs.
+    Links are counted over all pairs. Precision counts a link as right if it is a possible gold
+    link, and recall counts the sure gold links that were found. The intervals are 95% bootstrap
+    intervals over pairs.
 
     For example: relakit aer --gold test.talp --hypothesis links.pharaoh
     """

@@ -72,16 +72,17 @@ def align(
         str,
         typer.Option(
             metavar="|".join(WORD_RULES),
-            help="What a word is: what stands between spaces; punctuation marks apart from it, as "
-            "relakit analyze counts; or marks that have spaces around them in the text already.",
+            help="What a word is. spaces: whatever stands between spaces. punctuation: the same, "
+            "with punctuation marks split off, as in relakit analyze. tokenized: the text already "
+            "has spaces around its marks.",
             rich_help_panel=PAIRS,
         ),
     ] = "spaces",
     output: Annotated[
         Path | None,
         typer.Option(
-            help="A line for each pair; plain, .gz or .zst. Appears when all are aligned. "
-            "\\[default: standard output, as for -]",
+            help="The file to write, one line per pair; plain, .gz or .zst. It appears once all "
+            "pairs are aligned. \\[default: standard output, as with -]",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -89,8 +90,9 @@ def align(
         str | None,
         typer.Option(
             metavar="|".join(ALIGNMENT_FORMATS),
-            help="pharaoh: 0-0 1-2, source first, from 0. json: with scores, words without a link, "
-            f"and the null rate. text: the words themselves. \\[default: {ALIGNMENT_FORMATS[0]}]",
+            help="pharaoh: 0-0 1-2, source first, counted from 0. json: also scores, unlinked "
+            "words and the null rate. text: the words themselves. \\[default: "
+            f"{ALIGNMENT_FORMATS[0]}]",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -107,7 +109,7 @@ def align(
         Path | None,
         typer.Option(
             metavar="MODEL",
-            help="A model of the other direction, by relakit train RECIPE --reverse.",
+            help="A model for the opposite direction, trained with relakit train RECIPE --reverse.",
             rich_help_panel=DIRECTIONS,
             autocompletion=complete_model,
         ),
@@ -116,7 +118,7 @@ def align(
         str | None,
         typer.Option(
             metavar="|".join(SYMMETRIZATIONS),
-            help="With --reverse: how the links of both directions become one set. "
+            help="With --reverse: how to combine the links of both directions. "
             f"\\[default: {SYMMETRIZATION}]",
             rich_help_panel=DIRECTIONS,
         ),
@@ -125,7 +127,7 @@ def align(
         bool,
         typer.Option(
             "--select",
-            help="Align nothing, but choose layer and heads on the first pairs, and keep the "
+            help="Align nothing; choose the layer and heads on the first pairs, and save the "
             "choice with the model.",
             rich_help_panel=HEADS,
         ),
@@ -133,8 +135,8 @@ def align(
     gold: Annotated[
         Path | None,
         typer.Option(
-            help="With --select: gold links of the pairs. Without them: by agreement with "
-            "--reverse, or by words that are the same on both sides.",
+            help="With --select: gold links of the pairs, to choose heads by. Without them, heads "
+            "are chosen by agreement with --reverse, or by words that are the same on both sides.",
             rich_help_panel=HEADS,
         ),
     ] = None,
@@ -143,14 +145,14 @@ def align(
     gold_reverse: Annotated[bool, reverse_of("--gold", HEADS)] = False,
     limit: Annotated[
         int,
-        typer.Option(min=1, help="Most pairs to choose heads on.", rich_help_panel=HEADS),
+        typer.Option(min=1, help="Choose heads on at most this many pairs.", rich_help_panel=HEADS),
     ] = PAIRS_TO_CHOOSE_ON,
     layer: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Read this layer of MODEL's decoder, from 1, instead of its alignment layer or "
-            "the heads that were chosen.",
+            help="Read this layer of MODEL's decoder, counted from 1, instead of its alignment "
+            "layer or the chosen heads.",
             rich_help_panel=HEADS,
         ),
     ] = None,
@@ -158,8 +160,8 @@ def align(
         list[int] | None,
         typer.Option(
             min=1,
-            help="Read this head of --layer, from 1. Repeatable; their weights are averaged. "
-            "\\[default: all]",
+            help="Read this head of --layer, counted from 1. Repeatable; the weights of several "
+            "heads are averaged. \\[default: all]",
             rich_help_panel=HEADS,
         ),
     ] = None,
@@ -167,8 +169,8 @@ def align(
         str | None,
         typer.Option(
             metavar="normal|shifted",
-            help="Read --layer in the step that predicts a word, or when the word is the input. "
-            "\\[default: normal]",
+            help="Read --layer in the step that predicts a word (normal), or in the step after it, "
+            "when the word is the input (shifted). \\[default: normal]",
             rich_help_panel=HEADS,
         ),
     ] = None,
@@ -176,8 +178,8 @@ def align(
         str | None,
         typer.Option(
             metavar="ignored|competes",
-            help="With --layer: weight on the end of the source is ignored, or a word that attends "
-            "to it more than to any word has no link. \\[default: ignored]",
+            help="With --layer: weight on the end of the source is ignored, or competes: a word "
+            "that attends to it more than to any word has no link. \\[default: ignored]",
             rich_help_panel=HEADS,
         ),
     ] = None,
@@ -185,7 +187,7 @@ def align(
         int | None,
         typer.Option(
             min=1,
-            help=f"Most tokens on a side; longer pairs get no links. {PAIR_TOKENS}",
+            help=f"Maximum tokens on a side; longer pairs get no links. {PAIR_TOKENS}",
             rich_help_panel=PAIRS,
         ),
     ] = None,
@@ -195,10 +197,10 @@ def align(
     shard_pairs: ShardPairs = SHARD_PAIRS,
     restart: Restart = False,
 ) -> None:
-    """Link the words of sentence pairs, by the attention of a translation model.
+    """Link the words of sentence pairs, using the attention of a translation model.
 
-    One line comes out for every pair; a pair without links, or without words, gives an empty one.
-    Interrupted, the same command goes on where it stopped.
+    The output has one line per pair, also for pairs without links or without words.
+    If the command is interrupted, run it again to resume where it stopped.
 
     For example: relakit align runs/mine/model --source a.en --target a.de --output links
     """
@@ -260,7 +262,7 @@ def align(
         request.select(files, links, limit)
         return
     if written is not None:
-        check_writable(written)  # before heads are chosen, which are kept
+        check_writable(written)  # before heads are chosen and saved
     there, back = request.choices(files, limit)
     named = {"symmetrization": symmetrize, "format": format, "level": level}
     settings = request.settings(there, back, {k: v for k, v in named.items() if v is not None})

@@ -1,4 +1,4 @@
-"""What `relakit align` is asked for: which models, and where their links are read."""
+"""A request to `relakit align`: which models to use, and where to read their links."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AlignRequest:
-    """Which models are asked for, and where their links are read."""
+    """Which models to use, and where to read their links."""
 
     def __init__(
         self, model: Path, reverse: Path | None, words: str, max_tokens: int | None
@@ -36,7 +36,7 @@ class AlignRequest:
     def read_layer(
         self, layer: int, heads: Sequence[int], reading: str | None, end: str | None
     ) -> None:
-        """Read the model's links there, whatever was chosen; layer and heads counted from 1."""
+        """Read the links in this layer, whatever was chosen; layers and heads count from 1."""
         from relakit.align.choice import AlignmentChoice, ChosenOn
 
         if len(set(heads)) < len(heads):
@@ -54,9 +54,9 @@ class AlignRequest:
     def choices(
         self, files: "ParallelFiles", limit: int
     ) -> tuple["AlignmentChoice | None", "AlignmentChoice | None"]:
-        """Which heads of both models are read, None where an alignment layer is.
+        """Which heads of both models to read; None where an alignment layer is read instead.
 
-        Chosen now if nobody has chosen yet, and kept if there are enough pairs to tell.
+        Heads are chosen now if none have been chosen before, and kept if enough pairs decided.
         """
         from relakit.align.layer_files import has_layer, heads_to_read
 
@@ -78,7 +78,7 @@ class AlignRequest:
         return there, back
 
     def select(self, files: "ParallelFiles", gold: "LinkFile | None", limit: int) -> None:
-        """Choose on the first pairs, and keep the choices."""
+        """Choose heads on the first pairs, and save the choices."""
         from relakit.align.layer_files import has_layer
 
         for folder, choice in self._choose(files, gold, limit).items():
@@ -98,7 +98,7 @@ class AlignRequest:
         Raises:
             OSError, ValueError: something is wrong with a model, or with any pair.
         """
-        # Lines that are missing further down make the first pairs wrong ones.
+        # If lines are missing further down, the first pairs may be the wrong ones, too.
         survey(files, SHARD_PAIRS)
         from relakit.align.choosing import LoadedModel, choose
         from relakit.align.pair_text import read_pairs_with_gold
@@ -115,7 +115,7 @@ class AlignRequest:
         return found
 
     def _keep(self, folder: Path, choice: "AlignmentChoice", *, at_least: int = 0) -> None:
-        """Write a choice into its model's directory if so many pairs decided, and say so."""
+        """Save a choice in its model's directory if at least this many pairs decided; say so."""
         from relakit.align.choice import write_choice
 
         on = choice.chosen

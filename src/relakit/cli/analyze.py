@@ -63,7 +63,8 @@ def analyze(
     target: Annotated[
         Path | None,
         typer.Option(
-            help="Their translations; without it --source has both, with a tab between them.",
+            help="The translations of --source. Without it, --source holds both, separated by a "
+            "tab.",
             rich_help_panel=DATA,
         ),
     ] = None,
@@ -74,7 +75,7 @@ def analyze(
     name: Annotated[
         list[str] | None,
         typer.Option(
-            help="What a model is called in figures: once for each, MODEL first. \\[default: its "
+            help="A model's name in the figures: give one per model, MODEL first. \\[default: its "
             "folder's name]",
         ),
     ] = None,
@@ -88,7 +89,8 @@ def analyze(
         bool,
         typer.Option(
             "--tokenized",
-            help="All words of the texts have spaces around them, as --gold and --tags count them.",
+            help="The texts have spaces around all words, which is how --gold and --tags count "
+            "them.",
             rich_help_panel=DATA,
         ),
     ] = False,
@@ -100,20 +102,20 @@ def analyze(
         str | None,
         typer.Option(
             metavar="PIPELINE",
-            help="Tag target words with a pipeline of spaCy, such as de_core_news_sm.",
+            help="Tag target words with a spaCy pipeline, such as de_core_news_sm.",
             rich_help_panel=DATA,
         ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="At most this many pairs, the first ones.", rich_help_panel=DATA),
+        typer.Option(min=1, help="Use only this many pairs, from the start.", rich_help_panel=DATA),
     ] = None,
     max_tokens: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Most tokens on a side of a pair; the memory for its attention grows with their "
-            f"square. {PAIR_TOKENS}",
+            help="Maximum tokens on a side of a pair; the memory for its attention grows with "
+            f"their square. {PAIR_TOKENS}",
             rich_help_panel=DATA,
         ),
     ] = None,
@@ -121,7 +123,8 @@ def analyze(
         str,
         typer.Option(
             metavar="skip|error",
-            help="Pairs with more are left out and reported, or end the command.",
+            help="Whether a longer pair is left out and reported, or ends the command with an "
+            "error.",
             rich_help_panel=DATA,
         ),
     ] = "skip",
@@ -129,7 +132,8 @@ def analyze(
         bool,
         typer.Option(
             "--translate/--no-translate",
-            help="Translate the sources, for BLEU, chrF and attention to own translations.",
+            help="Translate the sources, for BLEU, chrF and attention to the model's own "
+            "translations.",
             rich_help_panel=NUMBERS,
         ),
     ] = True,
@@ -143,7 +147,7 @@ def analyze(
     seed: Annotated[
         int | None,
         typer.Option(
-            help=f"For shuffling the targets (Figure 6). \\[default: {SHUFFLE_SEED}]",
+            help=f"Seed for shuffling the targets (Figure 6). \\[default: {SHUFFLE_SEED}]",
             rich_help_panel=NUMBERS,
         ),
     ] = None,
@@ -158,8 +162,8 @@ def analyze(
         int | None,
         typer.Option(
             min=0,
-            help="Sentences to look at in the report, spread over the test set; fewer if the file "
-            f"would grow beyond {MAX_BYTES / 1e6:g} MB. \\[default: {EXPLORED}]",
+            help="How many sentences to show in the report, spread over the test set; fewer if the "
+            f"file would grow beyond {MAX_BYTES / 1e6:g} MB. \\[default: {EXPLORED}]",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -173,10 +177,10 @@ def analyze(
 ) -> None:
     """Analyze the attention of one or more models on a test set.
 
-    Sparsity, null attention, sinks, head diversity and, with --gold, word alignments of every layer
-    and head, on translations that the models are made to write. DIR gets the numbers as JSON and
-    CSV, the paper's figures 3 to 10, and report.html: one page with all of it, which needs no
-    network. docs/analysis.md explains each number.
+    Measures sparsity, null attention, sinks, head diversity and, with --gold, word alignments of
+    every layer and head, while the models are made to write the given translations. DIR gets the
+    numbers as JSON and CSV, the paper's figures 3 to 10, and report.html: one page with all of it,
+    which needs no network. docs/analysis.md explains each number.
     """
     folders = [model, *(compare or ())]
     if name:
@@ -249,7 +253,7 @@ def analyze(
 
 @contextmanager
 def analysis_bar(console: Console, pairs: int) -> "Iterator[Callable[[str, str, int], None]]":
-    """A bar for each model and stage; gives the function to pass as ``progress``."""
+    """A bar for each model and stage; yields the function to pass as ``progress``."""
     tasks: dict[tuple[str, str], TaskID] = {}
     with Progress(
         TextColumn("{task.description}", markup=False),
@@ -278,7 +282,7 @@ def _computation(precision: str, translate: bool) -> dict[str, str]:
 
 
 def check_names(names: Sequence[str], models: int) -> None:
-    """Raise ValueError unless there is one for each model, and all differ."""
+    """Raise ValueError unless there is one name per model and all names differ."""
     if len(names) != models:
         raise ValueError(
             f"there are {number_with_noun(models, 'model')} and "
@@ -372,7 +376,7 @@ def print_written(
     read: str = "pair",
     explored: str = "sentence",
 ) -> None:
-    """Say where everything is; ``read`` and ``explored`` are what was analyzed and is shown."""
+    """Print where everything is; ``read`` and ``explored`` name what was analyzed and is shown."""
     figures = f", figures in {written.figures}." if written.no_figures is None else "."
     to_explore = number_with_noun(written.explored, explored)
     lines = [

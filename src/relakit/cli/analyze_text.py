@@ -1,4 +1,4 @@
-"""`relakit analyze-text`: what the self-attention of Hugging Face models does, over texts."""
+"""`relakit analyze-text`: what the self-attention of Hugging Face models does on texts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,7 +50,7 @@ def analyze_text(
     ],
     text: Annotated[
         Path,
-        typer.Option(help="Texts, one per line; blank lines are none.", rich_help_panel=DATA),
+        typer.Option(help="Texts, one per line; blank lines are skipped.", rich_help_panel=DATA),
     ],
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where to write.", rich_help_panel=OUTPUT)
@@ -62,39 +62,42 @@ def analyze_text(
     name: Annotated[
         list[str] | None,
         typer.Option(
-            help="What a model is called in figures: once for each, MODEL first. \\[default: its "
+            help="A model's name in the figures: give one per model, MODEL first. \\[default: its "
             "folder's name]",
         ),
     ] = None,
     tokenizer: Annotated[
         Path | None,
-        typer.Option(help="The folder of the models' tokenizer. \\[default: each model's]"),
+        typer.Option(
+            help="The folder of a tokenizer for all models. \\[default: each model's own]"
+        ),
     ] = None,
     unconverted: Annotated[
         bool,
         typer.Option(
             "--unconverted",
-            help="Take models that were not converted, too, as they are: with softmax.",
+            help="Also accept models that were not converted, and analyze them with softmax.",
         ),
     ] = False,
     where: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            help="Only attention modules with such a name, as '*layers.0.*'. Repeatable.",
+            help="Analyze only attention modules with a matching name, such as '*layers.0.*'. "
+            "Repeatable.",
             rich_help_panel=NUMBERS,
         ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="At most this many texts, the first ones.", rich_help_panel=DATA),
+        typer.Option(min=1, help="Use only this many texts, from the start.", rich_help_panel=DATA),
     ] = None,
     too_long: Annotated[
         str,
         typer.Option(
             metavar="skip|error",
-            help="Texts with more tokens than a model has positions are left out and reported, or "
-            "end the command.",
+            help="Whether a text with more tokens than a model has positions is left out and "
+            "reported, or ends the command with an error.",
             rich_help_panel=DATA,
         ),
     ] = "error",
@@ -109,8 +112,8 @@ def analyze_text(
         int | None,
         typer.Option(
             min=0,
-            help="Texts to look at in the report, spread over all; fewer if the file would grow "
-            f"beyond {MAX_BYTES / 1e6:g} MB. \\[default: {EXPLORED}]",
+            help="How many texts to show in the report, spread over all of them; fewer if the file "
+            f"would grow beyond {MAX_BYTES / 1e6:g} MB. \\[default: {EXPLORED}]",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -121,12 +124,13 @@ def analyze_text(
     threads: Threads = None,
     device: Device = DEVICE,
 ) -> None:
-    """Analyze the self-attention of Hugging Face models over texts.
+    """Analyze the self-attention of Hugging Face models on texts.
 
-    For encoders and decoder-only models that relakit.hf.convert changed and save_pretrained wrote:
-    sparsity, null attention, sinks and head diversity of every layer and head. DIR gets the numbers
-    as JSON and CSV, figures, and report.html: one page with all of it, which needs no network.
-    docs/huggingface.md says more; relakit analyze is for translation models.
+    For encoders and decoder-only models that were converted with relakit.hf.convert and saved with
+    save_pretrained. Measures sparsity, null attention, sinks and head diversity of every layer and
+    head. DIR gets the numbers as JSON and CSV, figures, and report.html: one page with all of it,
+    which needs no network. docs/huggingface.md says more; relakit analyze is for translation
+    models.
     """
     folders = [model, *(compare or ())]
     if name:
@@ -176,7 +180,7 @@ def analyze_text(
 
 
 def _read_texts(path: Path, limit: int | None) -> tuple[list[str], list[str]]:
-    """The lines that are not blank, and where each stands."""
+    """The lines that are not blank, and where each of them is."""
     if not path.is_file():
         problem = "it is a folder" if path.is_dir() else "there is no such file"
         raise ValueError(f"--text {path}: {problem}")
@@ -192,7 +196,7 @@ def _read_texts(path: Path, limit: int | None) -> tuple[list[str], list[str]]:
 
 
 def _check_hugging_face(folder: Path) -> None:
-    """What can be told before transformers is loaded, which takes seconds."""
+    """Check what can be checked before transformers is loaded, which takes seconds."""
     config = folder / MODEL.marker
     if not folder.is_dir():
         raise FileNotFoundError(
@@ -217,7 +221,7 @@ def _load(
     threads: int | None,
     device: str,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Models and tokenizers by name, without the words of transformers."""
+    """Models and tokenizers by name, with the messages of transformers turned off."""
     try:
         import relakit.hf  # noqa: F401
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""`relakit average`: a model from the checkpoints of a run."""
+"""`relakit average`: make a model from the checkpoints of a run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,26 +23,26 @@ def average(
         list[str] | None,
         typer.Argument(
             metavar="CHECKPOINT",
-            help="Names such as update-0012000, numbers of updates, or paths, also of other runs "
-            "of the same model. \\[default: the last ones, as at the end of training]",
+            help="Names such as update-0012000, update numbers, or paths, including those of other "
+            "runs of the same model. \\[default: the last ones, as at the end of training]",
             show_default=False,
         ),
     ] = None,
     last: Annotated[
         int | None,
-        typer.Option(min=1, help="The last so many checkpoints.", rich_help_panel=WHICH),
+        typer.Option(
+            min=1, help="How many of the last checkpoints to average.", rich_help_panel=WHICH
+        ),
     ] = None,
     tokenizer: Annotated[
         Path | None,
-        typer.Option(
-            help="The run's tokenizer.json. \\[default: that of its corpus]", dir_okay=False
-        ),
+        typer.Option(help="The run's tokenizer.json. \\[default: from its corpus]", dir_okay=False),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a model directory that is there.")
+        bool, typer.Option("--force", help="Replace an existing model directory.")
     ] = False,
 ) -> None:
-    """Make a model from the checkpoints of a run, finished or not: the mean of their weights.
+    """Make a model by averaging the weights of a run's checkpoints, whether it is finished or not.
 
     For example: relakit average runs/mine --last 3 --out runs/mine/model-3
     """

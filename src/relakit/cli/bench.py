@@ -1,4 +1,4 @@
-"""`relakit bench`: measure attention, and draw what was measured."""
+"""`relakit bench`: measure attention, and plot the results."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,7 +52,8 @@ WHAT, HOW, OUTPUT = "What to measure", "How to measure", "Output"
 @app.command()
 def attention(
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small grid, in about a minute.", rich_help_panel=WHAT)
+        bool,
+        typer.Option("--quick", help="A small grid; takes about a minute.", rich_help_panel=WHAT),
     ] = False,
     full: Annotated[
         bool,
@@ -65,8 +66,8 @@ def attention(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="A fixed list of cases. targets: the speeds that the kernels aim at. never-slower:"
-            " many shapes and masks against SDPA, and the smallest ratio.",
+            help="A fixed list of cases. targets: the speeds that the kernels aim for. "
+            "never-slower: many shapes and masks against SDPA, and the smallest ratio.",
             metavar="|".join(PRESETS),
             rich_help_panel=WHAT,
         ),
@@ -75,10 +76,9 @@ def attention(
         bool,
         typer.Option(
             "--tune",
-            help="Instead of other attention, compare the kernels' own ways of computing, and print"
-            " the thresholds between them that are best on this processor, and the speed of its "
-            "products, in about a minute. Takes --length (one), --heads, --dim, --batch and "
-            "--dtype.",
+            help="Instead of other kinds of attention, compare the kernels' own methods. Prints "
+            "the best thresholds between them on this processor, and the speed of its products; "
+            "takes about a minute. Accepts --length (once), --heads, --dim, --batch and --dtype.",
             rich_help_panel=WHAT,
         ),
     ] = False,
@@ -93,7 +93,7 @@ def attention(
     zeros: Annotated[
         list[str] | None,
         typer.Option(
-            help="Share of weights that are 0, in percent, or demo: tensors of a trained model. "
+            help="Percentage of weights that are 0, or demo for the tensors of a trained model. "
             "Repeatable.",
             rich_help_panel=WHAT,
         ),
@@ -101,7 +101,7 @@ def attention(
     contender: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"{', '.join(CONTENDER_NAMES)}; rela always takes part. Repeatable.",
+            help=f"{', '.join(CONTENDER_NAMES)}; rela is always included. Repeatable.",
             rich_help_panel=WHAT,
         ),
     ] = None,
@@ -153,7 +153,7 @@ def attention(
         bool | None,
         typer.Option(
             "--memory/--no-memory",
-            help="Measure peak memory too, in processes of their own. \\[default: yes, except for "
+            help="Also measure peak memory, in separate processes. \\[default: yes, except for "
             "never-slower]",
             rich_help_panel=HOW,
         ),
@@ -161,11 +161,11 @@ def attention(
     memory_limit: Annotated[
         float,
         typer.Option(
-            help="GiB; contenders that would need more are left out.", rich_help_panel=HOW
+            help="In GiB; contenders that would need more are left out.", rich_help_panel=HOW
         ),
     ] = AttentionSettings.memory_limit,
     seed: Annotated[
-        int, typer.Option(help="For the random tensors.", rich_help_panel=HOW)
+        int, typer.Option(help="Seed for the random tensors.", rich_help_panel=HOW)
     ] = AttentionSettings.seed,
     out: Annotated[
         Path | None,
@@ -187,8 +187,8 @@ def attention(
     """Time ReLA against softmax, sparsemax and 1.5-entmax attention.
 
     The contenders take turns, round after round, on the same tensors. Without --quick, --full or
-    --preset a medium grid is measured, in some minutes. --mode, --length and --zeros replace
-    that part of a grid. docs/benchmark.md says how to read the numbers.
+    --preset, a medium grid is measured, which takes some minutes. --mode, --length and --zeros
+    replace that part of a grid. docs/benchmark.md explains how to read the numbers.
     """
     if quick + full + tune + (preset is not None) > 1:
         raise ValueError(
@@ -252,10 +252,10 @@ def plot(
     results: Annotated[Path, typer.Argument(help="A results.csv.", exists=True, dir_okay=False)],
     out: Annotated[
         Path | None,
-        typer.Option(help="Directory for the plots. \\[default: that of the CSV]", file_okay=False),
+        typer.Option(help="Directory for the plots. \\[default: the CSV's]", file_okay=False),
     ] = None,
 ) -> None:
-    """Draw plot.svg and plot.png again from a results.csv."""
+    """Redraw plot.svg and plot.png from a results.csv."""
     from relakit.bench.attention_results import read_csv
     from relakit.bench.plot import write_plots
 
@@ -356,7 +356,7 @@ def _warn_without_native(settings: AttentionSettings, messages: Console) -> None
 def _warn_about_reference(
     results: "Sequence[CaseResult]", settings: AttentionSettings, messages: Console
 ) -> None:
-    """Warn if numbers are the reference's: they say little about ReLA's speed."""
+    """Warn about numbers from the reference backend: they say little about ReLA's speed."""
     from relakit.bench.contenders import why_kernels_cannot_run
 
     measured = [m for r in results if (m := r.of(RELA)) is not None and m.backend is not None]

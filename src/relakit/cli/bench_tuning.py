@@ -1,4 +1,4 @@
-"""`relakit bench attention --tune`: what is best on this processor."""
+"""`relakit bench attention --tune`: which thresholds are best on this processor."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ def print_tuning(
     dtype: str | None,
     given: Mapping[str, object],
 ) -> None:
-    """Compare the kernels' ways of computing, and print what is best here."""
+    """Compare the kernels' methods, and print which thresholds are best here."""
     for option, value in given.items():
         if value not in (None, []):
             raise ValueError(f"--tune compares the kernels' own ways; leave out {option}")

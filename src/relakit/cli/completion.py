@@ -1,6 +1,6 @@
-"""What shells complete: model directories and recipes. Where there are none, they offer files.
+"""Shell completion of model directories and recipes. Where there are none, shells offer files.
 
-It is quick, and loads no torch: the user has pressed a key and is waiting.
+It is fast and does not load torch: the user has pressed a key and is waiting.
 """
 
 import os
@@ -13,9 +13,9 @@ from relakit.model.description import WEIGHTS_FILE
 from relakit.recipes import recipe_names
 
 DEPTH: Final = 3
-"""Folders below the one that was typed: runs, a run, its model."""
+"""How deep to look below the folder that was typed: runs, a run, its model."""
 MOST_FOLDERS: Final = 3000
-"""That are looked at: a key press must not search a whole disk."""
+"""How many folders to look at, at most: a key press must not search a whole disk."""
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -30,7 +30,7 @@ def complete_model(incomplete: str) -> list[str]:
 
 
 def _folders_below(parent: Path, beginning: str, depth: int = 1) -> Iterator[Path]:
-    """Folders whose first part begins like this, those nearer to the parent first."""
+    """Folders whose first part starts with ``beginning``; the parent's own come first."""
     try:
         entries = sorted(entry.name for entry in os.scandir(parent) if entry.is_dir())
     except OSError:

@@ -1,6 +1,6 @@
 """Where commands print: results on standard output, messages on standard error.
 
-Text is printed as it is. File names and translations may hold square brackets, which Rich would
+Text is printed verbatim. File names and translations may contain square brackets, which Rich would
 take for markup, or colons around a word, which it would take for an emoji.
 """
 
@@ -19,7 +19,7 @@ def messages_console() -> "Console":
 
 
 def _plain_console(*, stderr: bool) -> "Console":
-    # Imported late: most commands fail or finish faster than Rich is loaded.
+    # Imported late: most commands fail or finish in less time than Rich takes to load.
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)

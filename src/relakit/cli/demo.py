@@ -26,18 +26,17 @@ if TYPE_CHECKING:
 RECIPE = "demo"
 REPORT = "report"
 SHOWN = 6
-"""Sentences that are printed with their translations."""
+"""How many sentences are printed with their translations."""
 
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", help="Where to work and leave the model.", metavar="DIR")
+        Path, typer.Option("--out", help="Where to work and to leave the model.", metavar="DIR")
     ] = Path(RUNS) / RECIPE,
     attention: Annotated[
         str | None,
         typer.Option(
-            help="The model's attention; softmax, for example, to compare with. "
-            "\\[default: the recipe's]",
+            help="The model's attention, such as softmax for comparison. \\[default: the recipe's]",
             show_default=False,
         ),
     ] = None,
@@ -47,7 +46,7 @@ def demo(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help=f"Replace a setting of the recipe {RECIPE}."
+            "--set", metavar="KEY=VALUE", help=f"Override a setting of the recipe {RECIPE}."
         ),
     ] = None,
 ) -> None:
@@ -139,7 +138,7 @@ def _sample_table(pairs: Sequence["GeneratedPair"], outputs: Sequence[str]) -> T
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, show_lines=False)
     table.add_column()
     table.add_column()
-    # Spread evenly by length, so that there are short and long ones.
+    # Spread evenly by length, so that both short and long sentences are shown.
     by_length = sorted(range(len(pairs)), key=lambda i: len(pairs[i].source))
     step = max(1, len(pairs) // SHOWN)
     for index in by_length[step // 2 :: step][:SHOWN]:
@@ -165,7 +164,7 @@ class Head(NamedTuple):
 def _analyze(
     translator: "Translator", pairs: Sequence["AnalysisPair"], name: str
 ) -> "AnalyzedModel":
-    """All numbers of the model on the test set."""
+    """Analyze the model on the test set."""
     from relakit.analysis import analyze_models
 
     with analysis_bar(messages_console(), len(pairs)) as progress:

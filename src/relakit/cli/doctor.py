@@ -1,4 +1,4 @@
-"""`relakit doctor`: prints what `doctor_checks` finds out, for people or as JSON."""
+"""`relakit doctor`: prints what `doctor_checks` finds, for people or as JSON."""
 
 import json
 import logging
@@ -26,14 +26,14 @@ def doctor(
         bool,
         typer.Option(
             "--speed",
-            help="Measure for twenty seconds whether ReLA is faster than softmax here.",
+            help="Spend twenty seconds measuring whether ReLA is faster than softmax here.",
         ),
     ] = False,
 ) -> None:
     """Show versions, the processor, and which attention backends work on this machine.
 
     Every backend that can run here is tried and compared with the reference. The exit code is 0 if
-    attention works with the default settings, else 1.
+    attention works with the default settings, otherwise 1.
     """
     logging.disable(logging.WARNING)  # the tables say what would be logged
     try:

@@ -37,7 +37,7 @@ class NativeExtension:
 
 @dataclass(frozen=True, kw_only=True)
 class Torch:
-    """PyTorch as it is installed here."""
+    """The PyTorch that is installed here."""
 
     version: str
     cpu_capability: str
@@ -56,7 +56,7 @@ class BackendStatus:
     name: str
     description: str
     activations: list[str]
-    """What it computes."""
+    """The activations that it computes."""
     problems: list[str]
 
 
@@ -76,7 +76,7 @@ class Choice:
     activation: str
     backend: str | None
     passed_over: Mapping["BackendName", list[str]]
-    """The other backends, each with its reasons."""
+    """The other backends, and why each of them was not chosen."""
     problems: list[str]
     """Reasons why there is no backend (none: there is one)."""
 
@@ -209,7 +209,7 @@ def examine_environment() -> list[Setting]:
 
 
 def examine_translation() -> str:
-    """What translates with a model that either could serve."""
+    """What translates: C++ or PyTorch, for a model that either could serve."""
     from relakit.decode.choose_engine import forbidden_by_environment
     from relakit.ops.native.extension import choose_isa, why_unavailable
 
@@ -248,7 +248,7 @@ def examine_choice(activation: "ActivationName") -> Choice:
 
 
 def try_out(activation: "ActivationName", backend: "BackendName | None") -> list[str]:
-    """Run a small attention call; the reasons why it fails or differs from the reference."""
+    """Run a small attention call; returns why it fails or differs from the reference."""
     import torch
 
     from relakit.ops.attention import attention

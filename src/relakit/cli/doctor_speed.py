@@ -37,18 +37,18 @@ CASES: Final = (
     ("one query, 2,048 keys", "decode", 2048),
 )
 ZEROS: Final = (50.0, 90.0)
-"""What models begin with, and what many trained ones have."""
+"""Percentages of zeros: what models start with, and what many trained models have."""
 FEW_ZEROS: Final = 75.0
 SECONDS: Final = 1.6
-"""Of each case of attention."""
+"""Time for each attention case."""
 TRANSLATION_SECONDS: Final = 4.0
 SIZE: Final = "small"
 VOCABULARY: Final = 8000
 SOURCES, LENGTH, BEAM = 8, 20, 4
 UNSTEADY: Final = 1.4
-"""Upper by lower quartile of a ratio that says little."""
+"""If the upper quartile of a ratio is more than this times the lower one, it says little."""
 EVEN: Final = 0.97
-"""A ratio from here to 1 is no difference that anybody would notice."""
+"""A ratio from here to 1 is not a difference that anybody would notice."""
 PORTABLE: Final = "portable"
 
 
@@ -58,7 +58,7 @@ class SpeedCase:
 
     what: str
     zeros: float | None
-    """Percent of the weights; None: as random weights make them"""
+    """Percentage of weights that are zero; None: whatever a model with random weights has"""
     ratio: Spread
 
 
@@ -73,7 +73,7 @@ class SpeedVerdict:
 
 
 def measure_speed(tell: Callable[[str], None] = lambda text: None) -> SpeedVerdict:
-    """Time attention and translation against softmax, in turns; ``tell`` is told what was timed."""
+    """Time attention and translation against softmax, in turns; calls ``tell`` after each case."""
     if problems := why_kernels_cannot_run():
         return SpeedVerdict(
             cases=[],
@@ -140,7 +140,7 @@ def _attention() -> Iterator[SpeedCase]:
 
 
 def _translation() -> Iterator[SpeedCase]:
-    """Models with random weights, which have about half of their attention weights at zero."""
+    """Time models with random weights, where about half of the attention weights are zero."""
     for name, in_bytes in (("float32", False), ("int8", True)):
         field = Field()
         for attention in ("softmax", "rela-g"):
@@ -162,7 +162,7 @@ def _model(attention: str) -> Transformer:
 
 
 def _search(engine: Engine) -> Callable[[], object]:
-    """Translations of one length, whatever the weights say."""
+    """A search whose translations all have the same length, whatever the weights are."""
     draw = torch.Generator().manual_seed(0)
     sources = torch.randint(END + 1, VOCABULARY, (SOURCES, LENGTH), generator=draw).tolist()
     settings = SearchSettings(beam=BEAM, min_length=LENGTH)

@@ -53,12 +53,12 @@ if TYPE_CHECKING:
 
 WHAT, HOW, OUTPUT = "What to score", "How to score", "Output"
 WIDTH = 110
-"""Columns that a signature needs: wrapped, it could not be copied."""
+"""Columns that a signature needs: if it were wrapped, it could not be copied."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of a file, or translations of them by a model."""
+    """The lines of a file, or a model's translations of them."""
 
     name: str
     lines: list[str]
@@ -70,7 +70,7 @@ def evaluate(
         Path | None,
         typer.Argument(
             metavar="MODEL",
-            help="A model directory; or give --hypothesis.",
+            help="A model directory; or give --hypothesis instead.",
             show_default=False,
             autocompletion=complete_model,
         ),
@@ -80,13 +80,13 @@ def evaluate(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="The translations to compare with. Repeatable: a translation may be like any of "
-            "several references.",
+            help="The reference translations to compare with. Repeatable: a translation may match "
+            "any of several references.",
             rich_help_panel=WHAT,
         ),
     ] = None,
     source: Annotated[
-        Path | None, typer.Option(help="What the model translates.", rich_help_panel=WHAT)
+        Path | None, typer.Option(help="The text that the model translates.", rich_help_panel=WHAT)
     ] = None,
     hypothesis: Annotated[
         Path | None,
@@ -111,8 +111,8 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"How BLEU finds words: {', '.join(BLEU_TOKENIZERS)}. \\[default: zh for Chinese, "
-            "ja-mecab for Japanese, ko-mecab for Korean, else 13a]",
+            help=f"How BLEU splits words: {', '.join(BLEU_TOKENIZERS)}. \\[default: zh for "
+            "Chinese, ja-mecab for Japanese, ko-mecab for Korean, otherwise 13a]",
             rich_help_panel=HOW,
         ),
     ] = None,
@@ -123,14 +123,17 @@ def evaluate(
         ),
     ] = None,
     samples: Annotated[
-        int, typer.Option(help="Draws of the test set for the comparison.", rich_help_panel=HOW)
+        int,
+        typer.Option(
+            help="How many times the test set is resampled for the comparison.", rich_help_panel=HOW
+        ),
     ] = SAMPLES,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(help="Keep the model's translations in this file.", rich_help_panel=OUTPUT),
+        typer.Option(help="Save the model's translations to this file.", rich_help_panel=OUTPUT),
     ] = None,
     max_tokens: MaxTokens = None,
     too_long: TooLongName = TOO_LONG,
@@ -170,7 +173,7 @@ def evaluate(
         device=device,
         search=search,
     )
-    # What is wrong with anyone's input or packages is found now, not when all is translated.
+    # Problems with any input or package are found now, not after everything is translated.
     languages = [target_lang]
     system = other = None
     if models:
@@ -292,7 +295,7 @@ def _read(path: Path) -> Lines:
 
 
 def _read_beside(path: Path, references: Sequence[Lines]) -> Lines:
-    """The lines of a file, as many as each reference has."""
+    """The lines of a file, which must have as many as each reference."""
     lines = _read(path)
     _check_as_many(lines, references)
     return lines

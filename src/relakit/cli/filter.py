@@ -1,4 +1,4 @@
-"""`relakit filter`: a corpus without the pairs that are no translations of each other."""
+"""`relakit filter`: a corpus without the pairs that are not translations of each other."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -62,7 +62,7 @@ def filter(
         Path,
         typer.Option(
             metavar="FOLDER",
-            help="For the pairs that are kept, those that are not with reasons, and a report.",
+            help="Where to write the kept pairs, the rejected pairs with reasons, and a report.",
             rich_help_panel=OUTPUT,
         ),
     ],
@@ -70,7 +70,8 @@ def filter(
         Path | None,
         typer.Argument(
             metavar="MODEL",
-            help="A model directory, from source to target; with --scores only for --calibrate.",
+            help="A directory of a model from source to target; with --scores, only for "
+            "--calibrate.",
             show_default=False,
             autocompletion=complete_model,
         ),
@@ -83,8 +84,8 @@ def filter(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="The best so many of the pairs that can be ranked, such as 0.8; one with a blank "
-            "side cannot.",
+            help="Keep this share of the pairs that can be ranked, the best ones, such as 0.8. "
+            "Pairs with a blank side cannot be ranked.",
             rich_help_panel=CUT,
         ),
     ] = None,
@@ -92,7 +93,7 @@ def filter(
         float | None,
         typer.Option(
             metavar="X",
-            help="Pairs that are at least as good as this by the column --by. \\[default of a "
+            help="Keep pairs that are at least this good by the column --by. \\[default of a "
             f"probability: {THRESHOLD:g}]",
             rich_help_panel=CUT,
         ),
@@ -101,7 +102,7 @@ def filter(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="What pairs are ranked by: a column of their scores, or probability. \\[default: "
+            help="What to rank pairs by: a column of their scores, or probability. \\[default: "
             "probability if calibrated, else dual_cross_entropy with --reverse, else "
             "cross_entropy]",
             rich_help_panel=CUT,
@@ -111,8 +112,8 @@ def filter(
         bool,
         typer.Option(
             "--calibrate",
-            help="Give each pair the probability that it is clean, learned from noise that is "
-            "planted in clean pairs.",
+            help="Give each pair the probability that it is clean, learned from noise planted in "
+            "clean pairs.",
             rich_help_panel=CALIBRATING,
         ),
     ] = False,
@@ -120,8 +121,8 @@ def filter(
         tuple[Path, Path] | None,
         typer.Option(
             metavar="SOURCE TARGET",
-            help="Pairs that are known to be clean, to calibrate on. \\[default: such as could be, "
-            "of the corpus itself]",
+            help="Pairs that are known to be clean, to calibrate on. \\[default: pairs of the "
+            "corpus itself that could be clean]",
             rich_help_panel=CALIBRATING,
         ),
     ] = None,
@@ -129,7 +130,8 @@ def filter(
         int | None,
         typer.Option(
             metavar="N",
-            help=f"Clean pairs to calibrate on, at most. \\[default: {CALIBRATION_PAIRS}]",
+            help="Number of clean pairs to calibrate on, at most. \\[default: "
+            f"{CALIBRATION_PAIRS}]",
             rich_help_panel=CALIBRATING,
         ),
     ] = None,
@@ -137,15 +139,15 @@ def filter(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="How much of the corpus you think is noise; it moves all probabilities up or "
-            f"down. \\[default: {EXPECTED_NOISE:g}]",
+            help="The share of the corpus that you expect to be noise; it moves all probabilities "
+            f"up or down. \\[default: {EXPECTED_NOISE:g}]",
             rich_help_panel=CALIBRATING,
         ),
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            help=f"Other seeds calibrate on other pairs. \\[default: {CALIBRATION_SEED}]",
+            help=f"Different seeds calibrate on other pairs. \\[default: {CALIBRATION_SEED}]",
             rich_help_panel=CALIBRATING,
         ),
     ] = None,
@@ -153,7 +155,7 @@ def filter(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A calibration.json that was fitted before, instead of --calibrate.",
+            help="A calibration.json that was fitted before, to use instead of --calibrate.",
             rich_help_panel=CALIBRATING,
         ),
     ] = None,
@@ -161,7 +163,7 @@ def filter(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="What relakit score wrote for this text, instead of scoring it.",
+            help="A table that relakit score wrote for this text, instead of scoring it.",
             rich_help_panel=SCORES,
         ),
     ] = None,
@@ -171,7 +173,7 @@ def filter(
     compress: Annotated[
         bool,
         typer.Option(
-            "--compress", help="Write the pairs that are kept as gzip.", rich_help_panel=OUTPUT
+            "--compress", help="Compress the kept pairs with gzip.", rich_help_panel=OUTPUT
         ),
     ] = False,
     workers: Workers = None,
@@ -183,10 +185,10 @@ def filter(
 ) -> None:
     """Keep the good pairs of a corpus: the best share, by a threshold, or by a probability.
 
-    The pairs are scored as by relakit score. FOLDER gets the pairs that are kept, those that are
-    not with a reason for each, all scores, and report.html. docs/cleaning.md is the guide.
+    Pairs are scored as in relakit score. FOLDER gets the kept pairs, the rejected pairs with a
+    reason for each, all scores, and report.html. docs/cleaning.md is the guide.
 
-    If the command is stopped, the same command goes on; with another cut it uses the same scores.
+    If the command is stopped, run it again to resume. With a different cut, it reuses the scores.
     """
     from relakit.clean.filter import FilterJob
     from relakit.clean.filter_files import has_scores
@@ -274,7 +276,7 @@ def _clean_files(source: Path, target: Path) -> "ParallelFiles":
 
 
 def _given(**options: Any) -> dict[str, Any]:
-    """Those that were given; the others keep the defaults of what they are options of."""
+    """The options that were given; the others keep their defaults."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -296,7 +298,7 @@ def _refuse_inputs(
     inputs: dict[str, Any] = {"--source": source, "--target": target, "MODEL": model}
     names = ("--reverse", "--languages-from", "--clean")
     inputs |= {name: others[name] for name in names}
-    # Scores and calibrations may well be those that an earlier command left in the same folder.
+    # Scores and calibrations may be those that an earlier command left in the same folder.
     for name, path in (("--scores", scores), ("--calibration", calibration)):
         if path is not None and not _stays(path, output):
             inputs[name] = path
@@ -326,7 +328,7 @@ def _hooks() -> Iterator["FilterHooks"]:
 
 
 def summary_lines(result: "FilterResult") -> Iterator[str]:
-    """What a user is told at the end."""
+    """What the user is told at the end."""
     counts = result.counts
     share = counts.kept / counts.pairs
     yield f"kept {counts.kept:,} of {counts.pairs:,} pairs ({share:.1%}): {result.cut}"

@@ -28,7 +28,7 @@ def generate(
     out: Annotated[
         Path, typer.Argument(metavar="OUT", help="The folder to write.", show_default=False)
     ],
-    pairs: Annotated[int, typer.Option(help="Sentence pairs to train on.", show_default=False)],
+    pairs: Annotated[int, typer.Option(help="Number of training pairs.", show_default=False)],
     split: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,14 +44,14 @@ def generate(
             help=f"Make a share of the training pairs noisy: {', '.join(NOISE_KINDS)}. Repeatable.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Other seeds give other sentences.")] = SEED,
+    seed: Annotated[int, typer.Option(help="Different seeds give different sentences.")] = SEED,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a corpus that was generated earlier.")
     ] = False,
 ) -> None:
     """Generate an English-German corpus with gold word alignments and part-of-speech tags.
 
-    The folder has what relakit prepare --folder and relakit train read (train.en, train.de and so
+    The folder holds what relakit prepare --folder and relakit train read (train.en, train.de and so
     on), the gold links (.links) and tags (.tags) that relakit analyze reads, and, with noise, a
     label for each training pair (train.noise). docs/corpora.md describes the files.
 
@@ -104,7 +104,7 @@ def _parsed(
     known: Callable[[str], Key],
     number: Callable[[str], Number],
 ) -> dict[Key, Number]:
-    """The values of an option that is given as NAME=NUMBER, perhaps several times."""
+    """The values of an option of the form NAME=NUMBER that may be given several times."""
     parsed: dict[Key, Number] = {}
     for value in values:
         name, _, text = value.partition("=")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from relakit.analysis import ShortPairs
 
 REPORTED: Final = 5
-"""So many pairs are named by their lines."""
+"""How many pairs are named by their line numbers."""
 
 
 def report_left_out(pairs: "ShortPairs", source: Path, too_long: str) -> None:
@@ -33,7 +33,7 @@ def report_left_out(pairs: "ShortPairs", source: Path, too_long: str) -> None:
 
 
 def described_left_out(pairs: "ShortPairs") -> dict[str, str]:
-    """The same for the report."""
+    """How many pairs were left out and why, for the report."""
     if not pairs.left_out:
         return {}
     count = number_with_noun(len(pairs.left_out), "pair")

@@ -1,4 +1,4 @@
-"""Files of word links on the command line: the options that say how one is read."""
+"""Options that say how to read a file of word links."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -13,12 +13,12 @@ FORMATS: Final = "auto|pharaoh|naacl|talp"
 
 
 def format_of(option: str, panel: str) -> Any:
-    """``OPTION-format``, for a file that an option names."""
+    """The option ``OPTION-format``, for the file that ``OPTION`` names."""
     return typer.Option(metavar=FORMATS, help=f"The format of {option}.", rich_help_panel=panel)
 
 
 def first_of(option: str, panel: str) -> Any:
-    """``OPTION-first``."""
+    """The option ``OPTION-first``."""
     return typer.Option(
         min=0,
         max=1,
@@ -28,7 +28,7 @@ def first_of(option: str, panel: str) -> Any:
 
 
 def reverse_of(option: str, panel: str) -> Any:
-    """``OPTION-reverse``."""
+    """The option ``OPTION-reverse``."""
     return typer.Option(
         f"{option}-reverse", help=f"{option} names the target word first.", rich_help_panel=panel
     )
@@ -37,7 +37,7 @@ def reverse_of(option: str, panel: str) -> Any:
 def refuse_without_file(
     option: str, path: Path | None, format: str, first: int | None, reverse: bool
 ) -> None:
-    """Raise ValueError for what says how a file is read if an option names none."""
+    """Raise ValueError if there are options for reading a file, but no file."""
     given = {"format": format != "auto", "first": first is not None, "reverse": reverse}
     for name, is_given in given.items():
         if is_given and path is None:

@@ -1,4 +1,4 @@
-"""Links and markup of translations: the options, and the translator they ask for."""
+"""Options for links and markup in translations, and the translator that they ask for."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +20,10 @@ WithAlignment = Annotated[
     bool,
     typer.Option(
         "--alignment",
-        help="Print after each translation ' ||| ' and the links of its words with those of the "
-        "line: 0-0 1-2, source first, from 0. Needs an alignment layer (relakit train-aligner) or "
-        "a choice of heads (relakit align --select). With --keep-markup in --format json alone.",
+        help="After each translation, print ' ||| ' and the links between its words and those of "
+        "the line: 0-0 1-2, source first, counted from 0. Needs an alignment layer (relakit "
+        "train-aligner) or chosen heads (relakit align --select). With --keep-markup, only for "
+        "--format json.",
         rich_help_panel=LINKS,
     ),
 ]
@@ -30,7 +31,7 @@ AlignmentLevel = Annotated[
     str | None,
     typer.Option(
         metavar="|".join(LEVELS),
-        help="With --alignment: link the words between spaces, or the model's tokens. "
+        help="With --alignment: link words, which are split at spaces, or the model's tokens. "
         "\\[default: word]",
         rich_help_panel=LINKS,
     ),
@@ -40,8 +41,8 @@ KeepMarkup = Annotated[
     typer.Option(
         "--keep-markup",
         help="Translate the text without inline tags (<b>...</b>, <br/>), placeholders ({0}, %s, "
-        "${name}) and entities (&nbsp;), and put these into the translation by its links. "
-        "What finds no place is reported. Needs what --alignment needs.",
+        "${name}) and entities (&nbsp;), and put these into the translation where the links say. "
+        "Markup that finds no place is reported. Needs the same as --alignment.",
         rich_help_panel=LINKS,
     ),
 ]
@@ -49,15 +50,15 @@ KeepMarkup = Annotated[
 
 @dataclass(frozen=True)
 class Linking:
-    """What is asked for besides translations."""
+    """What is requested besides translations."""
 
     level: Level | None
-    """What is linked; None: no links are asked for"""
+    """What is linked; None: no links are requested"""
     keep_markup: bool
 
     @classmethod
     def asked(cls, alignment: bool, level: str | None, keep_markup: bool, format: str) -> "Linking":
-        """From the options; ValueError if they make no sense."""
+        """Made from the options; ValueError if they do not go together."""
         known = None if level is None else known_name("--alignment-level", level, LEVELS)
         if known is not None and not alignment:
             raise ValueError("--alignment-level is for --alignment; add that, or leave it out")
@@ -69,7 +70,7 @@ class Linking:
         return cls((known or "word") if alignment else None, keep_markup)
 
     def check(self, model: "ModelDescription") -> None:
-        """Raise ValueError, before torch is loaded, if the model does not say where links are."""
+        """Raise ValueError, before torch is loaded, if the model has nothing to read links from."""
         from relakit.align.layer_files import heads_or_layer, read_layer_about
 
         if self.level is None and not self.keep_markup:
@@ -79,7 +80,7 @@ class Linking:
             read_layer_about(model.folder)
 
     def translator(self, translator: "Translator", folder: Path) -> "LinkedTranslator":
-        """Gives what is asked for, by the choice that the first model's directory has."""
+        """The translator for this request, with links as the first model's directory says."""
         from relakit.align.hypotheses import aligner_of
         from relakit.align.linked_translator import LinkedTranslator
 

@@ -42,7 +42,7 @@ app = typer.Typer(
 
 
 def _help(command: Callable[..., None]) -> str:
-    """The docstring without line ends inside paragraphs, which typer would keep."""
+    """The docstring without the line breaks inside paragraphs, which typer would keep."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
@@ -105,10 +105,10 @@ def main() -> None:
 
 
 def _in_words(error: OSError | ValueError) -> str:
-    """What an error says, without the numbers of the system's own."""
+    """An error's message, without the error numbers of the operating system."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
-    if error.filename is None and error.errno in NO_ROOM:  # all that we write ourselves has a name
+    if error.filename is None and error.errno in NO_ROOM:  # files that we write have names
         return str(WriteError("standard output", error))
     where = "" if error.filename is None else f"{error.filename}: "
     return f"{where}{'; '.join(filter(None, reason_and_advice(error)))}"

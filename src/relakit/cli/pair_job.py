@@ -1,4 +1,4 @@
-"""What commands over many pairs share: where pairs are, who computes, and the bar."""
+"""What commands over many pairs share: where pairs are, what computes, and the progress bar."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,19 +42,21 @@ Model = Annotated[
 Source = Annotated[
     Path,
     typer.Option(
-        help="Sentences, one per line, plain, gzip or zstd; or, without --target, both sides.",
+        help="Sentences, one per line, plain, gzip or zstd. Without --target, a file with both "
+        "sides.",
         rich_help_panel=PAIRS,
     ),
 ]
 Target = Annotated[
-    Path | None, typer.Option(help="Their translations, line by line.", rich_help_panel=PAIRS)
+    Path | None,
+    typer.Option(help="The translations of --source, line by line.", rich_help_panel=PAIRS),
 ]
 InputFormat = Annotated[
     str | None,
     typer.Option(
         metavar="tsv|bars|tmx",
-        help="How --source holds both sides: with tabs between them, with ||| between them, or as "
-        "a translation memory. \\[default: by its name and first line]",
+        help="How --source holds both sides: separated by tabs, separated by |||, or as a "
+        "translation memory. \\[default: judged by its name and first line]",
         rich_help_panel=PAIRS,
     ),
 ]
@@ -77,8 +79,8 @@ Languages = Annotated[
 Workers = Annotated[
     int | None,
     typer.Option(
-        help="Processes, with one thread and a model each. \\[default: one for each processor, at "
-        f"most {MOST_BY_DEFAULT}]",
+        help="Processes, each with one thread and a copy of the model. \\[default: one per "
+        f"processor, at most {MOST_BY_DEFAULT}]",
         rich_help_panel=COMPUTATION,
     ),
 ]
@@ -87,8 +89,8 @@ EngineName = Annotated[
     typer.Option(
         "--engine",
         metavar="|".join(ENGINES),
-        help="Processes on this machine, or actors on a Ray cluster, whose machines must find the "
-        "model under the same path.",
+        help="Compute with processes on this machine, or with actors on a Ray cluster, whose "
+        "machines need the model under the same path.",
         rich_help_panel=COMPUTATION,
     ),
 ]
@@ -96,8 +98,8 @@ Timeout = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="With --engine ray: if nothing comes back for so long, what is missing is handed over "
-        f"again. It must be enough for --shard-pairs. \\[default: {PATIENCE:g}]",
+        help="With --engine ray: if nothing comes back for this long, the missing shards are "
+        f"handed over again. It must be long enough for --shard-pairs. \\[default: {PATIENCE:g}]",
         rich_help_panel=COMPUTATION,
     ),
 ]
@@ -106,7 +108,7 @@ ShardPairs = Annotated[
     typer.Option(
         metavar="N",
         min=1,
-        help="Pairs that are done at a time, and kept if the rest is interrupted.",
+        help="Pairs per shard. Finished shards are kept if the command is interrupted.",
         rich_help_panel=COMPUTATION,
     ),
 ]
@@ -114,8 +116,8 @@ Restart = Annotated[
     bool,
     typer.Option(
         "--restart",
-        help="Begin again instead of going on with what an interrupted command left in "
-        "OUTPUT.parts. To go on with this one, leave --restart out.",
+        help="Start over instead of resuming from what an interrupted command left in "
+        "OUTPUT.parts. To resume this command later, leave --restart out.",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -128,7 +130,7 @@ def pair_files(
     columns: str,
     languages: tuple[str, str] | None,
 ) -> ParallelFiles:
-    """Where the pairs are.
+    """The files that hold the pairs, from the options.
 
     Raises:
         OSError, ValueError: a file is missing, or options do not go together.
@@ -152,7 +154,7 @@ def pair_files(
 
 
 def two(text: str, option: str) -> tuple[str, str]:
-    """Both parts of what an option gives with a comma between them."""
+    """The two parts of an option's value, which are separated by a comma."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 2 or not all(parts):
         raise ValueError(f"{option} must be SOURCE,TARGET, got {text!r}")
@@ -160,7 +162,7 @@ def two(text: str, option: str) -> tuple[str, str]:
 
 
 def pair_languages(given: str | None, about: "ModelAbout") -> tuple[str, str] | None:
-    """The languages of the pairs: as --languages tells them, or as the model has them."""
+    """The languages of the pairs: those of --languages, or else the model's."""
     if given is not None:
         return two(given, "--languages")
     if about.source_language is None or about.target_language is None:
@@ -169,7 +171,7 @@ def pair_languages(given: str | None, about: "ModelAbout") -> tuple[str, str] | 
 
 
 def chosen_engine(name: str, workers: int | None, timeout: float | None) -> "Engine":
-    """Who does the work; ValueError if there is no such engine, or it cannot be had."""
+    """The engine of this name; ValueError if there is none, or it cannot be used."""
     known_name("--engine", name, ENGINES)
     if name == "ray":
         return RayCluster(workers, patience=PATIENCE if timeout is None else timeout)
@@ -187,7 +189,7 @@ def run_with_bar(
     receipt: bool = False,
     write: "Writer | None" = None,
 ) -> "JobSummary":
-    """Do a job, with a bar on a terminal; say where it goes on, and how if it is stopped."""
+    """Run a job, with a bar on a terminal; say what it resumes, and how to resume if stopped."""
     from relakit.shards.run import has_parts, keeps_parts, run_job
 
     def is_kept() -> bool:
@@ -208,15 +210,15 @@ def run_with_bar(
 
 
 def say_it_goes_on(done: int, total: int) -> None:
-    """So many shards had been done before."""
+    """Say how many shards were done before."""
     typer.echo(f"relakit: going on: {done:,} of {total:,} shards were done before", err=True)
 
 
 @contextmanager
 def stoppable(is_kept: Callable[[], bool] | None, *, restart: bool) -> Iterator[None]:
-    """Ctrl-C ends the command, and so does a reader of its output who has enough.
+    """End the command on Ctrl-C, or when whoever reads its output closes the pipe.
 
-    ``is_kept``: whether something that was done is not lost; None: the output is a stream.
+    ``is_kept``: whether some of the work is kept; None: the output is a stream.
     """
     try:
         yield
@@ -235,9 +237,9 @@ def stoppable(is_kept: Callable[[], bool] | None, *, restart: bool) -> Iterator[
 
 @contextmanager
 def pair_bar(output: Path | None) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, to be told how many pairs are done of how many.
+    """A bar on a terminal; yields a function to call with the pairs done and the total.
 
-    ``output``: what is written meanwhile; None: standard output.
+    ``output``: the file that is being written; None: standard output.
     """
     console = messages_console()
     is_hidden = not shows_bar(console, output)

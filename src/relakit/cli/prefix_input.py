@@ -14,8 +14,8 @@ PREFIXES = "Prefixes"
 PrefixFile = Annotated[
     Path | None,
     typer.Option(
-        help="What each translation must begin with, line by line; an empty line leaves it free. A "
-        "prefix that ends within a word is completed; one that ends in a space is not.",
+        help="What each translation must begin with, line by line; an empty line means no prefix. "
+        "A prefix that ends within a word is completed; one that ends in a space is not.",
         rich_help_panel=PREFIXES,
     ),
 ]
@@ -23,7 +23,7 @@ PrefixColumn = Annotated[
     bool,
     typer.Option(
         "--prefix-column",
-        help="The same, but a line of the input is a sentence, a tab and its prefix.",
+        help="Like --prefix-file, but each line of the input is a sentence, a tab and its prefix.",
         rich_help_panel=PREFIXES,
     ),
 ]
@@ -32,17 +32,17 @@ PrefixColumn = Annotated[
 def with_prefixes(
     lines: Iterator[str], path: Path | None, *, column: bool, name: Path | str
 ) -> tuple[Iterator[str], Iterator[str] | None]:
-    """Sentences, and their prefixes if there are any, which may be read as far as the sentences.
+    """Sentences, and their prefixes if any, which can be read only as far as the sentences.
 
     Args:
         lines: the input.
-        path: of a file with prefixes.
-        column: they are in the input.
-        name: of the input.
+        path: a file with prefixes.
+        column: whether the prefixes are in the input.
+        name: the name of the input.
 
     Raises:
-        ValueError: both ways are asked for; when read, that there are not as many prefixes as
-            lines, or more than one in a line.
+        ValueError: prefixes are in a file and in the input; or, while reading, there are not as
+            many prefixes as lines, or a line has more than one.
     """
     if path is not None and column:
         raise ValueError("--prefix-file and --prefix-column exclude each other; give one of them")

@@ -23,11 +23,12 @@ CORPUS, ENCODING, OUTPUT = "The corpus", "How to encode it", "Output"
 PairOption = Annotated[
     FilePair | None,
     typer.Option(
-        help="Files whose lines belong together.", metavar="SOURCE TARGET", rich_help_panel=CORPUS
+        help="Two files whose lines correspond.", metavar="SOURCE TARGET", rich_help_panel=CORPUS
     ),
 ]
 TableOption = Annotated[
-    Path | None, typer.Option(help="Source, tab, target.", rich_help_panel=CORPUS)
+    Path | None,
+    typer.Option(help="A file with source, tab, target on each line.", rich_help_panel=CORPUS),
 ]
 
 
@@ -50,10 +51,10 @@ def prepare(
         ),
     ] = None,
     source_lang: Annotated[
-        str | None, typer.Option(help="Such as en.", rich_help_panel=CORPUS)
+        str | None, typer.Option(help="The source language, such as en.", rich_help_panel=CORPUS)
     ] = None,
     target_lang: Annotated[
-        str | None, typer.Option(help="Such as de.", rich_help_panel=CORPUS)
+        str | None, typer.Option(help="The target language, such as de.", rich_help_panel=CORPUS)
     ] = None,
     vocab_size: Annotated[
         int | None,
@@ -66,14 +67,16 @@ def prepare(
         bool,
         typer.Option(
             "--separate",
-            help="Learn a tokenizer for each language instead of one for both; --vocab-size is of "
-            "each.",
+            help="Learn one tokenizer per language instead of one for both; --vocab-size then "
+            "applies to each.",
             rich_help_panel=ENCODING,
         ),
     ] = False,
     max_tokens: Annotated[
         int,
-        typer.Option(help="Drop training pairs with more on a side.", rich_help_panel=ENCODING),
+        typer.Option(
+            help="Drop training pairs with more tokens on a side.", rich_help_panel=ENCODING
+        ),
     ] = PrepareSettings.max_tokens,
     truncate: Annotated[
         bool,
@@ -94,8 +97,8 @@ def prepare(
     tokenizer: Annotated[
         Path | None,
         typer.Option(
-            help="A tokenizer to use instead of learning one: a tokenizer.json, also of Hugging "
-            "Face's tokenizers, or SentencePiece's .model.",
+            help="A tokenizer to use instead of learning one: a tokenizer.json, including those of "
+            "Hugging Face's tokenizers, or a SentencePiece .model.",
             rich_help_panel=ENCODING,
         ),
     ] = None,
@@ -153,7 +156,7 @@ def choose_splits(
     source_language: str | None,
     target_language: str | None,
 ) -> "dict[str, ParallelFiles]":
-    """The splits that the options name, one by one or by their folder."""
+    """The splits that the options name, one by one or by folder."""
     from relakit.data.parallel_files import ParallelFiles
     from relakit.data.text_folder import find_splits
 

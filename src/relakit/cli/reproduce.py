@@ -1,4 +1,4 @@
-"""`relakit reproduce`: the paper's tables and figures, run again."""
+"""`relakit reproduce`: rerun the experiments behind the paper's tables and figures."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def reproduce(
         int | None,
         typer.Option(
             min=1,
-            help="Train every model with the seeds 1 to N. \\[default: 3 seeds where a claim rests "
+            help="Train every model with seeds 1 to N. \\[default: 3 seeds where a claim rests "
             "on them, else 1 or 2]",
             rich_help_panel=WHAT,
         ),
@@ -57,8 +57,7 @@ def reproduce(
         Path,
         typer.Option(
             metavar="DIR",
-            help="Where the corpora are, each in a folder of its own; docs/reproduction.md lists "
-            "them.",
+            help="Where the corpora are, each in its own folder; docs/reproduction.md lists them.",
             file_okay=False,
             rich_help_panel=WHERE,
         ),
@@ -79,19 +78,22 @@ def reproduce(
     ] = Path("results"),
     jobs: Annotated[
         int,
-        typer.Option(min=1, help="Runs side by side; each takes one core.", rich_help_panel=HOW),
+        typer.Option(
+            min=1, help="How many runs to do in parallel; each takes one core.", rich_help_panel=HOW
+        ),
     ] = JOBS,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Only show what would be done.", rich_help_panel=HOW),
     ] = False,
 ) -> None:
-    """Run the paper's experiments again, and put what comes out beside what it says.
+    """Rerun the paper's experiments, and compare the results with what the paper reports.
 
     Lists the training runs that the tables and figures need, trains those that are missing (two at
     a time), analyzes them, and writes a page with every table and a verdict on each claim. Tables
-    share runs. Interrupted or killed, the same command continues where it stopped; once everything
-    is there, it trains nothing. Runs that another process is making are left to it.
+    share runs. If it is interrupted or killed, run it again to resume where it stopped; once
+    everything is there, it trains nothing. Runs that another process is making are left to that
+    process.
 
     Exit status: 0 done, 1 something is missing or went wrong, 129, 130 or 143 stopped by a signal.
     """
@@ -142,7 +144,7 @@ def reproduce(
 
 
 def _impossible(plan: "Plan") -> Counter[str]:
-    """Why runs cannot be made, and of how many each reason holds."""
+    """Why runs cannot be made, and how many runs each reason applies to."""
     return Counter(step.note for step in plan.steps if step.state == "impossible")
 
 
@@ -155,7 +157,7 @@ def _print_plan(plan: "Plan", jobs: int, console: Console) -> None:
     if not plan.steps:
         return
     table = Table(box=None, pad_edge=False)
-    table.add_column("run", no_wrap=True)  # a name is for copying
+    table.add_column("run", no_wrap=True)  # names are for copying
     table.add_column("state")
     table.add_column("minutes left", justify="right")
     table.add_column("", overflow="fold")
@@ -186,7 +188,7 @@ def _print_plan(plan: "Plan", jobs: int, console: Console) -> None:
 
 
 def _run(steps: "Sequence[Step]", places: "Places", jobs: int, console: Console) -> dict[str, str]:
-    """Run what is open; returns what went wrong."""
+    """Run the open steps; returns what went wrong."""
     from relakit.reproduce.jobs import run_steps
 
     problems = _prepare(steps, places)
@@ -201,7 +203,7 @@ def _run(steps: "Sequence[Step]", places: "Places", jobs: int, console: Console)
 
 
 def _prepare(steps: "Sequence[Step]", places: "Places") -> dict[str, str]:
-    """Prepare the corpora, each once, before several runs want them at the same time.
+    """Prepare the corpora, each once, before several runs need them at the same time.
 
     Returns:
         Why a run's corpus could not be prepared, by the run's name.
@@ -243,7 +245,7 @@ def _job_view(places: "Places", console: Console) -> Iterator["_JobView"]:
 
 
 class _JobView:
-    """A bar for each run that is at work; a line and a new page for each that has ended."""
+    """A bar for each run in progress; a line and a new page for each run that has ended."""
 
     def __init__(self, progress: Progress, places: "Places", console: Console) -> None:
         self._progress = progress
@@ -289,7 +291,7 @@ class _JobView:
 
 
 def _write_interim_page(places: "Places", console: Console) -> None:
-    """As `_write_page`, but what is wrong with the page does not stop the runs."""
+    """Like `_write_page`, but an error in the page does not stop the runs."""
     from relakit.reproduce.page import write_page
 
     try:

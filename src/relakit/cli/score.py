@@ -42,7 +42,7 @@ def score(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="A model directory, from source to target.",
+            help="A directory of a model from source to target.",
             show_default=False,
             autocompletion=complete_model,
         ),
@@ -59,8 +59,8 @@ def score(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A table with tabs; compressed if it ends in .gz or .zst, Parquet if in .parquet. "
-            "\\[default: standard output, as for -]",
+            help="The table to write, tab-separated; compressed if the name ends in .gz or .zst, "
+            "Parquet if it ends in .parquet. \\[default: standard output, as with -]",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -73,12 +73,12 @@ def score(
 ) -> None:
     """Score every sentence pair of a corpus, to tell good pairs from bad ones.
 
-    One row for each pair, also for blank lines: how much of the target attends to nothing, which
+    Writes one row per pair, also for blank lines: how much of the target attends to nothing, which
     words the other side does not support, cross-entropy, lengths, languages. docs/cleaning.md
-    explains the columns. A pair's scores depend on that pair and the models alone.
+    explains the columns. A pair's scores depend only on that pair and the models.
 
-    What is done is kept in FILE.parts until FILE is there: if the command is stopped, the same
-    command goes on. FILE.json tells then what FILE was made from; relakit filter reads it.
+    Finished work is kept in FILE.parts until FILE is complete: if the command is stopped, run it
+    again to resume. FILE.json then records what FILE was made from; relakit filter reads it.
     """
     from relakit.clean.score import ScoreJob, ScoreSettings
     from relakit.model.description import read_description

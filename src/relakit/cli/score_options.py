@@ -1,4 +1,4 @@
-"""What `score` and `filter` are told about how pairs are scored."""
+"""Options of `score` and `filter` that say how pairs are scored."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ Reverse = Annotated[
     Path | None,
     typer.Option(
         metavar="MODEL",
-        help="A model directory of the other direction, for dual cross-entropy.",
+        help="A directory of a model for the opposite direction, for dual cross-entropy.",
         rich_help_panel=SCORES,
         autocompletion=complete_model,
     ),
@@ -35,7 +35,7 @@ MaxTokens = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Most tokens on a side; one with more is scored by its beginning, and reported. "
+        help="Maximum tokens on a side; a longer side is scored by its beginning, and reported. "
         "\\[default: as many as fit into 256 MiB of attention]",
         rich_help_panel=SCORES,
     ),
@@ -44,7 +44,7 @@ BatchTokens = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Padded tokens that are computed at once; scores do not depend on it. "
+        help="Padded tokens to compute at once; scores do not depend on it. "
         f"\\[default: {BATCH_TOKENS}]",
         rich_help_panel=COMPUTATION,
     ),
@@ -52,7 +52,7 @@ BatchTokens = Annotated[
 
 
 def learned_languages(files: tuple[Path, Path] | None) -> "LanguagePair | None":
-    """What --languages-from tells of both languages."""
+    """What is learned about both languages from the files of --languages-from."""
     if files is None:
         return None
     from relakit.data.languages import LanguageModel, LanguagePair

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from relakit.decode.shortlist import Shortlist
 
 PAIRS_TO_COVER: Final = 1000
-"""On which a shortlist is looked at, when it is made."""
+"""How many pairs a new shortlist is evaluated on."""
 
 
 def shortlist(
@@ -44,23 +44,28 @@ def shortlist(
     languages: Languages = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Only the first pairs. \\[default: all]", rich_help_panel=PAIRS),
+        typer.Option(
+            min=1,
+            help="Use only this many pairs, from the start. \\[default: all]",
+            rich_help_panel=PAIRS,
+        ),
     ] = None,
     best: Annotated[
-        int, typer.Option(min=1, help="Target tokens of each source token, at most.")
+        int, typer.Option(min=1, help="Target tokens to keep for each source token, at most.")
     ] = SHORTLIST_BEST,
     frequent: Annotated[
-        int, typer.Option(min=0, help="Most frequent target tokens, which every sentence has.")
+        int,
+        typer.Option(min=0, help="How many of the most frequent tokens every sentence may use."),
     ] = SHORTLIST_FREQUENT,
     threads: Threads = None,
     device: Device = DEVICE,
 ) -> None:
-    """Make a lexical shortlist of the text that a model was trained on, for translate --shortlist.
+    """Make a lexical shortlist from a model's training text, for translate --shortlist.
 
-    The model aligns the pairs, by the heads that relakit align has chosen or by its alignment
+    The model aligns the pairs, with the heads that relakit align has chosen or with its alignment
     layer. For every source token, the target tokens that go with it rather than with others are
     kept, in shortlist.safetensors in the model's directory. Translating a sentence then computes
-    the probabilities of these, and of the most frequent ones, instead of the whole vocabulary.
+    the probabilities of only these and the most frequent tokens, not of the whole vocabulary.
 
     For example: relakit shortlist runs/mine/model --source train.en --target train.de
     """
@@ -70,7 +75,7 @@ def shortlist(
     files = pair_files(
         source, target, input_format, columns, pair_languages(languages, described.about)
     )
-    # The errors before torch is loaded.
+    # Find errors before torch is loaded.
     heads_or_layer(model, described.config)
     check_writable(model / SHORTLIST_FILE)
     survey(files, SHARD_PAIRS)

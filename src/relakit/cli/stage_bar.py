@@ -22,7 +22,7 @@ def stage_bar(console: Console) -> Iterator["StageBar"]:
 
 
 class StageBar:
-    """One bar, which starts again with every stage."""
+    """One bar, which starts over with every stage."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -35,5 +35,5 @@ class StageBar:
             self._stage = stage
             self._progress.reset(self._task, description=stage)
         self._progress.update(self._task, completed=done)
-        # update() takes None for "as it was", so an unknown total is set on the task itself.
+        # update() takes None to mean "unchanged", so an unknown total is set on the task itself.
         self._progress.tasks[0].total = total

@@ -1,4 +1,4 @@
-"""Standard input and output where a file could be."""
+"""Standard input and output in place of files."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from rich.console import Console
 
 
 def file_or_stream(path: Path | None) -> Path | None:
-    """None for standard input or output, which ``-`` is, too."""
+    """The path; None for standard input or output, which ``-`` also means."""
     return None if path == Path("-") else path
 
 

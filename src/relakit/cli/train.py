@@ -31,7 +31,7 @@ def train(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Replace a setting of the recipe (with --resume, of the run's own), such as "
+            help="Override a setting of the recipe (with --resume, of the run's own), such as "
             "training.epochs=3 or data.folder=path/to/corpus. Repeatable.",
         ),
     ] = None,
@@ -39,7 +39,7 @@ def train(
         bool,
         typer.Option(
             "--reverse",
-            help="Train the other direction on the same corpus: source and target change places. "
+            help="Train the opposite direction on the same corpus: source and target are swapped. "
             "Short for --set data.reverse=true.",
         ),
     ] = False,
@@ -48,7 +48,7 @@ def train(
         typer.Option(
             "--from",
             metavar="MODEL",
-            help="Fine-tune: start with the weights, settings and tokenizer of a model directory, "
+            help="Fine-tune: start from the weights, settings and tokenizer of a model directory, "
             "or of a run. Short for --set model.start_from=MODEL.",
             autocompletion=complete_model,
         ),
@@ -62,16 +62,16 @@ def train(
         typer.Option(
             "--resume",
             help="Continue from the last checkpoint in the run's folder. Length, validation, "
-            "saving, threads and device may be set anew; the rest stays as it was.",
+            "saving, threads and device may change; the rest stays as it was.",
         ),
     ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
-            help="Print the recipe with every setting, and as comments the size of corpus and "
-            "model, memory, disk and time; the time is estimated by a trial of a few batches. "
-            "Nothing is written.",
+            help="Print the recipe with every setting and, as comments, the size of the corpus and "
+            "the model, memory, disk space and time; the time is estimated from a few trial "
+            "batches. Nothing is written.",
         ),
     ] = False,
     show_list: Annotated[
@@ -82,9 +82,9 @@ def train(
 
     When training is finished, the run's folder holds the model directory (model/), the last
     checkpoints, a log, and result.json with the verdict and the scores. However a run was stopped,
-    --resume continues it to the same weights. Stopped by Ctrl-C or SIGTERM, it also leaves the
-    model so far in model/; relakit average makes one from any checkpoints. Under torchrun the same
-    command trains on several processes.
+    --resume continues it and arrives at the same weights. A run that is stopped by Ctrl-C or
+    SIGTERM also leaves the model so far in model/; relakit average makes a model from any
+    checkpoints. Under torchrun, the same command trains with several processes.
 
     Exit status: 0 finished, 3 training failed (see result.json), 130 or 143 stopped by a signal.
     """
@@ -112,14 +112,14 @@ def train(
 
 
 def _describe(recipe: "Recipe") -> None:
-    """Print what a run would be."""
+    """Print what a run with this recipe would do."""
     from relakit.train.dry_run import dry_run
 
     typer.echo(dry_run(recipe).describe(), nl=False)
 
 
 def _recipe_of(folder: Path, changes: list[str]) -> "Recipe":
-    """The recipe of the run in a folder, with other settings."""
+    """The recipe of the run in a folder, with some settings changed."""
     from relakit.train.recipe_file import change_recipe
     from relakit.train.resume import recipe_to_resume
 
@@ -144,7 +144,7 @@ def _train(recipe: "Recipe | None", folder: Path, resume: bool) -> None:
         console=console,
         stage_bar=lambda: stage_bar(console),
     )
-    if not is_main_process():  # under torchrun, only one process talks
+    if not is_main_process():  # under torchrun, only one process prints
         console.quiet = True
     style = {"finished": "green", "stopped": "yellow", "failed": "red"}[result.verdict]
     console.print(Text.assemble((result.verdict, style), f": {result.reason}"))

@@ -56,7 +56,7 @@ def train_aligner(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="A model directory, which gets the layer.",
+            help="The model directory that gets the layer.",
             file_okay=False,
             show_default=False,
             autocompletion=complete_model,
@@ -71,20 +71,23 @@ def train_aligner(
         str,
         typer.Option(
             metavar="|".join(WORD_RULES),
-            help="What --links and --gold count as a word: what stands between spaces; punctuation "
-            "marks apart from it; or marks that have spaces around them in the text already.",
+            help="What --links and --gold count as a word. spaces: whatever stands between spaces. "
+            "punctuation: the same, with punctuation marks split off. tokenized: the text already "
+            "has spaces around its marks.",
             rich_help_panel=PAIRS,
         ),
     ] = "spaces",
     limit: Annotated[
         int,
-        typer.Option(min=1, help="At most this many pairs, the first ones.", rich_help_panel=PAIRS),
+        typer.Option(
+            min=1, help="Use only this many pairs, from the start.", rich_help_panel=PAIRS
+        ),
     ] = 100_000,
     max_tokens: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help=f"Most tokens on a side; longer pairs are left out. {PAIR_TOKENS}",
+            help=f"Maximum tokens on a side; longer pairs are left out. {PAIR_TOKENS}",
             rich_help_panel=PAIRS,
         ),
     ] = None,
@@ -92,8 +95,9 @@ def train_aligner(
         Path | None,
         typer.Option(
             metavar="MODEL2",
-            help="A model of the other direction: links that both models read are learnt. It gets "
-            "a layer, too. Without it, links of words that attend most to each other in MODEL.",
+            help="A model for the opposite direction: the layer learns links that both models "
+            "find. MODEL2 gets a layer, too. Without it, the layer learns links between words that "
+            "attend most to each other in MODEL.",
             file_okay=False,
             rich_help_panel=TEACHER,
             autocompletion=complete_model,
@@ -103,15 +107,15 @@ def train_aligner(
         bool,
         typer.Option(
             "--both/--only-first",
-            help="Train a layer for --reverse, too, or leave that model as it is.",
+            help="Train a layer for --reverse, too, or leave that model unchanged.",
             rich_help_panel=TEACHER,
         ),
     ] = True,
     links: Annotated[
         Path | None,
         typer.Option(
-            help="Links of the pairs to learn from, instead of the models' own: of another "
-            "aligner, or gold ones. Possible links are left open.",
+            help="Links of the pairs to learn from, instead of the models' own: from another "
+            "aligner, or gold links. Possible links are left open.",
             rich_help_panel=TEACHER,
         ),
     ] = None,
@@ -121,23 +125,22 @@ def train_aligner(
     valid_source: Annotated[
         Path | None,
         typer.Option(
-            help="Other sentences, to choose the best state of the layer on. \\[default: some of "
-            "--source, see --held-out]",
+            help="Other sentences, on which the best state of the layer is chosen. \\[default: "
+            "some of --source, see --held-out]",
             rich_help_panel=VALIDATION,
         ),
     ] = None,
     valid_target: Annotated[
         Path | None,
         typer.Option(
-            help="Their translations; without it --valid-source has both.",
+            help="The translations of --valid-source. Without it, --valid-source holds both.",
             rich_help_panel=VALIDATION,
         ),
     ] = None,
     gold: Annotated[
         Path | None,
         typer.Option(
-            help="Gold links of --valid-source: choose by the alignment error rate, not by the "
-            "loss.",
+            help="Gold links of --valid-source: choose by alignment error rate, not by loss.",
             rich_help_panel=VALIDATION,
         ),
     ] = None,
@@ -148,7 +151,7 @@ def train_aligner(
         int | None,
         typer.Option(
             min=1,
-            help="So many pairs of --source are held out, a tenth at most, if there is no "
+            help="How many pairs of --source are held out, a tenth at most, if there is no "
             f"--valid-source. \\[default: {HELD_OUT}]",
             rich_help_panel=VALIDATION,
         ),
@@ -165,7 +168,8 @@ def train_aligner(
     minutes: Annotated[
         float | None,
         typer.Option(
-            help="Train no longer than this, all layers together; the links are read before.",
+            help="Train for at most this many minutes, all layers together; the links are read "
+            "before that.",
             rich_help_panel=TRAINING,
         ),
     ] = None,
@@ -173,7 +177,8 @@ def train_aligner(
         int | None,
         typer.Option(
             min=0,
-            help=f"For the layer's first weights and the order of pairs. \\[default: {LAYER_SEED}]",
+            help="Seed for the layer's initial weights and the order of pairs. "
+            f"\\[default: {LAYER_SEED}]",
             rich_help_panel=TRAINING,
         ),
     ] = None,
@@ -181,20 +186,20 @@ def train_aligner(
         bool,
         typer.Option(
             "--force",
-            help="Keep a layer even if it finds no link, or is worse in its exam than the layer "
-            "or the heads that are there.",
+            help="Keep a new layer even if it finds no link, or does worse in its exam than the "
+            "existing layer or heads.",
             rich_help_panel=VALIDATION,
         ),
     ] = False,
     threads: Threads = None,
     device: Device = DEVICE,
 ) -> None:
-    """Train an alignment layer for a translation model, which stays as it is.
+    """Train an alignment layer for a translation model, which itself does not change.
 
-    The layer is a small rectified attention that has seen the target word, and gives better links
-    than the model's own heads, or none where a word has no counterpart. It is kept in the model's
+    The layer is a small rectified attention that has seen the target word. It gives better links
+    than the model's own heads, or none where a word has no counterpart. It is stored in the model's
     directory (aligner.safetensors, aligner.json), and relakit align uses it from then on. The
-    directory is changed at the very end; a layer that is there is replaced, unless it is better.
+    directory changes only at the very end; an existing layer is replaced, unless it is better.
 
     For example: relakit train-aligner en-de/model --reverse de-en/model --source train.en --target
     train.de
@@ -215,8 +220,8 @@ def train_aligner(
 
         named = pair_languages(languages, about)
         files = pair_files(source, target, input_format, columns, named)
-        # Where nobody counts words, a full stop is better apart from the word before it: it has
-        # a link of its own.
+        # If no file counts words, it is better to split a full stop from the word before it: it
+        # has a link of its own.
         splits = given_rule == "spaces" and links is None
         rule: WordRule = "punctuation" if splits else given_rule
         return LinkedPairs(files, links, words=rule, limit=limit)
@@ -277,7 +282,7 @@ def _check_options(
 
 
 def _check_models(model: Path, reverse: Path | None, both: bool) -> "ModelAbout":
-    """What the first model's directory tells, if both can be used, and get their layers."""
+    """What is known about the first model, if both can be used and can get their layers."""
     from relakit.align.directions import check_opposite_languages
     from relakit.files.writing import check_writable
     from relakit.model.description import read_description

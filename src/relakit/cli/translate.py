@@ -69,7 +69,8 @@ def translate(
         Path | None,
         typer.Option(
             "--input",
-            help="Plain, gzip or zstd. \\[default: standard input, as for -]",
+            help="The file to translate, plain, gzip or zstd. \\[default: standard input, as "
+            "with -]",
             rich_help_panel=INPUT_OUTPUT,
         ),
     ] = None,
@@ -77,7 +78,8 @@ def translate(
         Path | None,
         typer.Option(
             "--output",
-            help="Appears when everything is translated. \\[default: standard output, as for -]",
+            help="The file to write; it appears once everything is translated. \\[default: "
+            "standard output, as with -]",
             rich_help_panel=INPUT_OUTPUT,
         ),
     ] = None,
@@ -113,7 +115,7 @@ def translate(
         typer.Option(
             "--format",
             metavar="|".join(OUTPUT_FORMATS),
-            help="json: an object for each translation, with index, text, score and what else was "
+            help="json: one object per translation, with index, text, score and whatever else was "
             "asked for.",
             rich_help_panel=INPUT_OUTPUT,
         ),
@@ -169,7 +171,7 @@ def translate(
     answers_at_once = interactive or (input_file is None and sys.stdin.isatty())
     name = input_file or STANDARD_INPUT
     with (
-        suppress(BrokenPipeError),  # whoever reads the translations has enough of them
+        suppress(BrokenPipeError),  # whoever reads the translations has stopped reading
         _lines(input_file) as lines,
         opened_output(output_file) as output,
         _progress(input_file, output_file) as counted,
@@ -222,7 +224,7 @@ Counted = Callable[[Found], Found]
 
 @contextmanager
 def _progress(path: Path | None, output: Path | None) -> Generator[Counted, None, None]:
-    """Counts what passes through, on a progress bar if there is a terminal to show it."""
+    """Yields a function that counts what passes through it, on a bar if a terminal can show one."""
     messages = messages_console()
     total = count_lines(path) if shows_bar(messages, output) else None
     if total is None:
@@ -234,7 +236,7 @@ def _progress(path: Path | None, output: Path | None) -> Generator[Counted, None
 
 
 def _may_wait(path: Path | None) -> bool:
-    """Whether a read may wait for whoever writes; the model can be loaded meanwhile."""
+    """Whether a read may have to wait for a writer; the model can be loaded meanwhile."""
     try:
         mode = os.stat(sys.stdin.fileno() if path is None else path).st_mode
     except (OSError, ValueError):
@@ -243,7 +245,7 @@ def _may_wait(path: Path | None) -> bool:
 
 
 def _with_first_read(lines: Iterator[SourceLine]) -> Iterator[SourceLine]:
-    """The same lines; the first of them, or all, have been read and found to be good."""
+    """The same lines, of which the first, or all, have been read and found to be good."""
     first: list[SourceLine] = []
     size = 0
     while size < BLOCK_BYTES and len(first) < WINDOW:

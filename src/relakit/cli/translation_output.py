@@ -20,7 +20,7 @@ OUTPUT_FORMATS: Final[tuple[OutputFormat, ...]] = get_args(OutputFormat)
 OUTPUT_FORMAT: Final[OutputFormat] = "text"
 SCORE_DIGITS: Final = 4
 NAMED: Final = 20
-"""Lost pieces of one line that are named; the others are counted."""
+"""How many lost pieces of one line are named; the others are counted."""
 
 
 def known_format(name: str) -> OutputFormat:
@@ -30,20 +30,20 @@ def known_format(name: str) -> OutputFormat:
 
 @dataclass(frozen=True)
 class Printed:
-    """What is printed of each translation."""
+    """What is printed for each translation."""
 
     format: OutputFormat
     as_nbest: bool
-    """With the number of the line and the score"""
+    """Print the line's number and the score, too"""
     scores: bool
     level: "Level | None"
-    """What links are between, if these are printed"""
+    """What the links connect, if they are printed"""
     keep_markup: bool
 
     def lines(
         self, index: int, hypotheses: "Sequence[LinkedHypothesis]", tokenizers: "Tokenizers"
     ) -> Iterator[str]:
-        """What is printed for one line of the input, which has the number ``index`` from 0."""
+        """What is printed for one line of the input; ``index`` is its number, from 0."""
         for one in hypotheses:
             if self.format == "json":
                 content = self._content(index, one, tokenizers)
@@ -72,7 +72,7 @@ class Printed:
         if self.keep_markup:
             content["lost"] = list(one.lost)
             content["reordered"] = list(one.reordered)
-            # What links, which know nothing of markup, are between.
+            # The texts that links refer to: they know nothing of markup.
             content |= {"plain_source": one.source, "plain_text": one.hypothesis.text}
         if one.alignment is not None:
             from relakit.align.formats import json_content, json_tokens
@@ -90,14 +90,14 @@ class LinkReport:
     """Says on stderr what markup was lost, and which lines have no links."""
 
     name: Path | str
-    """Of the input"""
+    """The name of the input"""
     max_tokens: int | None
-    """Most tokens that links are given for, if they are asked for"""
+    """Most tokens for which links are computed, if they are asked for"""
     _lost: int = field(default=0, init=False)
     _pieces: int = field(default=0, init=False)
 
     def add(self, index: int, hypotheses: "Sequence[LinkedHypothesis]") -> None:
-        """Look at the translations of a line."""
+        """Report on the translations of a line."""
         for number, one in enumerate(hypotheses, start=1):
             self._pieces += len(one.pieces)
             self._lost += len(one.lost)
@@ -119,7 +119,7 @@ class LinkReport:
                 )
 
     def end(self) -> None:
-        """Say how much was lost of all."""
+        """Say how much was lost in total."""
         if self._lost:
             _tell(
                 f"{self.name}: lost {self._lost:,} of {self._pieces:,} tags, placeholders and "

@@ -1,4 +1,4 @@
-"""The options of commands that translate, and the translator they ask for."""
+"""Options of commands that translate, and the translator that they ask for."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,8 +44,8 @@ MoreModels = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="A further model directory, for an ensemble: the probability of a token is the mean "
-        "of the models'. All must have the same tokenizer. Repeatable.",
+        help="Another model directory, for an ensemble: a token's probability is the mean over the "
+        "models. All must have the same tokenizer. Repeatable.",
         autocompletion=complete_model,
     ),
 ]
@@ -59,7 +59,7 @@ def named_models(first: Path | None, others: Sequence[Path] | None) -> list[Path
 Beam = Annotated[
     int,
     typer.Option(
-        help="Hypotheses that are followed at once; 1 is greedy search.", rich_help_panel=SEARCH
+        help="How many hypotheses to follow at once; 1 is greedy search.", rich_help_panel=SEARCH
     ),
 ]
 LengthPenalty = Annotated[
@@ -71,20 +71,21 @@ LengthPenalty = Annotated[
 MaxLength = Annotated[
     int | None,
     typer.Option(
-        help="Most tokens in a translation. \\[default: by --length-factor and --length-margin]",
+        help="Maximum tokens in a translation. \\[default: set by --length-factor and "
+        "--length-margin]",
         rich_help_panel=SEARCH,
     ),
 ]
 LengthFactor = Annotated[
     float,
     typer.Option(
-        help="A translation has at most so many times the tokens of its source ...",
+        help="A translation has at most this many times the tokens of its source ...",
         rich_help_panel=SEARCH,
     ),
 ]
-LengthMargin = Annotated[int, typer.Option(help="... plus so many.", rich_help_panel=SEARCH)]
+LengthMargin = Annotated[int, typer.Option(help="... plus this many.", rich_help_panel=SEARCH)]
 MinLength = Annotated[
-    int, typer.Option(help="Fewest tokens in a translation.", rich_help_panel=SEARCH)
+    int, typer.Option(help="Minimum tokens in a translation.", rich_help_panel=SEARCH)
 ]
 WideEnds = Annotated[
     bool,
@@ -113,15 +114,15 @@ TooLongName = Annotated[
     typer.Option(
         "--too-long",
         metavar="|".join(TOO_LONG_CHOICES),
-        help="A line with more tokens is translated up to there, gives an empty line, or ends the "
-        "command; the first two are reported.",
+        help="A line with more tokens is cut off there (crop), gives an empty line (skip), or ends "
+        "the command (error); the first two are reported.",
         rich_help_panel=SEARCH,
     ),
 ]
 BatchTokens = Annotated[
     int,
     typer.Option(
-        help="Source tokens, padding included, that are translated at once.",
+        help="Source tokens to translate at once, padding included.",
         rich_help_panel=COMPUTATION,
     ),
 ]
@@ -129,7 +130,7 @@ Sample = Annotated[
     bool,
     typer.Option(
         "--sample",
-        help="Draw each token at random by its probability, instead of searching for the best "
+        help="Draw each token at random by its probability instead of searching for the best "
         "translation.",
         rich_help_panel=SAMPLING,
     ),
@@ -137,28 +138,28 @@ Sample = Annotated[
 Temperature = Annotated[
     float,
     typer.Option(
-        help="Below 1: likely tokens become likelier; above 1: unlikely ones.",
+        help="Below 1, likely tokens become likelier; above 1, unlikely tokens do.",
         rich_help_panel=SAMPLING,
     ),
 ]
 TopK = Annotated[
     int | None,
     typer.Option(
-        help="Draw among so many of the likeliest tokens. \\[default: all]",
+        help="Draw only from this many of the likeliest tokens. \\[default: all]",
         rich_help_panel=SAMPLING,
     ),
 ]
 TopP = Annotated[
     float,
     typer.Option(
-        help="Draw among the fewest likeliest tokens that have this share of the probability.",
+        help="Draw only from the fewest likeliest tokens that hold this share of the probability.",
         rich_help_panel=SAMPLING,
     ),
 ]
 Seed = Annotated[
     int,
     typer.Option(
-        help="Decides, with the number of a line, what is drawn for it.", rich_help_panel=SAMPLING
+        help="Determines, with a line's number, what is drawn for it.", rich_help_panel=SAMPLING
     ),
 ]
 Threads = Annotated[
@@ -169,18 +170,20 @@ PrecisionName = Annotated[
     str,
     typer.Option(
         metavar="|".join(PRECISIONS),
-        help="int8: weights of one byte, the fastest on a CPU; scores differ a little. auto: bf16 "
-        "where the device computes with it, else fp32.",
+        help="int8: one-byte weights, the fastest on a CPU; scores differ a little. auto: bf16 if "
+        "the device computes with it, otherwise fp32.",
         rich_help_panel=COMPUTATION,
     ),
 ]
-Device = Annotated[str, typer.Option(help="Such as cpu or cuda:0.", rich_help_panel=COMPUTATION)]
+Device = Annotated[
+    str, typer.Option(help="Where to compute, such as cpu or cuda:0.", rich_help_panel=COMPUTATION)
+]
 WithShortlist = Annotated[
     bool,
     typer.Option(
         "--shortlist",
-        help="Choose among the tokens that relakit shortlist found for those of the sentence: "
-        "faster, and nearly the same translations.",
+        help="Choose only among the tokens that relakit shortlist found for the sentence's own "
+        "tokens: faster, with nearly the same translations.",
         rich_help_panel=COMPUTATION,
     ),
 ]
@@ -229,7 +232,7 @@ def with_search_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _refuse_without_effect(given: Mapping[str, Any]) -> None:
-    """Raise ValueError for an option that another one leaves nothing to decide."""
+    """Raise ValueError for an option that has no effect because of another."""
     overruled = {
         "--sample": ("beam", "wide_ends") if given["sample"] else (),
         "--max-length": ("length_factor", "length_margin") if given["max_length"] else (),
@@ -249,9 +252,9 @@ def describe_models(
     device: str,
     shortlist: bool = False,
 ) -> "list[ModelDescription]":
-    """Read all but the weights of models that translate together, and check what was asked for.
+    """Read all but the weights of models that translate together, and check the options.
 
-    It takes no torch, so that what is wrong is said at once.
+    This does not load torch, so that errors are reported at once.
     """
     from relakit.decode.members import check_same_kind
     from relakit.model.description import read_description
@@ -279,7 +282,7 @@ def load_translator(
     device: str,
     shortlist: bool = False,
 ) -> "Translator":
-    """Read model directories, set PyTorch's threads; ValueError if the device cannot be used."""
+    """Read model directories and set PyTorch's threads; ValueError if the device is unusable."""
     describe_models(
         models, threads=threads, precision=precision, device=device, shortlist=shortlist
     )
@@ -299,7 +302,7 @@ def fitting_lines(
     too_long: str,
     name: Path | str,
 ) -> Iterator[str]:
-    """The lines as far as --max-tokens and --too-long let them; says on stderr what was done."""
+    """The lines, with --max-tokens and --too-long applied; says on stderr what was done."""
     from relakit.decode.long_lines import default_max_tokens, fit_lines
 
     if max_tokens is None:

@@ -1,4 +1,4 @@
-"""Wrong values of options, in the words that recipes and ``config.json`` have for them."""
+"""Errors in option values, worded as they are for recipes and ``config.json``."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from typer.core import TyperGroup
 
 
 class PlainUsage(TyperGroup):
-    """typer's group of commands, without the words of pydantic, which typer checks values with."""
+    """typer's command group, without the wording of pydantic, which typer checks values with."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -19,7 +19,7 @@ class PlainUsage(TyperGroup):
 
 def _in_our_words(error: typer.BadParameter) -> str:
     found = getattr(error.__cause__, "errors", None)
-    if found is None:  # typer's own words
+    if found is None:  # typer's own wording
         return error.message
     from relakit.data.setting_errors import explain_value
 

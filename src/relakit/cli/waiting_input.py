@@ -1,9 +1,9 @@
-"""Input that may take long to come, such as a terminal's, and that Ctrl-C always interrupts.
+"""Input that may take long to arrive, such as a terminal's, and that Ctrl-C always interrupts.
 
-Python's signal handler only makes a note, which the interpreter sees before its next instruction. A
-Ctrl-C that comes between the last instruction and the moment the read blocks is thus not seen until
-the next line arrives, nor is one that the system delivers to another thread. But the handler also
-writes to a pipe if asked to, so we wait for the input and for this pipe.
+Python's signal handler only sets a flag, which the interpreter checks before its next instruction.
+A Ctrl-C between the last instruction and the moment the read blocks is therefore not seen until the
+next line arrives, nor is one that the system delivers to another thread. But the handler also
+writes to a pipe if asked to, so we wait for both the input and this pipe.
 """
 
 import io
@@ -40,7 +40,7 @@ class _WaitingReader(io.RawIOBase):
 
 @contextmanager
 def interruptible(stream: BinaryIO) -> Generator[BinaryIO, None, None]:
-    """Reads from ``stream``, of which nothing has been read yet, if a read from it can wait."""
+    """Makes ``stream``, from which nothing was read yet, interruptible if a read can block."""
     if not _can_wait(stream):
         yield stream
         return
@@ -56,10 +56,10 @@ def interruptible(stream: BinaryIO) -> Generator[BinaryIO, None, None]:
 
 
 def _can_wait(stream: BinaryIO) -> bool:
-    # Only the main thread handles signals; Windows waits for sockets alone.
+    # Only the main thread handles signals; Windows can wait only for sockets.
     if os.name != "posix" or threading.current_thread() is not threading.main_thread():
         return False
     try:
         return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
-    except OSError:  # memory has no descriptor
+    except OSError:  # a stream in memory has no descriptor
         return False
