@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
-# What the extension is built with; CMake and Ninja come from PyPI where the system has none.
+# Tools that build the extension; CMake and Ninja come from PyPI if the system has none.
 BUILD_TOOLS := scikit-build-core nanobind \
 	$(if $(shell command -v cmake),,cmake) $(if $(shell command -v ninja),,ninja)
 NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.h native/*.py native/*/*.cpp native/*/*.h)
@@ -28,8 +28,8 @@ help:
 
 setup: $(STAMP)
 
-# Editable, so Python sources are used in place; new C++ or new dependencies install again.
-# --no-build-isolation keeps to the pinned build tools, and needs no network the second time.
+# Editable, so Python sources are used in place; new C++ or new dependencies cause a reinstall.
+# --no-build-isolation uses the pinned build tools, and needs no network the second time.
 $(STAMP): pyproject.toml constraints.txt $(NATIVE)
 	@test -x $(BIN)/python || { echo 'Making $(VENV) ...'; $(PYTHON) -m venv $(VENV); }
 	@echo 'Installing relakit and its dependencies into $(VENV) (a minute or two) ...'
@@ -62,7 +62,7 @@ bench: $(STAMP)
 	@$(BIN)/python benchmarks/decoding.py --quick --peer-python $(PEERS)/bin/python
 
 # The toolkits that training and decoding are compared with; see benchmarks/peers/README.md.
-# Not bound by constraints.txt: JoeyNMT's dependencies clash with ours.
+# Not subject to constraints.txt: JoeyNMT's dependencies clash with ours.
 PEERS := build/peers
 $(PEERS)/.installed: benchmarks/peers/requirements.txt
 	@test -x $(PEERS)/bin/python || { echo 'Making $(PEERS) ...'; $(PYTHON) -m venv $(PEERS); }
@@ -72,7 +72,7 @@ $(PEERS)/.installed: benchmarks/peers/requirements.txt
 
 # Memory errors and undefined behaviour in the kernels end the run. Python itself is not sanitized, so
 # the sanitizers' libraries are loaded before it; what it leaves allocated at exit is not our concern.
-# Without pytest's capture of stderr: the report comes with the end of the process.
+# pytest must not capture stderr, because the report comes when the process ends.
 SANITIZED := build/sanitize
 SANITIZED_TESTS := tests/ops/native tests/nn/test_fused.py tests/nn/test_packed.py \
 	tests/decode/test_native_engine.py
@@ -89,13 +89,13 @@ sanitize: $(STAMP)
 	RELAKIT_SANITIZED=$$(echo $(SANITIZED)/_native*.so) \
 		$(BIN)/python -m pytest --capture=sys -p sanitized_extension $(SANITIZED_TESTS)
 
-# Those of all instruction sets here. tests/native/test_kernel_check.py does the same for ARM.
+# For all instruction sets of this machine. tests/native/test_kernel_check.py does the same for ARM.
 kernels: $(STAMP)
 	@$(CMAKE) -S . -B build/check -DRELAKIT_KERNEL_CHECK=ON -DCMAKE_CXX_COMPILER=$(CXX)
 	@$(CMAKE) --build build/check
 	build/check/tests/native/kernel_check
 
-# Minutes: 50 kills of each command, and 500 damaged inputs of each kind instead of 40.
+# Takes minutes: 50 kills of each command, and 500 damaged inputs of each kind instead of 40.
 torture: $(STAMP)
 	OMP_NUM_THREADS=1 RELAKIT_FUZZ=500 $(BIN)/python -m pytest -n 0 tests/faults/test_fuzz.py
 	$(BIN)/python tests/faults/torture.py

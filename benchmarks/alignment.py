@@ -40,9 +40,9 @@ def alignment(
     models: Annotated[
         Path,
         typer.Option(
-            help="Folder with a folder for each study, and in it one for each model: "
-            f"{', '.join(ATTENTIONS)}, and these with {REVERSE} for the other direction. Models "
-            "that are not there are left out.",
+            help="Folder with one folder per study, which holds one folder per model: "
+            f"{', '.join(ATTENTIONS)}, and the same names with {REVERSE} for the other direction. "
+            "Missing models are left out.",
             rich_help_panel=WHAT,
         ),
     ] = MODELS,
@@ -50,7 +50,7 @@ def alignment(
         bool,
         typer.Option(
             "--train",
-            help="Train the models that are not there; those of europarl take 3 to 7 hours each.",
+            help="Train the missing models; each europarl model takes 3 to 7 hours.",
             rich_help_panel=HOW,
         ),
     ] = False,
@@ -61,19 +61,21 @@ def alignment(
         int | None,
         typer.Option(
             min=1,
-            help="Pairs that alignment layers learn from, at most. \\[default: all]",
+            help="The most pairs that alignment layers learn from. \\[default: all]",
             rich_help_panel=HOW,
         ),
     ] = None,
     layer_epochs: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Passes over these. \\[default: by their number]", rich_help_panel=HOW
+            min=1,
+            help="Passes over these pairs. \\[default: depends on their number]",
+            rich_help_panel=HOW,
         ),
     ] = None,
     out: ResultsFolder = RESULTS,
 ) -> None:
-    """Score ways to align words against gold links, and write a page about them."""
+    """Score several ways to align words against gold links, and write a page about them."""
     material = Material.of(study, data)
     folder = models / study
     if train:
@@ -109,7 +111,7 @@ def _write_page(out: Path) -> Path:
 
 
 def _train(material: Material, folder: Path) -> None:
-    """Train what is missing, by the command; an interrupted training goes on."""
+    """Train the missing models with `relakit train`; interrupted runs are resumed."""
     for attention in ATTENTIONS:
         for reverse in (False, True):
             out = folder / f"{attention}{REVERSE if reverse else ''}"

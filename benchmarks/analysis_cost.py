@@ -1,9 +1,9 @@
 """Time and memory of `analyze_model`, against a plain forward pass over the same sentence pairs.
 
-Both take turns in one process, so only the ratio means something. The forward pass has the same
-batches, encoder, decoder and output projection, and records nothing. The analysis is complete:
+Both take turns in one process, so only their ratio is meaningful. The forward pass has the same
+batches, encoder, decoder and output projection, but records nothing. The analysis is complete:
 tokens, shuffled targets, and alignment against made-up gold links. Peak memory is measured in
-separate processes, each with the pairs repeated to another number.
+separate processes, each of which repeats the pairs up to a different number.
 
     python benchmarks/analysis_cost.py MODEL --source test.en.gz --target test.de.gz
 """
@@ -38,7 +38,7 @@ from relakit.model import Transformer
 
 
 def with_diagonal_links(source: str, target: str) -> AnalysisPair:
-    """What the links are makes no difference to the time."""
+    """A pair with made-up links; which links they are does not affect the time."""
     words = split_words(source), split_words(target)
     links = frozenset((word, word) for word in range(min(map(len, words))))
     return AnalysisPair(source, target, *words, GoldAlignment(links))
@@ -84,11 +84,11 @@ def compare_times(options: argparse.Namespace, pairs: list[AnalysisPair]) -> Non
 
 
 def analyze_repeated(options: argparse.Namespace, pairs: list[AnalysisPair], count: int) -> None:
-    """In a process of its own: analyze so many pairs, and print the peak memory."""
+    """Analyze ``count`` pairs in this separate process, and print its peak memory."""
     translator = relakit.load(options.model)
     repeated = islice(cycle(pairs), count)
     analyze_model(translator.model, translator.tokenizer, repeated, name="model")
-    # Not getrusage: a new process there starts with the peak of the one that made it.
+    # Not getrusage: there, a new process starts with its parent's peak.
     lines = Path("/proc/self/status").read_text().splitlines()
     print(next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")))
 

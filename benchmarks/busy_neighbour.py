@@ -1,7 +1,7 @@
 """Training with all processors while another process keeps one of them busy.
 
 Threads that wait for each other by spinning lose much more than the share that the neighbour takes.
-Each way of waiting trains in a process of its own, alone and beside a busy one, in turns.
+Each way of waiting trains in its own process, alone and beside a busy process, in turns.
 
     python benchmarks/busy_neighbour.py --help
 """
@@ -38,12 +38,12 @@ SETTINGS: Final[dict[str, dict[str, str]]] = {
 BASE: Final = "as PyTorch"
 BUSY: Final = "while True: pass"
 TOKENS: Final = (40, 16)
-"""Sentences of a batch, and their tokens: the demo's updates."""
+"""Sentences per batch and tokens per sentence, as in the demo's updates."""
 
 
 @dataclass
 class Trainer:
-    """A process that trains for some seconds when it is asked to."""
+    """A process that trains for some seconds when asked to."""
 
     process: subprocess.Popen[str]
 
@@ -78,9 +78,11 @@ def busy_process() -> Iterator[None]:
 
 @app.command()
 def busy_neighbour(
-    rounds: Annotated[int, typer.Option(min=1, help="Turns of each way to wait.")] = 7,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Of a turn.")] = 3.0,
-    threads: Annotated[int | None, typer.Option(min=1, help="\\[default: all processors]")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns per way of waiting.")] = 7,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Length of a turn.")] = 3.0,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads. \\[default: all processors]")
+    ] = None,
     csv: CsvFile = None,
     train: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -128,7 +130,7 @@ def _row(name: str, alone: dict[str, list[float]], beside: dict[str, list[float]
 
 
 def _serve(threads: int) -> None:
-    """Train for as many seconds as each line says, and tell how many updates there were in one."""
+    """For each input line, train for that many seconds and print the updates per second."""
     import torch
 
     from relakit.model import ModelConfig, Transformer

@@ -1,8 +1,8 @@
 """Cost of attention calls: relakit against PyTorch, and this checkout against another one.
 
-The function against `scaled_dot_product_attention`, the module (ReLA-g with its norm) against
-`torch.nn.MultiheadAttention`, all in one run: the contenders of a case take turns, so only their
-ratios mean something. With --against, another checkout takes its turns in a process of its own.
+The function is compared with `scaled_dot_product_attention`, and the module (ReLA-g with its norm)
+with `torch.nn.MultiheadAttention`, all in one run: the contenders of a case take turns, so only
+their ratios are meaningful. With --against, another checkout takes its turns in its own process.
 
     python benchmarks/call_cost.py --against ../before
 """
@@ -43,7 +43,7 @@ SCRIPT: Final = Path(__file__).with_name("call_cost_worker.py")
 WHAT: Final = ("function", "module", "module with weights")
 PASSES: Final = ("forward", "both")
 SHAPES: Final = ((1, 8), (1, 32), (8, 32), (32, 32))
-"""Batch and positions."""
+"""Batch sizes and positions."""
 DROPOUTS: Final = (0.0, 0.1)
 AFTER, BEFORE = "after", "before"
 SYSTEMS: Final = ("relakit", "torch")
@@ -91,8 +91,8 @@ class CallSettings:
     passes: tuple[str, ...] = PASSES
     rounds: int = 30
     processes: int = 3
-    """Pairs of processes that the rounds are spread over. Where memory happens to lie makes a
-    process faster or slower for as long as it lives, so one pair alone proves little."""
+    """How many pairs of processes the rounds are spread over. Where its memory happens to lie makes
+    a process faster or slower for its whole life, so one pair alone proves little."""
     threads: int = 1
     against: str | None = None
     """Another checkout."""
@@ -114,7 +114,7 @@ class CallSettings:
         ]
 
     def pythons(self) -> dict[str, Path]:
-        """The Python of each checkout; ValueError if the other one has none."""
+        """The Python of each checkout; ValueError if the other checkout has none."""
         pythons = {AFTER: Path(sys.executable)}
         if self.against is not None:
             python = Path(self.against) / ".venv" / "bin" / "python"
@@ -126,7 +126,7 @@ class CallSettings:
 
 @contextmanager
 def workers_of(settings: CallSettings, cases: Mapping[str, CallCase]) -> Iterator[Field]:
-    """Everyone ready, in new processes, which end with the block."""
+    """All contenders, ready in new processes that end with the block."""
     started: dict[str, Worker] = {}
     with tempfile.TemporaryDirectory(prefix="relakit-bench-") as folder:
         try:
@@ -148,20 +148,23 @@ def workers_of(settings: CallSettings, cases: Mapping[str, CallCase]) -> Iterato
 
 @dataclass(frozen=True, kw_only=True)
 class CallCost:
-    """What was measured in a case. Ratios are of times of one round; above 1 this one is faster."""
+    """What was measured in a case.
+
+    Each ratio divides two times of one round; above 1, the divisor is faster.
+    """
 
     case: CallCase
     rounds: int
     seconds: Spread | None
-    """Of this checkout's relakit, per call."""
+    """Time per call of this checkout's relakit."""
     before: Spread | None
     """The other checkout's time divided by this one's."""
     torch: Spread | None
-    """PyTorch's time divided by that of relakit."""
+    """PyTorch's time divided by relakit's."""
     torch_to_before: Spread | None
-    """PyTorch's time divided by that of the other checkout's relakit."""
+    """PyTorch's time divided by the time of the other checkout's relakit."""
     control: Spread | None
-    """PyTorch's time in the other process divided by that in this one: 1, but for noise."""
+    """PyTorch's time in the other process divided by its time in this one: 1, apart from noise."""
 
     @classmethod
     def of(cls, case: CallCase, rounds: CaseRounds) -> "CallCost":
@@ -247,10 +250,10 @@ def print_report(report: CallReport, console: Console) -> None:
 
 
 def measure(report: CallReport, *, save: Save, tell: Tell) -> None:
-    """Bring every case to its number of rounds, a part of them in each pair of processes.
+    """Complete the rounds of every case, with a share of them in each pair of processes.
 
     Raises:
-        ContenderError: a contender failed, with a wrong result perhaps.
+        ContenderError: a contender failed, perhaps with a wrong result.
     """
     settings = report.settings
     cases = {str(case): case for case in settings.cases()}
@@ -279,7 +282,7 @@ def call_cost(
     against: Annotated[
         Path | None,
         typer.Option(
-            help="Another checkout of relakit, with its own .venv: before. This one is after.",
+            help="Another checkout of relakit with its own .venv: 'before'. This one is 'after'.",
             rich_help_panel=WHAT_PANEL,
         ),
     ] = None,
@@ -296,12 +299,12 @@ def call_cost(
         ),
     ] = None,
     rounds: Annotated[
-        int, typer.Option(help="Turns of each contender.", rich_help_panel=HOW)
+        int, typer.Option(help="Turns per contender.", rich_help_panel=HOW)
     ] = CallSettings.rounds,
     processes: Annotated[
         int,
         typer.Option(
-            help="Processes, one after the other, that share the rounds.", rich_help_panel=HOW
+            help="Processes that share the rounds, one after another.", rich_help_panel=HOW
         ),
     ] = CallSettings.processes,
     threads: runs.Threads = CallSettings.threads,

@@ -1,15 +1,15 @@
 """The worker of `call_cost.py`: times calls of relakit and of PyTorch in one checkout.
 
-Run by the Python of whatever checkout is measured, an older one perhaps: so it needs nothing but
-the standard library, torch and the public names of relakit. One JSON object per line, requests in,
-answers out:
+It is run by the Python of the checkout that is measured, which may be an older one, so it needs
+only the standard library, torch and the public names of relakit. Requests and answers are JSON
+objects, one per line:
 
     {"do": "setup", "threads": 1}                     -> {"about": "..."}
     {"do": "prepare", "who": "relakit", "case": {…}}  -> {"ok": true}
     {"do": "run", "who": "relakit"}                   -> {"seconds": 0.002, "calls": 7}
     {"do": "quit"}                                    -> {"ok": true}
 
-``who`` is relakit or torch. A new case replaces the last one. The fields of a case are those of
+``who`` is relakit or torch. A new case replaces the previous one. A case has the fields of
 `CallCase` in `call_cost.py`.
 """
 
@@ -29,7 +29,7 @@ from torch import Tensor, nn
 import relakit
 
 EMBED, HEADS = 512, 8
-SHORTEST_BLOCK = 2e-3  # seconds; fewer would measure the clock and the scheduler
+SHORTEST_BLOCK = 2e-3  # seconds; a shorter block would measure the clock and the scheduler
 TOLERANCE = 1e-4  # largest difference from the reference, relative to the largest value
 
 Case = dict[str, Any]
@@ -43,7 +43,7 @@ class Worker:
 
     def setup(self, request: Case) -> Case:
         torch.set_num_threads(request["threads"])
-        gc.disable()  # garbage is collected before a new case, never while one is timed
+        gc.disable()  # garbage is collected before a new case, never during timing
         return {"about": f"{relakit.__file__}, torch {torch.__version__}"}
 
     def prepare(self, request: Case) -> Case:
@@ -54,7 +54,7 @@ class Worker:
         call = make_call(who, case)
         if who == "relakit":
             check(case)
-        for _ in range(3):  # the first call pays for memory and tables
+        for _ in range(3):  # the first call allocates memory and builds tables
             start = time.perf_counter()
             call()
             single = time.perf_counter() - start
@@ -70,7 +70,7 @@ class Worker:
 
 
 def make_call(who: str, case: Case) -> Call:
-    """What is timed: forward without gradients, or forward and backward pass."""
+    """What is timed: a forward pass without gradients, or a forward and a backward pass."""
     torch.manual_seed(1)
     if case["what"] == "function":
         forward, leaves = make_function(who, case)
@@ -92,7 +92,7 @@ def make_call(who: str, case: Case) -> Call:
 
 
 def make_function(who: str, case: Case) -> tuple[Callable[[], Tensor], list[Tensor]]:
-    """`relakit.attention`, or softmax attention of PyTorch, on three tensors."""
+    """`relakit.attention`, or PyTorch's softmax attention, on three tensors."""
     shape = (case["batch"], HEADS, case["positions"], EMBED // HEADS)
     needs_grad = case["passes"] == "both"
     leaves = [torch.randn(shape, requires_grad=needs_grad) for _ in range(3)]
@@ -112,7 +112,7 @@ def make_module(who: str, case: Case) -> tuple[Callable[[], Tensor], list[Tensor
     x = torch.randn(case["batch"], case["positions"], EMBED, requires_grad=needs_grad)
     kind = relakit.MultiheadAttention if who == "relakit" else nn.MultiheadAttention
     module = kind(EMBED, HEADS, dropout=case["dropout"], batch_first=True)
-    # As in use: evaluation mode is for a pass without gradients and without dropout.
+    # As in practice: evaluation mode is for passes without gradients and without dropout.
     module.train(needs_grad or case["dropout"] > 0)
     need_weights = case["what"] == "module with weights"
 
@@ -124,7 +124,7 @@ def make_module(who: str, case: Case) -> tuple[Callable[[], Tensor], list[Tensor
 
 
 def check(case: Case) -> None:
-    """Compare relakit without dropout with its reference: a wrong result has no speed."""
+    """Compare relakit without dropout with its reference: a wrong result must not be timed."""
     call = make_call("relakit", {**case, "dropout": 0.0})
     found = call()
     os.environ["RELAKIT_BACKEND"] = "reference"
@@ -142,7 +142,7 @@ def check(case: Case) -> None:
 def main() -> None:
     os.environ.pop("RELAKIT_BACKEND", None)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # keep what libraries print out of the answers
     worker = Worker()
     known = {"setup": worker.setup, "prepare": worker.prepare, "run": worker.run}
     for line in sys.stdin:
@@ -152,7 +152,7 @@ def main() -> None:
             return
         try:
             answer = known[request["do"]](request)
-        except Exception as error:  # for the benchmark's report
+        except Exception as error:  # goes into the benchmark's report
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
 

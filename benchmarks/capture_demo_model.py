@@ -39,7 +39,7 @@ def train_model(steps: int) -> Reverser:
 
 @torch.no_grad()
 def calls_by_module(model: Reverser, batch: Batch) -> dict[str, AttentionCall]:
-    """The attention call of every module, for one batch."""
+    """The attention call of each module for one batch."""
     calls: dict[str, AttentionCall] = {}
     running = ""
 
@@ -77,7 +77,7 @@ def kind_of(name: str) -> str:
 
 
 def pick_rows(tensors: list[Tensor], is_token: Tensor, rows: int) -> list[Tensor]:
-    """The same random positions, none of them padding: ``[heads, rows, dim]`` for each tensor."""
+    """Rows at the same random positions, never padding: ``[heads, rows, dim]`` for each tensor."""
     positions = is_token.nonzero()
     positions = positions[torch.randperm(len(positions))[:rows]]
     return [x[positions[:, 0], :, positions[:, 1]].transpose(0, 1) for x in tensors]

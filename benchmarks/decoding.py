@@ -23,14 +23,14 @@ def decoding(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="Few rounds, few sentences, in minutes.", rich_help_panel=WHAT
+            "--quick", help="Few rounds and few sentences: takes minutes.", rich_help_panel=WHAT
         ),
     ] = False,
     model: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A model directory, one for each attention; the peers get the weights of the one "
-            "with softmax. Repeatable. \\[default: random weights]",
+            help="A model directory, one per attention; the peers get the weights of the softmax "
+            "model. Repeatable. \\[default: random weights]",
             file_okay=False,
             rich_help_panel=WHAT,
         ),
@@ -38,20 +38,21 @@ def decoding(
     attention: Annotated[
         str | None,
         typer.Option(
-            help=f"Of models with random weights. \\[default: {','.join(ATTENTION_NAMES)}]",
+            help="Attentions of models with random weights. "
+            f"\\[default: {','.join(ATTENTION_NAMES)}]",
             rich_help_panel=WHAT,
         ),
     ] = None,
     peers: Annotated[
-        str, typer.Option(help="Other toolkits, or none.", rich_help_panel=WHAT)
+        str, typer.Option(help="Other toolkits to compare with, or none.", rich_help_panel=WHAT)
     ] = ",".join(DECODING_PEERS),
     peer_python: options.PeerPython = PeerPlace.python,
     peer_scripts: options.PeerScripts = PeerPlace.scripts,
     size: Annotated[
-        str, typer.Option(help="Of random models: tiny, small, base.", rich_help_panel=WHAT)
+        str, typer.Option(help="Size of random models: tiny, small or base.", rich_help_panel=WHAT)
     ] = DecodingSettings.size,
     vocab: Annotated[
-        int, typer.Option(help="Vocabulary of random models.", rich_help_panel=WHAT)
+        int, typer.Option(help="Vocabulary size of random models.", rich_help_panel=WHAT)
     ] = DecodingSettings.vocabulary,
     corpus: options.Corpus = None,
     split: Annotated[
@@ -59,42 +60,47 @@ def decoding(
     ] = DecodingSettings.split,
     precision: Annotated[
         str,
-        typer.Option(help="fp32, bf16, int8; CTranslate2: fp32 and int8.", rich_help_panel=WHAT),
+        typer.Option(
+            help="fp32, bf16, int8; CTranslate2 always runs fp32 and int8.", rich_help_panel=WHAT
+        ),
     ] = ",".join(DecodingSettings.precisions),
     batch_size: Annotated[
-        str, typer.Option(help="Sentences at a time, or none.", rich_help_panel=WHAT)
+        str, typer.Option(help="Sentences per batch, or none.", rich_help_panel=WHAT)
     ] = ",".join(map(str, DecodingSettings.batch_sizes)),
     groups: Annotated[
         int,
-        typer.Option(help="Groups by source length (Figure 2); 0: none.", rich_help_panel=WHAT),
+        typer.Option(help="Groups by source length (Figure 2); 0 for none.", rich_help_panel=WHAT),
     ] = DecodingSettings.groups,
-    beam: Annotated[int, typer.Option(help="Beam.", rich_help_panel=HOW)] = DecodingSettings.beam,
+    beam: Annotated[
+        int, typer.Option(help="Beam size.", rich_help_panel=HOW)
+    ] = DecodingSettings.beam,
     exact_length: Annotated[
         bool | None,
         typer.Option(
             "--exact-length/--free-length",
-            help="Whether all translations of a batch get the mean length of its references. "
-            "\\[default: with random weights only]",
+            help="Whether all translations in a batch get the mean length of its references. "
+            "\\[default: only with random weights]",
             rich_help_panel=HOW,
         ),
     ] = None,
     sentences: Annotated[
         int | None,
         typer.Option(
-            help="For each batch size. \\[default: four batches, 32 at least]", rich_help_panel=HOW
+            help="Sentences for each batch size. \\[default: four batches, at least 32]",
+            rich_help_panel=HOW,
         ),
     ] = None,
     group_sentences: Annotated[
         int | None,
         typer.Option(
-            help=f"In each group. \\[default: {DecodingSettings.group_sentences}]",
+            help=f"Sentences in each group. \\[default: {DecodingSettings.group_sentences}]",
             rich_help_panel=HOW,
         ),
     ] = None,
     rounds: Annotated[
         int | None,
         typer.Option(
-            help=f"Turns of each contender. \\[default: {DecodingSettings.rounds}]",
+            help=f"Turns per contender. \\[default: {DecodingSettings.rounds}]",
             rich_help_panel=HOW,
         ),
     ] = None,
@@ -107,8 +113,8 @@ def decoding(
 ) -> None:
     """Time beam search, with several sentences at a time and one by one.
 
-    The contenders take turns on the same batches. Without --model the weights are random, and
-    everyone generates the same number of tokens. docs/benchmark.md says more.
+    The contenders take turns on the same batches. Without --model the weights are random, and all
+    contenders generate the same number of tokens. See docs/benchmark.md.
     """
     if model and attention is not None:
         raise ValueError("--model and --attention exclude each other: models have their attention")

@@ -1,9 +1,9 @@
 """How `relakit` answers when something is wrong: the line, the time and the memory of each case.
 
-Every case runs in a process of its own, as a user would run it: those that once went wrong
+Every case runs in its own process, as a user would run it. There are cases that once went wrong
 (`answers/named_commands.py`, `answers/named_python.py`), the help of every command, and all rows of
-the tables in `tests/faults`. The results become a page. Ends with exit code 1 if an answer is not
-the expected one, or if a process took more memory than the limit. It takes a quarter of an hour.
+the tables in `tests/faults`. The results become a page. Exits with code 1 if an answer is not the
+expected one, or if a process took more memory than the limit. It takes a quarter of an hour.
 
     python benchmarks/error_answers.py
     python benchmarks/error_answers.py --only gzip --page /dev/stdout
@@ -43,11 +43,11 @@ MAX_MIB: Final = 1024.0
 BUILD: Final = (
     "import sys; from pathlib import Path; from fault_folder import build; build(Path(sys.argv[1]))"
 )
-"""In a process of its own: it trains a model, and this process must stay small."""
+"""Runs in its own process, because it trains a model and this process must stay small."""
 
 
 def named_cases() -> tuple[dict[str, list[Case]], list[str]]:
-    """What once went wrong, by subject, and what cannot be tried here."""
+    """The cases that once went wrong, by subject, and what cannot be tried here."""
     left_out = []
     full = list(FULL)
     if not can_mount():
@@ -69,7 +69,7 @@ def help_cases() -> list[Case]:
 
 
 def environment() -> dict[str, str]:
-    """A wide terminal, one thread, no debugging."""
+    """An environment with a wide terminal, one thread and no debugging."""
     kept = {name: value for name, value in os.environ.items() if name != "RELAKIT_DEBUG"}
     return kept | {"COLUMNS": "400", "OMP_NUM_THREADS": "1", "PYTHONPATH": ""}
 

@@ -23,7 +23,7 @@ RESULTS: Final = Path("results/filtering")
 @app.command("rank")
 def rank(
     study: Annotated[
-        str, typer.Argument(metavar="|".join(STUDIES), help="The pairs.", show_default=False)
+        str, typer.Argument(metavar="|".join(STUDIES), help="Which pairs.", show_default=False)
     ],
     model: Annotated[
         Path,
@@ -31,7 +31,7 @@ def rank(
     ],
     reverse: Annotated[
         Path | None,
-        typer.Option(help="One of the other direction.", rich_help_panel=WHAT),
+        typer.Option(help="A model for the other direction.", rich_help_panel=WHAT),
     ] = None,
     data: Annotated[
         Path,
@@ -42,14 +42,14 @@ def rank(
         ),
     ] = Path("data"),
     about: Annotated[
-        str, typer.Option(help="What the models are, for the page.", rich_help_panel=OUTPUT)
+        str, typer.Option(help="Description of the models, for the page.", rich_help_panel=OUTPUT)
     ] = "",
     eflomal: Annotated[
         bool, typer.Option(help="Compare with eflomal's scores.", rich_help_panel=HOW)
     ] = True,
     out: ResultsFolder = RESULTS,
 ) -> None:
-    """Plant noise in pairs that a model has not seen, or take judged ones, and rank them.
+    """Plant noise in pairs that a model has not seen, or take judged pairs, and rank them.
 
     The model should have chosen heads or an alignment layer (relakit align --select, relakit
     train-aligner).
@@ -69,18 +69,18 @@ def downstream(
     work: Annotated[
         Path,
         typer.Option(
-            help="Folder for models and texts; an interrupted run goes on there.",
+            help="Folder for models and texts; an interrupted run resumes there.",
             file_okay=False,
             rich_help_panel=HOW,
         ),
     ] = Path("runs/downstream"),
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Of the recipe, to try things out.", rich_help_panel=HOW),
+        typer.Option("--set", help="Recipe setting, to try things out.", rich_help_panel=HOW),
     ] = None,
     out: ResultsFolder = RESULTS,
 ) -> None:
-    """Train on noisy pairs, on what a filter keeps of them, and on the clean ones."""
+    """Train on noisy pairs, on those that a filter keeps, and on the clean ones."""
     from filter_study.downstream import measure_downstream, write_downstream
 
     write_downstream(downstream_path(out), measure_downstream(work, settings or ()))

@@ -2,9 +2,9 @@
 
     python benchmarks/hf_architectures.py --out docs/huggingface.csv [bert llama ...]
 
-For each: is it converted, does softmax through our function equal its eager attention, does ReLA-g
-give numbers and gradients? Sizes and inputs are made up from the names in the config. Where that
-does not work out, the table says so: it is then a fact about this script, not about the model.
+For each one: is it converted, does softmax through our function match its eager attention, and does
+ReLA-g give numbers and gradients? Sizes and inputs are made up from the names in the config. Where
+that fails, the table says so: it is then a fact about this script, not about the model.
 """
 
 import argparse
@@ -54,7 +54,7 @@ TOLERANCE: Final = 1e-4
 
 
 class Outcome(NamedTuple):
-    """What became of one architecture."""
+    """The outcome for one architecture."""
 
     answer: str
     detail: str = ""
@@ -126,7 +126,7 @@ def _without_parts(state: dict[str, Tensor]) -> dict[str, Tensor]:
 def _sdpa_differs_as_much(
     eager: Any, inputs: dict[str, Tensor], expected: Tensor, difference: float
 ) -> bool:
-    """Whether transformers' own attention disagrees with itself."""
+    """Whether transformers' own SDPA differs from its eager attention by as much."""
     with suppress(Exception):
         eager.set_attn_implementation("sdpa")
         theirs = (_output_of(eager, inputs) - expected).abs().max() / expected.abs().max()
@@ -135,7 +135,7 @@ def _sdpa_differs_as_much(
 
 
 def _shrink(config: Any) -> None:
-    """Make every size that has a known name small, and lists of layers as short as that."""
+    """Shrink every size that has a known name, and cut lists of layers accordingly."""
     counts = ("num_hidden_layers", "num_layers", "n_layer", "encoder_layers")
     layers = next((n for name in counts if isinstance(n := getattr(config, name, None), int)), None)
     for name, size in SIZES.items():

@@ -1,10 +1,10 @@
 """Speed of Hugging Face models with ReLA-g relative to the same models with PyTorch's SDPA.
 
-A Llama-like and a BERT-like model (512 features, 8 layers, random weights): forward, a training
-step, and for the former one more token with a cache that is full. All contenders take turns in one
-process, so only the ratios mean something; a ratio is the time with SDPA divided by the time with
-ReLA-g, and above 1 ReLA-g is faster. As they start, models have about half of their weights at
-zero; trained ones have more, for which a threshold on the scores stands in here.
+A Llama-like and a BERT-like model (512 features, 8 layers, random weights) run a forward pass and a
+training step; the Llama-like one also generates one more token with a full cache. All contenders
+take turns in one process, so only the ratios are meaningful. A ratio is the time with SDPA divided
+by the time with ReLA-g; above 1, ReLA-g is faster. At the start, about half of a model's attention
+weights are zero. Trained models have more zeros, which a threshold on the scores imitates here.
 
     python benchmarks/hf_speed.py --help
 """
@@ -55,7 +55,7 @@ TRAINED_ZEROS: Final = 0.9
 SDPA: Final = "SDPA"
 AT_START, TRAINED = "as it starts", "as if trained"
 STEPS_OF_SEARCH: Final = 14
-"""Halvings of the interval in which the threshold lies."""
+"""How often the interval that contains the threshold is halved."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def threshold_for(model: PreTrainedModel) -> float:
 
 
 def share_of_zeros(model: PreTrainedModel, length: int = LENGTHS[0]) -> float:
-    """Over all layers and heads, for random tokens."""
+    """Share of zero weights over all layers and heads, for random tokens."""
     zeros = valid = 0
     with torch.no_grad(), relakit.capture(model) as records:
         model(tokens(length))
@@ -138,7 +138,7 @@ def forward(model: PreTrainedModel, length: int) -> Callable[[], object]:
 
 def training_step(model: PreTrainedModel, length: int) -> Callable[[], object]:
     inputs = tokens(length)
-    # The same weights at every call, else the share of zeros would move.
+    # Keep the weights the same in every call; otherwise the share of zeros would change.
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=0.0)
 
     def call() -> None:
@@ -150,7 +150,7 @@ def training_step(model: PreTrainedModel, length: int) -> Callable[[], object]:
 
 
 def next_token(model: PreTrainedModel, length: int, kind: str) -> Callable[[], object]:
-    """One more token, after ``length`` of them."""
+    """A call that computes one more token after ``length`` cached ones."""
     prompt = CACHED[0]
     filled = DynamicCache(config=model.config)
     with torch.no_grad():
@@ -159,7 +159,7 @@ def next_token(model: PreTrainedModel, length: int, kind: str) -> Callable[[], o
     if kind == "static":
         cache = StaticCache(config=model.config, max_cache_len=length + 1)
     for number, layer in enumerate(filled.layers):
-        # A long text would take minutes to read; the keys of a short one again are as good.
+        # Reading a long text would take minutes; repeating the keys of a short one is as good.
         keys, values = (x.repeat(1, 1, length // prompt, 1) for x in (layer.keys, layer.values))
         if kind == "static":
             cache.update(keys, values, number)
@@ -197,7 +197,7 @@ def cases_of(family: str, models: dict[str, PreTrainedModel], passes: set[str]) 
 
 
 def measure(case: Timed, rounds: int) -> list[Row]:
-    """A row for each of both kinds of ReLA-g."""
+    """One row for each of the two ReLA-g contenders."""
     measured = CaseRounds(case.name)
     contenders: dict[str, Contender] = {
         label: RepeatedCall(call) for label, call in case.calls.items()
@@ -224,14 +224,16 @@ def measure(case: Timed, rounds: int) -> list[Row]:
 
 
 def main(
-    rounds: Annotated[int, typer.Option(help="Turns of each contender.")] = 9,
+    rounds: Annotated[int, typer.Option(help="Turns per contender.")] = 9,
     threads: Annotated[int, typer.Option(help="CPU threads.")] = 1,
     only: Annotated[
         list[str] | None, typer.Option(help="forward, training step, next token; default: all.")
     ] = None,
-    csv: Annotated[Path | None, typer.Option(help="For the table.", dir_okay=False)] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="CSV file for the table.", dir_okay=False)
+    ] = None,
 ) -> None:
-    """Time Hugging Face models with ReLA-g against the same ones with SDPA."""
+    """Time Hugging Face models with ReLA-g against the same models with SDPA."""
     torch.set_num_threads(threads)
     machine = describe_machine()
     console = Console(width=110, highlight=False)

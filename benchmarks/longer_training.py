@@ -1,4 +1,4 @@
-"""What longer training changes: alignment and null rates of a run's models on the way.
+"""What longer training changes: alignment and null rates of a run's models along the way.
 
 python benchmarks/longer_training.py --help
 """
@@ -41,23 +41,23 @@ RESULTS: Final = Path("results/longer-training")
 def longer_training(
     run: Annotated[
         str,
-        typer.Argument(help="Such as deep/multi30k-en-de/rela-g-3.", show_default=False),
+        typer.Argument(help="A run such as deep/multi30k-en-de/rela-g-3.", show_default=False),
     ],
     models: Annotated[
         Path,
         typer.Argument(
-            help="Folder with its models, each in a folder that is named by its updates: "
-            "relakit average RUN --last 5 --out MODELS/3200 makes one while the run is trained.",
+            help="Folder with the run's models, each in a folder named by its number of updates: "
+            "relakit average RUN --last 5 --out MODELS/3200 makes one while the run trains.",
             show_default=False,
         ),
     ],
     data: Annotated[
         Path,
-        typer.Option(help="Folder of the corpora, see docs/reproduction.md.", rich_help_panel=WHAT),
+        typer.Option(help="Folder of the corpora; see docs/reproduction.md.", rich_help_panel=WHAT),
     ] = Path("data"),
     runs_folder: Annotated[
         Path,
-        typer.Option("--runs", help="Where the run is trained.", rich_help_panel=HOW),
+        typer.Option("--runs", help="Folder in which the run trains.", rich_help_panel=HOW),
     ] = Path("runs/reproduction"),
     out: ResultsFolder = RESULTS,
 ) -> None:
@@ -92,7 +92,7 @@ def _measured(run: Run, models: dict[int, Path], places: Places) -> Iterator[Lon
 
 
 def _run_of(name: str) -> Run:
-    """The run of a name such as deep/multi30k-en-de/rela-g-3."""
+    """The run with a name such as deep/multi30k-en-de/rela-g-3."""
     scale, corpus, row_and_seed = [*name.split("/"), "", ""][:3]
     row, _, seed = row_and_seed.rpartition("-")
     if not seed.isdecimal():

@@ -1,8 +1,8 @@
 """Time of the C++ norm relative to the same formula in PyTorch, for ReLA-g's gated RMSNorm.
 
-Both take turns in one process: only the ratios mean something. A ratio is the time of the formula
-divided by the time of the kernels; above 1 the kernels are faster. The input is laid out as
-attention leaves it, heads before positions.
+Both take turns in one process, so only the ratios are meaningful. A ratio is the time of the
+formula divided by the time of the kernels; above 1, the kernels are faster. The input has the
+layout that attention produces: heads before positions.
 
     python benchmarks/norm.py --help
 """
@@ -32,11 +32,11 @@ SHAPES: Final = ((8, 128, 512), (32, 64, 512), (1, 4, 64))
 """Batch, positions, features."""
 HEADS: Final = 8
 BACKENDS: Final = {"formula": "reference", "kernels": ""}
-"""Values of RELAKIT_BACKEND."""
+"""RELAKIT_BACKEND for each contender."""
 
 
 class WithBackend:
-    """A call for which RELAKIT_BACKEND has a value."""
+    """A call that runs with RELAKIT_BACKEND set to a given value."""
 
     def __init__(self, backend: str, call: Callable[[], object]) -> None:
         self._backend = backend
@@ -70,7 +70,7 @@ def make_calls(shape: tuple[int, int, int], dtype: torch.dtype) -> dict[str, Cal
 
 
 def compare(name: str, call: Callable[[], object], rounds: int) -> list[str]:
-    """Ratio, quartiles and microseconds, as a table shows them."""
+    """Ratio, quartiles and microseconds, formatted for a table."""
     case = CaseRounds(name)
     contenders = {label: WithBackend(backend, call) for label, backend in BACKENDS.items()}
     take_turns(Field(dict(contenders)), case, FixedRounds(rounds))

@@ -1,9 +1,9 @@
 """Peak memory of `relakit score` and `relakit align`: it must not grow with the corpus.
 
 Each command runs on generated corpora of several sizes, with a model so small that a million pairs
-are a matter of an hour, and the resident memory of the command and all its worker processes
-together is looked at all the time. Ends with exit code 1 if the most that any size needed is above
-the least by more than the tolerance.
+take about an hour. Meanwhile the total resident memory of the command and all its worker processes
+is sampled. Exits with code 1 if the largest peak of any size exceeds the smallest by more than the
+tolerance.
 
     python benchmarks/pair_memory.py --pairs 10000 100000 1000000 --json results.json
 """
@@ -34,34 +34,34 @@ from relakit.model import ATTENTION_KINDS, ModelAbout, ModelConfig, Transformer,
 COMMANDS: Final = ("score", "align")
 SIZES: Final = (10_000, 100_000, 1_000_000)
 PATTERN: Final = 20_000
-"""Different pairs; larger corpora repeat them, which changes nothing for the commands."""
+"""Number of distinct pairs; larger corpora repeat them, which does not matter to the commands."""
 LOOK_EVERY: Final = 0.05
-"""Seconds."""
+"""Seconds between two samples."""
 MIB: Final = 1 << 20
 PROGRAM: Final = (sys.executable, "-m", "relakit")
 
 
 @dataclass(frozen=True)
 class MemoryResult:
-    """What one command needed."""
+    """How much memory one command needed."""
 
     command: str
     pairs: int
     peak_mib: float
-    """Resident memory of all processes together; what they share counts once for each."""
+    """Resident memory of all processes together; shared memory counts once per process."""
     largest_mib: float
-    """Of the largest process"""
+    """Resident memory of the largest process"""
 
 
 class MemoryWatch(threading.Thread):
-    """Looks at a process and all its descendants until it is told to stop."""
+    """Samples the memory of a process and all its descendants until told to stop."""
 
     def __init__(self, process: int) -> None:
         super().__init__(daemon=True)
         self._process = process
         self._stopped = threading.Event()
         self.peak = self.largest = 0
-        """Bytes: all together, and the largest alone."""
+        """Bytes: all processes together, and the largest one alone."""
 
     def run(self) -> None:
         while not self._stopped.wait(LOOK_EVERY):
@@ -80,7 +80,7 @@ class MemoryWatch(threading.Thread):
 def family(process: int) -> list[int]:
     """A process and all its descendants."""
     found = [process]
-    for one in found:  # which grows
+    for one in found:  # the list grows meanwhile
         for children in Path(f"/proc/{one}/task").glob("*/children"):
             try:
                 found.extend(map(int, children.read_text().split()))
@@ -99,7 +99,7 @@ def resident_bytes(process: int) -> int:
 
 
 def write_model(folder: Path) -> Path:
-    """One layer on either side, 16 features."""
+    """Write a model with one layer on either side and 16 features."""
     pairs = [(pair.source_text, pair.target_text) for pair in generate_pairs(2000)]
     tokenizer = learn_tokenizer([text for pair in pairs for text in pair], 1000)
     tokenizer.save(folder / "tokenizer.json")
@@ -119,7 +119,7 @@ def write_model(folder: Path) -> Path:
 
 
 def write_corpus(folder: Path, pairs: int) -> tuple[Path, Path]:
-    """Two files of so many lines."""
+    """Write two files with one line per pair."""
     made = list(generate_pairs(min(pairs, PATTERN), split="test"))
     paths = folder / f"{pairs}.en", folder / f"{pairs}.de"
     for path, texts in zip(
@@ -132,10 +132,10 @@ def write_corpus(folder: Path, pairs: int) -> tuple[Path, Path]:
 
 
 def measure(command: str, model: Path, corpus: tuple[Path, Path], workers: int) -> MemoryResult:
-    """Run a command and look at its memory.
+    """Run a command and watch its memory.
 
     Raises:
-        ValueError: it fails, or does not give a line for each pair.
+        ValueError: the command fails, or does not write one line per pair.
     """
     source, target = corpus
     output = source.with_name(f"{source.stem}.{command}")
@@ -162,13 +162,13 @@ def count_lines(path: Path) -> int:
 
 
 def growth(results: Iterable[MemoryResult]) -> float:
-    """The most that a size needed above the least, as a share of it."""
+    """How far the largest peak exceeds the smallest, as a share of the smallest."""
     peaks = [result.peak_mib for result in results]
     return max(peaks) / min(peaks) - 1
 
 
 def write_results(path: Path, results: Sequence[MemoryResult], workers: int) -> None:
-    """JSON with the machine, and the same numbers as CSV beside it."""
+    """Write JSON that includes the machine, and the same numbers as a CSV file beside it."""
     rows = [asdict(result) for result in results]
     document = {"machine": asdict(describe_machine()), "workers": workers, "results": rows}
     write_whole(path, (json.dumps(document, indent=1) + "\n").encode())

@@ -27,53 +27,60 @@ PROGRAM = "eflomal-align"
 def pair_throughput(
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Few rounds, few pairs, in a minute.", rich_help_panel=WHAT),
+        typer.Option(
+            "--quick", help="Few rounds and few pairs: takes a minute.", rich_help_panel=WHAT
+        ),
     ] = False,
     model: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A model directory, one for each attention; CTranslate2 gets the weights of the "
-            "one with softmax. Repeatable. \\[default: random weights]",
+            help="A model directory, one per attention; CTranslate2 gets the weights of the "
+            "softmax model. Repeatable. \\[default: random weights]",
             file_okay=False,
             rich_help_panel=WHAT,
         ),
     ] = None,
     attention: Annotated[
         str,
-        typer.Option(help="Of models with random weights.", rich_help_panel=WHAT),
+        typer.Option(help="Attentions of models with random weights.", rich_help_panel=WHAT),
     ] = ",".join(ATTENTIONS),
     size: Annotated[
-        str, typer.Option(help="Of random models: tiny, small, base.", rich_help_panel=WHAT)
+        str, typer.Option(help="Size of random models: tiny, small or base.", rich_help_panel=WHAT)
     ] = PairSettings.size,
     vocab: Annotated[
-        int, typer.Option(help="Vocabulary of random models.", rich_help_panel=WHAT)
+        int, typer.Option(help="Vocabulary size of random models.", rich_help_panel=WHAT)
     ] = PairSettings.vocabulary,
     source: Annotated[
         Path | None,
-        typer.Option(help="Sentences. \\[default: a generated corpus]", rich_help_panel=WHAT),
+        typer.Option(
+            help="File of source sentences. \\[default: a generated corpus]", rich_help_panel=WHAT
+        ),
     ] = None,
     target: Annotated[
-        Path | None, typer.Option(help="Their translations.", rich_help_panel=WHAT)
+        Path | None, typer.Option(help="File of their translations.", rich_help_panel=WHAT)
     ] = None,
     pairs: Annotated[
         int | None,
-        typer.Option(help=f"\\[default: {PairSettings.pairs}]", rich_help_panel=WHAT),
+        typer.Option(
+            help=f"Number of pairs. \\[default: {PairSettings.pairs}]", rich_help_panel=WHAT
+        ),
     ] = None,
     peers: Annotated[
-        str, typer.Option(help="Others to compare with, or none.", rich_help_panel=WHAT)
+        str, typer.Option(help="Other tools to compare with, or none.", rich_help_panel=WHAT)
     ] = ",".join(PEERS),
     peer_python: options.PeerPython = PeerPlace.python,
     peer_scripts: options.PeerScripts = PeerPlace.scripts,
     eflomal: Annotated[
         Path | None,
         typer.Option(
-            help=f"\\[default: {PROGRAM} beside this Python, or on the path]", rich_help_panel=WHAT
+            help=f"The program. \\[default: {PROGRAM} beside this Python, or on the path]",
+            rich_help_panel=WHAT,
         ),
     ] = None,
     rounds: Annotated[
         int | None,
         typer.Option(
-            help=f"Turns of each contender. \\[default: {PairSettings.rounds}]",
+            help=f"Turns per contender. \\[default: {PairSettings.rounds}]",
             rich_help_panel=HOW,
         ),
     ] = None,
@@ -85,9 +92,10 @@ def pair_throughput(
 ) -> None:
     """Time scoring and aligning of the same pairs, in turns.
 
-    relakit does what a worker process of the command does, with the model in memory; CTranslate2's
-    score_batch gets tokens, and its scores are compared with ours first; eflomal starts anew, as
-    its users start it. They do not compute the same thing, and the output says what each does.
+    relakit does what a worker process of the command does, with the model in memory. CTranslate2's
+    score_batch gets tokens, and its scores are first compared with ours. eflomal starts from
+    scratch, as its users start it. They do not compute the same thing; the output says what each
+    computes.
     """
     settings = PairSettings(
         models=tuple(map(str, model or ())),
@@ -103,7 +111,7 @@ def pair_throughput(
         seed=seed,
     )
     place = PeerPlace(python=peer_python, scripts=peer_scripts)
-    # For eflomal, which asks OpenMP; set before torch asks, too.
+    # For eflomal, which asks OpenMP for its threads. Set before torch asks, too.
     os.environ["OMP_NUM_THREADS"] = str(threads)
     from relakit.bench.machine import describe_machine
     from toolkits.measure import measure_pairs
@@ -120,7 +128,7 @@ def pair_throughput(
 
 
 def find_eflomal() -> Path | None:
-    """The program, if it is installed."""
+    """eflomal's program, if it is installed."""
     beside = Path(sys.executable).with_name(PROGRAM)
     found = str(beside) if beside.is_file() else shutil.which(PROGRAM)
     return None if found is None else Path(found)

@@ -1,7 +1,7 @@
 """Peak memory and speed of `relakit prepare` on a generated corpus of any size.
 
-The words are made up and as unevenly frequent as those of a language: few are most of the text, and
-new ones keep coming. Ends with exit code 1 if more memory than the limit was needed.
+The words are made up, with frequencies as uneven as in a natural language: a few words make up most
+of the text, and new ones keep appearing. Exits with code 1 if the memory exceeds the limit.
 
     python benchmarks/prepare_memory.py --pairs 5000000
 """
@@ -36,7 +36,7 @@ MEAN_WORDS = 20
 
 
 def word(number: int) -> str:
-    """A name for every number, short for small ones."""
+    """A made-up word for every number; small numbers get short words."""
     parts = []
     while True:
         number, rest = divmod(number, len(SYLLABLES))

@@ -1,9 +1,9 @@
 """How near a translator's matrix products come to what the processor can do.
 
-With 256 rows (64 sentences, beam 4) arithmetic counts: multiply-adds per second, beside torch.mm
-on the same shape, as a share of what a loop in registers does in float32. With 4 rows (one
-sentence) memory counts: bytes of weights per second, as a share of the speed at which a large array
-is read. There the weights of many layers take turns, more of them than caches hold.
+With 256 rows (64 sentences, beam 4) arithmetic is the limit: multiply-adds per second, beside
+torch.mm on the same shape, as a share of what a loop in registers achieves in float32. With 4 rows
+(one sentence) memory is the limit: bytes of weights per second, as a share of the speed at which a
+large array is read. In that case the weights of many layers take turns, more than caches hold.
 
     python benchmarks/products.py --help
 """
@@ -26,14 +26,14 @@ from relakit.bench.tables import make_table
 from relakit.ops.native.extension import choose_isa, load_extension
 
 SIZES: Final = {"small": (256, 1024), "base": (512, 2048)}
-"""Features, and those inside a feed-forward layer."""
+"""Features, and features inside a feed-forward layer."""
 VOCABULARY: Final = 8000
 MANY_ROWS, FEW_ROWS = 256, 4
 PANEL: Final = 64
 LOOPS: Final = 200_000
-"""Of multiply-adds in registers, which are the measure."""
+"""Loops of multiply-adds in registers, which set the limit for arithmetic."""
 COLD_BYTES: Final = 1 << 28
-"""Of weights that take turns: more than a cache holds."""
+"""Bytes of weights that take turns: more than a cache holds."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Product:
     speed: float
     """10^9 multiply-adds per second; with few rows, 10^9 bytes of weights per second"""
     share: float
-    """Of what the machine can do in float32: multiply-adds, or bytes from memory"""
+    """Share of what the machine can do in float32: multiply-adds, or bytes from memory"""
 
 
 def shapes(size: str) -> dict[str, tuple[int, int]]:
-    """Inputs and outputs of a decoder's layers."""
+    """Numbers of inputs and outputs of a decoder's layers."""
     dim, inner = SIZES[size]
     return {
         "query, key, value": (dim, 3 * dim),
@@ -65,14 +65,14 @@ def shapes(size: str) -> dict[str, tuple[int, int]]:
 
 
 def packed(weight: torch.Tensor, isa: str, *, in_bytes: bool) -> Any:
-    """A layer as the translator has it."""
+    """A layer in the form that the translator uses."""
     outputs, inputs = weight.shape
     extension = load_extension()
     return extension.PackedLinear(isa, weight.data_ptr(), 0, outputs, inputs, in_bytes, 0.0)
 
 
 def calls(rows: int, inputs: int, outputs: int) -> dict[str, list[Callable[[], object]]]:
-    """By contender: one call, or with few rows one for each of many layers."""
+    """Calls by contender: one call, or with few rows one call for each of many layers."""
     isa, threads = choose_isa(), torch.get_num_threads()
     x = torch.randn(rows, inputs)
     y = torch.empty(rows, math.ceil(outputs / PANEL) * PANEL)
@@ -97,7 +97,7 @@ def calls(rows: int, inputs: int, outputs: int) -> dict[str, list[Callable[[], o
 def best_seconds(
     contenders: dict[str, list[Callable[[], object]]], rounds: int
 ) -> dict[str, float]:
-    """The shortest time of a call, of contenders that take turns."""
+    """The shortest time of a call for each contender; the contenders take turns."""
     best = dict.fromkeys(contenders, math.inf)
     for number in range(rounds + 1):
         for name, its_calls in contenders.items():
@@ -114,7 +114,7 @@ def limits(rounds: int) -> tuple[float, float]:
     """10^9 multiply-adds per second in float32, and 10^9 bytes read per second."""
     array = torch.ones(COLD_BYTES // 4)
     native, isa = load_extension(), choose_isa()
-    operations = native.multiply_and_add(isa, LOOPS)  # two for each multiply-add
+    operations = native.multiply_and_add(isa, LOOPS)  # two per multiply-add
     found = best_seconds(
         {
             "registers": [lambda: native.multiply_and_add(isa, LOOPS)],
@@ -122,7 +122,7 @@ def limits(rounds: int) -> tuple[float, float]:
         },
         rounds,
     )
-    threads = torch.get_num_threads()  # the loop runs in one
+    threads = torch.get_num_threads()  # the loop uses only one
     arithmetic = threads * operations / 2 / found["registers"] / 1e9
     return arithmetic, COLD_BYTES / found["memory"] / 1e9
 
@@ -147,7 +147,7 @@ def measure(size: str, rounds: int) -> list[Product]:
 
 
 def show(found: list[Product]) -> None:
-    """A table for many rows, and one for few."""
+    """Print a table for many rows, and one for few."""
     names = list(dict.fromkeys(product.contender for product in found))
     headings = ["size", "layer", *(text for name in names for text in (name, "share"))]
     for rows, unit in ((MANY_ROWS, "multiply-adds"), (FEW_ROWS, "bytes of weights")):

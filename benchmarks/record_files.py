@@ -1,4 +1,4 @@
-"""Result files of one measurement each, as JSON."""
+"""Result files in JSON, with one measurement each."""
 
 import json
 from dataclasses import asdict
@@ -19,7 +19,7 @@ def write_record_file(path: Path, record: "DataclassInstance") -> None:
 
 
 def read_record_file(path: Path) -> dict[str, Any]:
-    """The fields of a record; ValueError if it is of another format."""
+    """The fields of a record; ValueError if it has a different format."""
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     found = content.pop("format", None)
     if found != FORMAT:

@@ -1,4 +1,4 @@
-"""A benchmark's run from the command line: common options, progress, files, resuming."""
+"""Running a benchmark from the command line: common options, progress, files, resuming."""
 
 import os
 import sys
@@ -28,35 +28,35 @@ Tell = Callable[[str], None]
 ResultsFolder = Annotated[
     Path,
     typer.Option(
-        help="Folder of the result files; the page lies beside it.",
+        help="Folder for the result files; the page is written beside it.",
         file_okay=False,
         rich_help_panel=OUTPUT,
     ),
 ]
-Threads = Annotated[int, typer.Option(help="CPU threads of everyone.", rich_help_panel=HOW)]
-Seed = Annotated[int, typer.Option(help="Of data and weights.", rich_help_panel=HOW)]
+Threads = Annotated[int, typer.Option(help="CPU threads per contender.", rich_help_panel=HOW)]
+Seed = Annotated[int, typer.Option(help="Seed of data and weights.", rich_help_panel=HOW)]
 JsonFile = Annotated[
     Path | None,
     typer.Option(
         "--json",
-        help="For every turn, with settings and machine; kept up to date during the run.",
+        help="JSON file for all turns, settings and the machine; updated during the run.",
         dir_okay=False,
         rich_help_panel=OUTPUT,
     ),
 ]
 CsvFile = Annotated[
     Path | None,
-    typer.Option("--csv", help="For the table.", dir_okay=False, rich_help_panel=OUTPUT),
+    typer.Option("--csv", help="CSV file for the table.", dir_okay=False, rich_help_panel=OUTPUT),
 ]
 PlotFile = Annotated[
     Path | None,
-    typer.Option("--plot", help="For the plot: svg, png, pdf.", rich_help_panel=OUTPUT),
+    typer.Option("--plot", help="File for the plot: svg, png or pdf.", rich_help_panel=OUTPUT),
 ]
 Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Go on with an interrupted run: keep the rounds that --json holds.",
+        help="Resume an interrupted run: keep the rounds that --json already holds.",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -73,7 +73,7 @@ class Output:
 
 
 class Report(Protocol):
-    """What a run measures; grows from round to round."""
+    """What a run measures; it grows with every round."""
 
     @property
     def run(self) -> Run: ...
@@ -86,13 +86,13 @@ class Report(Protocol):
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """``"a,b"`` to a and b; "none" or nothing to no names."""
+    """Split ``"a,b"`` into a and b; "none" or nothing gives no names."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     return () if names == ("none",) else names
 
 
 def split_numbers(text: str, option: str) -> tuple[int, ...]:
-    """``"64,1"`` to numbers."""
+    """Split ``"64,1"`` into numbers."""
     try:
         return tuple(int(name) for name in split_names(text))
     except ValueError:
@@ -100,7 +100,7 @@ def split_numbers(text: str, option: str) -> tuple[int, ...]:
 
 
 def given_or(given: int | None, quick: int, usual: int) -> int:
-    """An option's value; if it is not given that of --quick (0 without it), or the usual one."""
+    """An option's value; if not given, the value for --quick (0 without it), or the usual one."""
     return given if given is not None else quick or usual
 
 
@@ -113,8 +113,8 @@ def new_app() -> typer.Typer:
 
 
 def run_app(app: typer.Typer) -> None:
-    """Run a benchmark. Errors in what the user gave, and failures of those who take part, end in
-    one line, as for `relakit`."""
+    """Run a benchmark. Errors in the user's input and failures of contenders end in a single line,
+    as in `relakit`."""
     try:
         app()
     except (ContenderError, OSError, ValueError) as error:
@@ -132,14 +132,14 @@ def measure(
     show: Callable[[Console], None],
     draw: "Callable[[], Figure] | None" = None,
 ) -> None:
-    """Measure, show how far it is, keep what was measured after every round, and print it.
+    """Measure, show progress, save what was measured after every round, and print it.
 
     Args:
-        report: what to measure into; gets the rounds of an earlier run if it is to be resumed.
+        report: collects the measurements; gets the rounds of an earlier run when resuming.
         output: where the results go.
-        work: measures; gets what to call when the report has grown, and whom to tell progress.
+        work: measures; gets a function to call when the report has grown, and one for progress.
         show: prints the report.
-        draw: draws it, if there is a plot.
+        draw: draws the report, if there is a plot.
     """
     _open(report, output)
     messages = Console(stderr=True, highlight=False)
@@ -173,7 +173,7 @@ def measure(
 
 
 def _open(report: Report, output: Output) -> None:
-    """Check where results go, and bring back those of an earlier run."""
+    """Check where results go, and load the results of an earlier run."""
     if output.plot is not None:
         check_plot_path(output.plot)
     if output.resume:
@@ -181,7 +181,7 @@ def _open(report: Report, output: Output) -> None:
             raise ValueError("--resume needs --json, the file of the run to continue")
         earlier = read_earlier(output.json, report.run)
         report.cases[:] = _with_earlier(report.cases, earlier.rounds)
-        # For those that need not run again.
+        # For contenders that need not run again.
         report.about.update({known["label"]: known["about"] for known in earlier.contenders})
     elif output.json is not None and output.json.exists():
         raise ValueError(
@@ -190,6 +190,6 @@ def _open(report: Report, output: Output) -> None:
 
 
 def _with_earlier(cases: list[CaseRounds], earlier: list[CaseRounds]) -> list[CaseRounds]:
-    """The earlier cases, and those that are new."""
+    """The earlier cases, followed by the new ones."""
     names = {case.case for case in earlier}
     return [*earlier, *(case for case in cases if case.case not in names)]

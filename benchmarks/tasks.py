@@ -41,24 +41,25 @@ def tasks(
     task: Annotated[str, typer.Option(help="Which tasks.", rich_help_panel=WHAT)] = ",".join(TASKS),
     attention: Annotated[
         str,
-        typer.Option(help="Names in examples/attention_choices.py.", rich_help_panel=WHAT),
+        typer.Option(
+            help="Attentions, as named in examples/attention_choices.py.", rich_help_panel=WHAT
+        ),
     ] = ",".join(ATTENTIONS),
     seeds: Annotated[
-        str, typer.Option(help="Each run is made once for each.", rich_help_panel=WHAT)
+        str, typer.Option(help="Seeds; each run is repeated for each one.", rich_help_panel=WHAT)
     ] = ",".join(map(str, Choice.seeds)),
     speed: Annotated[
         bool,
         typer.Option(
             "--speed",
-            help="Measure the speed of training instead, in turns; keep the machine quiet.",
+            help="Measure training speed instead, in turns; keep the machine otherwise idle.",
             rich_help_panel=WHAT,
         ),
     ] = False,
     text: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Text for the language models, also several times. "
-            "\\[default: the standard library]",
+            help="Text file for the language models. Repeatable. \\[default: the standard library]",
             exists=True,
             dir_okay=False,
             rich_help_panel=WHAT,
@@ -67,7 +68,7 @@ def tasks(
     labelled: Annotated[
         Path | None,
         typer.Option(
-            help="Lines label<TAB>text for the classifier. "
+            help="File of lines label<TAB>text for the classifier. "
             "\\[default: functions of the standard library]",
             exists=True,
             dir_okay=False,
@@ -83,22 +84,22 @@ def tasks(
         ),
     ] = None,
     rounds: Annotated[
-        int, typer.Option(help="Turns of each attention for --speed.", min=1, rich_help_panel=HOW)
+        int, typer.Option(help="Turns per attention for --speed.", min=1, rich_help_panel=HOW)
     ] = SPEED_ROUNDS,
     jobs: Annotated[
         int,
-        typer.Option(help="Runs side by side, one thread each.", min=1, rich_help_panel=HOW),
+        typer.Option(help="Runs in parallel, one thread each.", min=1, rich_help_panel=HOW),
     ] = 1,
     out: ResultsFolder = RESULTS,
     models: Annotated[
         Path,
-        typer.Option(help="Folder of the models to fine-tune.", rich_help_panel=OUTPUT),
+        typer.Option(help="Folder for the models to fine-tune.", rich_help_panel=OUTPUT),
     ] = MODELS,
 ) -> None:
-    """Train small models with several attentions, some seeds each, and write a page about them.
+    """Train small models with several attentions and seeds, and write a page about them.
 
-    A run that has a result file is not repeated: stop at any time, and call again to continue.
-    docs/tasks.md says more.
+    A run that has a result file is not repeated: stop at any time, and run the command again to
+    continue. See docs/tasks.md.
     """
     import task_grid.training_runs  # noqa: F401  # finds the examples
 
@@ -117,7 +118,7 @@ def tasks(
 
 
 def _write_page(out: Path) -> Path:
-    """Made anew after every run, so that it is up to date wherever one stops."""
+    """Write the page; done after every run, so that it is up to date whenever you stop."""
     from task_grid.speed import read_speed
 
     page = out.parent / f"{out.name}.md"
@@ -172,13 +173,13 @@ def _run_all(choice: Choice, places: Places, out: Path, jobs: int) -> None:
 
 
 def _results(wave: Sequence[TaskRun], places: Places, jobs: int) -> Iterator[TaskResult]:
-    """In the order in which they are ready."""
+    """Results in the order in which runs finish."""
     from task_grid.training_runs import run_task
 
     if jobs == 1:
         yield from (run_task(run, places) for run in wave)
         return
-    # Threads of a process that was forked do not work in torch.
+    # torch's threads do not work in a forked process.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         for future in as_completed([pool.submit(run_task, run, places) for run in wave]):

@@ -22,22 +22,22 @@ def training(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="Few rounds of small batches, in minutes.", rich_help_panel=WHAT
+            "--quick", help="Few rounds of small batches: takes minutes.", rich_help_panel=WHAT
         ),
     ] = False,
     attention: Annotated[
-        str, typer.Option(help="Of relakit's models.", rich_help_panel=WHAT)
+        str, typer.Option(help="Attentions of relakit's models.", rich_help_panel=WHAT)
     ] = ",".join(ATTENTION_NAMES),
     peers: Annotated[
-        str, typer.Option(help="Other toolkits, or none.", rich_help_panel=WHAT)
+        str, typer.Option(help="Other toolkits to compare with, or none.", rich_help_panel=WHAT)
     ] = ",".join(TRAINING_PEERS),
     peer_python: options.PeerPython = PeerPlace.python,
     peer_scripts: options.PeerScripts = PeerPlace.scripts,
     size: Annotated[
-        str, typer.Option(help="Of all models: tiny, small, base.", rich_help_panel=WHAT)
+        str, typer.Option(help="Size of all models: tiny, small or base.", rich_help_panel=WHAT)
     ] = TrainingSettings.size,
     vocab: Annotated[
-        int, typer.Option(help="Vocabulary of all models.", rich_help_panel=WHAT)
+        int, typer.Option(help="Vocabulary size of all models.", rich_help_panel=WHAT)
     ] = TrainingSettings.vocabulary,
     corpus: options.Corpus = None,
     precision: Annotated[str, typer.Option(help="fp32, bf16.", rich_help_panel=WHAT)] = ",".join(
@@ -46,20 +46,20 @@ def training(
     batch_tokens: Annotated[
         int | None,
         typer.Option(
-            help=f"Padded tokens of a batch. \\[default: {TrainingSettings.batch_tokens}]",
+            help=f"Padded tokens per batch. \\[default: {TrainingSettings.batch_tokens}]",
             rich_help_panel=HOW,
         ),
     ] = None,
     steps: Annotated[
         int | None,
         typer.Option(
-            help=f"Updates in a turn. \\[default: {TrainingSettings.steps}]", rich_help_panel=HOW
+            help=f"Updates per turn. \\[default: {TrainingSettings.steps}]", rich_help_panel=HOW
         ),
     ] = None,
     rounds: Annotated[
         int | None,
         typer.Option(
-            help=f"Turns of each contender. \\[default: {TrainingSettings.rounds}]",
+            help=f"Turns per contender. \\[default: {TrainingSettings.rounds}]",
             rich_help_panel=HOW,
         ),
     ] = None,
@@ -73,7 +73,7 @@ def training(
     """Time whole training updates: forward, backward, Adam.
 
     The contenders take turns on the same batches, which are bucketed by length. Speed is in target
-    tokens per second. A peer that is not installed is listed as such. docs/benchmark.md says more.
+    tokens per second. A peer that is not installed is listed as such. See docs/benchmark.md.
     """
     settings = TrainingSettings(
         attentions=split_names(attention),

@@ -1,4 +1,4 @@
-"""Processes that take part in a benchmark: they exchange lines of JSON, and idle in between."""
+"""Processes that take part in a benchmark: they exchange lines of JSON and idle in between."""
 
 import contextlib
 import json
@@ -13,14 +13,14 @@ from typing import Any, Final
 from relakit.bench.rounds import ContenderError
 
 PATIENCE: Final = 3600.0
-"""Seconds that a worker has for an answer."""
+"""How many seconds a worker may take to answer."""
 SECONDS_TO_QUIT: Final = 10.0
 _PYTHON_SETTINGS: Final = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 _THREAD_SETTINGS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Worker:
-    """A script that answers requests, in a process of its own and by a Python of its own."""
+    """A script that answers requests, in its own process and with its own Python."""
 
     def __init__(
         self,
@@ -31,9 +31,9 @@ class Worker:
         log: Path,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Start it. Raises ContenderError if that is not possible.
+        """Start the script. Raises ContenderError if that is not possible.
 
-        ``log`` gets what it prints; ``settings`` are for its environment.
+        ``log`` receives what the script prints; ``settings`` are added to its environment.
         """
         self._log = log
         # Not resolved: a virtual environment is recognised by where the link to its Python is.
@@ -105,7 +105,7 @@ class Worker:
 
 
 def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str, str]:
-    """A worker's environment: its number of threads, and none of this Python's own settings."""
+    """A worker's environment: its number of threads, without this Python's own settings."""
     kept = {name: value for name, value in environment.items() if name not in _PYTHON_SETTINGS}
     return {**kept, **{name: str(threads) for name in _THREAD_SETTINGS}}
 

@@ -1,4 +1,4 @@
-"""The kinds of attention that the examples compare, and what they look at."""
+"""The kinds of attention that the examples compare, and rates that describe what they look at."""
 
 import torch
 from torch import Tensor
@@ -18,13 +18,13 @@ CHOICES: dict[str, AttentionSpec] = {
 
 
 def attention_rates(records: Records, is_query: Tensor | None = None) -> dict[str, float]:
-    """What `relakit.capture` has recorded in three numbers, means over layers and heads.
+    """What `relakit.capture` has recorded, in three numbers: means over layers and heads.
 
     zeros: weights that are exactly 0. nulls: queries that attend to nothing. sink: the share of the
     attention that lies on the first key.
 
     Args:
-        records: by module name.
+        records: what was recorded, by module name.
         is_query: ``[batch, queries]``, False for padding.
     """
     rates: dict[str, list[Tensor]] = {"zeros": [], "nulls": [], "sink": []}

@@ -1,8 +1,8 @@
 """A Hugging Face language model that was trained with softmax, converted to ReLA and fine-tuned.
 
-A small Llama from its config learns the text of examples/language_model.py with softmax. Then its
-attention is converted, calibrated on a few batches of the text, and trained on. Prints the loss on
-held-out texts after so many updates, beside that of the model before conversion.
+A small Llama, built from its config, learns the text of examples/language_model.py with softmax.
+Then its attention is converted and calibrated on a few batches of the text, and training continues.
+Prints the loss on held-out texts after several numbers of updates, and the loss before conversion.
 
     python examples/finetune_converted.py --attention rela-g
     python examples/finetune_converted.py --attention rela-i --no-calibrate
@@ -52,7 +52,7 @@ def make_model(seed: int) -> LlamaForCausalLM:
 def loss_on_batches(
     model: LlamaForCausalLM, corpus: Corpus, batch: BatchSettings, seed: int
 ) -> Callable[[], Tensor]:
-    """For `train`: the loss on a new batch with each call."""
+    """For `train`: each call returns the loss on a new batch."""
     generator = torch.Generator().manual_seed(seed)
 
     def next_loss() -> Tensor:
@@ -65,7 +65,7 @@ def loss_on_batches(
 def train_base(
     corpus: Corpus, seed: int, steps: int, after_step: Callable[[int, float], None]
 ) -> LlamaForCausalLM:
-    """The model with softmax."""
+    """Train the model with softmax."""
     model = make_model(seed)
     next_loss = loss_on_batches(model, corpus, BASE_BATCH, seed)
     train(model, next_loss, steps=steps, learning_rate=BASE_RATE, after_step=after_step)
@@ -73,13 +73,13 @@ def train_base(
 
 
 def calibration_batches(corpus: Corpus) -> list[Tensor]:
-    """Some of what the model was trained on: 4,000 tokens are enough."""
+    """Some of the text that the model was trained on: 4,000 tokens are enough."""
     generator = torch.Generator().manual_seed(0)
     return [corpus.training_batch(BATCH, generator) for _ in range(CALIBRATION_BATCHES)]
 
 
 def loss_of(model: LlamaForCausalLM, corpus: Corpus) -> float:
-    """On held-out text, in nats per token."""
+    """The loss on held-out text, in nats per token."""
     model.eval()
     rows = corpus.held_out_rows(BATCH.length, most=200)
     loss = held_out_loss(lambda tokens: model(tokens).logits, rows)
@@ -88,7 +88,7 @@ def loss_of(model: LlamaForCausalLM, corpus: Corpus) -> float:
 
 
 def rates_of(model: LlamaForCausalLM, corpus: Corpus) -> dict[str, float]:
-    """What the attention of a converted model looks at, as `attention_rates` has it."""
+    """The `attention_rates` of a converted model."""
     rows = corpus.held_out_rows(BATCH.length, most=16)
     with torch.no_grad(), relakit.capture(model) as records:
         model(rows[:, :-1])
@@ -102,7 +102,7 @@ def finetune(
     steps: int,
     after_measuring: Callable[[int, float], None] = lambda step, loss: None,
 ) -> dict[int, float]:
-    """Train on, with a learning rate that stays; the held-out loss by number of updates."""
+    """Train further at a constant learning rate; return the held-out loss by number of updates."""
     losses: dict[int, float] = {}
 
     def after_step(step: int, _: float) -> None:
@@ -111,7 +111,7 @@ def finetune(
             after_measuring(step, losses[step])
 
     after_step(0, 0.0)
-    # Other batches than those that the base was trained on.
+    # Different batches from those that the base was trained on.
     next_loss = loss_on_batches(model, corpus, BATCH, seed + 1000)
     train(
         model, next_loss, steps=steps, learning_rate=RATE, is_constant=True, after_step=after_step

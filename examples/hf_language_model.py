@@ -1,8 +1,8 @@
 """A Hugging Face language model with ReLA: convert, train, generate, look inside, save and load.
 
-A small Llama from its config learns generated English sentences, word by word, once with softmax
-and once with ReLA-g. Prints the loss on held-out sentences, and how sparse the attention is; with
---report, writes a page that shows the attention of both models, head by head.
+A small Llama, built from its config, learns generated English sentences word by word, once with
+softmax and once with ReLA-g. Prints the loss on held-out sentences and how sparse the attention is.
+With --report, writes a page that shows the attention of both models, head by head.
 
     python examples/hf_language_model.py --steps 300 --report report
 
@@ -24,11 +24,11 @@ HELD_OUT = 200
 SHOWN = 20
 """Held-out sentences in the report"""
 LENGTH = 24
-"""Tokens of a sentence at most; longer ones are cut."""
+"""The most tokens in a sentence; longer ones are cut."""
 
 
 def make_tokenizer(sentences: list[str]) -> PreTrainedTokenizerFast:
-    """One token for each word, between marks of begin and end."""
+    """One token per word, between begin and end tokens."""
     split = pre_tokenizers.Whitespace()
     words = sorted({word for s in sentences for word, _ in split.pre_tokenize_str(s)})
     vocabulary = {token: n for n, token in enumerate(["<pad>", "<s>", "</s>", "<unk>", *words])}
@@ -62,7 +62,7 @@ def make_model(vocabulary: int, attention: str) -> LlamaForCausalLM:
         eos_token_id=2,
     )
     model = LlamaForCausalLM(config)
-    relakit.hf.convert(model, attention)  # before there is an optimizer
+    relakit.hf.convert(model, attention)  # before the optimizer is built
     return model
 
 
@@ -80,7 +80,7 @@ def main() -> None:
     if min(arguments.steps, arguments.batch_size) < 1:
         parser.error("--steps and --batch-size must be at least 1")
 
-    torch.set_num_threads(1)  # so small a model is slower with more
+    torch.set_num_threads(1)  # a model this small is slower with more
     count = HELD_OUT + arguments.steps * arguments.batch_size
     sentences = [join_words(pair.source) for pair in generate_pairs(count, seed=1)]
     tokenizer = make_tokenizer(sentences)
@@ -112,7 +112,7 @@ def main() -> None:
         )
         trained[attention] = model
 
-    prompt = tokenizer("The", return_tensors="pt")["input_ids"][:, :-1]  # without the end
+    prompt = tokenizer("The", return_tensors="pt")["input_ids"][:, :-1]  # without the end token
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         loaded = relakit.hf.from_pretrained(folder).eval()

@@ -1,15 +1,15 @@
 """A small language model from scratch, with the attention of your choice.
 
-It reads text files, or without any the sources of Python's standard library, and learns to
-continue them. Prints the loss on texts that were held out, how much of the attention is exactly
-zero, how many queries attend to nothing, the share of the first token, and a text of its own.
+It reads text files, or the sources of Python's standard library if none are given, and learns to
+continue them. Prints the loss on held-out texts, how much of the attention is exactly zero, how
+many queries attend to nothing, the share of the first token, and a text that the model writes.
 
     python examples/language_model.py --attention rela-g
     python examples/language_model.py --attention softmax --text my_book.txt my_notes.txt
 
-- Positions are rotary (queries and keys are rotated) or ALiBi (scores fall with the distance, added
-  as a bias). A window limits how far back a query sees.
-- With --packed, texts of different lengths lie one behind the other in one row without padding, and
+- Positions are rotary (queries and keys are rotated) or ALiBi (a bias lowers scores with the
+  distance). A window limits how far back a query sees.
+- With --packed, texts of different lengths follow one another in one row without padding, and
   `sequence_starts` keeps them apart.
 - Generation appends each token's keys and values to a `relakit.KeyValueCache`.
 """
@@ -38,7 +38,7 @@ class ModelSettings:
     dim: int = 128
     heads: int = 4
     kv_heads: int = 4
-    """Heads of keys and values; fewer are shared by groups of heads."""
+    """Heads of keys and values; if there are fewer, groups of heads share them."""
     layers: int = 4
     positions: str = "rotary"
     window: int | None = None
@@ -50,11 +50,11 @@ class BatchSettings:
     rows: int = 16
     length: int = 128
     is_packed: bool = False
-    """One row of the same size instead, in which texts do not see each other."""
+    """Use one row of the same total size instead, in which texts do not see each other."""
 
 
 def rotate(x: Tensor, places: Tensor) -> Tensor:
-    """Rotary positions: pairs of features turned by angles that grow with the place.
+    """Rotary positions: pairs of features rotated by angles that grow with the place.
 
     x: ``[batch, heads, positions, head dim]``, places: ``[positions]``.
     """
@@ -72,7 +72,7 @@ def rotate(x: Tensor, places: Tensor) -> Tensor:
 def alibi(queries: Tensor, keys: Tensor, heads: int) -> Tensor:
     """What ALiBi adds to scores: minus the distance, times a slope for each head.
 
-    Places of queries and keys to ``[heads, queries, keys]``.
+    Takes the places of queries and keys; returns ``[heads, queries, keys]``.
     """
     slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
     distance = (queries[:, None] - keys).clamp(min=0)
@@ -102,7 +102,7 @@ class Attention(nn.Module):
             for part in self.input(x).split(self.sizes, -1)
         )  # [batch, heads, positions, head dim]
         places = (0 if cache is None else len(cache)) + torch.arange(x.size(1))
-        if starts is not None:  # each sequence counts its own
+        if starts is not None:  # each sequence counts its own places
             places = places - starts[torch.searchsorted(starts, places, right=True) - 1]
         if settings.positions == "rotary":
             query, key = rotate(query, places), rotate(key, places)
@@ -113,7 +113,7 @@ class Attention(nn.Module):
             bias = alibi(
                 places, places if cache is None else torch.arange(key.size(2)), settings.heads
             )
-            # Causal, in a form that goes with a bias: so many keys before a query's, none after.
+            # Causal, in a form that a bias allows: this many keys before the query's, none after.
             window = (None if window is None else window - 1, 0)
         joined = self.core(
             query,
@@ -134,7 +134,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         dim = settings.dim
         self.embedding = nn.Embedding(settings.vocabulary, dim)
-        nn.init.normal_(self.embedding.weight, std=dim**-0.5)  # it is the output layer, too
+        nn.init.normal_(self.embedding.weight, std=dim**-0.5)  # it is also the output layer
         self.attentions = nn.ModuleList(Attention(settings) for _ in range(settings.layers))
         self.feed_forwards = nn.ModuleList(
             nn.Sequential(
@@ -151,7 +151,7 @@ class LanguageModel(nn.Module):
         starts: Tensor | None = None,
         caches: list[relakit.KeyValueCache] | None = None,
     ) -> Tensor:
-        """Token numbers ``[batch, positions]`` to scores of the next token."""
+        """From token ids ``[batch, positions]`` to scores of the next token."""
         x = self.embedding(tokens)
         for i, attention in enumerate(self.attentions):
             x = x + attention(self.norms[i](x), starts, None if caches is None else caches[i])
@@ -160,7 +160,7 @@ class LanguageModel(nn.Module):
 
 
 class Corpus:
-    """Texts as streams of tokens, each text with END behind it."""
+    """Texts as streams of tokens, each text followed by END."""
 
     def __init__(self, texts: Split, vocabulary: int) -> None:
         self.tokenizer = train_tokenizer(texts.training, vocabulary)
@@ -174,7 +174,7 @@ class Corpus:
         return torch.tensor([token for e in encodings for token in [*e.ids, self.end]])
 
     def training_batch(self, settings: BatchSettings, generator: torch.Generator) -> Tensor:
-        """Rows from anywhere: ``[rows, length + 1]``, or one as long as all of them."""
+        """Rows from random places: ``[rows, length + 1]``, or one row as long as all of them."""
         rows, length = settings.rows, settings.length
         if settings.is_packed:
             rows, length = 1, rows * length
@@ -185,7 +185,7 @@ class Corpus:
         return self.training[offsets + torch.arange(length + 1)]
 
     def held_out_rows(self, length: int, most: int) -> Tensor:
-        """The first rows of what was held out: ``[up to most, length + 1]``."""
+        """The first rows of the held-out texts: ``[up to most, length + 1]``."""
         length = min(length, len(self.held_out) - 1)
         rows = min(most, len(self.held_out) // (length + 1))
         return self.held_out[: rows * (length + 1)].view(rows, length + 1)
@@ -197,14 +197,14 @@ class Corpus:
 
 
 def next_token_loss(scores: Tensor, tokens: Tensor) -> Tensor:
-    """Cross-entropy in nats; scores are of ``tokens[:, :-1]``."""
+    """Cross-entropy in nats; ``scores`` are the output for ``tokens[:, :-1]``."""
     return F.cross_entropy(scores.flatten(0, 1), tokens[:, 1:].flatten())
 
 
 def loss_on_batches(
     model: LanguageModel, corpus: Corpus, batch: BatchSettings, seed: int
 ) -> Callable[[], Tensor]:
-    """For `train`: the loss on a new batch with each call."""
+    """For `train`: each call returns the loss on a new batch."""
     generator = torch.Generator().manual_seed(seed)
 
     def next_loss() -> Tensor:
@@ -217,7 +217,7 @@ def loss_on_batches(
 
 @torch.no_grad()
 def held_out_loss(model: Callable[[Tensor], Tensor], rows: Tensor) -> float:
-    """In nats per token, over ``[rows, length + 1]``."""
+    """The loss in nats per token, over ``[rows, length + 1]``."""
     losses = [next_token_loss(model(part[:, :-1]), part) * len(part) for part in rows.split(16)]
     return torch.stack(losses).sum().item() / len(rows)
 
@@ -235,7 +235,7 @@ def measure(model: LanguageModel, corpus: Corpus, length: int) -> dict[str, floa
 
 @torch.no_grad()
 def write(model: LanguageModel, corpus: Corpus, prompt: str, length: int, seed: int) -> str:
-    """Continue the prompt token by token; each is drawn from the model's distribution."""
+    """Continue the prompt token by token; each is drawn at temperature 0.7."""
     model.eval()
     generator = torch.Generator().manual_seed(seed)
     caches = [relakit.KeyValueCache(length) for _ in model.attentions]

@@ -1,10 +1,10 @@
 """Train a converted `nn.Transformer` on a sequence task, with softmax and with ReLA-g.
 
-The task: read a string of digits and letters, write its digits in reverse order. ``4 x 7 b 1``
+The task: read a string of digits and letters, and write its digits in reverse order. ``4 x 7 b 1``
 becomes ``1 7 4``. The letters are there to be ignored, which is what exact zeros are good for.
 
-Both models are the same `nn.Transformer`, from the same seed, on the same data; one line converts
-the attention. Prints accuracy on held-out strings, and how sparse the attention is.
+Both models are the same `nn.Transformer` with the same seed and the same data; one line converts
+the attention. Prints the accuracy on held-out strings and how sparse the attention is.
 
     python examples/sequence_task.py --help
 """
@@ -38,7 +38,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Batch:
-    """Token numbers; sources ``[batch, keys]``, targets ``[batch, queries]``, padded with PAD."""
+    """Token ids: sources ``[batch, keys]``, targets ``[batch, queries]``, padded with PAD."""
 
     source: Tensor
     target_input: Tensor
@@ -102,7 +102,7 @@ def reverse(model: Reverser, source: Tensor) -> Tensor:
 
 
 def train(model: Reverser, steps: int, batch_size: int, progress: Progress, name: str) -> float:
-    """Train with Adam and a warm-up; returns the seconds it took."""
+    """Train with Adam and a warm-up; return the seconds it took."""
     generator = torch.Generator().manual_seed(1)
     optimizer = torch.optim.Adam(model.parameters(), lr=1.5e-3, betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1.5e-3, total_steps=steps)
@@ -122,7 +122,7 @@ def train(model: Reverser, steps: int, batch_size: int, progress: Progress, name
 
 
 def measure(model: Reverser, batch: Batch) -> dict[str, float]:
-    """Accuracy, and sparsity and null rate of each kind of attention, on held-out data."""
+    """Accuracy, and the sparsity and null rate of each kind of attention, on held-out data."""
     model.eval()
     results = {"accuracy": (reverse(model, batch.source) == batch.target).all(1).double().mean()}
     is_source, is_target = batch.source != PAD, batch.target != PAD

@@ -1,15 +1,15 @@
 """A text classifier from scratch, with the attention of your choice.
 
-It reads lines ``label<TAB>text``, or without a file functions of Python's standard library, and
-learns to tell from a function's body which package it is from. Prints the accuracy on texts that
-were held out, beside those of the most frequent label and of a linear model on the bag of words,
+It reads lines ``label<TAB>text``. Without a file, it reads functions of Python's standard library
+and learns to tell from a function's body which package it is from. Prints the accuracy on held-out
+texts, beside the accuracies of the most frequent label and of a linear model on the bag of words,
 and how much of the attention is exactly zero, how many queries attend to nothing, and the share of
 the first token.
 
     python examples/text_classifier.py --attention rela-g
     python examples/text_classifier.py --attention softmax --data reviews.tsv
 
-The model is PyTorch's own `nn.TransformerEncoder`; one line gives it another attention.
+The model is PyTorch's own `nn.TransformerEncoder`; one line changes its attention.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from train_loop import print_progress, train
 
 import relakit
 
-PAD = 0  # the number of END, which no text contains
+PAD = 0  # the id of END, which no text contains
 BATCH_SIZE = 16
 LEARNING_RATE = 2e-3
 
@@ -38,7 +38,7 @@ class ModelSettings:
     attention: relakit.AttentionSpec
     vocabulary: int = 2000
     length: int = 128
-    """Tokens of a text at most; of longer ones the beginning is read, in training any part."""
+    """The most tokens to read of a text: the first ones, or in training any part."""
     dim: int = 64
     heads: int = 4
     layers: int = 2
@@ -46,7 +46,7 @@ class ModelSettings:
 
 
 class TextClassifier(nn.Module):
-    """Embeddings, positions, PyTorch's encoder, the mean over all tokens, a linear layer."""
+    """Embeddings, positions, PyTorch's encoder, the mean over all tokens, and a linear layer."""
 
     def __init__(self, settings: ModelSettings, labels: int) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class TextClassifier(nn.Module):
         relakit.convert_attention(self, settings.attention)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Token numbers ``[batch, positions]`` to scores ``[batch, labels]``."""
+        """From token ids ``[batch, positions]`` to scores ``[batch, labels]``."""
         is_token = tokens != PAD
         x = self.embedding(tokens) + self.positions.weight[: tokens.size(1)]
         x = self.last_norm(self.encoder(x, src_key_padding_mask=~is_token))
@@ -112,7 +112,7 @@ def pad(examples: Sequence[tuple[list[int], int]], length: int) -> tuple[Tensor,
 def loss_on_batches(
     model: TextClassifier, task: Task, length: int, batch_size: int, seed: int
 ) -> Callable[[], Tensor]:
-    """For `train`: the loss on a new batch with each call."""
+    """For `train`: each call returns the loss on a new batch."""
     generator = torch.Generator().manual_seed(seed)
 
     def next_loss() -> Tensor:
@@ -124,9 +124,9 @@ def loss_on_batches(
 
 @torch.no_grad()
 def measure(model: TextClassifier, task: Task, length: int) -> dict[str, float]:
-    """Accuracy and loss on what was held out, and the rates of `attention_rates`."""
+    """Accuracy and loss on the held-out texts, and the rates of `attention_rates`."""
     model.eval()
-    by_length = sorted(task.held_out, key=lambda example: len(example[0]))  # little padding
+    by_length = sorted(task.held_out, key=lambda example: len(example[0]))  # to keep padding low
     scores, labels = [], []
     for start in range(0, len(by_length), 64):
         tokens, numbers = pad(by_length[start : start + 64], length)
@@ -144,13 +144,13 @@ def measure(model: TextClassifier, task: Task, length: int) -> dict[str, float]:
 
 
 def majority_accuracy(held_out: Sequence[Labelled], training: Sequence[Labelled]) -> float:
-    """Of the label that is most frequent in training."""
+    """Accuracy of always answering with the most frequent label in training."""
     label, _ = Counter(example.label for example in training).most_common(1)[0]
     return sum(example.label == label for example in held_out) / len(held_out)
 
 
 def bag_of_words_accuracy(held_out: Sequence[Labelled], training: Sequence[Labelled]) -> float:
-    """Of a linear model that knows which words are in the whole text, and not where."""
+    """Accuracy of a linear model that knows which words are in the whole text, but not where."""
     words = [set(re.findall(r"\w+|[^\w\s]", example.text)) for example in training]
     known = {
         w: n for n, (w, _) in enumerate(Counter(w for s in words for w in s).most_common(5000))

@@ -1,7 +1,7 @@
-"""Texts for the examples: your files, or what every machine has, Python's standard library.
+"""Texts for the examples: your files, or Python's standard library, which every machine has.
 
 Its sources are a few million characters that need no download: text for a language model, and
-functions to classify by the package that they are from.
+functions to classify by the package they come from.
 """
 
 import ast
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 END = "<end>"
-"""Between two texts, and padding behind the shorter ones of a batch."""
+"""Separates texts, and pads the shorter ones in a batch."""
 
 PACKAGES = (
     "asyncio",
@@ -31,7 +31,7 @@ PACKAGES = (
 )
 """Packages of the standard library with 150 functions or more, which every installation has."""
 SHORTEST_FUNCTION = 60
-"""Characters; ``return self.x`` could be from anywhere."""
+"""In characters; ``return self.x`` could be from anywhere."""
 
 # Tests, tables, and what some installations lack.
 _LEFT_OUT = {"test", "tests", "encodings", "pydoc_data"} | {
@@ -60,9 +60,9 @@ class Split:
 
 
 def read_texts(paths: Sequence[Path] = ()) -> Split:
-    """The texts of files, cut at double blank lines. One of 20 pieces is held out.
+    """The texts of files, cut at double blank lines. One in 20 pieces is held out.
 
-    In Python's sources two blank lines lie between functions, in many plain texts between chapters.
+    In Python's sources two blank lines separate functions, in many plain texts chapters.
     Without paths, the files are the modules of the standard library.
     """
     split = Split([], [])
@@ -80,7 +80,7 @@ def read_texts(paths: Sequence[Path] = ()) -> Split:
 
 
 def read_labelled(path: Path | None = None) -> tuple[list[Labelled], list[Labelled]]:
-    """Texts with labels, to train on and, one of 5, held out: lines ``label<TAB>text`` of a file.
+    """Labelled texts to train on, and one in 5 held out, from lines ``label<TAB>text`` of a file.
 
     Without a path: functions of the standard library without their names and docstrings, labelled
     with their package.
@@ -97,12 +97,12 @@ def read_labelled(path: Path | None = None) -> tuple[list[Labelled], list[Labell
 
 
 def is_held_out(text: str, *, one_of: int) -> bool:
-    """Equal texts are on the same side."""
+    """Whether a text is held out; equal texts are on the same side."""
     return zlib.crc32(text.encode()) % one_of == 0
 
 
 def train_tokenizer(texts: Sequence[str], size: int) -> Tokenizer:
-    """Byte pairs: no text is unknown, and decoding gives back every byte. END is number 0."""
+    """Byte-pair encoding: no text is unknown, and decoding restores every byte. END has id 0."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -117,7 +117,7 @@ def train_tokenizer(texts: Sequence[str], size: int) -> Tokenizer:
 
 
 def describe(path: Path | Sequence[Path] | None) -> str:
-    """Where texts are from, for people."""
+    """Where texts come from, in words."""
     if not path:
         version = ".".join(map(str, sys.version_info[:2]))
         return f"the standard library of Python {version}"
@@ -125,7 +125,7 @@ def describe(path: Path | Sequence[Path] | None) -> str:
 
 
 def _standard_modules(*packages: str) -> list[Path]:
-    """Sources in an order that is the same on every machine; of some packages or of all."""
+    """Source files of some packages or of all, in an order that is the same on every machine."""
     root = Path(sysconfig.get_path("stdlib"))
     chosen = packages or sorted(sys.stdlib_module_names)
     found = [

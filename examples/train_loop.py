@@ -16,16 +16,16 @@ def train(
     is_constant: bool = False,
     after_step: Callable[[int, float], None] = lambda step, loss: None,
 ) -> None:
-    """AdamW with a warm-up, clipped gradients, and a learning rate that falls to 0 or stays.
+    """AdamW with warm-up, clipped gradients, and a learning rate that falls to 0 or stays constant.
 
     Args:
         model: what to train.
         next_loss: the loss on the next batch.
         steps: how many updates.
-        learning_rate: at its highest.
-        is_constant: the learning rate stays at its highest after 10 steps, so that one can stop
+        learning_rate: the highest learning rate.
+        is_constant: the learning rate stays at its highest after 10 steps, so that you can stop
             anywhere; otherwise it rises for 30% of the steps and falls for the rest.
-        after_step: called with the number of updates so far, and the loss before the last.
+        after_step: called with the number of updates so far, and the loss before the last one.
     """
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98))
     schedule: torch.optim.lr_scheduler.LRScheduler
@@ -45,7 +45,7 @@ def train(
 
 
 def print_progress(steps: int) -> Callable[[int, float], None]:
-    """For `train`: about ten lines, with the loss and how long it will still take."""
+    """For `train`: prints about ten lines, with the loss and the remaining time."""
     start = time.perf_counter()
 
     def after_step(step: int, loss: float) -> None:

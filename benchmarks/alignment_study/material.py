@@ -1,4 +1,4 @@
-"""Corpora with gold links: what is learned from, chosen on and scored."""
+"""Corpora with gold links: the pairs to learn from, to choose heads on and to score."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -37,15 +37,15 @@ class Material:
         return cls(name, study_recipe(RECIPES[name], corpus, data), data)
 
     def learned(self) -> Iterator[AnalysisPair]:
-        """What models, layers and eflomal learn from; without gold links."""
+        """The pairs that models, layers and eflomal learn from, without gold links."""
         return map(_without_gold, split_pairs(self.recipe, "train"))
 
     def chosen_on(self) -> list[AnalysisPair]:
-        """What heads are chosen on, and layers are examined on; without gold links."""
+        """The pairs that heads are chosen on and layers are examined on, without gold links."""
         return [_without_gold(pair) for pair in split_pairs(self.recipe, "valid")]
 
     def gold(self) -> list[AnalysisPair]:
-        """What is scored."""
+        """The pairs to score."""
         if self.name == EUROPARL:
             return rwth_pairs(self.data, CORPORA[CORPUS])
         return split_pairs(self.recipe, "test")

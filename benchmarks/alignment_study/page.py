@@ -1,4 +1,4 @@
-"""`results/alignment.md`: what the ways of aligning are worth."""
+"""`results/alignment.md`: how well each way of aligning works."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

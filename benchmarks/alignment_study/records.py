@@ -1,4 +1,4 @@
-"""What a way of aligning was worth, in a file of its own."""
+"""How well each way of aligning worked, with one file per result."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,27 +15,27 @@ from relakit.bench.machine import Machine, describe_machine
 
 @dataclass(frozen=True, kw_only=True)
 class AlignmentRecord:
-    """One way of aligning on one corpus."""
+    """The result of one way of aligning on one corpus."""
 
     study: str
     system: str
-    """Who aligns: softmax, rela-g or eflomal"""
+    """What aligns: softmax, rela-g or eflomal"""
     way: str
-    """How"""
+    """How it aligns"""
     about: str
-    """Where it was read, or what it learned from"""
+    """Where the links were read, or what was learned from"""
     pairs: int
     aer: Estimate
     precision: Estimate | None = None
     recall: Estimate | None = None
     null_right: float | None = None
-    """Of the target words without a gold link, the share without a link"""
+    """Share of the target words without a gold link that got no link"""
     null_wrong: float | None = None
-    """Of the target words with a gold link, the share without a link"""
+    """Share of the target words with a gold link that got no link"""
     bleu: float | None = None
-    """Of the model, on the validation set"""
+    """The model's BLEU on the validation set"""
     cpu_seconds: float | None = None
-    """Of learning, where this way learned something that the others did not"""
+    """CPU time of learning, if this way learned something that the others did not"""
     machine: Machine
 
     @property
@@ -54,7 +54,7 @@ def score(
     bleu: float | None = None,
     cpu_seconds: float | None = None,
 ) -> AlignmentRecord:
-    """The record of links that were found for pairs with gold links."""
+    """Score the links that were found for pairs with gold links."""
     links = list(found)
     judged = [
         (pair.gold, one) for pair, one in zip(gold, links, strict=True) if pair.gold is not None
@@ -79,7 +79,7 @@ def score(
 
 
 def _nulls(gold: Sequence[AnalysisPair], found: Sequence[Links]) -> tuple[float, float]:
-    """Shares of target words without a link: of those that have none in gold, and of the others."""
+    """Shares of unlinked words: of target words without a gold link, and of those with one."""
     counts = {False: [0, 0], True: [0, 0]}
     for pair, links in zip(gold, found, strict=True):
         assert pair.gold is not None
@@ -98,7 +98,7 @@ def write_record(folder: Path, record: AlignmentRecord) -> None:
 
 
 def read_alignment_records(folder: Path) -> list[AlignmentRecord]:
-    """All records of a folder, by name."""
+    """All records in a folder, sorted by name."""
     return [_read(path) for path in sorted(folder.glob("*.json"))]
 
 

@@ -1,4 +1,4 @@
-"""Ways of aligning: attention, alignment layers, eflomal; in one direction and in both."""
+"""Ways of aligning: attention, alignment layers and eflomal, in one direction and in both."""
 
 import shutil
 import time
@@ -25,7 +25,7 @@ from relakit.reproduce.eflomal import eflomal_links, why_no_eflomal
 ATTENTIONS: Final = ("softmax", "rela-g")
 EFLOMAL: Final = "eflomal"
 REVERSE: Final = "-reverse"
-"""Behind the name of a model of the other direction."""
+"""Suffix of the name of a model for the other direction."""
 METHOD: Final[Symmetrization] = "grow-diag-final"
 ONE_WAY, OTHER_WAY, BOTH = "one direction", "other direction", "both directions"
 
@@ -35,13 +35,13 @@ class Learning:
     """How alignment layers are trained."""
 
     pairs: int | None = None
-    """At most so many; None: all"""
+    """The most pairs to learn from; None: all"""
     epochs: int | None = None
     seed: int = 1
 
 
 def measure_eflomal(material: Material, cache: Path) -> Iterator[AlignmentRecord]:
-    """What eflomal makes of the pairs that the models were trained on."""
+    """Score eflomal, which learns from the pairs that the models were trained on."""
     if reason := why_no_eflomal():
         raise ValueError(reason)
     gold = material.gold()
@@ -59,10 +59,10 @@ def measure_eflomal(material: Material, cache: Path) -> Iterator[AlignmentRecord
 
 
 class ModelStudy:
-    """A model, one of the other direction if there is one, and copies of both to add layers to."""
+    """Copies of a model, and of the one for the other direction if it exists, to add layers to."""
 
     def __init__(self, material: Material, attention: str, models: Path, work: Path) -> None:
-        """``models`` has a folder for each model, which is copied to ``work``."""
+        """``models`` has one folder per model; this study's models are copied to ``work``."""
         self._material = material
         self._attention = attention
         self._gold = material.gold()
@@ -73,7 +73,7 @@ class ModelStudy:
             self._backward = _copied(other, work / other.name)
 
     def averages(self) -> Iterator[AlignmentRecord]:
-        """The paper's AoL and AoH: means over all layers, of the average and of the best head."""
+        """The paper's AoL and AoH: means over layers, for averaged heads and for the best head."""
         aligner = Aligner.load(self._forward, choice=_anything(), use_layer=False)
         links = count_pair_links(aligner.model, aligner.tokenizers, self._gold)["ignored"]
         estimates = bootstrap_alignment(links)
@@ -91,7 +91,7 @@ class ModelStudy:
                 )
 
     def attention(self) -> Iterator[AlignmentRecord]:
-        """The heads that were chosen on other pairs, without gold links."""
+        """Attention of the heads that were chosen on other pairs, without gold links."""
         pairs = self._material.chosen_on()[:PAIRS_TO_CHOOSE_ON]
         models = [
             None if folder is None else LoadedModel.load(folder)
@@ -117,7 +117,7 @@ class ModelStudy:
                 pairs=pairs,
                 files=("the training set",),
                 settings=LayerSettings(epochs=learning.epochs, seed=learning.seed),
-                force=True,  # what it is worth is the question
+                force=True,  # whether it helps is what we measure
             )
         )
         seconds = time.process_time() - start
@@ -166,6 +166,6 @@ def _anything() -> AlignmentChoice:
 
 
 def _copied(model: Path, to: Path) -> Path:
-    """A copy of a model directory: choices and layers are not written into the user's."""
+    """Copy a model directory, so that choices and layers are not written into the user's own."""
     folder = model / "model" if (model / "model").is_dir() else model
     return Path(shutil.copytree(folder, to))

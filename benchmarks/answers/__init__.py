@@ -1,1 +1,1 @@
-"""How commands answer to broken inputs and wrong uses, measured."""
+"""Measures how commands respond to broken inputs and wrong usage."""

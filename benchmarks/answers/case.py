@@ -1,4 +1,4 @@
-"""A case: what a user does, what must come of it, and what came."""
+"""A case: what a user does, what should happen, and what did happen."""
 
 import re
 import socket
@@ -15,23 +15,23 @@ from answers.measured_process import Ended, run_measured
 
 RELAKIT: Final = (sys.executable, "-m", "relakit")
 Holds = Callable[[Path, Ended], bool]
-"""Of the folder, and of what became of the process."""
+"""A condition on the folder and on how the process ended."""
 TIME_LIMIT: Final = 300.0
-"""Seconds after which a command hangs."""
+"""Seconds after which a command counts as hung."""
 _NUMBER_OF_PROCESS: Final = re.compile(r"process \d+ on")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A row of a fault table, or something like it, in a process of its own."""
+    """A row of a fault table, or something like it, to run in its own process."""
 
     row: Row
     program: tuple[str, ...] = RELAKIT
-    """What is started with the row's command."""
+    """The program that the row's command is passed to."""
     holds: Holds | None = None
-    """What else must be true afterwards; None: what the row says of the folder."""
+    """What else must be true afterwards; None: what the row says about the folder."""
     meanwhile: Callable[[Path], AbstractContextManager[object]] = lambda folder: nullcontext()
-    """What goes on in the folder while the command runs."""
+    """What happens in the folder while the command runs."""
     is_split: bool = True
     """Whether the row's command is to be split at spaces."""
 
@@ -43,12 +43,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case came to."""
+    """How a case turned out."""
 
     case: Case
     ended: Ended
     answer: str
-    """The line that it was answered with."""
+    """The line that the command answered with."""
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -57,7 +57,7 @@ class Outcome:
 
 
 def try_case(case: Case, folder: Path, environment: dict[str, str], max_mib: float) -> Outcome:
-    """Run a case in a folder that `fault_folder.build` has filled, and compare."""
+    """Run a case in a folder that `fault_folder.build` has filled, and check the outcome."""
     row = case.row
     for do in row.breaks:
         do(folder)
@@ -83,7 +83,7 @@ def try_case(case: Case, folder: Path, environment: dict[str, str], max_mib: flo
 
 
 def _answer(row: Row, ended: Ended) -> str:
-    """The line that says what is wrong; of several, the one that was expected."""
+    """The line that says what is wrong; if there are several, the expected one."""
     if ended.code == 2:  # in a box, below the usage
         text = " ".join(ended.errors.translate(BOX).split())
         return text.rpartition(" Error ")[2]
@@ -98,5 +98,5 @@ def _answer(row: Row, ended: Ended) -> str:
 
 
 def _anonymous(answer: str) -> str:
-    """Without what differs from run to run."""
+    """The answer without the parts that differ from run to run."""
     return _NUMBER_OF_PROCESS.sub("process 1234 on", answer).replace(socket.gethostname(), "host")

@@ -1,4 +1,4 @@
-"""One command in a process of its own: how it ends, what it says, its time and its peak memory."""
+"""Runs a command in its own process: exit code, output, time and peak memory."""
 
 import json
 import os
@@ -24,7 +24,7 @@ seconds = usage.ru_utime + usage.ru_stime
 numbers = [os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss / 1024]
 os.write(report, json.dumps(numbers).encode())
 """
-"""Linux counts to a process what the one that started it had in memory. This one has little."""
+"""Linux counts a parent's memory towards its child's peak, so a small process starts commands."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ class Ended:
     """A process that has ended."""
 
     code: int
-    """Its exit code; minus the signal's number if one killed it."""
+    """Its exit code, or the negated signal number if a signal killed it."""
     output: str
     errors: str
     seconds: float
-    """By the clock."""
+    """Wall-clock time."""
     cpu_seconds: float
-    """Of the processor, which other programs hardly lengthen."""
+    """CPU time, which other programs hardly affect."""
     peak_mib: float
 
 
 def run_measured(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], *, time_limit: float
 ) -> Ended:
-    """Run a command in a folder, with the folder's ``stdin.txt``; kill it after the time limit."""
+    """Run a command in a folder, with ``stdin.txt`` as its input; kill it after the time limit."""
     with (
         (folder / STANDARD_INPUT).open("rb") as standard_input,
         tempfile.TemporaryFile() as output,
@@ -67,7 +67,7 @@ def run_measured(
             process.wait(time_limit)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # its own session: nothing else is in it
+                os.killpg(process.pid, signal.SIGKILL)  # the session contains nothing else
             process.wait()
         seconds = time.perf_counter() - begin
         numbers = _text(report)

@@ -1,7 +1,7 @@
 """Commands that once lost files, hung, took all memory, or answered badly.
 
-Rows of the tables in tests/faults are named by table and row; the others end well, or need a device,
-a small disk, another process or a file of hundreds of megabytes.
+Rows of the tables in tests/faults are referred to by table and row. The other commands succeed, or
+need a device, a small disk, another process or a file of hundreds of megabytes.
 """
 
 import os
@@ -40,12 +40,12 @@ def stop():
 threading.Thread(target=stop, daemon=True).start()
 main()
 """
-"""The command line, which is sent a signal after its fourth update."""
+"""Runs the command line, and sends it a signal after its fourth update."""
 SMALL_DISK: Final = 'mkdir -p disk && mount -t tmpfs -o size={size} tmpfs disk && exec "$@"'
 
 
 def from_table(table: str, broken: str) -> Case:
-    """A row by its name."""
+    """Look up a row by its name."""
     (found,) = (row for row in TABLES[table] if row.broken == broken)
     return Case(found)
 
@@ -57,17 +57,17 @@ def ends_well(
     *breaks: Break,
     holds: Holds = lambda folder, ended: True,
 ) -> Case:
-    """A command that works, and what it says meanwhile."""
+    """A command that succeeds, and what it says while it runs."""
     return Case(Row(name, command, says, breaks, code=0), holds=holds)
 
 
 def on_small_disk(size: str) -> tuple[str, ...]:
-    """Starts the command line in a folder where ``disk`` is a disk of this size."""
+    """Start the command line in a folder where ``disk`` is a disk of this size."""
     return ("unshare", "--mount", "sh", "-c", SMALL_DISK.format(size=size), "sh", *RELAKIT)
 
 
 def can_mount() -> bool:
-    """Whether this user may have a small disk."""
+    """Whether this user has the right to mount a small disk."""
     if shutil.which("unshare") is None:
         return False
     command = ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
@@ -75,7 +75,7 @@ def can_mount() -> bool:
 
 
 def make_device(name: str) -> Break:
-    """A device like /dev/null, for root alone; else a link to it."""
+    """Make a device like /dev/null, which only root can; other users get a link to it."""
 
     def do(folder: Path) -> None:
         try:
@@ -92,7 +92,7 @@ def is_device(name: str) -> Holds:
 
 @cache
 def bomb(megabytes: int = 600) -> bytes:
-    """A gzip file of one line, a thousandth of its size."""
+    """A gzip file of a single line that is a thousand times larger."""
     packer = zlib.compressobj(wbits=31)
     parts = [packer.compress(b"x" * (1 << 20)) for _ in range(megabytes)]
     return b"".join([*parts, packer.flush()])
@@ -103,14 +103,14 @@ def put_bomb(name: str) -> Break:
 
 
 def put_tokenizer(name: str, vocabulary: int) -> Break:
-    """A tokenizer of another size than the model's."""
+    """Put in place a tokenizer whose size differs from the model's."""
     texts = ["the old dog and the small house of the men"] * 9
     return lambda folder: learn_tokenizer(texts, vocab_size=vocabulary).save(folder / name)
 
 
 @contextmanager
 def another_run(folder: Path) -> Iterator[None]:
-    """Another process, this one, trains in ``out``."""
+    """Hold the lock of ``out``: this process plays another one that trains there."""
     with locked(folder / "out"):
         yield
 
@@ -162,7 +162,7 @@ NEVER_HARM: Final = (
         meanwhile=another_run,
     ),
 )
-"""Writing."""
+"""Cases about writing."""
 
 FULL: Final = (
     Case(
@@ -200,7 +200,7 @@ FULL: Final = (
         on_small_disk("48k"),
     ),
 )
-"""Full disks; all but the first need the right to mount one."""
+"""Cases with full disks; all but the first need the right to mount a disk."""
 
 NEVER_EXPLODE: Final = (
     ends_well(
@@ -306,7 +306,7 @@ NEVER_EXPLODE: Final = (
     from_table("recipes", "two places for the data by --set"),
     from_table("prepared corpora", "a token that the tokenizer has not"),
 )
-"""Sizes, and things that do not belong together."""
+"""Cases about sizes, and about things that do not belong together."""
 
 SAY_IT_WELL: Final = (
     from_table("text files", "prepare: something after gzip"),
@@ -370,4 +370,4 @@ SAY_IT_WELL: Final = (
         )
     ),
 )
-"""Messages."""
+"""Cases about messages."""

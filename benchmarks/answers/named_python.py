@@ -1,4 +1,4 @@
-"""Uses of the Python modules that once were silently wrong, or failed in PyTorch's words."""
+"""Uses of the Python modules that once were silently wrong, or failed with PyTorch's own errors."""
 
 import sys
 import textwrap
@@ -19,7 +19,7 @@ with warnings.catch_warnings(record=True) as given:
 for warning in given:
     print(f"{warning.category.__name__}: {warning.message}")
 """
-"""Runs a few lines, and prints the error or the warnings that they give."""
+"""Runs a few lines, and prints the error or the warnings that they cause."""
 NESTED: Final = """
     from torch import nn
     attention = relakit.MultiheadAttention(16, 4, batch_first=True).eval()
@@ -38,7 +38,7 @@ ENCODER: Final = "nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)"
 
 
 def python(name: str, code: str, says: str) -> Case:
-    """A few lines of Python; they print what came of them."""
+    """A few lines of Python that print their own outcome."""
     lines = "import torch, relakit\ntorch.manual_seed(0)\n" + textwrap.dedent(code)
     row = Row(name, lines, says, code=0)
     return Case(row, (sys.executable, "-c", PROGRAM), lambda folder, ended: True, is_split=False)

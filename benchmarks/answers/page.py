@@ -7,7 +7,7 @@ from typing import Final
 from answers.case import Outcome
 
 QUICK: Final = 1.0
-"""Seconds of the processor that help, or an error, may take."""
+"""CPU seconds that help or an error may take."""
 SLOWEST: Final = 10
 ABOUT: Final = """\
 # How errors are answered
@@ -28,7 +28,7 @@ def write_page(
     max_mib: float,
     left_out: Sequence[str] = (),
 ) -> str:
-    """The results for people: named cases one by one, of fault tables the extremes."""
+    """The results for people: named cases one by one, and the extremes of the fault tables."""
     everything = [*_all(named), *helps, *_all(tables)]
     lines = [ABOUT.format(max_mib=max_mib), *_summary(everything), ""]
     for title, outcomes in named.items():

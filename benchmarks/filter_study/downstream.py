@@ -1,4 +1,4 @@
-"""What a filter brings: models trained on noisy pairs, on those that it keeps, on clean ones."""
+"""What filtering gains: models trained on noisy pairs, on the pairs it keeps, and on clean ones."""
 
 import json
 import subprocess
@@ -18,46 +18,46 @@ from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe_file import load_recipe
 
 NOISE: Final = 0.4
-"""Of all pairs, each kind as often."""
+"""Share of all pairs that get noise, divided evenly between the kinds."""
 SEED: Final = 1
 RECIPE: Final = "demo"
 LANGUAGES: Final = ("en", "de")
 NOISY, KEPT, CLEAN_PART = "noisy", "kept", "clean"
 THREADS: Final = "training.threads"
-"""A setting that says how models are trained, not which."""
+"""A setting that affects how models are trained, but not which models."""
 SETTINGS: Final = "settings.json"
-"""In the work folder: what its models were trained with."""
+"""A file in the work folder: the settings that its models were trained with."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DownstreamRecord:
-    """Three models that differ in the pairs that they were trained on."""
+    """Three models that differ in the pairs they were trained on."""
 
     noise: float
-    """Share of the pairs"""
+    """Share of the pairs that have noise"""
     pairs: dict[str, int]
-    """By model: noisy, kept, clean"""
+    """Number of pairs by model: noisy, kept, clean"""
     bleu: dict[str, float]
     signature: str
     kept_clean: int
     """Clean pairs that the filter kept"""
     settings: tuple[str, ...]
-    """Of every training"""
+    """Settings of every training run"""
     machine: Machine
 
     @property
     def changes(self) -> list[str]:
-        """Settings that make it another study."""
+        """Settings that make this a different study."""
         return _changes(self.settings)
 
 
 def measure_downstream(folder: Path, settings: Sequence[str] = ()) -> DownstreamRecord:
-    """Train three models in a folder; what is there already is not made again.
+    """Train three models in a folder; anything that already exists there is reused.
 
-    The model that was trained on the noisy pairs filters these itself: nothing clean is needed.
+    The model trained on the noisy pairs filters those same pairs, so no clean pairs are needed.
 
     Raises:
-        ValueError: what is there was made with other settings.
+        ValueError: the models in the folder were trained with other settings.
     """
     _keep_settings(folder, settings)
     recipe = load_recipe(RECIPE, settings)
@@ -129,7 +129,7 @@ def _train(
 
 
 def _filter(folder: Path) -> list[int]:
-    """The lines that were kept, from 0."""
+    """The numbers of the lines that were kept, counted from 0."""
     out, corpus = folder / "filtered", folder / f"{NOISY}-text"
     if not (out / "filter.json").is_file():
         files = ("--source", str(corpus / "train.en"), "--target", str(corpus / "train.de"))

@@ -1,4 +1,4 @@
-"""Pairs that models have not seen: clean ones to calibrate on, and noisy ones to find."""
+"""Pairs that the models have not seen: clean ones to calibrate on, and noisy ones to find."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,23 +27,23 @@ TITLES: Final = {
 RECIPES: Final = {GENERATED: "demo", MULTI30K: "multi30k-tiny", EUROPARL: "europarl-deep"}
 _CORPORA: Final = {MULTI30K: "multi30k-en-de", EUROPARL: "europarl-en-de"}
 _MORE: Final = ("data.generated.valid=2000", "data.generated.test=4000")
-"""Generated pairs cost nothing."""
+"""More pairs than in the recipe: generated pairs cost nothing."""
 BAD: Final = ("A", "L", "E")
-"""Labels of people: misaligned, wrong language, errors in the translation."""
+"""Labels given by people: misaligned, wrong language, errors in the translation."""
 SEED: Final = 1
-"""Of the planted noise."""
+"""Seed of the planted noise."""
 
 
 @dataclass(frozen=True)
 class Noisy:
-    """Pairs with labels, and the original of each pair that noise was planted in."""
+    """Labelled pairs, and the original of each pair that noise was planted in."""
 
     pairs: Sequence[LabelledPair]
     good: tuple[str, ...]
     bad: tuple[str, ...]
-    """Kinds, in the order of the page; pairs with other labels count for nothing"""
+    """Kinds of noise, in the order of the page; pairs with other labels are ignored"""
     originals: Sequence[str] | None = None
-    """Targets before noise was planted; None: they are as they were found"""
+    """Targets before noise was planted; None: no noise was planted"""
 
 
 @dataclass(frozen=True)
@@ -64,19 +64,19 @@ class Material:
 
     @property
     def models(self) -> str:
-        """The name of the folder of the models."""
+        """The name of the models' folder."""
         return EUROPARL if self.name == LABELLED else self.name
 
     def learned(self) -> list[AnalysisPair]:
-        """What the models were trained on."""
+        """The pairs that the models were trained on."""
         return split_pairs(self.recipe, "train")
 
     def clean(self) -> list[tuple[str, str]]:
-        """What calibrations are fitted on."""
+        """The pairs that calibrations are fitted on."""
         return self._texts("valid")
 
     def noisy(self) -> Noisy:
-        """What is judged."""
+        """The pairs to be judged."""
         if self.name == LABELLED:
             return Noisy(list(read_labelled_pairs(self.data / PARACRAWL)), GOOD, BAD)
         texts = self._texts("test")

@@ -1,4 +1,4 @@
-"""Score noisy pairs, calibrate, and see how well each score ranks the noise behind the rest."""
+"""Score noisy pairs, calibrate, and measure how well each score ranks noise behind clean pairs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -39,7 +39,7 @@ INSERTED: Final = "inserted"
 
 @dataclass(frozen=True)
 class Models:
-    """What scores the pairs."""
+    """The models that score the pairs."""
 
     forward: Path
     backward: Path | None
@@ -47,7 +47,7 @@ class Models:
 
 
 def measure(material: Material, models: Models, work: Path, *, eflomal: bool) -> FilterRecord:
-    """All there is to know about one study; files are left in ``work``."""
+    """Measure everything about one study; files are left in ``work``."""
     noisy = material.noisy()
     files = _write([pair.texts for pair in noisy.pairs], work / "noisy")
     clean = _write(material.clean(), work / "clean")
@@ -55,7 +55,7 @@ def measure(material: Material, models: Models, work: Path, *, eflomal: bool) ->
     fitted = _Fitted.on(files, score, clean, work / "calibrated")
     columns, typical = fitted.columns, fitted.calibration.typical_ratios
     badness = {CALIBRATED_CLEAN: fitted.badness}
-    with suppress(ValueError):  # nothing that looks clean is left of the pairs
+    with suppress(ValueError):  # too few pairs look clean
         badness[CALIBRATED_SELF] = _Fitted.on(files, score, None, work / "by-itself").badness
     for name, column in RANKED.items():
         numbers = columns.get(name)
@@ -80,7 +80,7 @@ def measure(material: Material, models: Models, work: Path, *, eflomal: bool) ->
 
 @dataclass(frozen=True)
 class _Fitted:
-    """Scores of pairs, and what a calibration makes of them."""
+    """Scores of pairs, and the calibration that judges them."""
 
     columns: Mapping[str, Numbers]
     unsupported: Sequence[str]
@@ -90,7 +90,7 @@ class _Fitted:
     def on(
         cls, files: ParallelFiles, score: ScoreSettings, clean: ParallelFiles | None, folder: Path
     ) -> "_Fitted":
-        """``clean``: what it is fitted on; None: the pairs themselves, noise and all."""
+        """``clean``: the pairs to fit on; None: the scored pairs themselves, noise and all."""
         settings = FilterSettings(score=score, calibrate=CalibrationSettings(clean=clean))
         FilterJob(files, settings).run(folder, InProcess())
         table = ScoreTable(folder / SCORES)
@@ -110,7 +110,7 @@ def _write(texts: Iterable[tuple[str, str]], stem: Path) -> ParallelFiles:
 
 
 def _others(material: Material, noisy: Noisy, *, eflomal: bool) -> dict[str, Numbers]:
-    """What other tools make of the pairs."""
+    """How noisy the pairs are according to other tools."""
     found = {}
     given = [pair.score for pair in noisy.pairs]
     if None not in given:
@@ -126,7 +126,7 @@ def _others(material: Material, noisy: Noisy, *, eflomal: bool) -> dict[str, Num
 def _separations(
     badness: Numbers, labels: npt.NDArray[np.str_], noisy: Noisy
 ) -> dict[str, Separation]:
-    # A pair without a number, such as one with a blank side, is the worst of all.
+    # A pair without a score, such as one with a blank side, counts as the worst.
     badness = np.where(np.isnan(badness), np.inf, badness)
     good = badness[np.isin(labels, noisy.good)]
     kinds: Mapping[str, Sequence[str]] = {ANY: noisy.bad, **{kind: (kind,) for kind in noisy.bad}}
@@ -140,7 +140,7 @@ def _separation(good: Numbers, bad: Numbers) -> Separation:
 
 
 def _words(noisy: Noisy, unsupported: Sequence[str]) -> WordScores | None:
-    """How many inserted words were found to have no support, and how many others."""
+    """How many inserted words, and how many others, were found to have no support."""
     if noisy.originals is None:
         return None
     right = found = wanted = 0
@@ -164,7 +164,7 @@ def _words(noisy: Noisy, unsupported: Sequence[str]) -> WordScores | None:
 
 
 def inserted_words(original: str, target: str) -> set[int]:
-    """The numbers of the words that were put into a text."""
+    """The indices of the words that were inserted into a text."""
     before, after = original.split(), target.split()
     same = 0
     while same < len(before) and before[same] == after[same]:

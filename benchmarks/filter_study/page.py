@@ -37,7 +37,7 @@ column is bold.
 OTHERS: Final = (WORD_ALIGNMENT, BICLEANER)
 MEASURES: Final = (CALIBRATED_CLEAN, CALIBRATED_SELF, *RANKED, *OTHERS)
 LABELS: Final = {"A": "misaligned", "L": "wrong language", "E": "errors in the translation"}
-"""What the letters of people mean."""
+"""The meaning of the labels that people gave."""
 
 
 def make_page(records: Sequence[FilterRecord], downstream: DownstreamRecord | None = None) -> str:
@@ -53,7 +53,7 @@ def make_page(records: Sequence[FilterRecord], downstream: DownstreamRecord | No
 
 
 def write_page(folder: Path) -> Path:
-    """Make the page of the files in a folder, beside it."""
+    """Make the page from the files in a folder, and write it beside the folder."""
     records = read_filter_records(folder)
     page = folder.parent / f"{folder.name}.md"
     downstream = read_downstream(downstream_path(folder))

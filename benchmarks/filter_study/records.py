@@ -1,4 +1,4 @@
-"""How well noise was told from clean pairs, in a file for each corpus."""
+"""How well noise was told from clean pairs, with one file per corpus."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,18 +14,18 @@ class Separation:
 
     auc: Estimate
     precision: float
-    """At a recall of 90%, were half of the pairs noise"""
+    """At a recall of 90%, if half of the pairs were noise"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordScores:
-    """Words of planted insertions that were found to have no support."""
+    """How well the words of planted insertions were found to lack support."""
 
     precision: float
     recall: float
     f1: float
     words: int
-    """That were inserted"""
+    """How many words were inserted"""
     by: str
 
 
@@ -35,11 +35,11 @@ class FilterRecord:
 
     study: str
     models: str
-    """What they are"""
+    """A description of the models"""
     pairs: dict[str, int]
-    """By label"""
+    """Number of pairs by label"""
     separations: dict[str, dict[str, Separation]]
-    """By what ranks the pairs, and by kind of noise"""
+    """By the score that ranks the pairs, then by kind of noise"""
     words: WordScores | None = None
     machine: Machine
 

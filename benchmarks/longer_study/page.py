@@ -1,4 +1,4 @@
-"""`results/longer-training.md`: the same models, earlier and later."""
+"""`results/longer-training.md`: the same models at earlier and later updates."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -25,7 +25,7 @@ that update. The last row is the finished model, after its learning rate has fal
 
 
 def make_page(records: Sequence[LongerRecord], trained: Records) -> str:
-    """The page, a section for each run."""
+    """The page, with one section per run."""
     sections = [INTRODUCTION]
     for run in dict.fromkeys(record.run for record in records):
         on_the_way = [record for record in records if record.run == run]

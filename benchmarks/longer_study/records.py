@@ -1,4 +1,4 @@
-"""What a model was like on the way, in a file of its own."""
+"""What a model was like during training, with one file per measurement."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from relakit.reproduce.records import RunRecord
 from relakit.reproduce.runs import Run
 
 COLUMNS = tuple(f"{way}, {reading}" for reading in READINGS for way in ("AoL", "AoH"))
-"""Of the paper's Table 5."""
+"""Columns of the paper's Table 5."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measures:
-    """What the paper's claims about six layers are about."""
+    """The measures that the paper's claims about six layers are about."""
 
     gold: str
     aer: dict[str, Estimate]
-    """By column"""
+    """Alignment error rates by column"""
     gaps: list[Estimate]
-    """By layer: null rate of shuffled pairs minus that of the pairs themselves"""
+    """By layer: null rate of shuffled pairs minus null rate of the original pairs"""
 
     @classmethod
     def of(cls, gold: str, found: AlignmentEstimates, attention: ModelAnalysis) -> "Measures":
@@ -40,7 +40,7 @@ class Measures:
 
     @classmethod
     def of_record(cls, record: RunRecord) -> "Measures | None":
-        """Of the trained model; None if it was not analyzed."""
+        """The measures of the trained model; None if it was not analyzed."""
         if record.attention is None or not record.alignments:
             return None
         gold, study = next(iter(record.alignments.items()))
@@ -57,7 +57,7 @@ class LongerRecord:
     seed: int
     update: int
     bleu: float | None
-    """On the validation set, as training measured it then"""
+    """BLEU on the validation set, as measured during training"""
     measures: Measures
     machine: Machine
 
@@ -84,7 +84,7 @@ def write_longer_record(folder: Path, record: LongerRecord) -> None:
 
 
 def read_longer_records(folder: Path) -> list[LongerRecord]:
-    """All records of a folder, by run and update."""
+    """All records in a folder, sorted by run and update."""
     records: Iterable[LongerRecord] = map(_read, folder.glob("*.json"))
     return sorted(records, key=lambda record: (record.run.name, record.update))
 

@@ -28,7 +28,7 @@ class Batch:
 
     @property
     def decoder_input(self) -> Ids:
-        """The target shifted right by one, behind BEGIN; END is no input."""
+        """The target shifted right by one, after BEGIN; END is never an input."""
         shifted = np.where(self.target == END, PAD, self.target)[:, :-1]
         begin = np.full((len(self.target), 1), BEGIN, dtype=np.int64)
         return np.concatenate([begin, shifted], axis=1)
@@ -78,7 +78,7 @@ class Decoding:
     beam: int
     batch_size: int
     max_length: int
-    """Most tokens to generate for a sentence, END included."""
+    """The most tokens to generate for a sentence, including END."""
     exact_length: int | None
     """Generate exactly this many tokens for every sentence, none of them END."""
     length_penalty: float
@@ -103,7 +103,7 @@ class Decoding:
         return decoding
 
     def groups(self) -> list[list[int]]:
-        """Numbers of the sentences in each batch: by falling length, so that little is padding."""
+        """The indices of the sentences in each batch: longest first, to keep padding low."""
         order = sorted(range(len(self.sentences)), key=lambda i: -len(self.sentences[i]))
         return [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
 

@@ -1,8 +1,8 @@
-"""Do all toolkits compute the same model? Run by the Python of the peers' environment.
+"""Do all toolkits compute the same model? Run this with the Python of the peers' environment.
 
     build/peers/bin/python benchmarks/peers/check.py
 
-Prints one line per check and ends with 1 where one fails. Small models, no timing.
+Prints one line per check and exits with code 1 if one fails. Small models, no timing.
 """
 
 import json
@@ -27,7 +27,7 @@ PEERS = (*TORCH_PEERS, "ctranslate2")
 
 
 class Peer:
-    """A worker process; ``ask`` raises what it answers as an error."""
+    """A worker process; ``ask`` raises an exception if the worker answers with an error."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -56,7 +56,7 @@ def started(names: tuple[str, ...]) -> Iterator[dict[str, Peer]]:
         yield peers
     finally:
         for peer in peers.values():
-            peer.process.communicate()  # the end of its input ends a worker
+            peer.process.communicate()  # a worker ends when its input ends
 
 
 class Checks:
@@ -80,7 +80,7 @@ def sentences(lengths: tuple[int, ...], seed: int) -> list[list[int]]:
 def trained_to_copy(folder: Path) -> Weights:
     """Weights of a model that has nearly learnt to copy: sharp choices, natural ends, some errors.
 
-    Random weights repeat one word for ever, and every search finds that.
+    Random weights repeat one word forever, and every search finds that.
     """
     import marian_worker
 
@@ -171,7 +171,7 @@ def check_hypotheses(checks: Checks, peers: dict[str, Peer], model: str) -> None
         tokens = {answer["target_tokens"] for answer in answers.values()}
         ends = 0 if "exact_length" in search else len(given)
         checks.report(tokens == {sum(lengths) + ends}, f"{search}: tokens {tokens}")
-    # Beyond the natural end the toolkits differ in what they do with END's probability.
+    # Past the natural end, the toolkits differ in what they do with END's probability.
     for name, peer in peers.items():
         answer = peer.ask("decode", sentences=given, beam=4, batch_size=5, exact_length=20)
         lengths = [len(output) for output in answer["outputs"]]
@@ -181,7 +181,7 @@ def check_hypotheses(checks: Checks, peers: dict[str, Peer], model: str) -> None
 
 
 def check_free_length(checks: Checks, peers: dict[str, Peer], given: list[list[int]]) -> None:
-    """Beam search to natural ends, where penalties of length and rules for stopping differ."""
+    """Beam search to natural ends, where length penalties and stopping rules differ."""
     found = {}
     for name, peer in peers.items():
         outputs = [

@@ -1,7 +1,8 @@
 """Weights as a CTranslate2 model directory.
 
-The converter for Hugging Face's Marian is not used: it drops the last word of the vocabulary, which
-Marian reserves for padding, and starts decoding from a zero vector in place of BEGIN.
+CTranslate2's converter for Hugging Face's Marian is not used: it drops the last word of the
+vocabulary, which Marian reserves for padding, and starts decoding from a zero vector instead of
+BEGIN.
 """
 
 from pathlib import Path
@@ -15,12 +16,12 @@ from weights import EPS, POSITIONS, Floats, Weights, positions
 
 
 def words(vocab: int) -> list[str]:
-    """CTranslate2 takes words, not ids: the numbers stand for themselves."""
+    """CTranslate2 takes words, not ids, so each id is written out as a word."""
     return [str(number) for number in range(vocab)]
 
 
 def write_model(weights: Weights, folder: Path) -> None:
-    """Write a float32 model; int8 is a matter of loading it (``compute_type``)."""
+    """Write a float32 model; int8 is chosen when it is loaded (``compute_type``)."""
     size, arrays = weights.size, weights.arrays
     spec = TransformerSpec.from_config(
         size.layers, size.heads, pre_norm=False, activation=common_spec.Activation.RELU
@@ -53,7 +54,7 @@ def write_model(weights: Weights, folder: Path) -> None:
 
 
 def _fill_attention(spec: Any, arrays: dict[str, Floats], name: str, fused: int) -> None:
-    """The last ``fused`` of query, key and value are one product; what is before stands alone."""
+    """The last ``fused`` of query, key and value form one product; the others are separate."""
     parts = [f"{name}.{part}" for part in ("query", "key", "value")]
     for number, part in enumerate(parts[: 3 - fused]):
         _fill(spec.linear[number], arrays, part)

@@ -1,6 +1,6 @@
 """JoeyNMT: its model, training step, loss, optimizer and beam search, on batches given as ids.
 
-What is left out is its data loading, logging and validation.
+Its data loading, logging and validation are left out.
 """
 
 import time
@@ -22,9 +22,9 @@ from weights import EPS, Size, Weights, joeynmt_state, read_weights
 
 
 class IdsOnly:
-    """What JoeyNMT's model asks of a vocabulary, without words.
+    """What JoeyNMT's model needs from a vocabulary, without the words.
 
-    Its own class fixes the ids of the special tokens to another order.
+    JoeyNMT's own class fixes the ids of the special tokens in a different order.
     """
 
     pad_index, unk_index, bos_index, eos_index, sep_index = PAD, UNK, BEGIN, END, None
@@ -108,7 +108,7 @@ class Worker:
             },
             self.trained.parameters(),
         )
-        # All that the training step of JoeyNMT's manager asks of the manager.
+        # Everything that the training step of JoeyNMT's manager needs from the manager.
         self.manager = SimpleNamespace(
             model=self.trained,
             autocast=autocast_options(request.get("precision", "fp32")),
@@ -164,7 +164,7 @@ class Worker:
 
 
 def logits(model: Model, source: Ids, decoder_input: Ids) -> Tensor:
-    """For check.py: [sentences, target tokens, vocab]."""
+    """Logits for check.py: [sentences, target tokens, vocab]."""
     with torch.no_grad():
         ids, inputs = torch.from_numpy(source), torch.from_numpy(decoder_input)
         outputs: Tensor

@@ -96,7 +96,7 @@ class Worker:
 
     def step(self, batch: TrainingBatch) -> Tensor:
         with torch.autocast(**self.autocast):
-            # The model's own loss knows no label smoothing, so the labels stay outside.
+            # The model's own loss has no label smoothing, so the model does not get the labels.
             outputs = self.trained(
                 input_ids=batch.source,
                 attention_mask=batch.attended,
@@ -156,8 +156,8 @@ class Worker:
 def forbid_tokens(model: MarianMTModel, forbid_end: bool) -> None:
     """Never generate PAD and BEGIN, nor END where the length is fixed.
 
-    By the bias that the model adds anyway: ``generate``'s own options for this would copy the
-    scores of the whole vocabulary at every step.
+    This uses the bias that the model adds anyway: ``generate``'s own options for this would copy
+    the scores of the whole vocabulary at every step.
     """
     model.final_logits_bias.zero_()
     model.final_logits_bias[0, [PAD, BEGIN]] = float("-inf")
@@ -166,7 +166,7 @@ def forbid_tokens(model: MarianMTModel, forbid_end: bool) -> None:
 
 
 def logits(model: MarianMTModel, source: Ids, decoder_input: Ids) -> Tensor:
-    """For check.py: [sentences, target tokens, vocab]."""
+    """Logits for check.py: [sentences, target tokens, vocab]."""
     ids = torch.from_numpy(source)
     with torch.no_grad():
         outputs = model(

@@ -1,4 +1,4 @@
-"""How a worker talks with the benchmark: one JSON object per line, requests in, answers out.
+"""How a worker talks to the benchmark: requests and answers are JSON objects, one per line.
 
 A worker does nothing between requests, so the benchmark can let several of them take turns.
 """
@@ -32,7 +32,7 @@ def serve(handlers: Mapping[str, Handler]) -> None:
             if answer.get("bye"):
                 return
     except (KeyboardInterrupt, BrokenPipeError):
-        return  # the benchmark was stopped or has gone: nobody is left to tell
+        return  # the benchmark was stopped or is gone: nobody is left to answer
 
 
 def _answer(line: str, handlers: Mapping[str, Handler]) -> Answer:
@@ -47,7 +47,7 @@ def _answer(line: str, handlers: Mapping[str, Handler]) -> Answer:
             known = ", ".join([*handlers, "quit"])
             raise ValueError(f"unknown request {name!r}; known: {known}")
         return handlers[name](request)
-    except Exception as error:  # whatever a peer raises belongs to the benchmark's report
+    except Exception as error:  # whatever a peer raises belongs in the benchmark's report
         traceback.print_exc()
         return {"error": f"{type(error).__name__}: {error}"}
 

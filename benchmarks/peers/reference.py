@@ -1,4 +1,4 @@
-"""The model of weights.py in NumPy and float64, written to be read: the oracle of check.py."""
+"""The model of weights.py in NumPy and float64, written for readability: the oracle of check.py."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Array = npt.NDArray[np.float64]
 
 
 def logits(weights: Weights, source: Ids, decoder_input: Ids) -> Array:
-    """[sentences, target tokens, vocab] from source and decoder input, [sentences, tokens]."""
+    """Logits [sentences, target tokens, vocab] of source and decoder input, [sentences, tokens]."""
     model = _Model(weights)
     attended = (source != PAD)[:, None, None, :]  # [sentences, heads, queries, keys]
     memory = model.embed(source)

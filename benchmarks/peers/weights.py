@@ -1,7 +1,7 @@
 """One set of weights for every toolkit.
 
-A file of weights is a safetensors file of float32 arrays; its metadata holds the number of heads
-(``{"heads": "4"}``), all other sizes are those of the arrays. Linear weights are [out, in]. Names,
+A file of weights is a safetensors file of float32 arrays. Its metadata holds the number of heads
+(``{"heads": "4"}``); all other sizes follow from the arrays. Linear weights are [out, in]. Names,
 with ``i`` from 0 to layers - 1:
 
     embedding                                   [vocab, d]   source, target and output
@@ -11,7 +11,7 @@ with ``i`` from 0 to layers - 1:
     encoder.i.feedforward.norm.{weight,bias}
     decoder.i.self..., decoder.i.cross..., decoder.i.feedforward...   likewise
 
-The model: post-norm encoder-decoder Transformer without norms at the end; LayerNorm with eps 1e-5;
+The model: post-norm encoder-decoder Transformer without final norms; LayerNorm with eps 1e-5;
 embeddings multiplied by sqrt(d), then ``positions`` added; no bias on the logits.
 """
 
@@ -33,7 +33,7 @@ POSITIONS = 1024
 
 @dataclass(frozen=True)
 class Size:
-    """What the toolkits must have in common."""
+    """The sizes that the toolkits must have in common."""
 
     d_model: int
     heads: int
@@ -104,7 +104,7 @@ def write_weights(path: str | Path, weights: Weights) -> None:
 
 
 def random_weights(size: Size, seed: int) -> Weights:
-    """Weights at which every part matters: no bias is 0, no gain is 1."""
+    """Random weights for which every part matters: no bias is 0, no gain is 1."""
     generator = np.random.default_rng(seed)
     arrays = {}
     for name, shape in expected_shapes(size).items():
@@ -208,8 +208,8 @@ _JOEY_PARTS = {
 def joeynmt_state(weights: Weights, table_length: int) -> dict[str, Floats]:
     """The complete state of a JoeyNMT model with tied embeddings.
 
-    Its own table of positions interleaves sines and cosines; ours takes its place. Its LayerNorms
-    have eps 1e-6, which is no part of the state.
+    Our table of positions replaces its own, which interleaves sines and cosines. Its LayerNorms
+    have eps 1e-6, which is not part of the state.
     """
     embedding = weights.arrays["embedding"]
     state = _renamed(weights.arrays, _JOEY_PARTS)

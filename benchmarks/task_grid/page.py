@@ -1,4 +1,4 @@
-"""`results/tasks.md`: what the runs and the measurement of speed came to."""
+"""`results/tasks.md`: the results of the runs and of the speed measurement."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -117,7 +117,7 @@ def _fine_tuning(results: Sequence[TaskResult]) -> str:
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    """Each once, in the order of ATTENTIONS."""
+    """Each name once, in the order of ATTENTIONS."""
     present = set(names)
     known = [name for name in ATTENTIONS if name in present]
     return known + sorted(present - set(known))

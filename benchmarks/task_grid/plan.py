@@ -21,9 +21,9 @@ ATTENTIONS: Final = (
     "softpick",
     "sigmoid",
 )
-"""Of the models from scratch; names in examples/attention_choices.py."""
+"""Attentions of the models from scratch, as named in examples/attention_choices.py."""
 BASE: Final = "base"
-"""The start of fine-tuning that is the training of the model with softmax itself."""
+"""The start of fine-tuning that stands for the training of the softmax model itself."""
 FINE_TUNED: Final = (
     ("softmax", "as converted"),
     ("rela-g", "as converted"),
@@ -31,15 +31,15 @@ FINE_TUNED: Final = (
     ("rela-i", "as converted"),
     ("rela-i", "calibrated"),
 )
-"""Attentions and starts; softmax, which conversion does not change, shows what training on brings
-by itself."""
+"""Attentions and starts; softmax, which conversion does not change, shows what further training
+gains on its own."""
 BRIEFLY_TUNED: Final = (
     ("rela-g", "gains 1, gates half open"),
     ("rela-g", "one gain for each module"),
     ("rela-g", "calibrated, scores times 4"),
     ("rela-g-threshold", "calibrated, threshold at 95%"),
 )
-"""Other starts, of which the first updates tell enough."""
+"""Other starts, for which the first few updates tell enough."""
 STEPS: Final[dict[Task, int]] = {"language-model": 400, "classifier": 1200, "fine-tuning": 1000}
 BASE_STEPS: Final = 600
 BRIEF_STEPS: Final = 30
@@ -48,7 +48,7 @@ SPEED_ROUNDS: Final = 20
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRun:
-    """One training."""
+    """One training run."""
 
     task: Task
     attention: str
@@ -56,9 +56,9 @@ class TaskRun:
     """For fine-tuning: how the converted model starts, or `BASE`"""
     seed: int
     steps: int
-    """Updates; of the base where this is the base"""
+    """Number of updates; of the base, if this run trains the base"""
     base_steps: int | None = None
-    """For fine-tuning: updates of the base before"""
+    """For fine-tuning: how many updates the base had before"""
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ class TaskResult:
 
     run: TaskRun
     data: str
-    """Where the texts are from"""
+    """Where the texts come from"""
     machine: Machine
     cpu_seconds: float
     numbers: dict[str, float]
@@ -89,10 +89,10 @@ class Choice:
     attentions: tuple[str, ...] = ATTENTIONS
     seeds: tuple[int, ...] = (1, 2, 3)
     steps: int | None = None
-    """Instead of each task's own, to try things out"""
+    """Updates to use instead of each task's own, to try things out"""
 
     def waves(self) -> Iterator[list[TaskRun]]:
-        """Runs that can go side by side; those of a seed come before those of the next."""
+        """Runs that can go side by side; one seed's runs come before the next seed's."""
         for seed in self.seeds:
             wave = [
                 TaskRun(task=task, attention=attention, seed=seed, steps=self._steps(task))
@@ -131,14 +131,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Places:
-    """Where texts are from, and where models go."""
+    """Where texts come from, and where models go."""
 
     models: Path
-    """For the bases of fine-tuning"""
+    """Folder for the base models of fine-tuning"""
     text: tuple[Path, ...] = ()
-    """For the language models; without any, the standard library"""
+    """Texts for the language models; without any, the standard library"""
     labelled: Path | None = None
-    """For the classifier; lines ``label<TAB>text``"""
+    """File for the classifier, with lines ``label<TAB>text``"""
 
 
 def result_path(folder: Path, run: TaskRun) -> Path:
@@ -146,7 +146,7 @@ def result_path(folder: Path, run: TaskRun) -> Path:
 
 
 def is_done(folder: Path, run: TaskRun) -> bool:
-    """Whether the run's result is there; ValueError if it is that of other settings."""
+    """Whether the run has a result; ValueError if that result is from other settings."""
     path = result_path(folder, run)
     if not path.exists():
         return False
@@ -176,6 +176,6 @@ def read_result(path: Path) -> TaskResult:
 
 
 def read_results(folder: Path, names: Sequence[str] = TASKS) -> list[TaskResult]:
-    """All results in a folder, by name."""
+    """All results in a folder, sorted by name."""
     paths = sorted(path for name in names for path in folder.glob(f"{name}-*.json"))
     return [read_result(path) for path in paths]

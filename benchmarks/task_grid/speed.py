@@ -1,4 +1,4 @@
-"""How fast the attentions train, in turns, as a ratio to softmax."""
+"""How fast the attentions train relative to softmax, measured in turns."""
 
 import json
 import time
@@ -27,7 +27,7 @@ class SpeedSettings:
     tasks: tuple[Task, ...]
     rounds: int = SPEED_ROUNDS
     updates: int = 4
-    """In a turn, of a model that trains on from turn to turn"""
+    """Updates per turn; the model keeps training from turn to turn"""
     seed: int = 1
 
 
@@ -58,7 +58,7 @@ class Updates:
 def measure_speed(
     settings: SpeedSettings, places: Places, folder: Path, tell: Callable[[str], None]
 ) -> None:
-    """Take turns until there are enough; rounds that the file has already are kept."""
+    """Take turns until there are enough rounds; rounds already in the file are kept."""
     torch.set_num_threads(1)
     run = Run(benchmark="tasks", settings=settings, machine=describe_machine())
     path = folder / FILE
@@ -81,7 +81,7 @@ def measure_speed(
 
 
 def read_speed(folder: Path) -> list[dict[str, Any]]:
-    """The rows of the file; none if it is not there."""
+    """The rows of the file; none if it does not exist."""
     path = folder / FILE
     if not path.exists():
         return []

@@ -1,4 +1,4 @@
-"""How a model that was trained with softmax may start after its conversion."""
+"""Ways in which a model trained with softmax may start after its conversion."""
 
 import copy
 import math
@@ -24,7 +24,7 @@ Batches = Sequence[Tensor]
 
 
 def converted(base: Any, attention: relakit.AttentionSpec, start: str, batches: Batches) -> Any:
-    """A copy of a Llama with another attention, which starts as the name of a start says."""
+    """A copy of a Llama with another attention, prepared in the way that ``start`` names."""
     model = copy.deepcopy(base)
     relakit.hf.convert(model, attention)
     STARTS[start](model, base, batches)
@@ -40,7 +40,7 @@ def _calibrated(model: Any, base: Any, batches: Batches) -> None:
 
 
 def _ones(model: Any, base: Any, batches: Batches) -> None:
-    """Every gain 1, every gate half open."""
+    """Set every gain to 1 and every gate to half open."""
     for norm in _norms(model):
         nn.init.ones_(norm.weight)
         if isinstance(norm, relakit.GatedRMSNorm):
@@ -48,7 +48,7 @@ def _ones(model: Any, base: Any, batches: Batches) -> None:
 
 
 def _one_gain(model: Any, base: Any, batches: Batches) -> None:
-    """One gain for each module, so that its output is as large as softmax's."""
+    """Set one gain per module, so that its output is as large as softmax's."""
     _ones(model, base, batches)
     for norm, size in zip(_norms(model), _output_sizes(base, batches), strict=True):
         opening = 0.5 if isinstance(norm, relakit.GatedRMSNorm) else 1.0
@@ -56,7 +56,7 @@ def _one_gain(model: Any, base: Any, batches: Batches) -> None:
 
 
 def _larger_scores(model: Any, base: Any, batches: Batches) -> None:
-    """Calibrated, then scores that are larger by a factor."""
+    """Calibrate, then enlarge the scores by a factor."""
     relakit.calibrate(model, batches)
     with torch.no_grad():
         for layer in model.model.layers:
@@ -64,7 +64,7 @@ def _larger_scores(model: Any, base: Any, batches: Batches) -> None:
 
 
 def _thresholds(model: Any, base: Any, batches: Batches) -> None:
-    """Thresholds that leave each head its largest scores; then calibrated."""
+    """Set thresholds that leave each head its largest scores, then calibrate."""
     quantiles = _score_quantiles(base, batches[:1])
     for layer, quantile in zip(model.model.layers, quantiles, strict=True):
         parts = parts_of(layer.self_attn)
@@ -93,7 +93,7 @@ def _norms(model: nn.Module) -> list[RMSNorm]:
 
 @torch.no_grad()
 def _output_sizes(base: Any, batches: Batches) -> list[float]:
-    """Root mean square of each layer's attention output in front of its projection."""
+    """Root mean square of each layer's attention output before its projection."""
     squares: dict[nn.Module, list[Tensor]] = {}
 
     def measure(projection: nn.Module, args: tuple[Tensor, ...]) -> None:
@@ -110,10 +110,10 @@ def _output_sizes(base: Any, batches: Batches) -> list[float]:
 
 @torch.no_grad()
 def _score_quantiles(base: Any, batches: Batches) -> list[Tensor]:
-    """Of each layer's scores that are not masked, by head."""
+    """Quantiles by head of each layer's scores that are not masked."""
     quantiles: list[Tensor] = []
     model = copy.deepcopy(base)
-    relakit.hf.convert(model, "softmax")  # the same, but heard by listeners
+    relakit.hf.convert(model, "softmax")  # the same, but its calls reach listeners
 
     def measure(call: AttentionCall) -> None:
         scores = call.query @ call.key.mT * call.score_scale  # [batch, heads, queries, keys]

@@ -51,7 +51,7 @@ def run_task(run: TaskRun, places: Places) -> TaskResult:
 def model_and_loss(
     task: Task, attention: str, seed: int, places: Places
 ) -> tuple[nn.Module, NextLoss]:
-    """A new model, and its loss on one batch after the other."""
+    """A new model, and its loss on one batch after another."""
     if task == "classifier":
         return _new_classifier(attention, seed, places)
     return _new_language_model(attention, seed, places)
@@ -107,7 +107,7 @@ def _classifier(run: TaskRun, places: Places) -> tuple[Numbers, Curve]:
 
 
 def _fine_tuning(run: TaskRun, places: Places) -> tuple[Numbers, Curve]:
-    import finetune_converted as tuning  # transformers is an extra
+    import finetune_converted as tuning  # transformers is an optional extra
     from transformers import LlamaForCausalLM
 
     from task_grid.starts import converted
@@ -123,7 +123,7 @@ def _fine_tuning(run: TaskRun, places: Places) -> tuple[Numbers, Curve]:
     if run.start == BASE:
         return {"loss": tuning.loss_of(base, corpus)}, {}
     assert run.start is not None
-    torch.manual_seed(run.seed)  # for what conversion adds
+    torch.manual_seed(run.seed)  # for the parameters that conversion adds
     model = converted(base, CHOICES[run.attention], run.start, tuning.calibration_batches(corpus))
     losses = tuning.finetune(model, corpus, run.seed, run.steps)
     rates = tuning.rates_of(model, corpus)

@@ -17,11 +17,11 @@ class DecodingBatch:
     sentences: list[list[int]]
     """Ids without special tokens."""
     exact_length: int | None
-    """Tokens that every translation must have, without its end; None: the model decides."""
+    """Tokens that every translation must have, not counting its end; None: the model decides."""
 
     @property
     def max_length(self) -> int:
-        """Most tokens of a translation, without its end."""
+        """The most tokens a translation may have, not counting its end."""
         if self.exact_length is not None:
             return self.exact_length
         return 2 * max(map(len, self.sentences)) + 20
@@ -42,7 +42,7 @@ class DecodingCase:
 
     @property
     def source_length(self) -> float:
-        """Mean tokens of a source."""
+        """Mean number of tokens in a source."""
         tokens = sum(len(s) for batch in self.batches for s in batch.sentences)
         return tokens / self.sentences
 
@@ -56,7 +56,7 @@ class Sentences:
 
     @classmethod
     def of(cls, corpus: PreparedCorpus, split: str, tokenizer: Tokenizer) -> "Sentences":
-        """A split of a corpus, in the tokens of a model that may have another tokenizer."""
+        """A split of a corpus, in the tokens of a model's own tokenizer, which may differ."""
         pairs = corpus.split(split)
         sides = []
         for side in (pairs.source, pairs.target):
@@ -88,7 +88,7 @@ def decoding_cases(sentences: Sentences, settings: DecodingSettings) -> list[Dec
 
 
 def length_groups(lengths: Sequence[int], count: int) -> list[list[int]]:
-    """Indices in ``count`` disjoint groups of (nearly) one size, from short to long sentences."""
+    """Indices in ``count`` disjoint groups of (nearly) equal size, from short to long sentences."""
     order = sorted(range(len(lengths)), key=lambda i: lengths[i])
     if count > len(order):
         raise ValueError(
@@ -107,7 +107,7 @@ def spread_evenly(indices: Sequence[int], count: int) -> list[int]:
 def _batches(
     chosen: Sequence[int], sentences: Sentences, size: int, exact: bool
 ) -> list[DecodingBatch]:
-    """Sorted by length, the longest first, so that little is padding."""
+    """Batches sorted by length, longest first, to keep padding low."""
     order = sorted(chosen, key=lambda i: -len(sentences.sources[i]))
     batches = []
     for start in range(0, len(order), size):

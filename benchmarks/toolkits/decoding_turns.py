@@ -1,4 +1,4 @@
-"""Translation speed: the same sentences in the same batches for all."""
+"""Translation speed: all contenders get the same sentences in the same batches."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from toolkits.settings import DecodingSettings, System
 from workers import Worker, number_of
 
 GENERATED_TRAIN: Final = 5000
-"""Pairs to learn the tokenizer from, where nothing is given."""
+"""Pairs to learn the tokenizer from if no corpus is given."""
 GENERATED_TEST: Final = 1000
 
 
@@ -98,7 +98,7 @@ class PeerDecoding:
 def _turn(
     seconds: float, batches: Sequence[DecodingBatch], outputs: Sequence[list[list[int]]]
 ) -> Turn:
-    """Tokens are counted alike for all: with an end each, unless the length is fixed."""
+    """Count tokens in the same way for all: including sentence ends, unless the length is fixed."""
     tokens = 0
     for batch, translations in zip(batches, outputs, strict=True):
         lengths = [len(translation) for translation in translations]
@@ -117,7 +117,7 @@ def _turn(
 def decoding_field(
     settings: DecodingSettings, place: PeerPlace, folder: Path
 ) -> Iterator[tuple[Field, list[DecodingCase]]]:
-    """Everyone ready to translate, and the cases; peers end with the block."""
+    """All contenders, ready to translate, and the cases; peers end with the block."""
     corpus = bench_corpus(settings, folder, train=GENERATED_TRAIN, test=GENERATED_TEST)
     makers = _translators(settings, corpus)
     tokenizer = next(iter(makers.values()))("fp32").tokenizer
@@ -132,7 +132,7 @@ def decoding_field(
                 try:
                     translator = makers[system.attention](system.precision)
                 except ValueError as error:
-                    if system.precision != "int8":  # which not every attention has
+                    if system.precision != "int8":  # not every attention has int8
                         raise
                     field.notes[system.label] = str(error)
                     continue
@@ -160,11 +160,11 @@ def _starter(
 
 
 MakeTranslator = Callable[[str], Translator]
-"""From a precision to a translator."""
+"""Makes a translator for a precision."""
 
 
 def _translators(settings: DecodingSettings, corpus: PreparedCorpus) -> dict[str, MakeTranslator]:
-    """By the name of their attention: models from disk, or new ones with random weights."""
+    """Translators by attention name: models from disk, or new models with random weights."""
     if not settings.models:
         check_vocabulary(corpus, settings)
         return {
@@ -216,13 +216,13 @@ def with_models(settings: DecodingSettings) -> DecodingSettings:
 
 
 def attention_name(config: ModelConfig) -> str:
-    """One name, or those of encoder, decoder and cross-attention."""
+    """One name, or the names of encoder, decoder and cross-attention if they differ."""
     names = [config.attention(kind) for kind in ATTENTION_KINDS]
     return names[0] if len(set(names)) == 1 else "/".join(names)
 
 
 def _export(makers: Mapping[str, MakeTranslator], path: Path) -> str | None:
-    """Write the softmax model's weights for the peers, or say why that is impossible."""
+    """Write the softmax model's weights for the peers, or return why that is impossible."""
     if "softmax" not in makers:
         return "the peers need a model with softmax attention, and there is none"
     model = makers["softmax"]("fp32").model

@@ -1,4 +1,4 @@
-"""Measures training, decoding, scoring and aligning: everyone is made ready, then takes turns."""
+"""Measure training, decoding, scoring and aligning: all contenders get ready, then take turns."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -25,14 +25,14 @@ def measure_training(
     save: Save = lambda: None,
     tell: Tell = lambda text: None,
 ) -> None:
-    """Add what a report lacks.
+    """Measure what a report still lacks.
 
     Args:
         report: empty, or with the rounds of an earlier run.
-        settings: the report's.
+        settings: the report's settings.
         place: where the peers are.
         save: called when the report has grown.
-        tell: gets what is being done.
+        tell: called with what is being done.
     """
     with _workplace(settings.threads) as folder:
         tell("preparing the corpus, the models and the peers")
@@ -51,7 +51,7 @@ def measure_decoding(
     save: Save = lambda: None,
     tell: Tell = lambda text: None,
 ) -> None:
-    """Add what a report lacks; arguments as for `measure_training`.
+    """Measure what a report still lacks; arguments as for `measure_training`.
 
     The groups by source length are for relakit's own attentions, as in the paper's Figure 2.
     """
@@ -81,7 +81,7 @@ def measure_pairs(
     save: Save = lambda: None,
     tell: Tell = lambda text: None,
 ) -> None:
-    """Add what a report lacks; arguments as for `measure_training`, and eflomal's program."""
+    """Measure what a report still lacks; as `measure_training`, but with eflomal's program."""
     settings = report.settings
     with _workplace(settings.threads) as folder:
         tell("preparing the pairs, the models and the peers")
@@ -92,20 +92,20 @@ def measure_pairs(
 
 
 def _cases(report: SpeedReport | PairReport, wanted: Sequence[str]) -> list[CaseRounds]:
-    """The report's cases, made where they are missing, in this order."""
+    """The report's cases in the order of ``wanted``; missing ones are created."""
     measured = {case.case: case for case in report.cases}
     report.cases[:] = [measured.get(name, CaseRounds(name)) for name in wanted]
     return report.cases
 
 
 def _share_notes(report: SpeedReport | PairReport, field: Field) -> None:
-    """What becomes known about a contender during the run is in the report at once."""
+    """Make the report show at once what becomes known about a contender during the run."""
     report.notes, report.about = field.notes, field.about
 
 
 @contextmanager
 def _workplace(threads: int) -> Iterator[Path]:
-    """A temporary folder, and the number of threads, for as long as a run takes."""
+    """A temporary folder, and a limit on threads, for the duration of a run."""
     with (
         limited_threads(threads),
         tempfile.TemporaryDirectory(prefix="relakit-bench-") as folder,

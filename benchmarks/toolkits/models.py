@@ -1,4 +1,4 @@
-"""The models and the corpus that are trained and translated with."""
+"""The models, and the corpus that they train on and translate."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def peer_size(config: ModelConfig) -> dict[str, int]:
-    """A model's size as the peers spell it."""
+    """A model's size under the names that the peers use."""
     return {
         "d_model": config.dim,
         "heads": config.heads,
@@ -28,7 +28,7 @@ def peer_size(config: ModelConfig) -> dict[str, int]:
 
 
 def model_configs(settings: SpeedSettings, *, dropout: float = 0.0) -> dict[str, ModelConfig]:
-    """relakit's models by the name of their attention."""
+    """relakit's models by attention name."""
     fields = {
         **sized(settings.size),
         "vocabulary": settings.vocabulary,
@@ -65,7 +65,7 @@ def check_vocabulary(corpus: PreparedCorpus, settings: SpeedSettings) -> None:
 
 
 def describe_model(config: ModelConfig) -> str:
-    """Versions and parameters of a model of relakit, on one line."""
+    """Versions and parameter count of a relakit model, on one line."""
     with torch.device("meta"):
         count = sum(parameter.numel() for parameter in Transformer(config).parameters())
     return f"relakit, torch {torch.__version__}, {count:,} parameters"

@@ -9,15 +9,15 @@ from runs import WHAT
 
 PeerPython = Annotated[
     Path,
-    typer.Option(help="The Python that the peers are installed for.", rich_help_panel=WHAT),
+    typer.Option(help="The Python that has the peers installed.", rich_help_panel=WHAT),
 ]
 PeerScripts = Annotated[
-    Path, typer.Option(help="The folder of the peers' worker scripts.", rich_help_panel=WHAT)
+    Path, typer.Option(help="Folder with the peers' worker scripts.", rich_help_panel=WHAT)
 ]
 Corpus = Annotated[
     Path | None,
     typer.Option(
-        help="A folder that `relakit prepare` wrote. \\[default: a generated corpus]",
+        help="Folder written by `relakit prepare`. \\[default: a generated corpus]",
         file_okay=False,
         rich_help_panel=WHAT,
     ),

@@ -34,7 +34,7 @@ class PairReport:
 
     @property
     def labels(self) -> list[str]:
-        """All who were to take part, relakit first."""
+        """All contenders that were to take part, relakit first."""
         known = [*self.about, *self.notes]
         ours = [label for label in dict.fromkeys(known) if label not in self.settings.peers]
         return [*ours, *self.settings.peers]
@@ -53,7 +53,7 @@ class PairReport:
         return Measured(rows=list(self._rows()), rounds=self.cases, contenders=contenders)
 
     def over(self, case: CaseRounds, label: str, peer: str) -> Spread | None:
-        """Its pairs per second divided by a peer's in the same round."""
+        """A contender's pairs per second divided by a peer's in the same round."""
         return case.ratio(label, peer, pairs_per_second)
 
     def _rows(self) -> Iterator[Row]:
@@ -78,12 +78,12 @@ class PairReport:
 
 
 def computed_by(label: str) -> str:
-    """In words."""
+    """What a contender computes, in words."""
     return next(text for name, text in WHAT_THEY_COMPUTE.items() if label.startswith(name))
 
 
 def print_pairs(report: PairReport, console: Console) -> None:
-    """The speeds, what each computes, and who did not run."""
+    """Print the speeds, what each contender computes, and which ones did not run."""
     peers = report.settings.peers
     for case in report.cases:
         rows = [

@@ -19,7 +19,7 @@ WHAT_THEY_COMPUTE: Final = {
     "are given, with the softmax model's weights",
     EFLOMAL: "links in both directions, learned from these pairs together; files in, files out",
 }
-"""Not the same thing: so that nobody takes a ratio for more than it is."""
+"""They compute different things: listed so that nobody reads too much into a ratio."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,14 +29,14 @@ class PairSettings:
     models: tuple[str, ...] = ()
     """Model directories; without any, models with random weights."""
     attentions: tuple[str, ...] = ATTENTIONS
-    """Of models with random weights."""
+    """Attentions of models with random weights."""
     size: str = "small"
     vocabulary: int = PrepareSettings.vocab_size
     source: str = GENERATED
     """A file of sentences, or "generated"."""
     target: str = GENERATED
     pairs: int = 2000
-    """Of the files, the first ones."""
+    """Number of pairs; the first ones, if they come from files."""
     peers: tuple[str, ...] = PEERS
     threads: int = 1
     rounds: int = 5

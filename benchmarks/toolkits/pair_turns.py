@@ -1,4 +1,4 @@
-"""Scoring and aligning: the same pairs for all, who take turns on them."""
+"""Scoring and aligning: all contenders take turns on the same pairs."""
 
 import subprocess
 import time
@@ -37,9 +37,9 @@ from toolkits.settings import GENERATED
 from workers import Worker, number_of
 
 TOLERANCE: Final = {"fp32": 1e-3, "int8": 0.5}
-"""How far a peer's nats per token may be from ours on average, by precision."""
+"""How far a peer's nats per token may differ from ours on average, by precision."""
 WARM_UP: Final = 20
-"""Pairs."""
+"""Number of pairs to warm up with."""
 
 
 def read_bench_pairs(settings: PairSettings) -> list[NumberedPair]:
@@ -65,7 +65,7 @@ def read_bench_pairs(settings: PairSettings) -> list[NumberedPair]:
 def model_folders(
     settings: PairSettings, pairs: Sequence[NumberedPair], folder: Path
 ) -> dict[str, Path]:
-    """Model directories by the name of their attention: those given, or new ones."""
+    """Model directories by attention name: those given, or new ones."""
     if settings.models:
         found: dict[str, Path] = {}
         for name in settings.models:
@@ -133,7 +133,7 @@ class PeerScoring:
 
 
 class Eflomal:
-    """eflomal's own program, once for all pairs."""
+    """eflomal's own program, run once for all pairs."""
 
     def __init__(self, program: Path, pairs: Sequence[NumberedPair], folder: Path) -> None:
         self._program = program
@@ -171,7 +171,7 @@ class Eflomal:
 
 @dataclass(frozen=True)
 class TokenPairs:
-    """The pairs for who takes tokens, and what relakit says of them: nats per target token."""
+    """The pairs for contenders that take tokens, and relakit's nats per target token for them."""
 
     sources: list[list[int]]
     targets: list[list[int]]
@@ -182,7 +182,7 @@ class TokenPairs:
 def pair_field(
     settings: PairSettings, place: PeerPlace, eflomal: Path | None, folder: Path
 ) -> Iterator[Field]:
-    """Everyone ready; peers end with the block."""
+    """All contenders, ready to run; peers end with the block."""
     pairs = read_bench_pairs(settings)
     folders = model_folders(settings, pairs, folder)
     field = Field()
@@ -209,7 +209,7 @@ def _scoring(folder: Path) -> ScoreWork:
 
 
 def _aligning(folder: Path, described: ModelDescription) -> AlignWork:
-    """By the layer that is there or the heads that were chosen; else by the model's last layer."""
+    """Align with the model's alignment layer or chosen heads, or else with its last layer."""
     if has_layer(folder):
         return AlignWork(AlignSettings(model=folder))
     config = described.config
@@ -270,10 +270,10 @@ def _tokens(model: Path, pairs: Sequence[NumberedPair]) -> TokenPairs:
 
 
 def check_entropies(peer: PeerScoring, most: float) -> float:
-    """How far a peer's nats per token are from relakit's, the mean over some pairs.
+    """How far a peer's nats per token differ from relakit's, averaged over some pairs.
 
     Raises:
-        ContenderError: so far that it cannot compute the same model.
+        ContenderError: they differ so much that the peer cannot be computing the same model.
     """
     theirs = cast("list[float]", peer.ask(WARM_UP).get("cross_entropies"))
     ours = peer.tokens.entropies

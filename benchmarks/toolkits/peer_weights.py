@@ -1,4 +1,4 @@
-"""A softmax model's weights in the naming that all peers read (`benchmarks/peers/weights.py`)."""
+"""A softmax model's weights, named as all peers read them (`benchmarks/peers/weights.py`)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ _ATTENTIONS = {
 
 
 def why_no_peer_has_it(config: ModelConfig) -> str | None:
-    """The reason why the peers cannot load a model, if there is one."""
+    """The reason why the peers cannot load a model, if any."""
     for kind in ATTENTION_KINDS:
         if config.attention(kind) != "softmax":
             return f"the peers have softmax attention only, not {config.attention(kind)}"
@@ -34,7 +34,7 @@ def why_no_peer_has_it(config: ModelConfig) -> str | None:
 
 
 def peer_arrays(model: Transformer) -> dict[str, Tensor]:
-    """The weights by their names in the peers' files; keys and values, one matrix here, apart."""
+    """The weights by their names in the peers' files; the joint key-value matrix is split."""
     problem = why_no_peer_has_it(model.config)
     if problem is not None:
         raise ValueError(problem)

@@ -1,4 +1,4 @@
-"""Other toolkits, each in a process of its own: what `benchmarks/peers/README.md` describes."""
+"""Other toolkits, each in its own process, as `benchmarks/peers/README.md` describes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from relakit.bench.rounds import ContenderError
 from workers import Worker
 
 OWN_BATCHES: Final = "-own-batches"
-"""Ends the name of a peer that trains on batches as it makes them itself, not on ours."""
+"""Suffix for a peer that trains on the kind of batches it makes itself, not on ours."""
 TRAINING_PEERS: Final = ("joeynmt", f"joeynmt{OWN_BATCHES}", "marian")
 WITH_MKL: Final = "-mkl"
-"""Ends the name of a peer that computes with Intel's MKL, also on processors of others, for which
-it chooses something else by itself."""
+"""Suffix for a peer that computes with Intel's MKL, even on processors of other makers, where it
+would choose something else by default."""
 DECODING_PEERS: Final = ("joeynmt", "marian", "ctranslate2", f"ctranslate2{WITH_MKL}")
 _MKL_SETTINGS: Final = {"CT2_USE_MKL": "1"}
 INSTALL_HINT: Final = "make build/peers/.installed installs the peers"
@@ -23,15 +23,15 @@ _CHECKOUT: Final = Path(__file__).parents[2]
 
 @dataclass(frozen=True, kw_only=True)
 class PeerPlace:
-    """Where the peers live."""
+    """Where the peers are installed."""
 
     python: Path = _CHECKOUT / "build/peers/bin/python"
     """The Python of their environment."""
     scripts: Path = _CHECKOUT / "benchmarks/peers"
-    """Holds a script NAME_worker.py for each of them."""
+    """Folder with a script NAME_worker.py for each peer."""
 
     def why_missing(self, name: str) -> str | None:
-        """The reason why a peer cannot be started, if there is one."""
+        """The reason why a peer cannot be started, if any."""
         for path in (self.python, self.script(name)):
             if not path.is_file():
                 return f"not installed: there is no {path}; {INSTALL_HINT}"
@@ -42,7 +42,7 @@ class PeerPlace:
 
 
 class Peers:
-    """All peers of a run; ended together."""
+    """All peers of a run, which end together."""
 
     def __init__(self, place: PeerPlace, *, threads: int, folder: Path) -> None:
         """``folder`` is for their logs."""
@@ -52,7 +52,7 @@ class Peers:
         self._started: list[Worker] = []
 
     def start(self, name: str) -> Worker:
-        """Another process of a peer; ContenderError if it is not installed."""
+        """Start another process of a peer; ContenderError if the peer is not installed."""
         missing = self._place.why_missing(name)
         if missing is not None:
             raise ContenderError(missing)

@@ -27,21 +27,21 @@ class Speed:
 
     case: str
     source_length: float | None
-    """Mean tokens of a source, where the cases differ in it."""
+    """Mean number of tokens in a source, if the cases differ in it."""
     system: System
     rounds: int
     tokens_per_second: Spread | None = None
-    """Target tokens; the end of a sentence is one."""
+    """Target tokens; the end of a sentence counts as one."""
     sentences_per_second: float | None = None
     """Median over the rounds."""
     tokens_per_sentence: float | None = None
     ratio: Spread | None = None
-    """Its tokens per second divided by those of relakit's softmax, in the same precision: above 1
-    it is faster."""
+    """Its tokens per second divided by those of relakit's softmax in the same precision; above 1 it
+    is faster."""
     over_peers: dict[str, Spread | None] = field(default_factory=dict)
-    """Its tokens per second divided by those of each peer, by the peer's label."""
+    """Its tokens per second divided by each peer's, by the peer's label."""
     note: str = ""
-    """Why it did not run, or not to the end."""
+    """Why it did not run, or did not finish."""
 
 
 @dataclass(kw_only=True)
@@ -54,7 +54,7 @@ class SpeedReport:
     machine: Machine
     cases: list[CaseRounds] = field(default_factory=list)
     source_lengths: dict[str, float] = field(default_factory=dict)
-    """Mean tokens of a source, by case, of the groups of sentences by length."""
+    """Mean number of tokens in a source by case, for the groups of sentences by length."""
     notes: dict[str, str] = field(default_factory=dict)
     """Why systems did not run, by label."""
     about: dict[str, str] = field(default_factory=dict)

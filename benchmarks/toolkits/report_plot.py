@@ -25,7 +25,7 @@ LINE_STYLES: Final = {"fp32": "-", "bf16": "--", "int8": ":"}
 
 
 def draw_report(report: SpeedReport) -> "Figure":
-    """A panel of bars for every case, and one of lines for the groups by source length."""
+    """A panel of bars for each case, and a panel of lines for the groups by source length."""
     from matplotlib.figure import Figure
 
     bars, groups = report.measured_cases(groups=False), report.measured_cases(groups=True)

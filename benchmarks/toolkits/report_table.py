@@ -11,7 +11,7 @@ from toolkits.report import SpeedReport
 
 
 def print_report(report: SpeedReport, console: Console) -> None:
-    """A table per case, one for all groups of lengths, and who did not run."""
+    """Print a table per case, one for all groups of lengths, and which systems did not run."""
     for case in report.measured_cases(groups=False):
         console.print(_table(report, case))
     groups = report.measured_cases(groups=True)

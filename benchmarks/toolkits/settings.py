@@ -29,7 +29,7 @@ class System:
 
     @property
     def label(self) -> str:
-        """Unique within a run."""
+        """A name that is unique within a run."""
         name = self.attention if self.is_ours else self.system
         return f"{name} {self.precision}"
 
@@ -41,7 +41,7 @@ class System:
 def baseline_of(system: System, systems: Sequence[System]) -> System | None:
     """What a system's speed is divided by: relakit's softmax, in the same precision.
 
-    Where that precision was not measured (a peer's int8), softmax in float32.
+    If that precision was not measured (a peer's int8), it is softmax in float32.
     """
     softmax = {s.precision: s for s in systems if s.is_ours and s.attention == "softmax"}
     return softmax.get(system.precision, softmax.get("fp32"))
@@ -55,7 +55,7 @@ class SpeedSettings:
     peers: tuple[str, ...] = ()
     precisions: tuple[str, ...] = PRECISIONS
     size: str = "small"
-    """A named size of the model."""
+    """The name of a model size."""
     vocabulary: int = PrepareSettings.vocab_size
     threads: int = 1
     rounds: int = 10
@@ -87,7 +87,7 @@ class SpeedSettings:
         ]
 
     def systems(self) -> list[System]:
-        """All that are to take part."""
+        """All systems that are to take part."""
         peers = [
             System(system=peer, attention="softmax", precision=precision)
             for peer in self.peers
@@ -107,9 +107,9 @@ class TrainingSettings(SpeedSettings):
     """How training is measured."""
 
     steps: int = 2
-    """Updates in a turn."""
+    """Updates per turn."""
     batch_tokens: int = 4096
-    """Padded tokens of a batch, at most; an update has one batch."""
+    """The most padded tokens in a batch; an update has one batch."""
     dropout: float = 0.1
     label_smoothing: float = 0.1
 
@@ -134,13 +134,13 @@ class DecodingSettings(SpeedSettings):
     beam: int = SearchSettings.beam
     length_penalty: float = SearchSettings.length_penalty
     sentences: int | None = None
-    """For each batch size; None: four batches, but 32 sentences at least."""
+    """Sentences for each batch size; None: four batches, but at least 32 sentences."""
     groups: int = 10
     """Groups of sentences by source length; 0 for none."""
     group_sentences: int = 16
-    """Sentences of each group, translated one by one."""
+    """Sentences in each group, translated one by one."""
     exact_length: bool = True
-    """Whether all translations of a batch get the mean length of its references."""
+    """Whether all translations in a batch get the mean length of its references."""
     split: str = "test"
     """The part of the corpus that is translated."""
 

@@ -1,4 +1,4 @@
-"""Training speed: target tokens per second of whole updates, on the same batches for all."""
+"""Training speed: target tokens per second of whole updates, with the same batches for all."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,24 +33,24 @@ from workers import Worker, number_of
 
 CASE: Final = "training"
 TOKENS_PER_PAIR: Final = 8
-"""Fewer than a generated pair has, so that there are enough pairs."""
+"""Fewer tokens than a generated pair has, so that there are enough pairs."""
 
 
 def bucketed_updates(split: EncodedSplit, settings: TrainingSettings) -> list[Update]:
-    """The updates of a run of ours, one batch each: bucketed by length and shuffled."""
+    """The updates of a relakit run, one batch each: bucketed by length and shuffled."""
     plan = plan_updates(
         split, batch_tokens=settings.batch_tokens, update_tokens=1, seed=settings.seed
     )
     updates: list[Update] = []
     for update in islice(plan, settings.steps * settings.rounds):
         updates.append(update)
-        if update.is_last_of_epoch:  # a small corpus: its batches come again
+        if update.is_last_of_epoch:  # the batches of a small corpus are repeated
             break
     return updates
 
 
 def shuffled_updates(split: EncodedSplit, settings: TrainingSettings) -> list[Update]:
-    """Sentences of any length in a batch, within the same budget: how JoeyNMT batches by tokens."""
+    """Batches of sentences of any length, within the same budget: how JoeyNMT batches by tokens."""
     order = np.random.default_rng(settings.seed).permutation(len(split))
     updates: list[Update] = []
     start = 0
@@ -78,12 +78,12 @@ class TrainingWork:
         self.updates = updates
 
     def of_round(self, number: int) -> list[Update]:
-        """The updates of a round, from 0."""
+        """The updates of a round, counted from 0."""
         first = number * self.steps
         return [self.updates[i % len(self.updates)] for i in range(first, first + self.steps)]
 
     def write(self, path: Path) -> None:
-        """Write all batches as the peers read them."""
+        """Write all batches in the form that the peers read."""
         arrays = {}
         for number, update in enumerate(self.updates):
             batch = collate(self.split, update.batches[0])
@@ -156,7 +156,7 @@ def _turn(seconds: float, updates: Sequence[Update]) -> Turn:
 
 @contextmanager
 def training_field(settings: TrainingSettings, place: PeerPlace, folder: Path) -> Iterator[Field]:
-    """Everyone ready to train; peers end with the block. ``folder`` is for temporary files."""
+    """All contenders, ready to train; peers end with the block. ``folder`` is for scratch files."""
     configs = model_configs(settings, dropout=settings.dropout)
     corpus = bench_corpus(settings, folder, train=_pairs(settings), test=1)
     check_vocabulary(corpus, settings)
