@@ -1,4 +1,4 @@
-"""The benchmark of attention, and what all benchmarks share: rounds, results, tables, plots.
+"""The attention benchmark, and what all benchmarks share: rounds, results, tables, plots.
 
-Importing the package does not load torch; the modules that compute do.
+Importing the package does not load torch; only the modules that compute load it.
 """

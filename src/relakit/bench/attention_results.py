@@ -1,4 +1,4 @@
-"""Results of `relakit bench attention`: every number, with the case that it belongs to."""
+"""Results of `relakit bench attention`: all numbers, with the cases that they belong to."""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,13 +38,13 @@ class AttentionSettings:
     rounds: int | None = None
     """Rounds per case; None: as many as fit into ``seconds``."""
     seconds: float = 1.0
-    """Budget per case for the rounds."""
+    """Time budget for the rounds of a case."""
     backend: "BackendName | None" = None
     """ReLA's backend; None: the one that relakit chooses."""
     memory: bool = True
     """Whether peak memory is measured."""
     memory_limit: float = 4.0
-    """GiB; a contender that would need more is left out."""
+    """In GiB; a contender that would need more is left out."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class AttentionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One contender in one case; None where it did not run."""
+    """One contender in one case; numbers are None if it did not run."""
 
     contender: str
     backend: str | None = None
@@ -67,9 +67,9 @@ class Measurement:
     seconds: Spread | None = None
     """Per call."""
     ratio: Spread | None = None
-    """Its time divided by ReLA's in the same round: above 1 ReLA is faster."""
+    """Its time divided by ReLA's in the same round; above 1, ReLA is faster."""
     gflops: float | None = None
-    """Billions of operations per second, as the dense formula counts them."""
+    """Billions of operations per second, counting the operations of the dense formula."""
     peak_mib: float | None = None
     """MiB above the inputs."""
     note: str = ""
@@ -90,7 +90,7 @@ class Measurement:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseResult:
-    """All contenders in one case."""
+    """The measurements of all contenders in one case."""
 
     case: Case
     zeros_measured: float | None
@@ -98,18 +98,18 @@ class CaseResult:
     measurements: tuple[Measurement, ...]
 
     def of(self, contender: str) -> Measurement | None:
-        """A contender's measurement; None if it does not belong to the case."""
+        """A contender's measurement; None if the contender does not belong to the case."""
         return next((m for m in self.measurements if m.contender == contender), None)
 
     @property
     def faster_softmax(self) -> Measurement | None:
-        """The faster one of the softmax contenders that ran."""
+        """The faster of the softmax contenders that ran."""
         ran = [m for m in map(self.of, SOFTMAXES) if m is not None and m.ratio is not None]
         return min(ran, key=lambda m: m.ratio.median if m.ratio else 0.0, default=None)
 
     @property
     def softmax_ratio(self) -> float | None:
-        """Time of the faster softmax attention divided by ReLA's."""
+        """The time of the faster softmax attention divided by ReLA's."""
         faster = self.faster_softmax
         return None if faster is None or faster.ratio is None else faster.ratio.median
 
@@ -133,7 +133,7 @@ COLUMNS: Final = (
 def write_results(
     directory: Path, results: Sequence[CaseResult], settings: AttentionSettings, machine: Machine
 ) -> None:
-    """Write results.csv and results.json into a directory, which is made if it is missing."""
+    """Write results.csv and results.json into a directory, which is created if missing."""
     rows = [row for result in results for row in result.rows()]
     write_csv(directory / CSV_NAME, rows, COLUMNS)
     run = Run(benchmark=BENCHMARK, settings=settings, machine=machine)
@@ -159,7 +159,7 @@ def read_finished(
     """Results of an earlier run with the same settings on the same machine; [] if there are none.
 
     Raises:
-        ValueError: there are some, but measured differently.
+        ValueError: there are results, but they were measured differently.
     """
     path = directory / JSON_NAME
     run = Run(benchmark=BENCHMARK, settings=settings, machine=machine)
@@ -167,7 +167,7 @@ def read_finished(
 
 
 def _results(rows: Iterable[Mapping[str, Any]], path: Path) -> list[CaseResult]:
-    """Rows back into results; a case's rows follow each other."""
+    """Results from rows; the rows of a case follow each other."""
     results: dict[Case, CaseResult] = {}
     for number, row in enumerate(rows, start=1):
         try:
@@ -182,7 +182,7 @@ def _results(rows: Iterable[Mapping[str, Any]], path: Path) -> list[CaseResult]:
 
 
 def _parse(row: Mapping[str, Any]) -> tuple[Case, float | None, Measurement]:
-    """One row, its values typed (from JSON) or text (from CSV)."""
+    """Parse one row, whose values are typed (from JSON) or text (from CSV)."""
     case = Case(
         mode=str(row["mode"]),
         length=int(row["length"]),

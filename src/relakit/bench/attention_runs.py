@@ -1,4 +1,4 @@
-"""Measures attention: makes a case's tensors, checks ReLA's result, times, measures memory."""
+"""Measures attention: creates a case's tensors, checks ReLA's result, measures time and memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -32,7 +32,7 @@ CHECKED_QUERIES = 8
 
 
 def run_jobs(jobs: Iterable[Job], settings: AttentionSettings) -> Iterator[CaseResult]:
-    """Run one case after the other, and yield each result as soon as it is known."""
+    """Run one case after the other, and yield each result as soon as it is available."""
     with limited_threads(settings.threads):
         for job in jobs:
             yield run_case(job, settings)
@@ -54,7 +54,7 @@ def run_case(job: Job, settings: AttentionSettings) -> CaseResult:
     zeros = 100 * measure_zeros(inputs)
     backend = serving_backend(inputs, settings.backend)
     rounds = _time([name for name in names if notes[name] is None], case, inputs, settings)
-    del inputs  # processes that measure memory make their own
+    del inputs  # processes that measure memory create their own
     measurements = []
     for name in names:
         if notes[name] is not None:
@@ -91,10 +91,10 @@ def _time(
 
 @torch.no_grad()
 def check_rela(inputs: Inputs, backend: BackendName | None) -> None:
-    """Compare some queries with the reference: a wrong result has no speed.
+    """Compare some queries with the reference: the speed of a wrong result means nothing.
 
     Raises:
-        RuntimeError: they differ by more than rounding.
+        RuntimeError: the results differ by more than rounding.
     """
     prepared = CONTENDERS[RELA].prepare(inputs, backend)
     mask = inputs.mask

@@ -1,6 +1,6 @@
 """What is measured: one case is one shape, one kind of pass and one share of zeros.
 
-No torch here, so that the command line can list its choices fast.
+This module does not import torch, so that the command line can list its choices quickly.
 """
 
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ MODES: Final = {
 DTYPES: Final = ("float32", "bfloat16")
 MASKS: Final = ("none", "padding", "additive")
 TOKENS: Final = 2048
-"""Positions in a batch, unless the batch is given: short sequences come in larger batches."""
+"""Positions in a batch, unless the batch size is given: short sequences come in larger batches."""
 DEMO: Final = "demo"
 DEMO_DIM: Final = 16
-"""Features per head of the demo's model."""
+"""Features per head of the demo model."""
 
 Zeros: TypeAlias = float | Literal["demo"]
 """Wanted share of zeros in percent, or "demo": queries, keys and values of a trained model."""
@@ -44,7 +44,7 @@ class Case:
     """Features per head."""
     batch: int = 1
     mask: str = "none"
-    """none; padding: boolean, hides the last keys of a sequence; additive: a bias per head."""
+    """none; padding: boolean, hides the last keys of a sequence; additive: adds a bias per head."""
 
     def __post_init__(self) -> None:
         known_name("mode", self.mode, MODES)
@@ -83,8 +83,8 @@ class Case:
     def flops(self) -> float:
         """Floating-point operations of the dense formula, whatever a contender skips.
 
-        The usual convention: two products forward, five backward (one of them computes the scores
-        again), two operations per multiplication and addition; half of it if causal.
+        The usual convention: two products forward, five backward (one of them recomputes the
+        scores), and two operations per multiplication and addition; half of that if causal.
         """
         forward = 4.0 * self.batch * self.heads * self.queries * self.length * self.dim
         return forward * (3.5 if self.has_backward else 1) * (0.5 if self.is_causal else 1)
@@ -116,7 +116,7 @@ class Grid:
         dim: int = Case.dim,
         batch: int | None = None,
     ) -> list[Case]:
-        """All combinations; ``batch`` None: as many sequences as make TOKENS, for decode one."""
+        """All combinations; ``batch`` None: as many sequences as make up TOKENS, one for decode."""
         return [
             make_case(mode, length, zeros, dtype=dtype, heads=heads, dim=dim, batch=batch)
             for mode, length, zeros in product(self.modes, self.lengths, self.zeros)
@@ -143,7 +143,7 @@ def make_case(
     batch: int | None = None,
     mask: str = Case.mask,
 ) -> Case:
-    """A case with the usual batch, and with the demo's dimension where its tensors are used."""
+    """A case with the usual batch, and with the demo's dimension if it uses the demo's tensors."""
     if batch is None:
         batch = 1 if mode == "decode" else max(1, TOKENS // max(1, length))
     return Case(

@@ -1,4 +1,4 @@
-"""The contenders: ReLA, and what it is compared with."""
+"""The contenders: ReLA, and the methods that it is compared with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from relakit.ops.call import AttentionCall
 
 @dataclass(frozen=True)
 class Prepared:
-    """A method's view of a case's tensors: what to call, and what to differentiate by."""
+    """A method applied to a case's tensors: what to call, and the tensors that get gradients."""
 
     forward: Callable[[], Tensor]
     leaves: tuple[Tensor, ...]
-    """Query, key and value as ``forward`` uses them; they share the case's memory."""
+    """Query, key and value as used by ``forward``; they share the case's memory."""
 
 
 Prepare = Callable[[Inputs, BackendName | None], Prepared]
@@ -36,10 +36,10 @@ class Method:
     description: str
     prepare: Prepare
     bytes_per_score: tuple[int, int] = (0, 0)
-    """Bytes of peak memory per score in float32, as measured: forward, and both passes. 0: memory
-    does not grow with the number of scores."""
+    """Measured bytes of peak memory per score in float32: forward, and both passes. 0: memory does
+    not grow with the number of scores."""
     needs: str | None = None
-    """A package that may be missing."""
+    """A required package that may be missing."""
 
 
 def _rela(inputs: Inputs, backend: BackendName | None) -> Prepared:
@@ -73,8 +73,8 @@ def _sdpa(inputs: Inputs, _: str | None) -> Prepared:
 def _two_products(weights_of: Callable[[Tensor], Tensor]) -> Prepare:
     """Attention with a function from scores to weights between two batched products.
 
-    The leanest way without custom kernels: heads flattened into the batch, scale and mask in the
-    first product.
+    The leanest way without custom kernels: heads are flattened into the batch, and the first
+    product includes scale and mask.
     """
 
     def prepare(inputs: Inputs, _: str | None) -> Prepared:
@@ -85,7 +85,7 @@ def _two_products(weights_of: Callable[[Tensor], Tensor]) -> Prepare:
         query, key, value = leaves  # [batch * heads, positions, dim]
         scale = query.size(-1) ** -0.5
         bias = additive_mask(inputs)
-        beta = 0 if bias is None else 1  # 0: what is added is not even read
+        beta = 0 if bias is None else 1  # with 0, `added` is not even read
         added = query.new_zeros(1, 1, 1) if bias is None else bias
 
         def forward() -> Tensor:
@@ -146,13 +146,13 @@ CONTENDERS: Final[dict[str, Method]] = {
     ),
 }
 REFERENCE_BYTES_PER_SCORE: Final = (17, 18)
-"""ReLA's, where the reference serves it."""
+"""ReLA's ``bytes_per_score`` where the reference backend serves it."""
 
 
 def why_left_out(
     name: str, inputs: Inputs, backend: BackendName | None, memory_limit: float
 ) -> str | None:
-    """A reason not to run a contender: its package is missing, or it needs too much memory."""
+    """Why a contender does not run: its package is missing, or it needs too much memory."""
     method = CONTENDERS[name]
     if method.needs is not None and find_spec(method.needs) is None:
         return f"needs the package {method.needs}: pip install 'relakit[bench]'"
@@ -163,14 +163,14 @@ def why_left_out(
 
 
 def estimate_gib(name: str, inputs: Inputs, backend: BackendName | None) -> float:
-    """Roughly the memory that a contender takes at its peak, above the inputs."""
+    """A contender's approximate peak memory in GiB, above the inputs."""
     batch, heads, queries, _ = inputs.query.shape
     method, item = CONTENDERS[name], inputs.query.element_size()
     per_score = method.bytes_per_score
     if name == RELA and serving_backend(inputs, backend) == "reference":
-        per_score, item = REFERENCE_BYTES_PER_SCORE, 4  # it computes in float32 whatever it gets
+        per_score, item = REFERENCE_BYTES_PER_SCORE, 4  # it always computes in float32
     elif method.needs is not None:
-        item = 4  # mostly indices, which are the same size for every type
+        item = 4  # mostly indices, whose size does not depend on the dtype
     scores = batch * heads * queries * inputs.key.size(2)
     outputs = sum(x.numel() for x in (inputs.query, inputs.key, inputs.value))
     needed = per_score[inputs.grad_output is not None] * item / 4 * scores + 2 * item * outputs
@@ -191,7 +191,7 @@ def serving_backend(inputs: Inputs, backend: BackendName | None) -> BackendName:
 
 
 def why_kernels_cannot_run() -> list[str]:
-    """Reasons why the native kernels cannot run here (none: they can)."""
+    """Reasons why the native kernels cannot run here; empty if they can."""
     return BACKENDS["native"].unavailable()
 
 

@@ -1,4 +1,4 @@
-"""The tensors of a case: the same for every contender, the same every time."""
+"""The tensors of a case: the same for every contender, and the same every time."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -16,9 +16,9 @@ from relakit.ops.reference import reference_weights
 
 DEMO_FILE: Final = Path(__file__).with_name("demo_heads.safetensors")
 FARTHEST_THRESHOLD: Final = 10.0
-"""Beyond all scores: the thresholds for 0% and for 100% zeros."""
+"""Beyond all scores: used, with either sign, as the threshold for 0% and 100% zeros."""
 CHUNK: Final = 2**22
-"""Scores that are computed at a time when zeros are counted."""
+"""How many scores are computed at a time when counting zeros."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,14 +34,14 @@ class Inputs:
     """Broadcasts to ``[batch, heads, queries, keys]``. Boolean (True = attend), or additive."""
     is_causal: bool
     threshold: float
-    """Subtracted from ReLA's scores; it makes the zeros."""
+    """Subtracted from ReLA's scores; it creates the zeros."""
 
 
 def make_inputs(case: Case, seed: int = 0) -> Inputs:
     """The case's tensors.
 
-    Standard normal queries and keys give scores that are nearly standard normal, so that one
-    threshold for all makes the wanted share of zeros.
+    Standard normal queries and keys give scores that are nearly standard normal, so that a single
+    threshold gives the wanted share of zeros.
     """
     generator = torch.Generator().manual_seed(seed)
     dtype = getattr(torch, case.dtype)
@@ -64,7 +64,7 @@ def make_inputs(case: Case, seed: int = 0) -> Inputs:
 
 
 def threshold_for(share: float) -> float:
-    """The threshold under which this share of standard normal scores lies."""
+    """The threshold below which this share of standard normal scores lies."""
     if share <= 0 or share >= 1:
         return FARTHEST_THRESHOLD if share >= 1 else -FARTHEST_THRESHOLD
     return NormalDist().inv_cdf(share)
@@ -72,10 +72,10 @@ def threshold_for(share: float) -> float:
 
 @torch.no_grad()
 def measure_zeros(inputs: Inputs) -> float:
-    """The share of ReLA's weights that are exactly 0 among those that are not masked.
+    """The share of ReLA's unmasked weights that are exactly 0.
 
-    Counted by the reference, some queries at a time, so that memory does not grow with the square
-    of the length.
+    The reference computes them for a few queries at a time, so that memory does not grow with the
+    square of the length.
     """
     batch, heads, queries, _ = inputs.query.shape
     keys = inputs.key.size(2)
@@ -99,7 +99,7 @@ def measure_zeros(inputs: Inputs) -> float:
 
 
 def _mask_of_rows(inputs: Inputs, sequence: int, rows: slice) -> Tensor | None:
-    """The mask of some queries of one sequence: ``[1, heads or 1, rows or 1, keys]``."""
+    """The mask for some queries of one sequence: ``[1, heads or 1, rows or 1, keys]``."""
     if inputs.is_causal:
         queries = torch.arange(rows.start, rows.stop)
         return torch.arange(inputs.key.size(2)) <= queries[:, None]
@@ -117,8 +117,8 @@ def _normal_heads(case: Case, generator: torch.Generator) -> list[Tensor]:
 def _demo_heads(case: Case, generator: torch.Generator) -> list[Tensor]:
     """Rows of the trained model's heads, drawn with replacement.
 
-    Self-attention of its encoder, of its decoder for the causal modes, and cross-attention for
-    decode. A key and its value stay together.
+    They come from the encoder's self-attention, from the decoder's for the causal modes, and from
+    cross-attention for decode. A key and its value stay together.
     """
     kind = "decoder" if case.is_causal else "cross" if case.mode == "decode" else "encoder"
     stored = _load_demo_heads()
@@ -144,7 +144,7 @@ def _load_demo_heads() -> dict[str, Tensor]:
 
 def _make_mask(case: Case, generator: torch.Generator) -> Tensor | None:
     if case.mask == "padding":
-        # Between half of the keys and all of them, different for every sequence.
+        # Between half and all of the keys are visible, a different number for every sequence.
         shape = (case.batch, 1, 1, 1)
         lengths = torch.randint((case.length + 1) // 2, case.length + 1, shape, generator=generator)
         return torch.arange(case.length) < lengths

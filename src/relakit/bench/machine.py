@@ -1,4 +1,4 @@
-"""What the numbers were measured on. Torch is loaded only when it is needed."""
+"""The machine that the numbers were measured on. Torch is loaded only when it is needed."""
 
 import platform
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Machine:
 
     cpu: str
     system: str
-    """Kind of operating system; its exact build says much of a host and little of a number."""
+    """Kind of operating system; the exact build says much about a host, little about a number."""
     relakit: str
     torch: str
     torch_instructions: str
@@ -22,8 +22,8 @@ class Machine:
     rela_instructions: str | None
     """The instruction set of relakit's native kernels; None where they cannot run."""
     rela_build: str | None = None
-    """Digest of the kernels' file: those of other sources or another compiler round differently.
-    None where they cannot run, and in results from before it was kept."""
+    """Digest of the kernels' file: kernels from other sources or another compiler round
+    differently. None where they cannot run, and in results from before this was recorded."""
 
 
 def describe_machine() -> Machine:
@@ -44,7 +44,7 @@ def describe_machine() -> Machine:
 
 
 def cpu_name(cpuinfo: Path) -> str:
-    """The processor's name, from Linux's cpuinfo file or else from Python."""
+    """The processor's name, from Linux's cpuinfo file, or else from Python."""
     if cpuinfo.is_file():
         for line in cpuinfo.read_text(errors="replace").splitlines():
             key, _, value = line.partition(":")

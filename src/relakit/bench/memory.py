@@ -1,8 +1,8 @@
-"""Peak memory of one contender, measured in a process of its own.
+"""Peak memory of one contender, measured in a separate process.
 
-The process is forked from a server that has only imported torch, so there is no memory left from an
-earlier run to reuse. Linux records the largest size of a process and
-can reset it; elsewhere there is no number.
+The process is forked from a server that has only imported torch, so there is no memory left over
+from an earlier run to reuse. Linux records the peak size of a process and can reset it; on other
+systems there is no number.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ RESET_PEAK: Final = "5"
 
 
 def why_no_memory() -> str | None:
-    """The reason why peak memory cannot be measured here, if there is one."""
+    """Why peak memory cannot be measured here; None if it can."""
     try:
         CLEAR.write_text(RESET_PEAK)
         _status_kib("VmHWM")
@@ -37,7 +37,7 @@ def why_no_memory() -> str | None:
 def measure_peak_mib(
     name: str, case: Case, *, backend: BackendName | None, threads: int, seed: int = 0
 ) -> float:
-    """MiB that one call of a contender takes above its inputs, output and gradients included.
+    """MiB that one call of a contender takes above its inputs, including output and gradients.
 
     Raises:
         OSError: the process died, most likely for lack of memory.
@@ -66,7 +66,7 @@ def _measure_here(
     sender: Connection, name: str, case: Case, backend: BackendName | None, threads: int, seed: int
 ) -> None:
     torch.set_num_threads(threads)
-    # Code and tables that the first call loads do not count as memory of this case.
+    # Code and tables that the first call loads do not count towards this case's memory.
     small = Case(
         mode=case.mode, length=8, zeros=case.zeros, dtype=case.dtype, dim=case.dim, mask=case.mask
     )
@@ -83,7 +83,7 @@ def _measure_here(
 
 
 def _give_back_free_memory() -> None:
-    """Return freed memory to the system: reusing it would not be noticed."""
+    """Return freed memory to the system: reusing it would go unnoticed."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""Plots of ReLA's speed against softmax attention, and what all benchmarks draw with."""
+"""Plots of ReLA's speed against softmax attention, and drawing functions for all benchmarks."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -37,12 +37,12 @@ Colours: TypeAlias = dict[str, tuple[float, float, float, float] | str]
 
 
 def why_no_plot() -> str | None:
-    """The reason why nothing can be drawn here, if there is one."""
+    """Why plots cannot be drawn here; None if they can."""
     return why_no_figures("plots", "bench")
 
 
 def check_plot_path(path: Path) -> None:
-    """Raise ValueError, before anything is measured, if no plot can be written to a path."""
+    """Raise ValueError, before anything is measured, if no plot can be written to the path."""
     if path.suffix not in FORMATS:
         raise ValueError(f"cannot draw into {path}: its name must end in {', '.join(FORMATS)}")
     problem = why_no_plot()
@@ -51,7 +51,7 @@ def check_plot_path(path: Path) -> None:
 
 
 def plot_style() -> AbstractContextManager[None]:
-    """The sizes of all plots' text, for as long as a figure is drawn."""
+    """A block that sets the text sizes of all plots while a figure is drawn."""
     from matplotlib import rc_context
 
     return rc_context({"font.size": 9.5, "axes.titlesize": 10.5})
@@ -85,7 +85,7 @@ def draw_line_at_one(ax: "Axes") -> None:
 
 
 def label_ratios(ax: "Axes") -> None:
-    """Ticks such as 2× on the vertical axis, and lines across."""
+    """Put ticks such as 2× on the vertical axis, and lines across."""
     ax.yaxis.set_major_formatter("{x:g}×")
     ax.grid(axis="y", color="0.9", linewidth=0.8)
     ax.spines[["top", "right"]].set_visible(False)
@@ -178,7 +178,7 @@ def _draw_panel(ax: "Axes", lines: Lines, colours: Colours) -> None:
 
 
 def _line(label: str, colours: Colours) -> "Line2D":
-    """An empty line in the style of a share of zeros."""
+    """An empty line in the style for a share of zeros."""
     from matplotlib.lines import Line2D
 
     is_demo = label == DEMO_LABEL
@@ -199,7 +199,7 @@ def _label(case: Case) -> str:
 
 
 def _colours(results: Sequence[CaseResult]) -> Colours:
-    """Labels in the order of the legend, with colours: the more zeros, the darker."""
+    """Labels in legend order, with colours: the more zeros, the darker."""
     from matplotlib import colormaps
 
     shares = sorted({r.case.zeros for r in results if not isinstance(r.case.zeros, str)})

@@ -1,4 +1,4 @@
-"""Lists of cases that answer a question, each case with the contenders that it needs."""
+"""Lists of cases that answer a question, with the contenders that each case needs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from relakit.known_names import known_name
 
 RELA: Final = "rela"
 SOFTMAXES: Final = ("sdpa", "bmm-softmax")
-"""The contenders that compute softmax attention; the faster one is what ReLA is compared with."""
+"""The contenders that compute softmax attention; ReLA is compared with the faster one."""
 SPARSE: Final = ("sparsemax", "entmax15")
 """The contenders of the `entmax` package."""
 CONTENDER_NAMES: Final = (RELA, *SOFTMAXES, *SPARSE)
@@ -18,21 +18,21 @@ CONTENDER_NAMES: Final = (RELA, *SOFTMAXES, *SPARSE)
 
 
 def check_contenders(names: Iterable[str]) -> None:
-    """Raise ValueError for a name that no contender has."""
+    """Raise ValueError for the name of an unknown contender."""
     for name in names:
         known_name("contender", name, CONTENDER_NAMES)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A case, and the contenders in it besides ReLA."""
+    """A case, and its contenders besides ReLA."""
 
     case: Case
     contenders: tuple[str, ...]
 
 
 def targets() -> list[Job]:
-    """The speeds that the kernels aim at, at 50% and 90% zeros."""
+    """The cases that the kernels have speed targets for, at 50% and 90% zeros."""
     jobs = []
     for zeros in (50.0, 90.0):
         for mode, length in (
@@ -54,7 +54,7 @@ def targets() -> list[Job]:
 
 
 def never_slower() -> list[Job]:
-    """Many shapes and masks against SDPA: is there one where ReLA loses time?"""
+    """Many shapes and masks against SDPA: is ReLA slower in any of them?"""
     passes = [(mode, mask) for mode in ("forward", "both") for mask in MASKS]
     passes += [("causal-forward", "none"), ("causal-both", "none")]
     lengths = (32, 64, 128, 256, 512, 1024, 2048)

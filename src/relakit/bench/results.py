@@ -1,8 +1,8 @@
-"""Results of a benchmark as files: one JSON format and one CSV format for all of them.
+"""Benchmark results as files: one JSON format and one CSV format for all benchmarks.
 
-The JSON file has the machine, the settings, every turn of every round and the table; the CSV file
-only the table, a line per case and contender. Both are written whole or not at all, so an
-interrupted run leaves complete files, and continues from its JSON file.
+The JSON file has the machine, the settings, every turn of every round, and the table; the CSV file
+has only the table, one line per case and contender. Both are written whole or not at all, so an
+interrupted run leaves complete files, and can be resumed from its JSON file.
 """
 
 import csv
@@ -33,7 +33,7 @@ class Run:
     machine: Machine
 
     def described(self) -> dict[str, Any]:
-        """What two results must share to be put together, as JSON gives it back."""
+        """What two results must have in common to be combined, as read back from JSON."""
         described = {
             "format": FORMAT,
             "benchmark": self.benchmark,
@@ -50,9 +50,9 @@ class Measured:
 
     rows: Sequence[Row] = ()
     rounds: list[CaseRounds] = field(default_factory=list)
-    """Every turn; empty if cases are too short to be resumed in the middle."""
+    """All turns; empty if cases are too short to be resumed in the middle."""
     contenders: Sequence[Mapping[str, Any]] = ()
-    """The contenders, with versions, and with reasons for those that are missing."""
+    """The contenders with their versions, and with reasons for those that are missing."""
 
 
 def write_json(path: Path, run: Run, measured: Measured) -> None:
@@ -66,7 +66,7 @@ def write_json(path: Path, run: Run, measured: Measured) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Row], columns: Sequence[str] = ("case",)) -> None:
-    """Write a line per row; ``columns`` are the headings if there are no rows."""
+    """Write one line per row; ``columns`` are the headings if there are no rows."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(rows[0]) if rows else columns, lineterminator="\n")
     writer.writeheader()
@@ -75,7 +75,7 @@ def write_csv(path: Path, rows: Sequence[Row], columns: Sequence[str] = ("case",
 
 
 def read_earlier(path: Path, run: Run) -> Measured:
-    """What an earlier run with the same settings on the same machine measured, if anything.
+    """What an earlier run with the same settings measured on the same machine, if anything.
 
     Raises:
         ValueError: the file is not a result, or was measured differently.
@@ -102,7 +102,7 @@ def read_earlier(path: Path, run: Run) -> Measured:
 
 
 def why_no_result(error: Exception) -> str:
-    """What is wrong with a file of results that could not be taken apart, and what to do."""
+    """What is wrong with a results file that could not be parsed, and what to do about it."""
     if isinstance(error, KeyError):
         problem = f"it has no {error}"
     elif isinstance(error, json.JSONDecodeError):
@@ -115,7 +115,7 @@ def why_no_result(error: Exception) -> str:
 
 
 def spread_columns(name: str, values: Spread | None) -> dict[str, float | None]:
-    """Median, lower and upper quartile as three columns."""
+    """Median, lower quartile and upper quartile as three columns."""
     return {
         name: None if values is None else values.median,
         f"{name}_lower": None if values is None else values.lower,

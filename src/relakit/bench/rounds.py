@@ -1,8 +1,8 @@
-"""Interleaved rounds: every round runs each contender once, in an order that moves on.
+"""Interleaved rounds: every round runs each contender once, in rotating order.
 
-Whatever else the machine does (another clock rate, a neighbour) hits all contenders of a round
-alike, and cancels in the ratio of two turns of one round. A turn may be a block of calls
-that take microseconds, or minutes of work in another process.
+Whatever else happens on the machine (a different clock rate, another process) affects all
+contenders of a round alike, and cancels out in the ratio of two turns of one round. A turn may be a
+block of calls that take microseconds, or minutes of work in another process.
 """
 
 import gc
@@ -17,18 +17,18 @@ SHORTEST_BLOCK: Final = 5e-4
 """Seconds; a faster call is repeated until its turn takes about this long."""
 MOST_CALLS: Final = 10_000
 SLOW: Final = 3.0
-"""Seconds; within a budget, a contender with longer turns takes part in SLOW_ROUNDS rounds only."""
+"""Seconds; with a budget, a contender with longer turns takes part in only SLOW_ROUNDS rounds."""
 SLOW_ROUNDS: Final = 2
 FEWEST_ROUNDS: Final = 3
 MOST_ROUNDS: Final = 300
 COLLECT_AFTER: Final = 1.0
-"""Seconds between two garbage collections, which happen between rounds and never within one."""
+"""Fewest seconds between two garbage collections, which happen between rounds, never within one."""
 
 Clock = Callable[[], float]
 
 
 class ContenderError(Exception):
-    """A contender cannot take part, or no longer; the message says why."""
+    """A contender cannot take part, or cannot continue; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Turn:
 
     seconds: float
     work: Mapping[str, int]
-    """How much it did, by unit, such as ``{"calls": 12}``."""
+    """The amount of work by unit, such as ``{"calls": 12}``."""
 
     def seconds_per(self, unit: str) -> float:
         return self.seconds / self.work[unit]
@@ -81,7 +81,7 @@ class CaseRounds:
 
     case: str
     rounds: list[dict[str, Turn]] = field(default_factory=list)
-    """By label; contenders that sat a round out are missing."""
+    """Turns by label for each round; contenders that sat out a round are missing."""
 
     def of(self, label: str) -> list[Turn]:
         """A contender's turns."""
@@ -93,7 +93,7 @@ class CaseRounds:
         return spread(values) if values else None
 
     def ratio(self, label: str, base: str, measure: Measure) -> Spread | None:
-        """Median and quartiles of ``label``'s values divided by ``base``'s of the same round."""
+        """Median and quartiles of ``label``'s values divided by ``base``'s in the same round."""
         ratios = [
             measure(turns[label]) / measure(turns[base])
             for turns in self.rounds
@@ -109,11 +109,11 @@ class Contender(Protocol):
         """Run once, so that first-time costs are not timed."""
 
     def run(self, case: str, number: int) -> Turn:
-        """Round ``number`` (from 0) of a case. Raises ContenderError if it cannot continue."""
+        """Run round ``number`` (from 0) of a case. Raises ContenderError if it cannot continue."""
 
 
 class RepeatedCall:
-    """A function as a contender: called until a turn takes long enough to be timed."""
+    """A function as a contender: called repeatedly, so that a turn is long enough to be timed."""
 
     def __init__(self, call: Callable[[], object], clock: Clock = time.perf_counter) -> None:
         self._call = call
@@ -138,7 +138,7 @@ class RepeatedCall:
 
 @dataclass
 class Field:
-    """The contenders by label, and why others are missing."""
+    """The contenders by label, and the reasons why others are missing."""
 
     contenders: dict[str, Contender] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class Field:
     """Versions and the like, by label."""
 
     def enter(self, label: str, make: Callable[[], tuple[Contender, str]]) -> None:
-        """Make a contender ready, or note why it cannot be."""
+        """Add the contender that ``make`` returns, or note why it cannot take part."""
         try:
             contender, about = make()
         except ContenderError as error:
@@ -158,7 +158,7 @@ class Field:
             self.notes.pop(label, None)
 
     def attempt(self, label: str, action: Callable[[Contender], None]) -> None:
-        """Let a contender do something; if it fails, it is out, and the reason is noted."""
+        """Let a contender do something; if it fails, remove it and note the reason."""
         try:
             action(self.contenders[label])
         except ContenderError as error:
@@ -171,7 +171,7 @@ class Limit(Protocol):
 
     @property
     def rounds(self) -> int | None:
-        """How many rounds to run, if that is known."""
+        """How many rounds to run, if known."""
 
     def allows(self, label: str, case: CaseRounds, contenders: int) -> bool:
         """Whether a contender, one of several, takes part in the next round of a case."""
@@ -179,7 +179,7 @@ class Limit(Protocol):
 
 @dataclass(frozen=True)
 class FixedRounds:
-    """The same number of rounds for all."""
+    """The same number of rounds for all contenders."""
 
     rounds: int
 
@@ -195,9 +195,9 @@ class Budget:
     """
 
     rounds: int | None
-    """How many rounds instead; None: by time."""
+    """A fixed number of rounds instead; None: by time."""
     seconds: float
-    """For all contenders together."""
+    """Time for all contenders together."""
 
     def allows(self, label: str, case: CaseRounds, contenders: int) -> bool:
         done, turns = len(case.rounds), case.of(label)
@@ -221,15 +221,15 @@ def take_turns(
     after_round: Callable[[], None] = lambda: None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> None:
-    """Add rounds to a case until the limit is reached or there is no one left to compare with.
+    """Add rounds to a case until the limit is reached or nothing is left to compare.
 
     Args:
-        field: the contenders; one that fails is taken out, and the reason noted there.
-        case: with the rounds of an earlier run, if there was one.
+        field: the contenders; one that fails is removed, and the reason is noted there.
+        case: the case, with the rounds of an earlier run if there was one.
         limit: when to stop.
         only: whether a contender, by its label, takes part in this case.
         after_round: called when a round is complete.
-        tell: called with what is being done.
+        tell: called with a description of the current step.
     """
 
     def entered() -> list[str]:
@@ -274,7 +274,7 @@ def _recorded(
 
 
 class _GarbageCollector:
-    """Collects garbage between rounds, no more often than needed: it is slow."""
+    """Collects garbage between rounds, no more often than needed, because it is slow."""
 
     def __init__(self) -> None:
         self._last = -math.inf

@@ -26,7 +26,7 @@ TIMES: Final = "time below it / time above it"
 def print_by_mode(
     results: Sequence[CaseResult], settings: AttentionSettings, console: Console
 ) -> None:
-    """One table per mode: a row for every length and share of zeros."""
+    """Print one table per mode, with a row for every length and share of zeros."""
     for mode in dict.fromkeys(result.case.mode for result in results):
         chosen = [result for result in results if result.case.mode == mode]
         console.print(_table(chosen, f"{mode}, {_threads(settings)}", with_mode=False))
@@ -38,7 +38,7 @@ def print_by_mode(
 def print_targets(
     results: Sequence[CaseResult], settings: AttentionSettings, console: Console
 ) -> None:
-    """All cases in one table."""
+    """Print all cases in one table."""
     console.print(_table(results, f"targets, {_threads(settings)}", with_mode=True))
     _print_legend(console)
     _print_backends(results, console)
@@ -48,7 +48,7 @@ def print_targets(
 def print_smallest(
     results: Sequence[CaseResult], settings: AttentionSettings, console: Console, shown: int = 10
 ) -> None:
-    """The cases in which ReLA gains least over SDPA, the worst first."""
+    """Print the cases in which ReLA gains least over SDPA, the worst first."""
     compared: list[tuple[Spread, CaseResult]] = []
     for result in results:
         sdpa = result.of("sdpa")
@@ -76,7 +76,7 @@ def print_smallest(
 
 
 def print_tuning(tuning: "Tuning", cpu: str, console: Console) -> None:
-    """The speed of products, and the best thresholds beside those that are built in."""
+    """Print the speed of products, and the best thresholds next to the built-in ones."""
     title = f"products alone, {tuning.isa}, {cpu}"
     headings: tuple[str, ...] = ("size", "GFLOP/s", "of the peak", "torch.mm", "ratio")
     rows = [
@@ -116,7 +116,7 @@ def print_tuning(tuning: "Tuning", cpu: str, console: Console) -> None:
 
 
 def print_notes(results: Sequence[CaseResult], console: Console) -> None:
-    """Why numbers are missing, each reason once, with the cases that it concerns."""
+    """Print why numbers are missing: each reason once, with the cases it applies to."""
     notes: dict[str, list[str]] = {}
     for result in results:
         for measurement in result.measurements:
@@ -172,7 +172,7 @@ def make_table(
     wrapped: Collection[str] = (),
     dim_rows: Collection[int] = (),
 ) -> Table:
-    """A table of numbers: aligned right, except in the columns ``left``.
+    """A table of numbers, right-aligned except in the columns ``left``.
 
     If it gets too wide, the headings in ``wrapped`` take several lines.
     """
@@ -195,7 +195,7 @@ def _threads(settings: AttentionSettings) -> str:
 
 
 def _zeros(result: CaseResult) -> str:
-    """Wanted and measured."""
+    """The wanted and the measured share of zeros."""
     measured = result.zeros_measured
     return result.case.zeros_label + ("" if measured is None else f" ({measured:.1f})")
 
@@ -240,7 +240,7 @@ def quartiles_text(values: Spread | None) -> str:
 
 
 def number_text(value: float | None) -> str:
-    """Three significant digits."""
+    """The number with about three digits; "-" for None."""
     if value is None:
         return "-"
     if value >= 100:

@@ -1,9 +1,9 @@
-"""`relakit bench attention --tune`: which way of computing is the fastest where, on this processor.
+"""`relakit bench attention --tune`: which way of computing is fastest where, on this processor.
 
-The kernels have several ways to the same result, and choose between them by thresholds that belong
-to the instruction set. Here each way is forced in turn, and the place where two of them are equally
-fast is what the threshold should be. Beside it: how fast are the dense products alone, next to the
-most that the processor can do and to `torch.mm`?
+The kernels have several ways to compute the same result, and choose between them by thresholds that
+belong to the instruction set. Here each way is forced in turn; the threshold should be the point
+where two ways are equally fast. The speed of the dense products alone is also measured, and
+compared with the processor's peak and with `torch.mm`.
 """
 
 import time
@@ -31,18 +31,18 @@ from relakit.ops.native.extension import load_extension
 from relakit.threads import limited_threads
 
 NONZEROS: Final = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90)
-"""Shares of weights that are not zero, in percent, at which two ways are compared."""
+"""Percentages of non-zero weights at which two ways are compared."""
 LENGTHS: Final = (64, 128, 256, 512, 1024)
-"""At which screening is compared with its absence, up to the length that was asked for."""
+"""Lengths at which screening is compared with no screening, up to the requested length."""
 FEW_NONZEROS: Final = 10
-"""Percent; for the lengths above."""
+"""Percentage of non-zero weights for the lengths above."""
 PRODUCT_SIZES: Final = (512, 2048)
-"""Rows of both factors, by as many features as a head has."""
+"""Rows of both factors; each row has as many features as a head."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """Those of `native/attention/thresholds.h`, which says what they mean."""
+    """The thresholds of `native/attention/thresholds.h`, which explains them."""
 
     dense_forward: float
     dense_backward: float
@@ -51,7 +51,7 @@ class Thresholds:
 
 
 Ways = dict[str, Any]
-"""Thresholds by name, which force a way of computing."""
+"""Thresholds, by name, that force a way of computing."""
 DENSE: Final[Ways] = {"dense_forward": 0.0, "dense_backward": 0.0}
 LISTS: Final[Ways] = {"dense_forward": 1.0, "dense_backward": 1.0}
 NO_SCREENING: Final[Ways] = {"most_candidates": 0.0}
@@ -60,10 +60,10 @@ SCREENING: Final[Ways] = {"most_candidates": 1.0, "least_to_screen": 1}
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much time one way takes, as a multiple of another's, at some places."""
+    """The time of one way divided by another's, at several points."""
 
     threshold: str
-    """The name of the threshold that chooses between them."""
+    """The name of the threshold that chooses between the two ways."""
     places: tuple[float, ...]
     """Shares of non-zeros, or lengths."""
     ratios: tuple[float, ...]
@@ -71,7 +71,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ProductSpeed:
-    """Dense products of ``[size, dim] x [dim, size]``, in GFLOP/s."""
+    """Speed of dense products ``[size, dim] x [dim, size]``, in GFLOP/s."""
 
     size: int
     dim: int
@@ -106,12 +106,12 @@ def tune(
 
     Args:
         settings: threads, rounds or seconds per comparison, and the seed.
-        length: queries and keys; the longest at which screening is tried.
-        heads: heads.
+        length: number of queries and keys; also the longest at which screening is tried.
+        heads: number of heads.
         dim: features per head.
-        batch: sequences; None for the usual number.
-        dtype: of the inputs; the products alone are float32 in any case.
-        tell: called with what is being done.
+        batch: number of sequences; None for the usual number.
+        dtype: dtype of the inputs; the products alone are always float32.
+        tell: called with a description of the current step.
     """
     native = load_extension()
     isa = native.chosen_isa()
@@ -129,7 +129,7 @@ def tune(
         ratios = [ratio(mode, length, percent, one, other) for percent in NONZEROS]
         return Comparison(threshold, tuple(p / 100 for p in NONZEROS), tuple(ratios))
 
-    with limited_threads(1):  # as the kernels' products alone have
+    with limited_threads(1):  # the kernels' products alone use one thread
         peak, products = _measure_products(isa, dim, settings, tell)
     with limited_threads(settings.threads):
         forward = by_nonzeros(
@@ -168,7 +168,8 @@ def tune(
 def crossing(places: Sequence[float], ratios: Sequence[float]) -> float:
     """Where the ratio reaches 1 for good: below it the first way is faster, above it the second.
 
-    Between two places it is interpolated; 0 if the first is nowhere faster, 1 if everywhere.
+    Interpolated between two places; 0 if the first way is faster nowhere, 1 if it is still faster
+    at the end.
     """
     for i in range(len(ratios) - 1, -1, -1):
         if ratios[i] < 1:
@@ -180,7 +181,7 @@ def crossing(places: Sequence[float], ratios: Sequence[float]) -> float:
 
 
 def first_to_pay(lengths: Sequence[int], ratios: Sequence[float]) -> int:
-    """The first length from which on the ratio is below 1; twice the last if there is none."""
+    """The length from which on the ratio stays below 1; twice the last length if there is none."""
     first = 2 * lengths[-1]
     for size, ratio in zip(reversed(lengths), reversed(ratios), strict=True):
         if ratio >= 1:
@@ -191,9 +192,9 @@ def first_to_pay(lengths: Sequence[int], ratios: Sequence[float]) -> int:
 
 @contextmanager
 def thresholds_set(isa: str, dtype: str, values: Thresholds) -> Iterator[None]:
-    """A block in which the kernels use these thresholds for inputs of this type.
+    """A block in which the kernels use these thresholds for inputs of this dtype.
 
-    No other thread may run kernels in it.
+    No other thread may run kernels meanwhile.
     """
     native = load_extension()
     before = native.attention_thresholds(isa, dtype)
@@ -207,7 +208,7 @@ def thresholds_set(isa: str, dtype: str, values: Thresholds) -> Iterator[None]:
 def _time_ratio(
     isa: str, case: Case, settings: AttentionSettings, one: Thresholds, other: Thresholds
 ) -> float:
-    """The median over interleaved rounds of the time with some thresholds divided by others'."""
+    """The time with ``one`` divided by the time with ``other``: median over interleaved rounds."""
     inputs = make_inputs(case, settings.seed)
     step = make_step(RELA, case, inputs, "native")
 
@@ -230,7 +231,7 @@ def _time_ratio(
 def _measure_products(
     isa: str, dim: int, settings: AttentionSettings, tell: Callable[[str], None]
 ) -> tuple[float, tuple[ProductSpeed, ...]]:
-    """The processor's peak, and products alone, each the best of several interleaved turns."""
+    """The processor's peak and the speed of products alone, each the best of interleaved turns."""
     native = load_extension()
     tell("products alone")
     turns = settings.rounds or 5

@@ -1,6 +1,6 @@
 """Rectified linear attention in Hugging Face models: ``relakit.hf.convert(model)``.
 
-Needs the extra ``relakit[hf]``. Importing this package makes the attention known to transformers
+Needs the extra ``relakit[hf]``. Importing this package registers the attention with transformers
 under the name ``"rela"``; docs/huggingface.md says what works.
 """
 

@@ -1,4 +1,4 @@
-"""`analyze`: the numbers of the paper's analysis for the self-attention of a model over texts."""
+"""`analyze`: the numbers of the paper's analysis for a model's self-attention over texts."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -36,26 +36,26 @@ def analyze(
 ) -> TextAnalysis:
     """Measure the self-attention of a converted model over texts, one after the other.
 
-    The model is an encoder or a decoder; encoder-decoders are for `relakit.capture`. To measure one
-    with softmax, convert it to ``"softmax"`` first, which changes no result. `relakit.hf.report`
-    makes a page of it.
+    The model must be an encoder or a decoder; for encoder-decoders, use `relakit.capture`. To
+    measure a model with softmax, convert it to ``"softmax"`` first, which changes no result.
+    `relakit.hf.report` turns the result into a page.
 
     Args:
         model: a model that `relakit.hf.convert` changed.
         tokenizer: the model's tokenizer.
-        texts: what it reads.
+        texts: the texts that the model reads.
         where: which attention modules, as in `relakit.convert_attention`; None for all. They must
             all have the same attention and number of heads.
-        keep: the numbers, from 0, of the texts whose weights are kept.
+        keep: indices, from 0, of the texts whose weights are kept.
         settings: what the numbers depend on.
-        name: what the model is called in tables and figures; that of its class if None.
-        inputs: what is analyzed, for people.
+        name: the model's name in tables and figures; its class name if None.
+        inputs: a description of what is analyzed, for people.
         places: what to call the texts in errors; "text 1" and so on if None.
-        progress: called with the number of texts done.
+        progress: called with the number of finished texts.
 
     Raises:
-        ValueError: there is nothing to measure, or it has no common measure; a text without tokens
-            or with more of them than the model has positions.
+        ValueError: there is nothing to measure, or the modules have no common measure; a text has
+            no tokens, or more tokens than the model has positions.
     """
     modules = modules_to_measure(model, where)
     spec = _common_spec(modules)
@@ -69,7 +69,7 @@ def analyze(
             if progress is not None:
                 progress(index + 1)
 
-    # Not in inference mode: models keep what they compute, such as tables of positions.
+    # Not in inference mode: models keep some of what they compute, such as position tables.
     with evaluation_mode(model), torch.no_grad():
         return analyze_texts(
             recorded(),
@@ -83,10 +83,11 @@ def analyze(
 
 
 def modules_to_measure(model: PreTrainedModel, where: Where = None) -> dict[str, nn.Module]:
-    """The converted self-attention of a model that reads texts, by name.
+    """The converted self-attention modules of a model that reads texts, by name.
 
     Raises:
-        ValueError: it reads something else, was not converted, or ``where`` selects nothing.
+        ValueError: the model reads something else or was not converted, or ``where`` selects
+            nothing.
     """
     if model.main_input_name != "input_ids":
         raise ValueError(
@@ -145,7 +146,7 @@ def _are_causal(modules: dict[str, nn.Module]) -> bool:
 def _run(
     model: PreTrainedModel, inputs: dict[str, Tensor], modules: dict[str, nn.Module]
 ) -> tuple[list[tuple[str, AttentionRecord]], list[OutputSums]]:
-    """Records of all layers, and what their outputs amount to where a norm reads them."""
+    """Records of all layers, and sums over the outputs of those layers that have a norm."""
     sums: list[OutputSums] = []
     order: list[str] = []
     words = torch.ones_like(inputs["input_ids"], dtype=torch.bool)

@@ -20,7 +20,7 @@ _REFUSED = {
     "score_mod": "a function on the scores (score_mod) is not supported",
     "block_mask": "a block mask of FlexAttention (block_mask) is not supported",
 }
-"""Arguments that change what attention computes, and why they are refused."""
+"""Arguments that change what attention computes, and why they are rejected."""
 
 
 def rela_attention(
@@ -36,22 +36,22 @@ def rela_attention(
     softcap: float | None = None,
     **kwargs: object,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention of a module of transformers, as its conversion has it, norm included.
+    """The attention that a module of transformers was converted to, including its norm.
 
-    In a model that was not converted it is ReLA with a norm that has no parameters.
+    In a model that was not converted, it is ReLA with a norm that has no parameters.
 
     Args:
-        module: the module that calls.
+        module: the calling module.
         query: ``[batch, heads, queries, head dim]``.
         key: ``[batch, key heads, keys, head dim]``.
         value: ``[batch, key heads, keys, value dim]``.
         attention_mask: ``[batch, 1 or heads, queries, keys]``, boolean (True = attend) or additive.
         dropout: probability of dropping a weight.
         scaling: factor on the scores; ``head dim ** -0.5`` if None.
-        is_causal: where there is no mask; the module's if None.
+        is_causal: used if there is no mask; the module's own value if None.
         position_bias: added to the scores before the activation.
         softcap: scores become ``softcap * tanh(score / softcap)``.
-        **kwargs: what else transformers passes along.
+        **kwargs: whatever else transformers passes.
 
     Returns:
         ``[batch, queries, heads, value dim]``, and ``[batch, heads, queries, keys]`` if the model's
@@ -99,7 +99,7 @@ def rela_attention(
 
 
 def _capped_scores(query: Tensor, key: Tensor, scaling: float | None, softcap: float) -> Tensor:
-    """``[batch, heads, queries, keys]``, in float32 for half precision."""
+    """Scores ``[batch, heads, queries, keys]``, in float32 for half precision."""
     scale = query.size(-1) ** -0.5 if scaling is None else scaling
     groups = query.size(1) // key.size(1)
     scores = wide(query) @ wide(key).repeat_interleave(groups, 1).mT * scale
@@ -119,9 +119,10 @@ def _checked_norm(
 
 
 def _weights_wanted(kwargs: dict[str, object]) -> bool:
-    """Whether the call of the model, or of the module, asked for attention weights."""
+    """Whether the call to the model, or to the module, asked for attention weights."""
     if kwargs.get("output_attentions"):
         return True
-    # Most models take them from the modules' results by hooks, and tell nobody but this collector.
+    # Most models read the weights from the modules' results with hooks; only this collector shows
+    # that they were asked for.
     collected = _active_collector.get()
     return collected is not None and any(name.endswith("attentions") for name in collected)

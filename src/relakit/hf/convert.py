@@ -1,4 +1,4 @@
-"""`convert`: the attention of a Hugging Face model, in one line."""
+"""`convert`: change the attention of a Hugging Face model in one line."""
 
 import warnings
 from collections.abc import Mapping
@@ -34,15 +34,15 @@ def convert(
     attention: AttentionName | AttentionSpec = DEFAULT_ATTENTION,
     where: Where = None,
 ) -> list[str]:
-    """Give the attention modules of a Hugging Face model another attention, in place.
+    """Give the attention modules of a Hugging Face model a different attention, in place.
 
-    Every module that looks its attention up in transformers' interface can have it. Projections,
-    position encodings and caches stay as they are; what the attention adds (its norm's gain and
-    gate, a learned threshold) becomes a child of the module, called ``rela``. So convert before you
-    build an optimizer; a warning says if there is one. The choice goes into ``model.config``, and
-    with it through ``save_pretrained`` and `relakit.hf.from_pretrained`. That config becomes a copy
-    of the one that the model was made from: convert the whole model, since one that contains it
-    would not know.
+    This works for every module that looks up its attention in transformers' interface. Projections,
+    position encodings and caches stay unchanged; what the attention adds (its norm's gain and gate,
+    a learned threshold) becomes a child of the module, called ``rela``. So convert before you build
+    an optimizer; a warning says if there already is one. The choice is stored in ``model.config``,
+    so that ``save_pretrained`` and `relakit.hf.from_pretrained` preserve it. The model gets its own
+    copy of the config that it was created from, so convert the whole model: if you convert only a
+    part, the model that contains it does not know.
 
     ::
 
@@ -52,8 +52,8 @@ def convert(
     Args:
         model: the model.
         attention: a name in `relakit.ATTENTIONS` or an `AttentionSpec`.
-        where: which modules, as in `relakit.convert_attention`; None for all. The others have the
-            attention that they had.
+        where: which modules, as in `relakit.convert_attention`; None for all. The others keep
+            their attention.
 
     Returns:
         The names of the modules that changed, in the model's order.
@@ -61,7 +61,7 @@ def convert(
     Raises:
         TypeError: not a model of transformers.
         ValueError: unknown attention, a pattern without a match, a model whose attention does not
-            go through the interface, or a module whose sizes cannot be found out.
+            go through the interface, or a module whose sizes cannot be determined.
     """
     spec = resolve_attention(attention)
     if not isinstance(model, PreTrainedModel):
@@ -101,9 +101,9 @@ def convert(
 
 
 def attach(model: PreTrainedModel, specs: Mapping[nn.Module, AttentionSpec]) -> None:
-    """Give each of the modules its attention; the model's configs take note.
+    """Give each of the modules its attention, and note it in the model's configs.
 
-    Nothing is changed if one of them cannot have it.
+    Nothing is changed if one of the modules cannot have its attention.
     """
     found = interface_modules(model)
     new = {}
@@ -129,10 +129,10 @@ def attach(model: PreTrainedModel, specs: Mapping[nn.Module, AttentionSpec]) -> 
 def _write_choices(
     model: PreTrainedModel, chosen: Mapping[nn.Module, tuple[str, AttentionSpec]]
 ) -> None:
-    """Note the attention of every module in the config of the model, and in those of its parts.
+    """Note the attention of every module in the configs of the model and of its parts.
 
-    A part, such as the text model of CLIP, can be saved and loaded alone, so the names in its
-    config are those that its modules have within it.
+    A part, such as the text model of CLIP, can be saved and loaded alone, so its config lists
+    modules by their names within the part.
     """
     specs = dict(chosen.values())
     noted = set()
@@ -144,19 +144,19 @@ def _write_choices(
                 write_choice(part.config, within)
                 noted.add(id(part.config))
     for module in chosen:
-        # Of modules that are in no such part; without a choice they would pass for unconverted.
+        # Configs of modules outside such parts; without a choice they would look unconverted.
         if id(module.config) not in noted:
             write_choice(module.config, specs)
             noted.add(id(module.config))
 
 
 def _implementation(module: nn.Module) -> object:
-    """What the module will look up."""
+    """The name of the attention that the module will look up."""
     return getattr(getattr(module, "config", None), "_attn_implementation", None)
 
 
 def _checked_modules(model: PreTrainedModel) -> dict[nn.Module, list[str]]:
-    """The modules to convert; a warning names attention that is not among them."""
+    """The modules to convert; a warning names any attention that is not among them."""
     found = interface_modules(model)
     others = passed_over(model, found)
     if not found:
@@ -203,6 +203,6 @@ def _device_and_dtype(
     tensors = chain(module.parameters(), module.buffers(), model.parameters())
     device = next((tensor.device for tensor in tensors), None)
     dtypes = (p.dtype for p in chain(module.parameters(), model.parameters()))
-    # Weights of 8 bits or less may be floats, too, but no precision to train a gain in.
+    # Weights of 8 bits or less may be floats too, but are not precise enough to train a gain.
     dtype = next((d for d in dtypes if d.is_floating_point and d.itemsize > 1), None)
     return device, torch.get_default_dtype() if dtype is None else dtype

@@ -1,4 +1,4 @@
-"""Which modules of a model compute attention through the interface of transformers."""
+"""Which modules of a model compute attention through transformers' interface."""
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ _INTERFACE = "ALL_ATTENTION_FUNCTIONS"
 
 
 def interface_modules(model: PreTrainedModel) -> dict[nn.Module, list[str]]:
-    """Modules that look their attention function up by ``config._attn_implementation``."""
+    """Modules that look up their attention function by ``config._attn_implementation``."""
     all_modules = names_of_modules(model)
     kinds = {type(module) for module in all_modules if not isinstance(module, PreTrainedModel)}
     users = {kind for kind in kinds if _uses_interface(kind)}
@@ -23,7 +23,7 @@ def interface_modules(model: PreTrainedModel) -> dict[nn.Module, list[str]]:
 def passed_over(
     model: PreTrainedModel, found: Mapping[nn.Module, Sequence[str]]
 ) -> dict[nn.Module, str]:
-    """Attention, by the names of classes, that is outside of the interface, and its first name."""
+    """Attention outside the interface, going by class names, each with its first module name."""
     within = {part for module in found for part in module.modules()}
     others = {}
     for module, (name, *_) in names_of_modules(model).items():
@@ -37,9 +37,9 @@ def passed_over(
 
 
 def needs_additive_masks(model: PreTrainedModel, module: nn.Module) -> bool:
-    """Whether a module outside of the interface is in a model that makes masks for it to add.
+    """Whether a module outside the interface is in a model that gives it additive masks.
 
-    Only models that know SDPA can do with boolean ones.
+    Only models that support SDPA can use boolean masks.
     """
     return any(
         isinstance(part, PreTrainedModel) and not part._supports_sdpa and module in part.modules()
@@ -48,7 +48,7 @@ def needs_additive_masks(model: PreTrainedModel, module: nn.Module) -> bool:
 
 
 def in_words(modules: Mapping[nn.Module, str]) -> str:
-    """Classes, each with the name of its first module, for a message."""
+    """For a message: the classes, each with the name of its first module."""
     by_class: dict[str, list[str]] = {}
     for module, name in modules.items():
         by_class.setdefault(type(module).__name__, []).append(name)
@@ -63,7 +63,7 @@ def _has_parameters(module: nn.Module) -> bool:
 
 
 def _outermost(names: Sequence[str]) -> set[str]:
-    """Without those that lie in another one."""
+    """The names that do not lie inside another one."""
     return {name for name in names if not any(name.startswith(f"{other}.") for other in names)}
 
 
@@ -78,7 +78,7 @@ def _uses_interface(kind: type[nn.Module]) -> bool:
 
 
 def _codes(code: CodeType | None) -> Iterator[CodeType]:
-    """The code of a function, and of those inside of it."""
+    """The code of a function and of the functions inside it."""
     if isinstance(code, CodeType):
         yield code
         for constant in code.co_consts:

@@ -1,4 +1,4 @@
-"""`from_pretrained`: load a model that was converted."""
+"""`from_pretrained`: load a converted model."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -25,9 +25,9 @@ _WHERE: Final = (
     "token",
     "trust_remote_code",
 )
-"""Arguments of transformers about the files, which config and weights both need."""
+"""transformers' arguments about the files, which both config and weights need."""
 _NOT_FOR_CONFIG: Final = ("dtype", "torch_dtype", "quantization_config")
-"""Arguments that a config would keep for itself, though the loading of weights needs them."""
+"""Arguments that the config would keep for itself, although loading the weights needs them."""
 
 
 def from_pretrained(
@@ -36,18 +36,19 @@ def from_pretrained(
     """Load a model that `relakit.hf.convert` changed and ``save_pretrained`` saved.
 
     Args:
-        folder: what ``from_pretrained`` of transformers takes.
-        model_class: a class of transformers, or an Auto class; that of the saved model if None. It
-            may be that of a part, such as ``CLIPTextModel`` for a saved ``CLIPModel``.
-        **kwargs: for ``from_pretrained`` of transformers, changes to the config included, such as
+        folder: anything that transformers' ``from_pretrained`` takes.
+        model_class: a class of transformers, or an Auto class; the class of the saved model if
+            None. It may be the class of a part, such as ``CLIPTextModel`` for a saved
+            ``CLIPModel``.
+        **kwargs: for transformers' ``from_pretrained``, including changes to the config, such as
             ``num_labels=5``.
 
     Returns:
         The model; with ``output_loading_info=True`` also the information, as in transformers.
 
     Raises:
-        ValueError: the model was not converted, is of an unknown class, its weights do not fit
-            the attention in its config, or another attention is asked for.
+        ValueError: the model was not converted or has an unknown class, its weights do not fit the
+            attention in its config, or a different attention is requested.
     """
     registration.register()
     _check_implementation(kwargs.pop("attn_implementation", None))
@@ -85,7 +86,7 @@ def _read_config(
         return config, others
     kept: dict[str, Any] = {name: others.pop(name) for name in _NOT_FOR_CONFIG if name in others}
     kept |= {name: others[name] for name in _WHERE if name in others}
-    # The class of a part reads the part's config, so that arguments change that.
+    # The class of a part reads the part's config, so that arguments change that config.
     reader = getattr(model_class, "config_class", None) or AutoConfig
     config, unused = reader.from_pretrained(
         folder if config is None else config, return_unused_kwargs=True, **others
@@ -94,7 +95,7 @@ def _read_config(
 
 
 def _config_for(kind: type[PreTrainedModel], config: Any) -> Any:
-    """The config, or the one within it that the class is made from."""
+    """The config, or the config within it that the class takes."""
     wanted = kind.config_class
     if wanted is None or isinstance(config, wanted):
         return config
@@ -103,14 +104,14 @@ def _config_for(kind: type[PreTrainedModel], config: Any) -> Any:
 
 
 def _check_weights(folder: object, model: PreTrainedModel, info: Mapping[str, Any]) -> None:
-    """Weights and config must tell of the same attention."""
+    """Raise ValueError unless weights and config describe the same attention."""
     missing = sorted(key for key in info["missing_keys"] if f".{CHILD}." in f".{key}")
     if missing:
         raise ValueError(
             f"{folder} has no weights for {len(missing)} parameters of the converted attention, "
             f"such as {missing[0]}; was it saved after relakit.hf.convert?"
         )
-    # Those of modules that the model does not have are of a part that was not asked for.
+    # Weights of modules that the model does not have belong to a part that was not requested.
     modules = _by_saved_name(model)
     unexpected = sorted(
         key for key in info["unexpected_keys"] if key.rpartition(f".{CHILD}.")[0] in modules
@@ -124,7 +125,7 @@ def _check_weights(folder: object, model: PreTrainedModel, info: Mapping[str, An
 
 
 def class_to_load(config: Any, model_class: type[Any] | None = None) -> type[PreTrainedModel]:
-    """The class of a saved model, or the one that an Auto class has for it."""
+    """The class of a saved model, or the one that an Auto class maps it to."""
     if model_class is None:
         name = (getattr(config, "architectures", None) or [""])[0]
         kind = getattr(transformers, name, None) if name else None
@@ -152,13 +153,13 @@ def class_to_load(config: Any, model_class: type[Any] | None = None) -> type[Pre
 def _with_parts(
     kind: type[PreTrainedModel], specs: Mapping[str, AttentionSpec]
 ) -> type[PreTrainedModel]:
-    """The class with converted attention, so that it has all parameters when weights are loaded."""
+    """The class with converted attention, so that all parameters exist when weights are loaded."""
 
     def __init__(self: Any, config: Any, *args: Any, **kwargs: Any) -> None:
         kind.__init__(self, config, *args, **kwargs)
         attach(self, _specs_by_module(self, specs))
 
-    # transformers finds what it knows about a class by these names.
+    # transformers uses these names to find what it knows about a class.
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (kind,), {"__init__": __init__, **names})
 
@@ -166,7 +167,7 @@ def _with_parts(
 def _specs_by_module(
     model: PreTrainedModel, specs: Mapping[str, AttentionSpec]
 ) -> dict[nn.Module, AttentionSpec]:
-    """The attention of every module: softmax where the saved choice names no other."""
+    """The attention of every module: softmax where the saved choice names nothing else."""
     modules = _by_saved_name(model)
     chosen = dict.fromkeys(modules.values(), SOFTMAX)
     for name, spec in specs.items():
@@ -180,7 +181,7 @@ def _specs_by_module(
 
 
 def _by_saved_name(model: PreTrainedModel) -> dict[str, nn.Module]:
-    """Modules by the names that they were saved with, in a model with a head or without."""
+    """Modules by the names that they were saved with, in a model with or without a head."""
     names = {name: module for module, all_ in interface_modules(model).items() for name in all_}
     prefix = f"{model.base_model_prefix}."
     with_head = {prefix + name: module for name, module in names.items()}

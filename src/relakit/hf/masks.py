@@ -1,4 +1,4 @@
-"""Masks of transformers, in the convention of `relakit.attention`."""
+"""transformers' masks in the convention of `relakit.attention`."""
 
 import math
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ def rela_mask(
 ) -> Tensor | None:
     """The mask that transformers makes for SDPA: ``[batch, 1, queries, keys]``, True = attend.
 
-    None where the module's ``is_causal`` says it all. Only models that know SDPA have modules that
-    can be believed: others get a mask always. And that a single query sees all keys, which is what
-    None means for it, is not true of the first token in a static cache, whose other places are
-    still empty: there, a mask is made too.
+    None where the module's ``is_causal`` says it all. Only modules of models that support SDPA can
+    be trusted on that; others always get a mask. For a single query, None means that it sees all
+    keys. That is wrong for the first token in a static cache, whose other slots are still empty, so
+    it gets a mask too.
     """
     knows_sdpa = _know_sdpa(type(config))
     if not knows_sdpa or (q_length == 1 and (isinstance(q_offset, Tensor) or q_offset == 0)):
@@ -33,7 +33,7 @@ def rela_mask(
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _know_sdpa(config_class: type) -> bool:
-    """Whether all models with such a config, of those that are in use, know SDPA."""
+    """Whether all loaded model classes with this config class support SDPA."""
     known = _KNOWN.get(config_class)
     if known is None:
         users = [kind for kind in _subclasses(PreTrainedModel) if kind.config_class is config_class]
@@ -43,7 +43,7 @@ def _know_sdpa(config_class: type) -> bool:
 
 
 _KNOWN: dict[type, bool] = {}
-"""Results of `_know_sdpa`: the search takes longer than a small model."""
+"""Results of `_know_sdpa`: the search takes longer than running a small model."""
 
 
 def _subclasses(kind: type[PreTrainedModel]) -> Iterator[type[PreTrainedModel]]:
@@ -53,12 +53,12 @@ def _subclasses(kind: type[PreTrainedModel]) -> Iterator[type[PreTrainedModel]]:
 
 
 def is_causal_without_mask(module: nn.Module, is_causal: bool | None, queries: int) -> bool:
-    """Whether query i sees the keys 0 to i only, where there is no mask.
+    """Whether query i sees only the keys 0 to i, if there is no mask.
 
     As in transformers' SDPA attention, a single query, the newest, sees all keys.
 
     Raises:
-        ValueError: nobody says whether it is causal.
+        ValueError: neither the argument nor the module says whether it is causal.
     """
     if is_causal is None:
         is_causal = getattr(module, "is_causal", None)
@@ -72,10 +72,10 @@ def is_causal_without_mask(module: nn.Module, is_causal: bool | None, queries: i
 
 
 def checked_mask(mask: Tensor, query: Tensor) -> Tensor:
-    """A boolean mask as it is; an additive one with -inf wherever it means "do not attend".
+    """A boolean mask unchanged; an additive mask with -inf wherever it means "do not attend".
 
-    transformers writes the smallest finite number instead. Softmax makes 0 of both, but such a key
-    would count as one that may be seen.
+    transformers writes the smallest finite number instead. Softmax turns both into 0, but here such
+    a key would count as visible.
     """
     if mask.dim() != 4:
         raise ValueError(
@@ -94,8 +94,8 @@ def add_bias(mask: Tensor | None, bias: Tensor, query: Tensor, *, is_causal: boo
     Args:
         mask: as `checked_mask` returns it; None for none.
         bias: broadcasts to ``[batch, heads, queries, keys]``.
-        query: whose precision decides.
-        is_causal: query i sees the keys 0 to i only; there is no mask then.
+        query: its dtype determines the precision.
+        is_causal: query i sees only the keys 0 to i; there is no mask then.
     """
     bias = bias.to(_bias_dtype(query))
     if is_causal:
@@ -109,5 +109,5 @@ def add_bias(mask: Tensor | None, bias: Tensor, query: Tensor, *, is_causal: boo
 
 
 def _bias_dtype(query: Tensor) -> torch.dtype:
-    # Scores of half-precision queries are float32.
+    # The scores of half-precision queries are float32.
     return torch.float64 if query.dtype == torch.float64 else torch.float32

@@ -1,4 +1,4 @@
-"""Models and tokenizers in folders: nothing is downloaded, and no code of theirs runs."""
+"""Models and tokenizers in folders: nothing is downloaded, and none of their code runs."""
 
 import warnings
 from pathlib import Path
@@ -12,7 +12,7 @@ from relakit.hf.loading import class_to_load, from_pretrained
 from relakit.hf.saved_choice import is_converted
 
 _TOKENIZER_FILES: Final = ("tokenizer*", "vocab*", "*.model", "merges.txt")
-"""Without any of these, transformers would make an empty tokenizer for some models."""
+"""Without any of these, transformers would create an empty tokenizer for some models."""
 
 
 def load_model(folder: Path, *, unconverted: bool = False) -> PreTrainedModel:
@@ -20,11 +20,11 @@ def load_model(folder: Path, *, unconverted: bool = False) -> PreTrainedModel:
 
     Args:
         folder: what ``save_pretrained`` wrote, with safetensors.
-        unconverted: a model that was not converted is loaded too; it computes softmax, as before,
-            and its attention can be recorded.
+        unconverted: also load a model that was not converted; it computes softmax, as before, and
+            its attention can be recorded.
 
     Raises:
-        ValueError: it cannot be loaded, or was not converted.
+        ValueError: the model cannot be loaded, or was not converted.
     """
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
@@ -60,17 +60,17 @@ def load_model(folder: Path, *, unconverted: bool = False) -> PreTrainedModel:
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """Load the tokenizer that lies in a folder.
+    """Load the tokenizer from a folder.
 
     Raises:
-        ValueError: there is none that can be read.
+        ValueError: the folder has no tokenizer that can be read.
     """
     advice = f"save it there with tokenizer.save_pretrained({str(folder)!r})"
     if not any(path for pattern in _TOKENIZER_FILES for path in folder.glob(pattern)):
         raise ValueError(f"{folder} has no tokenizer; {advice}, or name its folder by --tokenizer")
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    # Each tokenizer has errors of its own for files that it does not understand.
+    # Each tokenizer raises its own errors for files that it does not understand.
     except Exception as error:
         raise ValueError(
             f"the tokenizer of {folder} cannot be read: {_first_line(error)}"
@@ -78,6 +78,6 @@ def load_tokenizer(folder: Path) -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """What transformers says without its advice to download something."""
+    """transformers' error message without its advice to download something."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""Where conversion keeps what it adds to an attention module, and the sizes it needs for that."""
+"""Where conversion stores what it adds to an attention module, and the sizes that it needs."""
 
 from typing import Final, NamedTuple
 
@@ -34,7 +34,7 @@ _HEAD_DIMS: Final = ("v_head_dim", "head_dim", "attention_head_size", "key_value
 
 
 class HeadSizes(NamedTuple):
-    """How many heads attention has, and how many features all of them have together."""
+    """The number of heads, and the number of features of all heads together."""
 
     heads: int
     dim: int
@@ -49,8 +49,8 @@ class GainlessRMSNorm(nn.Module):
 
 GAINLESS: Final = GainlessRMSNorm()
 PLAIN: Final = ATTENTIONS["relu-rms"]
-"""What ``attn_implementation="rela"`` computes alone. A gain would be one more factor on the rows
-of the output projection, so without it nothing is lost but a starting point."""
+"""What ``attn_implementation="rela"`` computes without a conversion. A gain would be one more
+factor on the inputs of the output projection, so leaving it out loses only a starting point."""
 
 
 def parts_of(module: nn.Module) -> AttentionParts | None:
@@ -60,10 +60,10 @@ def parts_of(module: nn.Module) -> AttentionParts | None:
 
 
 def head_sizes(name: str, module: nn.Module) -> HeadSizes:
-    """The sizes of a module of transformers, which has many names for them.
+    """The sizes of a module of transformers, where they have many names.
 
     Raises:
-        ValueError: none of them is there.
+        ValueError: the sizes cannot be found, or do not fit each other.
     """
     heads = _number(module, _HEADS)
     config = getattr(module, "config", None)
@@ -92,10 +92,10 @@ def _number(thing: object, names: tuple[str, ...]) -> int | None:
 
 
 def _input_of_projection(module: nn.Module) -> int | None:
-    """How many features the projection behind the heads takes, where the module contains it."""
+    """The input features of the projection after the heads, if the module contains it."""
     for name in _OUTPUT_PROJECTIONS:
         projection = getattr(module, name, None)
         if isinstance(projection, nn.Module):
-            # `nx` is that of GPT-2's Conv1D.
+            # `nx` is the name in GPT-2's Conv1D.
             return _number(projection, ("in_features", "nx"))
     return None

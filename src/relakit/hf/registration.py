@@ -1,4 +1,4 @@
-"""Making the attention known to transformers, with its masks, under one name."""
+"""Registers the attention and its masks with transformers, under one name."""
 
 from typing import Final
 
@@ -9,13 +9,13 @@ from relakit.hf.attention_function import rela_attention
 from relakit.hf.masks import rela_mask
 
 NAME: Final = "rela"
-"""What to give as ``attn_implementation``."""
+"""What to pass as ``attn_implementation``."""
 
 
 def register() -> None:
-    """Make ``attn_implementation="rela"`` work. Importing `relakit.hf` does it.
+    """Make ``attn_implementation="rela"`` work. Importing `relakit.hf` does this.
 
-    A name without a mask function of its own would get no masks at all, so both are registered.
+    A name without its own mask function would get no masks at all, so both are registered.
     """
     AttentionInterface.register(NAME, rela_attention)
     AttentionMaskInterface.register(NAME, rela_mask)

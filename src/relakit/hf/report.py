@@ -1,4 +1,4 @@
-"""`report`: a folder with numbers, figures and a page about self-attention over texts."""
+"""`report`: write a folder with numbers, figures and a page about self-attention over texts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
@@ -23,15 +23,15 @@ from relakit.report.settings import TITLE
 TooLong: TypeAlias = Literal["error", "skip"]
 
 VIEW_BYTES: Final = 1 << 30
-"""Most memory for the weights of a model that are kept until they are written"""
+"""Maximum memory for the weights of a model that are kept until they are written"""
 
 
 class _Size(NamedTuple):
-    """Of a text, in the model for which it is largest."""
+    """The size of a text, in the model for which it is largest."""
 
     tokens: int
     weights: int
-    """In all layers and heads"""
+    """Number of weights in all layers and heads"""
 
 
 def report(
@@ -54,21 +54,21 @@ def report(
         relakit.hf.report({"softmax": one, "ReLA-g": other}, tokenizer, ["A text."], "report")
 
     The folder has the numbers of `analyze` as JSON and CSV, figures if matplotlib is installed, and
-    ``report.html``, one page that needs no network.
+    ``report.html``, a single page that needs no network.
 
     Args:
-        model: an encoder or a decoder that `relakit.hf.convert` changed; or several, by what they
-            are called. The first is what the others are compared with.
-        tokenizer: the models' tokenizer; or a mapping with that of each.
-        texts: what they read; a single text may be a string.
-        out: the folder; an earlier report is replaced, anything else refused.
+        model: an encoder or a decoder that `relakit.hf.convert` changed; or several, by name. The
+            others are compared with the first.
+        tokenizer: the models' tokenizer; or a mapping from model names to tokenizers.
+        texts: the texts that the models read; a single text may be a string.
+        out: the folder; an earlier report is replaced, anything else is an error.
         where: which attention modules, as in `analyze`.
-        explored: how many texts the page shows at most, spread over all.
-        too_long: what to do with a text that has more tokens than a model has positions: an error,
-            or leave it out for all models.
+        explored: how many texts the page shows at most, spread over all texts.
+        too_long: what to do with a text that has more tokens than a model has positions: raise an
+            error, or leave it out for all models.
         settings: what the numbers depend on.
-        title: at the top of the page.
-        figures: draw them, if matplotlib is installed.
+        title: the title at the top of the page.
+        figures: whether to draw figures, if matplotlib is installed.
 
     Raises:
         OSError: the folder cannot be written, or holds something else.
@@ -90,7 +90,7 @@ def report(
 def named_models(
     model: PreTrainedModel | Mapping[str, PreTrainedModel],
 ) -> dict[str, PreTrainedModel]:
-    """One model has the name of its class."""
+    """Models by name; a single model gets the name of its class."""
     return dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
 
 
@@ -108,20 +108,20 @@ def analyze_for_report(
     left_out: Callable[[Sequence[str]], None] | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> list[TextAnalysis]:
-    """Analyze each model over the same texts; what is wrong with a text is found before.
+    """Analyze each model over the same texts, after checking all texts.
 
     Args:
-        models: by what they are called.
+        models: the models by name.
         tokenizer: as in `report`.
-        texts: what they read.
+        texts: the texts that they read.
         where: as in `report`.
         explored: as in `report`.
         too_long: as in `report`.
         settings: as in `report`.
         places: what to call the texts in errors; "text 1" and so on if None.
-        inputs: what is analyzed, for people.
-        left_out: called with the reasons, if texts are left out.
-        progress: called with a model's name and the number of texts done.
+        inputs: a description of what is analyzed, for people.
+        left_out: called with the reasons if texts are left out.
+        progress: called with a model's name and the number of finished texts.
     """
     if not models:
         raise ValueError("a report needs at least one model, got none")
@@ -162,7 +162,7 @@ def _naming(progress: Callable[[str, int], None], name: str) -> Callable[[int], 
 
 
 def _tokenizers(models: Mapping[str, PreTrainedModel], tokenizer: Any) -> dict[str, Any]:
-    # Tokenizers are no mappings, though the batches that they return are.
+    # Tokenizers are not mappings, although the batches that they return are.
     if not isinstance(tokenizer, Mapping):
         return dict.fromkeys(models, tokenizer)
     missing = [name for name in models if name not in tokenizer]
@@ -174,10 +174,10 @@ def _tokenizers(models: Mapping[str, PreTrainedModel], tokenizer: Any) -> dict[s
 
 
 def _count_matrices(model: PreTrainedModel, where: Where) -> int:
-    """About how many matrices of weights there are for one text."""
+    """Roughly how many weight matrices there are for one text."""
     modules = modules_to_measure(model, where)
     heads = getattr(model.config, "num_attention_heads", None)
-    # A module that several layers share runs once for each.
+    # A module that several layers share runs once per layer.
     layers = getattr(model.config, "num_hidden_layers", None)
     return max(len(modules), layers if isinstance(layers, int) else 0) * (
         heads if isinstance(heads, int) else 1
@@ -192,7 +192,7 @@ def _sizes(
     matrices: Mapping[str, int],
     too_long: TooLong,
 ) -> tuple[dict[int, _Size], list[str]]:
-    """Sizes by text, and why the texts that are not among them were left out."""
+    """Sizes by index of the text, and the reasons why the other texts were left out."""
     sizes: dict[int, _Size] = {}
     reasons = []
     for index, (text, place) in enumerate(zip(texts, places, strict=True)):
@@ -215,7 +215,7 @@ def _sizes(
 
 
 def _kept_views(sizes: Sequence[_Size], explored: int) -> list[int]:
-    """Which texts to keep: those that the page can show, as many as fit into memory."""
+    """Indices of the texts to keep: those that the page can show, as many as fit into memory."""
     shown = [index for index, size in enumerate(sizes) if fits_page(*size)]
     wanted = [shown[number] for number in spread(explored, len(shown))]
     needed = [FLOAT_BYTES * sizes[index].weights for index in wanted]

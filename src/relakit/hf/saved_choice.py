@@ -1,11 +1,11 @@
-"""The attention of each module as the model's config has it, and so its ``config.json``.
+"""How the model's config, and so its ``config.json``, stores the attention of each module.
 
 ::
 
     "relakit_attention": [{"attention": "rela-g", "modules": ["model.layers.0.self_attn"]}]
 
-Modules that are not in it have softmax. The key is there in every converted model, and in the
-configs within its config.
+Modules that are not listed have softmax. The key is in the config of every converted model, and in
+the configs of its parts that have such modules.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def is_converted(config: object) -> bool:
 
 
 def write_choice(config: Any, specs: Mapping[str, AttentionSpec]) -> None:
-    """Note the attention of every module, by name."""
+    """Store the attention of every module, by name."""
     groups: dict[AttentionSpec, list[str]] = {}
     for name, spec in specs.items():
         if spec != SOFTMAX:
@@ -40,7 +40,8 @@ def read_choice(config: Any) -> dict[str, AttentionSpec]:
     """The attention of every module, by name, except those with softmax.
 
     Raises:
-        ValueError: the model was not converted, or the key does not hold what `write_choice` wrote.
+        ValueError: the model was not converted, or the key holds something that `write_choice`
+            does not write.
     """
     groups = getattr(config, KEY, None)
     if groups is None:
@@ -59,6 +60,6 @@ def read_choice(config: Any) -> dict[str, AttentionSpec]:
 
 
 def _plain(spec: AttentionSpec) -> str | dict[str, Any]:
-    """As JSON can hold it: the name if it has one."""
+    """The spec in a form that JSON can store: its name if it has one."""
     setting = read_attention(spec)
     return setting if isinstance(setting, str) else asdict(setting)

@@ -1,4 +1,4 @@
-"""Texts as a model of transformers reads them, with the names of their tokens and words."""
+"""Texts in the form that a model of transformers reads, with the labels of tokens and words."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,29 +10,29 @@ from relakit.analysis.text_results import TextTokens
 from relakit.analysis.word_map import NO_WORD, Span, split_words, words_of_tokens
 
 _BLANKS: Final = {"\n": "↵", "\t": "⇥", " ": "␣"}
-"""What is shown for tokens that would be invisible"""
+"""What to show for tokens that would otherwise be invisible"""
 
 
 @dataclass(frozen=True)
 class TextInput:
-    """A text, and what the model is called with."""
+    """A text, and the arguments to call the model with."""
 
     read: TextTokens
     inputs: dict[str, Tensor]
 
 
 def encode_text(model: PreTrainedModel, tokenizer: Any, text: str, place: str) -> TextInput:
-    """Take a text apart.
+    """Split a text into tokens and words.
 
     Args:
-        model: that will read it.
-        tokenizer: of the model.
+        model: the model that will read the text.
+        tokenizer: the model's tokenizer.
         text: one text.
-        place: what to call it in errors, such as "text 3".
+        place: what to call the text in errors, such as "text 3".
 
     Raises:
-        ValueError: it has no tokens, more of them than the model has positions, or such as the
-            model does not know.
+        ValueError: the text has no tokens, more tokens than the model has positions, or tokens that
+            the model does not know.
     """
     has_spans = bool(getattr(tokenizer, "is_fast", False))
     encoded = dict(
@@ -64,10 +64,10 @@ def encode_text(model: PreTrainedModel, tokenizer: Any, text: str, place: str) -
 
 
 def position_limit(model: PreTrainedModel) -> int | None:
-    """Most tokens that the model can read; None if it says nothing."""
+    """The most tokens that the model can read; None if it does not say."""
     limit = getattr(model.config, "max_position_embeddings", None)
     for name, module in model.named_modules():
-        # As in RoBERTa: the first positions stand for padding.
+        # As in RoBERTa, the first positions stand for padding.
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             padding = -1 if module.padding_idx is None else module.padding_idx
             return module.num_embeddings - padding - 1
@@ -101,7 +101,7 @@ class TooLongError(ValueError):
 def _tokens_and_words(
     text: str, names: list[str], spans: list[Span], is_named: list[bool]
 ) -> TextTokens:
-    """Labels from the text where a token is a part of it, and the tokenizer's names elsewhere."""
+    """Tokens labelled with their part of the text, or else with the tokenizer's name, and words."""
     word_spans = split_words(text)
     numbers = words_of_tokens(spans, word_spans).tolist()
     words: list[str] = []

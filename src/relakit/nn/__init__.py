@@ -1,1 +1,1 @@
-"""What has parameters: the attention module, its norms and variants, conversion and capture."""
+"""Modules with parameters: attention, its norms and variants; and conversion and capture."""

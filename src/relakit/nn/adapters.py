@@ -1,4 +1,4 @@
-"""Which classes of modules `convert_attention` can convert, and how: each has an adapter."""
+"""Which module classes `convert_attention` can convert, and how: each has an adapter."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, TypeVar
@@ -8,14 +8,14 @@ from torch import nn
 from relakit.nn.variants import AttentionSpec
 
 Adapter: TypeAlias = Callable[[Any, AttentionSpec], nn.Module]
-"""From a module and an attention to the module that takes its place."""
+"""Takes a module and an attention, and returns the module that replaces it."""
 
 Kind = TypeVar("Kind", bound=nn.Module)
 
 _adapters: Final[dict[type[nn.Module], Adapter]] = {}
 
 _adapters_by_name: Final[dict[str, Adapter]] = {}
-"""For classes of packages that need not be there, by module and name."""
+"""Adapters for classes of optional packages, by module and class name."""
 
 _made: Final[set[type[nn.Module]]] = set()
 
@@ -23,15 +23,16 @@ _made: Final[set[type[nn.Module]]] = set()
 def register_attention(kind: type[nn.Module], adapter: Adapter) -> None:
     """Teach `relakit.convert_attention` a class of attention modules.
 
-    Subclasses that do not change ``forward`` are converted too. An adapter that is registered for
-    the same class before is replaced. docs/conversion.md has an example.
+    Subclasses that do not change ``forward`` are converted too. An adapter that was registered for
+    the same class earlier is replaced. docs/conversion.md has an example.
 
     Args:
         kind: the class.
-        adapter: a function of a module of that class and an `AttentionSpec`, which returns the
-            module that takes its place. It should take over the projections themselves, not copies,
-            and have an attribute ``attention``, which is the spec: that is how a second conversion
-            knows what there is. `relakit.AttentionCore` does what lies between the projections.
+        adapter: a function that takes a module of that class and an `AttentionSpec`, and returns
+            the module that replaces it. The new module should take over the projections
+            themselves, not copies, and store the spec in an attribute ``attention``: that is how a
+            second conversion knows what the module has. `relakit.AttentionCore` computes
+            everything between the projections.
     """
     if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
         raise TypeError(f"kind must be a class of modules, got {kind!r}")
@@ -43,12 +44,12 @@ def register_attention(kind: type[nn.Module], adapter: Adapter) -> None:
 
 
 def register_by_name(name: str, adapter: Adapter) -> None:
-    """The same for a class that need not be there: ``"timm.layers.attention.Attention"``."""
+    """The same for a class of an optional package: ``"timm.layers.attention.Attention"``."""
     _adapters_by_name[name] = adapter
 
 
 def adapter_for(module: nn.Module) -> Adapter | None:
-    """How to convert the module; None if nobody has said."""
+    """The adapter that converts the module; None if there is none."""
     forward = type(module).forward
     for kind in type(module).__mro__:
         if getattr(kind, "forward", None) is not forward:
@@ -62,12 +63,12 @@ def adapter_for(module: nn.Module) -> Adapter | None:
 
 
 def is_adapted(module: nn.Module) -> bool:
-    """Whether its class is one that an adapter has made."""
+    """Whether an adapter has returned a module of its class."""
     return type(module) in _made
 
 
 def adapt(module: nn.Module, spec: AttentionSpec, adapter: Adapter) -> nn.Module:
-    """What the adapter makes of the module; TypeError if that is no module."""
+    """What the adapter turns the module into; TypeError if that is not a module."""
     new = adapter(module, spec)
     if not isinstance(new, nn.Module):
         raise TypeError(
@@ -79,14 +80,14 @@ def adapt(module: nn.Module, spec: AttentionSpec, adapter: Adapter) -> nn.Module
 
 
 def taken_over(module: nn.Module, kind: type[Kind]) -> Kind:
-    """A module of another class with the parts, hooks, mode and settings of an existing one.
+    """A module of class ``kind`` with the parts, hooks, mode and settings of an existing one.
 
     Parameters stay the same objects, so an optimizer that holds them keeps working.
     """
     new = kind.__new__(kind)
     new.__dict__.update(module.__dict__)
-    # Dictionaries that get new entries are copied. Hooks stay shared: a handle removes its hook
-    # from the dictionary it was put into.
+    # Dictionaries that will get new entries are copied. Hooks stay shared: a handle removes its
+    # hook from the dictionary that it was added to.
     for name in ("_parameters", "_buffers", "_modules"):
         new.__dict__[name] = dict(module.__dict__[name])
     return new

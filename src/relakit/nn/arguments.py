@@ -1,4 +1,4 @@
-"""Checks of the arguments that make a module: sizes, numbers, switches, device, dtype."""
+"""Checks of a module's constructor arguments: sizes, numbers, switches, device, dtype."""
 
 from numbers import Real
 
@@ -6,7 +6,7 @@ import torch
 
 
 def check_size(name: str, size: object) -> None:
-    """Raise unless it is a whole number of at least 1."""
+    """Raise unless ``size`` is a whole number of at least 1."""
     if isinstance(size, bool) or not hasattr(size, "__index__"):
         is_whole = isinstance(size, float) and size.is_integer()
         hint = f"; write {size:.0f}" if is_whole else ""
@@ -16,13 +16,13 @@ def check_size(name: str, size: object) -> None:
 
 
 def check_number(name: str, number: object, hint: str = "") -> None:
-    """Raise unless it is a number, with a hint that the message ends with."""
+    """Raise unless ``number`` is a number; the message ends with the hint."""
     if not isinstance(number, Real):
         raise TypeError(f"{name} must be a number, got {number!r}{hint}")
 
 
 def check_switch(name: str, value: object, hint: str = "") -> None:
-    """Raise unless it is True or False; 1 and 0 are, too."""
+    """Raise unless ``value`` is True or False; 1 and 0 are accepted too."""
     if isinstance(value, torch.Tensor):
         raise TypeError(
             f"{name} must be True or False, got a tensor of shape {tuple(value.shape)}{hint}"
@@ -32,7 +32,7 @@ def check_switch(name: str, value: object, hint: str = "") -> None:
 
 
 def check_usable(device: torch.device | str | None) -> None:
-    """Raise ValueError unless tensors can be made on the device; None is the default one."""
+    """Raise ValueError unless tensors can be created on the device; None is the default device."""
     if device is None:
         return
     try:
@@ -47,7 +47,7 @@ def check_usable(device: torch.device | str | None) -> None:
 def _why_unusable(device: torch.device | str, error: Exception) -> str:
     reason = str(error).splitlines()[0]
     kind = str(device).partition(":")[0].upper()
-    if "device type at start of device string" in reason or not kind:  # torch lists twenty
+    if "device type at start of device string" in reason or not kind:  # torch lists 20 kinds
         return "there is no such kind"
     if "not compiled with" in reason or isinstance(error, (NotImplementedError, ImportError)):
         return f"this PyTorch was built without {kind}"
@@ -55,7 +55,7 @@ def _why_unusable(device: torch.device | str, error: Exception) -> str:
 
 
 def check_dtype(dtype: object) -> None:
-    """Raise unless parameters can have the dtype; None is the default one."""
+    """Raise unless parameters can have the dtype; None is the default dtype."""
     if dtype is None:
         return
     if not isinstance(dtype, torch.dtype):

@@ -9,21 +9,21 @@ FIRST_CAPACITY: Final = 64
 
 
 class KeyValueCache:
-    """Keys and values of one attention layer, to which every step appends its own.
+    """Keys and values of one attention layer; every step appends its own.
 
-    They lie in memory that has room for more: appending writes the new positions and copies none of
-    the old ones, except when the room is used up and doubles. The kernels read them where they are.
+    The cache allocates room in advance: appending writes the new positions and copies none of the
+    old ones, except when the room is used up and doubles. The kernels read its memory directly.
 
-    `MultiheadAttention` takes it as ``cache=``. With `relakit.attention` it is used like this::
+    `MultiheadAttention` takes a cache as ``cache=``. With `relakit.attention`, use it like this::
 
         key, value = cache.append(key, value)  # all of them so far
         output = relakit.attention(query, key, value, is_causal=True, align="lower_right")
 
     A cache is for inference: what is appended must not need gradients. Sequences of different
-    lengths share one if they are padded on the left, and the padding is masked.
+    lengths can share a cache if they are padded on the left and the padding is masked.
 
     Args:
-        capacity: positions to make room for at once, if you know how many there will be.
+        capacity: how many positions to allocate at first, if you know how many there will be.
     """
 
     def __init__(self, capacity: int | None = None) -> None:
@@ -44,13 +44,14 @@ class KeyValueCache:
         return 0 if self._rooms is None else self._rooms[0].size(self._positions)
 
     def append(self, key: Tensor, value: Tensor, *, positions: int = -2) -> tuple[Tensor, Tensor]:
-        """Add positions; returns all keys and values so far, as views.
+        """Append positions; returns all keys and values so far, as views.
 
         Args:
             key: ``[batch, heads, positions, dim]``, or ``[batch, positions, features]``: the batch
-                first, unless ``positions`` is 0. Heads may be fewer than those of the queries.
+                comes first, unless ``positions`` is 0. There may be fewer heads than the queries
+                have.
             value: the same with the values' features.
-            positions: dimension of the positions.
+            positions: which dimension holds the positions.
         """
         dim = positions % key.dim()
         self._check(key, value, dim)
@@ -64,10 +65,10 @@ class KeyValueCache:
         return self._views()
 
     def reorder(self, sequences: Tensor) -> None:
-        """Continue with these sequences of the batch, in this order: some twice, others not at all.
+        """Continue with these sequences of the batch, in this order; they may repeat or be dropped.
 
-        A beam search passes the number of the sequence that each of its beams continues. The
-        positions so far are copied; the room behind them is not.
+        A beam search passes, for each beam, the index of the sequence that it continues. The
+        positions so far are copied; the unused room is not.
         """
         if self._rooms is None:
             return
@@ -85,7 +86,7 @@ class KeyValueCache:
         self._rooms = (rooms[0], rooms[1])
 
     def truncate(self, length: int) -> None:
-        """Forget all positions from ``length`` on, as after a draft that was rejected."""
+        """Forget all positions from ``length`` on, for example those of a rejected draft."""
         if not 0 <= length <= self._length:
             raise ValueError(f"length must be between 0 and {self._length}, got {length}")
         self._length = length

@@ -1,4 +1,4 @@
-"""`calibrate`: start the norms of a converted model so that its outputs resemble softmax's."""
+"""`calibrate`: initialise a converted model's norms so that its outputs resemble softmax's."""
 
 import math
 import warnings
@@ -22,47 +22,48 @@ from relakit.ops.precision import wide
 from relakit.ops.reference import reference_attention
 
 _NOTHING: Final = 1e-12
-"""A feature whose mean square is below this is taken for 0."""
+"""A feature whose mean square is below this counts as 0."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far an attention module's output, behind its norm, is from that of softmax."""
+    """How far an attention module's output, after its norm, is from softmax's output."""
 
     before: float
     """Mean square of the difference, relative to the mean square of softmax's output; with the
-    norm's parameters as they were"""
+    norm's old parameters"""
     after: float
-    """The same with the new ones"""
+    """The same with the norm's new parameters"""
 
 
 def calibrate(
     model: nn.Module, batches: Iterable[Any], *, where: Where = None
 ) -> dict[str, Calibration]:
-    """Set the norms of a converted model so that it starts close to the softmax model it was.
+    """Set a converted model's norms so that it starts close to the softmax model that it was.
 
-    ReLU weights are on another scale than softmax's, and a norm's gain starts without knowing
-    what the output projection behind it expects. Here the model reads some batches as if it still
-    had softmax, and each feature's gain becomes the factor that brings ReLA's output closest to
-    softmax's (least squares); gates start half open. So the model loses less by its conversion,
-    and needs fewer updates to get it back::
+    ReLU weights are on a different scale from softmax weights, and the initial gain of a norm does
+    not take into account what the output projection after it expects. Here the model reads some
+    batches as if it still had softmax, and each feature's gain becomes the factor that brings
+    ReLA's output closest to softmax's (least squares); gates start half open. The model then loses
+    less by its conversion, and needs fewer updates to recover::
 
         relakit.convert_attention(model)  # or relakit.hf.convert(model)
         relakit.calibrate(model, batches)
 
-    It works for all modules in which a norm of relakit follows `relakit.attention`: those that
-    conversion makes, and your own. Attention without a norm is left as it is.
+    This works for all modules in which a norm of relakit follows `relakit.attention`: those that
+    conversion creates, and your own. Attention without a norm is left unchanged.
 
     Args:
         model: a model that was trained with softmax attention, then converted.
-        batches: some of what the model was trained on; a few thousand tokens are enough. A tensor
-            is the model's argument, a tuple or list its arguments, a mapping those by name.
-        where: which norms, by the name of the module that they are in, as in
+        batches: some of the model's training data; a few thousand tokens are enough. A tensor is
+            the model's only argument, a tuple or list its arguments, a mapping its keyword
+            arguments.
+        where: which norms, by the name of the module that contains them, as in
             `relakit.convert_attention`; None for all. The others are not changed.
 
     Returns:
-        For each attention module by name, how far its output is from softmax's. Of several
-        `AttentionCore` in one module, each has its own name.
+        For each attention module, by name, how far its output is from softmax's. If one module has
+        several `AttentionCore`, each is listed under its own name.
 
     Raises:
         ValueError: there is no norm to calibrate, no batch, or an output that is not finite.
@@ -91,7 +92,7 @@ def calibrate(
 def _chosen_norms(model: nn.Module, where: Where) -> dict[str, RMSNorm]:
     """Norms by the names of the attention modules they belong to, or else by their own.
 
-    Several `AttentionParts` in one module go by names of their own.
+    If one module has several `AttentionParts`, each goes by its own name.
     """
     modules = names_of_modules(model)
     found: dict[RMSNorm, str] = {}
@@ -122,9 +123,9 @@ def _chosen_norms(model: nn.Module, where: Where) -> dict[str, RMSNorm]:
 
 @contextmanager
 def _as_if_softmax(model: nn.Module, meters: Sequence["_Meter"]) -> Iterator[None]:
-    """A block in which the model computes with softmax where there are meters, and they count.
+    """A block in which the model uses softmax wherever there is a meter, and the meters count.
 
-    So every layer reads what it read before the conversion, however bad the norms before it are.
+    Every layer thus reads what it read before the conversion, however bad the norms before it are.
     """
     with ExitStack() as stack:
         for module in model.modules():  # one by one: some may be frozen in eval mode
@@ -151,7 +152,7 @@ def _run(model: nn.Module, batch: Any) -> None:
 
 
 class _LastCall:
-    """The attention call before a norm."""
+    """Holds the latest attention call, for the norm after it."""
 
     def __init__(self) -> None:
         self._call: AttentionCall | None = None
@@ -160,30 +161,30 @@ class _LastCall:
         self._call = call
 
     def give(self) -> AttentionCall | None:
-        """The call, once."""
+        """The latest call, once; then None until there is another."""
         call, self._call = self._call, None
         return call
 
 
 class _Meter:
-    """Adds up, feature by feature, what the least squares of one norm need."""
+    """Accumulates, feature by feature, the sums for the least squares of one norm."""
 
     def __init__(self, norm: RMSNorm, name: str) -> None:
         self.norm = norm
         self.name = name
         self.has_run = False
         self._opening = 0.5 if hasattr(norm, "gate") else 1.0
-        """What the sigmoid of a gate of 0 lets through"""
+        """The share that a gate of 0 lets through, after the sigmoid"""
         self._sums = torch.zeros(5, norm.dim, dtype=torch.float64)
-        """Of ones, ours, softmax's, and ours times ours and times softmax's, by feature"""
+        """Per feature: sums of ones, ours, softmax's, ours squared, and ours times softmax's"""
         self._squares = torch.zeros(2, dtype=torch.float64)
-        """Of softmax's output, and of its difference from the norm's as it is"""
+        """Sums of squares: softmax's output, and its difference from the norm's current output"""
 
     def hook(self, last: _LastCall) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], Any]:
         def replace_output(norm: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Any:
             call = last.give()
             target = None if call is None else _softmax_output(call, args[0])
-            if target is None:  # a norm that is not behind attention
+            if target is None:  # a norm that does not follow attention
                 return None
             self._add(args[0], output, target)
             return target.to(output.dtype)
@@ -199,7 +200,7 @@ class _Meter:
         self._squares += torch.stack([target.square().sum(), missed.square().sum()])
 
     def _plain(self, z: Tensor) -> Tensor:
-        """The norm with a gain of 1, no bias, and gates that are half open."""
+        """The norm's output with a gain of 1, no bias and half-open gates."""
         ones = torch.ones(self.norm.dim, device=z.device)
         if isinstance(self.norm, LayerNorm):
             plain = layer_norm(wide(z), ones, torch.zeros_like(ones), eps=self.norm.eps)
@@ -208,7 +209,7 @@ class _Meter:
         return self._opening * plain
 
     def _fit(self) -> tuple[Tensor, Tensor]:
-        """Gain and bias by least squares, feature by feature; the bias is 0 unless there is one."""
+        """Gain and bias by least squares, per feature; the bias is 0 if the norm has none."""
         count, ours, target, ours_squared, product = self._sums
         bias = torch.zeros_like(ours)
         if isinstance(self.norm, LayerNorm):
@@ -218,7 +219,7 @@ class _Meter:
             bias = (target - gain * ours) / count
         else:
             gain = product / ours_squared
-            # A head that is null throughout says nothing; it gets what the others have on average.
+            # A head that is always null gives no information; it gets the average of the others.
             is_seen = ours_squared > _NOTHING * count
             usual = gain[is_seen].mean() if is_seen.any() else torch.ones((), dtype=gain.dtype)
             gain = torch.where(is_seen, gain, usual)
@@ -228,12 +229,12 @@ class _Meter:
         gain, bias = self._fit()
         count, ours, target, ours_squared, product = self._sums
         whole, missed = self._squares.tolist()
-        # The sum of (target - gain * ours - bias)^2, from its parts.
+        # The sum of (target - gain * ours - bias)^2, expanded.
         left = (gain.square() * ours_squared - 2 * gain * product).sum() + whole
         left += (count * bias.square() + 2 * bias * (gain * ours - target)).sum()
         if not (math.isfinite(missed) and math.isfinite(float(left))):
             raise ValueError(f"the attention of {self.name} is NaN or infinite in these batches")
-        whole = whole or 1.0  # softmax of nothing but zeros
+        whole = whole or 1.0  # if softmax's output is all zeros
         return Calibration(missed / whole, max(0.0, float(left)) / whole)
 
     def install(self) -> None:
@@ -248,9 +249,9 @@ class _Meter:
 
 
 def _softmax_output(call: AttentionCall, z: Tensor) -> Tensor | None:
-    """What softmax makes of the same scores, laid out as ``z``, the output that there is.
+    """The output of softmax with the same scores, in the layout of ``z``, the actual output.
 
-    None if z is not the output of the call.
+    None if ``z`` is not the output of the call.
     """
     found, _ = reference_attention(replace(call, dropout_p=0.0))
     softmax = replace(
@@ -267,7 +268,7 @@ def _softmax_output(call: AttentionCall, z: Tensor) -> Tensor | None:
 
 
 def _is_close(z: Tensor, joined: Tensor) -> bool:
-    """Whether they are the same but for rounding, in half precision too."""
+    """Whether they are the same up to rounding, even in half precision."""
     difference = torch.linalg.vector_norm(wide(z) - wide(joined))
-    # "not above", so that NaN, which is reported later, passes.
+    # "not above", so that NaN passes; it is reported later.
     return not bool(difference > 0.05 * torch.linalg.vector_norm(wide(joined)))

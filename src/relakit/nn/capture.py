@@ -31,10 +31,10 @@ class AttentionRecord:
     """The attention of one module in one forward pass, without dropout and without gradient."""
 
     weights: Tensor
-    """``[batch, heads, queries, keys]`` (for `relakit.attention`: whatever its input had before
-    ``queries``). float32 for half-precision models."""
+    """``[batch, heads, queries, keys]`` (for `relakit.attention`: whatever dimensions its input had
+    before ``queries``). float32 for half-precision models."""
     valid: Tensor | None
-    """True where a key was not masked, of the same shape; None where nothing was masked."""
+    """True where a key was not masked, same shape as the weights; None if nothing was masked."""
 
 
 Records = Mapping[str, list[AttentionRecord]]
@@ -43,7 +43,7 @@ Records = Mapping[str, list[AttentionRecord]]
 
 @contextmanager
 def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
-    """Collect the weights of every attention by module name, while the model runs in the block.
+    """Collect the weights of all attention, by module name, while the model runs in the block.
 
     ::
 
@@ -53,14 +53,14 @@ def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
 
     It covers `relakit.MultiheadAttention`, PyTorch's own `nn.MultiheadAttention`, and every module
     that calls `relakit.attention` itself. It does not cover calls from outside the model's modules,
-    modules that are added inside the block, ``forward`` called directly instead of the module, and
-    subclasses of `nn.MultiheadAttention` with a forward of their own.
+    modules that are added inside the block, ``forward`` called directly instead of the module, or
+    subclasses of `nn.MultiheadAttention` with their own ``forward``.
 
     Weights are computed a second time for the record, without dropout, whatever backend ran. A
     compiled model runs uncompiled inside the block, and PyTorch's fused encoder layers are off.
-    Every record is kept, on the model's device: for a large corpus, capture batch by batch. With
-    activation checkpointing a module runs again in the backward pass, and is recorded again:
-    leave ``backward`` out of the block. If the block ends without a record, a warning says why.
+    Every record is kept on the model's device: for a large corpus, capture batch by batch. With
+    activation checkpointing, a module runs again in the backward pass and is recorded again, so
+    keep ``backward`` out of the block. If the block ends without a record, a warning says why.
 
     Args:
         model: the model whose attention to record.
@@ -68,8 +68,8 @@ def capture(model: nn.Module, where: Where = None) -> Iterator[Records]:
 
     Yields:
         A mapping from module name to a list with one `AttentionRecord` per call. A module appears
-        with its first call, a shared one under its first name. The model itself has the name
-        ``""``.
+        when it is first called; a shared module is listed under its first name. The model itself
+        has the name ``""``.
     """
     names = names_of_modules(model)
     attentions = [n for m, ns in names.items() if isinstance(m, nn.MultiheadAttention) for n in ns]
@@ -162,7 +162,7 @@ class _Session:
         kwargs: dict[str, Any],
         output: Any,
     ) -> None:
-        """Record a run of PyTorch's own module, which is softmax attention."""
+        """Record a run of PyTorch's own module, which computes softmax attention."""
         given = _TORCH_FORWARD.bind(module, *args, **kwargs)
         given.apply_defaults()
         arguments = given.arguments

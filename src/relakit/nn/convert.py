@@ -27,7 +27,7 @@ from relakit.nn.variants import (
 )
 
 _OURS: Final = ("attention", "backend", "norm", "not_fused", "threshold")
-"""What a module has after conversion and PyTorch's has not."""
+"""Attributes that a module has after conversion and PyTorch's does not have."""
 
 
 for _name, _adapter in TIMM_ADAPTERS.items():
@@ -41,17 +41,17 @@ def convert_attention(
 ) -> list[str]:
     """Replace every `torch.nn.MultiheadAttention` in the model, in place.
 
-    Those inside `torch.nn.Transformer` and its layers are found too; so is the attention of timm's
-    vision transformers, and whatever `relakit.register_attention` was told about. The projections
+    This includes the modules inside `torch.nn.Transformer` and its layers, the attention of timm's
+    vision transformers, and classes registered with `relakit.register_attention`. The projections
     keep their weights, as the same parameter objects; the parameters that the attention adds (its
     norm's gain and gate, a learned threshold) are new. So convert before you build an optimizer or
-    wrap the model in DistributedDataParallel: if either is there already, a warning says so.
-    Another one comes if there is no module to convert, or if modules that look like attention are
-    passed over.
+    wrap the model in DistributedDataParallel: if you already have, a warning says so. There is also
+    a warning if there is no module to convert, or if modules that look like attention are passed
+    over.
 
-    A module that already has this attention is left as it is; one that was converted to another is
-    converted again, and keeps its norm if both attentions have the same. A module that is shared
-    under several names is converted under all of them.
+    A module that already has this attention is left unchanged. A module that was converted to a
+    different attention is converted again, and keeps its norm if both attentions have the same
+    one. A module that is shared under several names is converted under all of them.
 
     Args:
         model: the model that contains the modules.
@@ -60,12 +60,12 @@ def convert_attention(
             or a function of the name and the module.
 
     Returns:
-        The names of the replaced modules, in the model's order; none if there was nothing to do.
+        The names of the replaced modules, in the model's order; empty if there was nothing to do.
 
     Raises:
         ValueError: unknown attention, a pattern without a match, a model that is itself an
             attention module (use `relakit.MultiheadAttention.from_torch`), or a subclass of
-            PyTorch's module with a forward of its own.
+            PyTorch's module with its own ``forward``.
     """
     spec = resolve_attention(attention)
     if isinstance(model, nn.MultiheadAttention):
@@ -144,7 +144,7 @@ def _converted(module: nn.Module, spec: AttentionSpec) -> nn.Module:
 def _passed_over(
     modules: Mapping[nn.Module, list[str]], found: Mapping[nn.Module, list[str]]
 ) -> dict[nn.Module, list[str]]:
-    """The modules that are not found, contain none of those, and are in none of them."""
+    """The modules that are not in ``found``, contain no such module, and are not part of one."""
     inside = {part for module in found for part in module.modules()}
     return {
         module: names
@@ -180,7 +180,7 @@ def _stop_nested_tensors(model: nn.Module) -> None:
     """Keep encoders with a converted layer from passing it nested tensors.
 
     In eval mode `nn.TransformerEncoder` packs padded input into a nested tensor, which only its
-    fused softmax layers understand. It decides by its first layer alone.
+    fused softmax layers understand. It decides this by looking only at its first layer.
     """
     for module in model.modules():
         if isinstance(module, nn.TransformerEncoder) and any(

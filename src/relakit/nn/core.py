@@ -23,10 +23,10 @@ class AttentionParts(nn.Module):
 
     Args:
         attention: the kind.
-        heads: number of heads of the queries.
+        heads: number of query heads.
         dim: features of all heads together.
-        device: where the parameters are.
-        dtype: their type.
+        device: device of the parameters.
+        dtype: dtype of the parameters.
     """
 
     norm: RMSNorm | None
@@ -49,7 +49,7 @@ class AttentionParts(nn.Module):
         self.register_parameter("threshold", threshold)
 
     def keep_from(self, old: "AttentionParts") -> None:
-        """Take over norm and threshold of another, where both attentions have the same."""
+        """Take over the norm and the threshold of ``old`` where both attentions have the same."""
         if old.attention.has_norm_of(self.attention):
             self.norm = old.norm
         if self.threshold is not None and old.threshold is not None:
@@ -62,20 +62,20 @@ class AttentionParts(nn.Module):
 class AttentionCore(AttentionParts):
     """Attention over heads, then the norm over all of them.
 
-    With it, an attention module of one's own becomes ReLA.
+    Use it to turn your own attention module into ReLA.
 
-    It takes the place of `F.scaled_dot_product_attention` and of joining the heads::
+    It replaces `F.scaled_dot_product_attention` and the code that joins the heads::
 
         heads = self.core(query, key, value, is_causal=True)  # [batch, queries, heads * head dim]
         return self.output_projection(heads)
 
     Args:
-        num_heads: number of heads of the queries.
-        head_dim: features of a head of the values.
+        num_heads: number of query heads.
+        head_dim: features per value head.
         attention: a name in `relakit.ATTENTIONS` or an `AttentionSpec`.
         backend: as for `relakit.attention`.
-        device: where the parameters are.
-        dtype: their type.
+        device: device of the parameters.
+        dtype: dtype of the parameters.
     """
 
     def __init__(
@@ -112,8 +112,8 @@ class AttentionCore(AttentionParts):
     ) -> Tensor:
         """``[batch, queries, heads * head dim]``; the arguments are those of `relakit.attention`.
 
-        All have four dimensions. Keys and values may have fewer heads, which groups of queries
-        share.
+        Query, key and value have four dimensions. Keys and values may have fewer heads, which
+        groups of query heads share.
         """
         self._check_shapes(query, key, value)
         query, key, value = follow_autocast(query, key, value)

@@ -20,7 +20,7 @@ from relakit.ops.torch_private import has_hooks
 
 
 class Mixed(NamedTuple):
-    """What attention and norm make of the values."""
+    """The result of attention and norm."""
 
     output: Tensor
     """``[batch, queries, heads * head dim]``, or with positions first"""
@@ -46,23 +46,25 @@ def attend_and_normalise(
     """Attention over heads that lie side by side, then the norm.
 
     The C++ extension does both in one step and moves no head in memory. If it cannot, or if
-    something has to see the parts, they run one after the other.
+    something has to see the two steps, they run one after the other.
 
     Args:
-        projections: ``[batch, positions, features]``: one that holds query, key and value, of ``3 *
-            heads * head dim`` features; or the query's, and one of key and value; or three. Unless
-            all are in one, keys and values may have fewer heads, which queries share.
-        heads: number of heads of the queries.
+        projections: ``[batch, positions, features]``: one that holds query, key and value, with
+            ``3 * heads * head dim`` features; or two, for the query and for key and value together;
+            or three. Unless there is only one, keys and values may have fewer heads, which query
+            heads share.
+        heads: number of query heads.
         spec: the kind of attention.
         threshold: its threshold: a number or a parameter.
         norm: its norm, or None.
         attn_mask: broadcasts to ``[batch, heads, queries, keys]``, in the convention of SDPA.
         dropout_p: probability of dropping a weight.
         is_causal: query i sees the keys 0 to i.
-        positions: dimension of the positions: 1, or 0 for ``[positions, batch, ...]``.
+        positions: which dimension holds the positions: 1, or 0 for ``[positions, batch, ...]``.
         need_weights: return the weights too.
         backend: as for `relakit.attention`.
-        reach: what a query sees by its place, causality included; then ``is_causal`` is False.
+        reach: which keys a query sees by its position, causality included; then ``is_causal`` is
+            False.
     """
     mixed = in_one_step(
         tuple(projections),
@@ -115,15 +117,15 @@ def attend_in_steps(
     backend: BackendName | None = None,
     reach: Reach | None = None,
 ) -> Mixed:
-    """Attention over heads that are apart, then the norm, one after the other.
+    """Attention over heads in a separate dimension, then the norm, one after the other.
 
     Args:
         query: ``[batch, heads, queries, head dim]``.
         key: ``[batch, key heads, keys, head dim]``; the number of heads divides the query's.
-        value: ``[batch, value heads, keys, value dim]``, the same for these.
+        value: ``[batch, value heads, keys, value dim]``; the number of heads divides the query's.
         scale: factor on the scores; ``dim ** -0.5`` if None.
 
-    The other arguments are those of `attend_and_normalise`.
+    The other arguments are the same as for `attend_and_normalise`.
     """
     dtype = query.dtype
     if norm is not None and dtype == torch.float16:
@@ -132,7 +134,7 @@ def attend_in_steps(
         query, key, value = query.float(), key.float(), value.float()
         if isinstance(attn_mask, Tensor) and attn_mask.dtype == torch.float16:
             attn_mask = attn_mask.float()
-    if reach is None:  # the function's way to the kernels is the shortest
+    if reach is None:  # the function has the shortest path to the kernels
         result = attention(
             query,
             key,
@@ -186,10 +188,10 @@ def in_one_step(
     norm: nn.Module | None,
     reach: Reach | None,
 ) -> Mixed | None:
-    """The same by the extension; None if it cannot do all of it."""
+    """Attention and norm by the extension; None if it cannot do all of it."""
     if not may_be_one_step(spec, norm, backend):
         return None
-    if isinstance(need_weights, str):  # a form of weights; the next step says what is wrong
+    if isinstance(need_weights, str):  # a format name; the next step says what is wrong
         return None
     extension = connected_extension()
     if extension is None:
@@ -224,7 +226,7 @@ def in_one_step(
 def may_be_one_step(
     spec: AttentionSpec, norm: nn.Module | None, backend: BackendName | None
 ) -> bool:
-    """Whether `in_one_step` is worth a try: what can be said before there are projections."""
+    """Whether `in_one_step` is worth trying, as far as is known before there are projections."""
     if spec.activation != "relu" or spec.length_exponent != 0:
         return False
     if backend not in (None, "native") or is_dynamo_compiling() or is_recording():
@@ -235,14 +237,14 @@ def may_be_one_step(
 
 
 def _normalised(heads: Tensor, norm: nn.Module | None) -> Tensor:
-    """``[..., heads, head dim]`` to ``[..., heads * head dim]``."""
+    """Normalise ``[..., heads, head dim]`` to ``[..., heads * head dim]``."""
     if norm is None:
         return heads.flatten(-2)
     normalised: Tensor
     if type(norm).forward is not RMSNorm.forward:
         normalised = norm(heads.flatten(-2))
-    elif has_hooks(norm):  # they get one vector, too
+    elif has_hooks(norm):  # hooks get one vector, too
         normalised = norm(heads.flatten(-2), heads=heads.size(-2))
-    else:  # reads heads where they are, without a copy
+    else:  # reads heads in place, without a copy
         normalised = norm(heads, heads_apart=True)
     return normalised

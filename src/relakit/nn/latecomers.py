@@ -1,6 +1,6 @@
-"""Parameters that conversion adds too late: after an optimizer or a wrapper took all there were.
+"""Parameters that conversion adds too late: after an optimizer or a wrapper took the model's.
 
-Nothing fails then. The new parameters just stay as they are, or differ from process to process.
+Nothing fails in that case. The new parameters stay unchanged, or differ between processes.
 """
 
 import gc
@@ -13,12 +13,12 @@ from torch.optim import Optimizer
 from relakit.ops.torch_private import optimizers_in_use
 
 _WRAPPERS: Final = ("DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule")
-"""Classes that take a model's parameters when they wrap it. By name: torch.distributed may be
-missing, and importing FSDP takes long."""
+"""Classes that take a model's parameters when they wrap it. Given by name, because
+torch.distributed may be missing, and importing FSDP takes long."""
 
 
 def why_not_trained(model: nn.Module, before: Collection[nn.Parameter]) -> list[str]:
-    """Sentences about who does not know the model's parameters that were not there before."""
+    """Sentences naming the wrappers and optimizers that miss the parameters not in ``before``."""
     names = [name for name, parameter in model.named_parameters() if parameter not in before]
     if not names:
         return []
@@ -47,9 +47,9 @@ def why_not_trained(model: nn.Module, before: Collection[nn.Parameter]) -> list[
 def _optimizers_of(parameters: Iterable[nn.Parameter]) -> list[str]:
     """The classes of all optimizers that hold one of the parameters.
 
-    Optimizers know parameters and not the other way round, and torch keeps no list of optimizers.
-    So we look at every object that Python's garbage collector knows, which takes 0.1 seconds in a
-    process with 300,000 of them; and only if there ever was an optimizer.
+    Optimizers know their parameters but not the other way round, and torch keeps no list of
+    optimizers. So we look at every object that Python's garbage collector knows, which takes 0.1
+    seconds in a process with 300,000 of them, but only if there ever was an optimizer.
     """
     wanted = {id(parameter) for parameter in parameters}
     kinds = optimizers_in_use()
@@ -60,17 +60,17 @@ def _optimizers_of(parameters: Iterable[nn.Parameter]) -> list[str]:
         return [
             type(thing).__name__
             for thing in gc.get_objects()
-            # Not isinstance, which asks an object for its class, and wakes up lazy ones.
+            # Not isinstance, which asks an object for its class and so triggers lazy objects.
             if type(thing) in kinds and not wanted.isdisjoint(_held_by(thing))
         ]
 
     if not search():
         return []
-    gc.collect()  # an optimizer that nobody can reach any more does not count
+    gc.collect()  # an optimizer that is no longer reachable does not count
     return sorted(set(search()))
 
 
 def _held_by(optimizer: Optimizer) -> list[int]:
-    # One whose constructor failed has no groups.
+    # An optimizer whose constructor failed has no groups.
     groups = getattr(optimizer, "param_groups", [])
     return [id(parameter) for group in groups for parameter in group["params"]]

@@ -1,4 +1,4 @@
-"""Masks: from the convention of `nn.MultiheadAttention` to that of SDPA, here and nowhere else.
+"""Masks: from `nn.MultiheadAttention`'s convention to SDPA's, here and nowhere else.
 
 In a boolean mask of `nn.MultiheadAttention` True means "do not attend"; for SDPA and
 `relakit.attention` it means "attend". Floating-point masks are added to the scores in both.
@@ -20,7 +20,7 @@ def merge_masks(
     dtype: torch.dtype,
     extra_keys: int = 0,
 ) -> Tensor | None:
-    """Both masks of `nn.MultiheadAttention` as one mask for SDPA.
+    """The two masks of `nn.MultiheadAttention` as one mask for SDPA.
 
     Args:
         attn_mask: ``[queries, keys]`` or ``[batch * heads, queries, keys]``.
@@ -32,7 +32,7 @@ def merge_masks(
 
     Returns:
         A mask that broadcasts to ``[batch, heads, queries, keys + extra_keys]``; None for no mask.
-        It is boolean if both masks are, else float32, or float64 for a float64 query.
+        It is boolean if both masks are; otherwise float32, or float64 for a float64 query.
     """
     parts = []
     if attn_mask is not None:
@@ -47,7 +47,7 @@ def merge_masks(
     if all(part.dtype == torch.bool for part in parts):
         merged = parts[0] if len(parts) == 1 else parts[0] | parts[1]
         return F.pad(~merged, (0, extra_keys), value=True)
-    # Not in half precision: scores of half-precision queries are float32.
+    # Not in half precision: the scores of half-precision queries are float32.
     bias_dtype = torch.float64 if dtype == torch.float64 else torch.float32
     biases = [_as_bias(part, bias_dtype) for part in parts]
     merged = biases[0] if len(biases) == 1 else biases[0] + biases[1]
@@ -55,7 +55,7 @@ def merge_masks(
 
 
 def hidden_too(mask: Tensor | None, hidden: Tensor) -> Tensor:
-    """A mask of `nn.MultiheadAttention` that hides these, too."""
+    """The mask, as `nn.MultiheadAttention` takes it, also hiding what ``hidden`` marks."""
     if mask is None:
         return hidden
     return mask | hidden if mask.dtype == torch.bool else mask.masked_fill(hidden, -math.inf)

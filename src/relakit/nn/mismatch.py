@@ -1,6 +1,6 @@
-"""Why a module's call failed in torch: what does not fit, in words of the module's arguments.
+"""Explains why a module's call failed in torch, in terms of the module's arguments.
 
-Nothing is looked at before a call fails, so that the others do not pay for it.
+Nothing is checked before a call fails, so that calls that succeed do not pay for it.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ def explain_failure(
 ) -> None:
     """Raise if the arguments do not fit the module or each other; return if that is not why.
 
-    The arguments are those of a forward that torch ended with a RuntimeError.
+    For the arguments of a ``forward`` that failed with a RuntimeError from torch.
     """
     check_switch("need_weights", need_weights, "; pass masks by name: attn_mask=...")
     for name, tensor in inputs.items():
@@ -36,7 +36,7 @@ def explain_failure(
                 f"module.to({str(tensor.device)!r})"
             )
     device = weight.device.type
-    if device != "meta" and torch.is_autocast_enabled(device):  # it converts what does not fit
+    if device != "meta" and torch.is_autocast_enabled(device):  # autocast converts dtypes
         return
     for name, parameter in parameters.items():
         if parameter.dtype != weight.dtype:
@@ -51,7 +51,7 @@ def explain_failure(
 
 def _projections_of(module: nn.MultiheadAttention) -> Iterator[tuple[str, nn.Parameter]]:
     for name, parameter in module.named_parameters():
-        if not name.startswith(("norm.", "threshold")):  # these may be of any dtype
+        if not name.startswith(("norm.", "threshold")):  # these may have any dtype
             yield name, parameter
 
 

@@ -1,4 +1,4 @@
-"""Choosing modules of a model by name, and naming them to the user."""
+"""Selecting a model's modules by name, and naming them to the user."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ NOTHING_LIKE_IT: Final = "none of its classes has attention in its name"
 
 
 def names_of_modules(model: nn.Module) -> dict[nn.Module, list[str]]:
-    """Every module of the model with all its names: a shared module has several."""
+    """Every module of the model with all its names; a shared module has several."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     names: dict[nn.Module, list[str]] = {}
@@ -26,7 +26,7 @@ def names_of_modules(model: nn.Module) -> dict[nn.Module, list[str]]:
 
 
 def plain_name(name: str) -> str:
-    """A module's name without the wrappers of torch.compile."""
+    """A module's name without torch.compile's wrappers."""
     return name.replace("_orig_mod.", "")
 
 
@@ -40,9 +40,9 @@ def is_selected(where: Where, names: Sequence[str], module: nn.Module) -> bool:
 
 
 def check_patterns(where: Where, names: Iterable[str], shown: Sequence[str]) -> None:
-    """Raise ValueError for a pattern that matches none of the names: a typing error.
+    """Raise ValueError for a pattern that matches none of the names: a typo.
 
-    ``shown`` are the names that the error lists. TypeError for what is no ``where`` at all.
+    The error lists the names in ``shown``. TypeError for anything that is not a ``where`` at all.
     """
     if where is None:
         return
@@ -63,7 +63,7 @@ def check_patterns(where: Where, names: Iterable[str], shown: Sequence[str]) -> 
 
 
 def attention_like(names: Mapping[nn.Module, Sequence[str]]) -> str:
-    """Which of the modules are attention by the names of their classes, for a message."""
+    """For a message: which of the modules are attention, going by their class names."""
     if any(_is_hugging_face(module) for module in names):
         return (
             "it is a Hugging Face model: call relakit.hf.convert(model), with the same arguments "
@@ -86,13 +86,13 @@ def attention_like(names: Mapping[nn.Module, Sequence[str]]) -> str:
 
 
 def is_named_attention(module: nn.Module) -> bool:
-    """Whether the module is attention by the name of its class."""
+    """Whether the module is attention, going by its class name."""
     kind = type(module).__name__.lower()
     return "attention" in kind or "attn" in kind or isinstance(module, nn.MultiheadAttention)
 
 
 def _is_hugging_face(module: nn.Module) -> bool:
-    # By name, as the package may be missing.
+    # By name, because the package may be missing.
     return any(
         kind.__name__ == "PreTrainedModel" and kind.__module__.startswith("transformers.")
         for kind in type(module).__mro__
@@ -107,7 +107,7 @@ def _check_function(where: Callable[[str, nn.Module], bool]) -> None:
         )
     try:
         signature = inspect.signature(where)
-    except ValueError:  # of a function in C, nobody knows
+    except ValueError:  # unknown for a function written in C
         return
     try:
         signature.bind("name", where)

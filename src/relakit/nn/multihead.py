@@ -36,11 +36,11 @@ def _do_nothing(module: nn.Module, args: object) -> None:
 
 
 class NotFused(nn.Module):
-    """Inside an attention module: keeps `nn.TransformerEncoderLayer` calling that module.
+    """Inside an attention module: makes `nn.TransformerEncoderLayer` keep calling that module.
 
-    In eval mode without gradients the layer would run a fused softmax kernel with the module's
-    weights instead, unless some module inside of it has a hook. So this one has one. It is never
-    called: a hook on a module that is would make calls slower.
+    In eval mode without gradients, the layer would run a fused softmax kernel with the module's
+    weights instead, unless some module inside it has a hook. So this module has one. It is never
+    called: a hook on a module that is called would slow down its calls.
     """
 
     def __init__(self) -> None:
@@ -51,19 +51,20 @@ class NotFused(nn.Module):
 class MultiheadAttention(nn.MultiheadAttention):
     """`torch.nn.MultiheadAttention` with ReLA or another attention in place of softmax.
 
-    Arguments, `forward` and the names in the state dict are those of
-    `torch.nn.MultiheadAttention`; with ``attention="softmax"`` so are the results. What an
-    attention adds is named ``norm.weight``, ``norm.gate``, ``norm.bias`` and ``threshold``.
+    Arguments, `forward` and the names in the state dict are the same as in
+    `torch.nn.MultiheadAttention`; with ``attention="softmax"``, so are the results. The parameters
+    that an attention adds are called ``norm.weight``, ``norm.gate``, ``norm.bias`` and
+    ``threshold``.
 
     The norm works on the concatenated heads, before the output projection.
 
-    The differences from PyTorch's module that matter: a query whose keys are all masked gets zeros,
-    never NaN; nested tensors may have masks and gradients; and wrong arguments raise ValueError or
-    TypeError. docs/conversion.md lists all of them.
+    The main differences from PyTorch's module: a query whose keys are all masked gets zeros, never
+    NaN; nested tensors may have masks and gradients; and wrong arguments raise ValueError or
+    TypeError. docs/conversion.md lists all differences.
 
     Args:
         embed_dim: the model's dimension.
-        num_heads: number of heads; divides ``embed_dim``.
+        num_heads: number of heads; must divide ``embed_dim``.
         dropout: probability of dropping an attention weight in training.
         bias: whether the projections have a bias.
         add_bias_kv: append a learned key and value to every sequence.
@@ -72,12 +73,12 @@ class MultiheadAttention(nn.MultiheadAttention):
         vdim: features of the values; ``embed_dim`` if None.
         batch_first: input and output are ``[batch, positions, features]`` instead of
             ``[positions, batch, features]``.
-        device: where the parameters are.
-        dtype: their type.
+        device: device of the parameters.
+        dtype: dtype of the parameters.
         attention: a name in `relakit.ATTENTIONS` or an `AttentionSpec`.
         backend: as for `relakit.attention`.
-        kv_heads: number of heads of keys and values, which groups of query heads share; divides
-            ``num_heads``. The parameters are then those of a module with ``kdim``.
+        kv_heads: number of key and value heads, which groups of query heads share; must divide
+            ``num_heads``. The parameters are then named as in a module with ``kdim``.
         window: how far a query sees, as for `relakit.attention`.
     """
 
@@ -154,8 +155,9 @@ class MultiheadAttention(nn.MultiheadAttention):
         """A module with the projections, hooks, mode and settings of an existing one.
 
         The projections are shared, not copied: the parameters stay the same objects, so an
-        optimizer that holds them keeps working. If the existing module is one of ours, norm,
-        threshold and backend are kept where the new attention has the same.
+        optimizer that holds them keeps working. If the existing module is already relakit's, its
+        norm and learned threshold are kept where the new attention has the same, and its backend
+        unless another is given.
         """
         if not isinstance(module, nn.MultiheadAttention):
             raise TypeError(
@@ -183,7 +185,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         device: torch.device | str | None,
         dtype: torch.dtype | None,
     ) -> None:
-        """Add what the attention needs to the projections."""
+        """Add what the attention needs besides the projections."""
         old = self.__dict__.get("attention")  # if the module is converted a second time
         self.attention = spec
         self.backend = backend
@@ -200,7 +202,7 @@ class MultiheadAttention(nn.MultiheadAttention):
 
     def _reset_parameters(self) -> None:
         super()._reset_parameters()
-        # The parent's constructor calls this before either exists.
+        # The parent's constructor calls this method before either exists.
         norm, threshold = getattr(self, "norm", None), getattr(self, "threshold", None)
         if norm is not None:
             norm.reset_parameters()
@@ -222,8 +224,8 @@ class MultiheadAttention(nn.MultiheadAttention):
     ) -> tuple[Tensor, Tensor | None]:
         """Attend, with the arguments and results of `torch.nn.MultiheadAttention.forward`.
 
-        All three inputs may be nested tensors, of the module with ``batch_first``. Masks then have
-        the sizes of the longest sequences, and the output has the query's layout.
+        With ``batch_first``, all three inputs may be nested tensors. Masks then have the sizes of
+        the longest sequences, and the output has the query's layout.
 
         Args:
             query: ``[queries, batch, embed_dim]``; ``[batch, queries, embed_dim]`` with
@@ -240,16 +242,16 @@ class MultiheadAttention(nn.MultiheadAttention):
             is_causal: a hint that ``attn_mask``, which must be given, is the causal mask. As in
                 PyTorch, the hint replaces the mask if no weights are needed and there is no
                 ``key_padding_mask``. With a cache it needs no mask: each query sees the keys up to
-                its own, the last query all.
+                its own, and the last query sees all keys.
             cache: holds the keys and values of earlier calls. Those of this call are appended, and
-                the queries attend to all; masks have the sizes of all, too. Queries are the last
-                positions.
+                the queries, which are the last positions, attend to all of them. Masks must cover
+                all of them, too.
 
         Returns:
             The output, shaped like ``query``, and the weights or None: ``[batch, queries, keys]``
-            if averaged, else ``[batch, heads, queries, keys]``; unbatched without ``batch``.
+            if averaged, else ``[batch, heads, queries, keys]``; without ``batch`` if unbatched.
         """
-        if getattr(query, "is_nested", False):  # `project` says what is wrong with a list
+        if getattr(query, "is_nested", False):  # `project` reports a list
             if cache is not None:
                 raise ValueError("a cache holds sequences of one length; pad nested tensors")
             return forward_nested(
@@ -275,7 +277,7 @@ class MultiheadAttention(nn.MultiheadAttention):
                 is_causal=is_causal,
                 cache=cache,
             )
-            # The projections follow autocast; what lies between them chooses its own precision.
+            # The projections follow autocast; everything between them sets its own precision.
             with without_autocast(query):
                 mixed, weights = attend_and_normalise(
                     projections.tensors,
@@ -343,7 +345,7 @@ def share_heads(
     device: torch.device | str | None,
     dtype: torch.dtype | None,
 ) -> None:
-    """Give keys and values fewer heads, with new weights, under PyTorch's names for other sizes."""
+    """Give keys and values fewer heads: new weights, under the names PyTorch uses with ``kdim``."""
     size, shared = module.embed_dim, kv_heads * module.head_dim
     shapes = {
         "q_proj_weight": (size, size),
@@ -369,7 +371,7 @@ def _check_dropout(dropout: float) -> None:
 
 
 def _hint_for_attention(value: object) -> str:
-    """For an attention that was given in the place of another argument."""
+    """The hint for an attention that was passed in place of another argument."""
     if isinstance(value, AttentionSpec):
         return "; pass the attention by name: attention=..."
     if isinstance(value, str) and value in ATTENTIONS:

@@ -1,8 +1,8 @@
-"""Attention over nested tensors: as they are where the kernels can, else by way of padded ones.
+"""Attention over nested tensors: directly where the kernels can, otherwise via padded tensors.
 
 `nn.TransformerEncoder` passes nested tensors in eval mode, unless `convert_attention` converted it.
-A nested tensor is a batch of sequences ``[positions, features]``, of one length each, in one of
-two layouts: `torch.jagged`, or the older `torch.strided`.
+A nested tensor is a batch of sequences ``[positions, features]``, each with its own length, in one
+of two layouts: `torch.jagged`, or the older `torch.strided`.
 """
 
 from typing import Any
@@ -32,9 +32,9 @@ def forward_nested(
 ) -> tuple[Tensor, Tensor | None]:
     """The module's forward for a nested query, key and value.
 
-    Masks have the sizes of the padded tensors: the longest sequence of queries and that of keys.
-    The output has the layout of the query, and shares its lengths, so that they can be added. The
-    weights are an ordinary tensor, padded with zeros.
+    Masks have the sizes of the padded tensors: the longest query and key sequences. The output has
+    the layout of the query and shares its lengths, so that the two can be added. The weights are an
+    ordinary tensor, padded with zeros.
     """
     inputs = {"query": query, "key": key, "value": value}
     sequences = _sequences(module, inputs)
@@ -109,7 +109,7 @@ def _padded(sequences: tuple[Tensor, ...]) -> Tensor:
     """``[batch, longest, features]``"""
     if not sequences:
         raise ValueError("nested tensors must hold at least one sequence, got none")
-    # Not to_padded_tensor, which refuses jagged tensors with holes.
+    # Not to_padded_tensor, which rejects jagged tensors with holes.
     return pad_sequence(list(sequences), batch_first=True)
 
 
@@ -125,25 +125,25 @@ def _check_alignment(attn_mask: Tensor | None) -> None:
 
 
 def _padding(padded: Tensor, lengths: list[int]) -> Tensor:
-    """``[batch, longest]``, True behind the end of a sequence."""
+    """``[batch, longest]``, True after the end of a sequence."""
     positions = torch.arange(padded.size(1), device=padded.device)
     return positions >= torch.tensor(lengths, device=padded.device)[:, None]
 
 
 def _nested_like(nested: Tensor, padded: Tensor, lengths: list[int]) -> Tensor:
-    """What is not padding, in the layout of ``nested``."""
+    """The tensor without its padding, in the layout of ``nested``."""
     sequences = [x[:length] for x, length in zip(padded, lengths, strict=True)]
     if nested.layout != torch.jagged:
         return torch.nested.as_nested_tensor(sequences)
     values = torch.cat(sequences)
-    jagged: Any = nested  # a subclass of Tensor, which torch declares nowhere
+    jagged: Any = nested  # a subclass of Tensor that torch does not declare
     offsets, holes = jagged.offsets(), jagged.lengths()
-    if holes is not None:  # sequences lie apart, as torch.nested.narrow leaves them
+    if holes is not None:  # there are gaps between sequences, as after torch.nested.narrow
         places = [
             torch.arange(start, start + length, device=values.device)
             for start, length in zip(offsets.tolist(), lengths, strict=False)
         ]
         whole = values.new_zeros(jagged.values().size(0), values.size(1))
         values = whole.index_copy(0, torch.cat(places), values)
-    # The very same offsets: PyTorch adds jagged tensors only if they share them.
+    # The same offsets object: PyTorch adds jagged tensors only if they share it.
     return torch.nested.nested_tensor_from_jagged(values, offsets, holes)

@@ -26,12 +26,12 @@ class RMSNorm(nn.Module):
     """RMSNorm (eq. 4) over the last dimension.
 
     Args:
-        dim: size of the last dimension; in multi-head attention that of all heads together.
-        eps: added to the mean square inside the root.
-        init: how the gain starts: at ``"ones"``, or ``"xavier"``, uniform in
-            ``±sqrt(3 / fan)``, as in ReLA-i.
-        fan: for ``"xavier"``; ``dim`` if None. The head's dimension gives the paper's formula to
-            the letter, which is written for a single head.
+        dim: size of the last dimension; in multi-head attention, the size of all heads together.
+        eps: added to the mean square under the root.
+        init: initial gain: ``"ones"``, or ``"xavier"``, which is uniform in ``±sqrt(3 / fan)``, as
+            in ReLA-i.
+        fan: for ``"xavier"``; ``dim`` if None. The head's dimension gives exactly the paper's
+            formula, which is written for a single head.
     """
 
     _has_kernels: ClassVar[bool] = True
@@ -67,7 +67,7 @@ class RMSNorm(nn.Module):
         self.reset_parameters()
 
     def _add_parameters(self, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
-        """A place for subclasses to add parameters besides the gain."""
+        """Where subclasses add parameters besides the gain."""
 
     def reset_parameters(self) -> None:
         """Set every parameter to its starting value."""
@@ -82,9 +82,10 @@ class RMSNorm(nn.Module):
         Args:
             z: ``[..., dim]``; with ``heads_apart`` ``[..., heads, dim / heads]``. Heads may be
                 strided: a transposed ``[batch, heads, positions, dim / heads]`` is not copied.
-            heads_apart: the features of all heads are one vector, to be normalised together.
-            heads: how many heads lie side by side in ``[..., dim]``. The result is the same to the
-                bit as with ``heads_apart``: sums are taken head by head.
+            heads_apart: heads have their own dimension; the features of all heads are normalised
+                together, as one vector.
+            heads: how many heads lie side by side in ``[..., dim]``. The result is bit-identical to
+                that with ``heads_apart``: sums are taken head by head.
 
         Returns:
             ``[..., dim]``, in the dtype of ``z``.
@@ -120,7 +121,7 @@ class RMSNorm(nn.Module):
         )
 
     def _check_kind(self, z: Tensor) -> None:
-        """Raise for what the formula cannot take; kernels take less, and are asked before."""
+        """Raise for input that the formula cannot take; the kernels, tried before, take less."""
         if not z.is_floating_point():
             raise ValueError(f"z must be floating point, got {z.dtype}")
         if z.device != self.weight.device:

@@ -1,4 +1,4 @@
-"""Attention over jagged tensors as they are: sequences one behind the other, without padding."""
+"""Attention directly on jagged tensors: sequences packed one after the other, without padding."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def forward_packed(
 ) -> Tensor | None:
     """The module's output for jagged inputs that fit each other; None if they must be padded.
 
-    The module is a `MultiheadAttention`; no weights and no padding mask are wanted.
+    The module is a `MultiheadAttention`, and the call has no padding mask and needs no weights.
     """
     if module.bias_k is not None or module.add_zero_attn:
         return None
@@ -35,7 +35,7 @@ def forward_packed(
     causal = _causality(module, query, key, attn_mask, is_causal)
     if causal is None:
         return None
-    # One tensor may be all three, and is then projected in one product.
+    # All three may be the same tensor, which is then projected in one product.
     rows = {id(x): x.values()[None] for x in inputs}
     projections = project_linearly(module, *(rows[id(x)] for x in inputs))
     reach = _reach(query, key, window=module.window, is_causal=causal)
@@ -58,16 +58,16 @@ def forward_packed(
         return None
     output: Tensor = module.out_proj(mixed.output)
     jagged: Any = query
-    # The very same offsets: PyTorch adds jagged tensors only if they share them.
+    # The same offsets object: PyTorch adds jagged tensors only if they share it.
     return torch.nested.nested_tensor_from_jagged(output[0], jagged.offsets())
 
 
 def _causality(
     module: Any, query: Any, key: Any, attn_mask: Tensor | None, is_causal: bool
 ) -> bool | None:
-    """Whether a query sees only the keys up to its own; None if that is not all there is to say.
+    """Whether a query sees only the keys up to its own; None if the masking is not that simple.
 
-    Sizes that do not fit are for the padded road, too, which has the words for them.
+    Also None for sizes that do not fit: the padded path has the error messages for them.
     """
     if attn_mask is None:
         return None if is_causal else False
@@ -82,7 +82,7 @@ def _causality(
 
 
 def _is_whole(x: Any) -> bool:
-    """Whether it is jagged, with nothing between its sequences."""
+    """Whether the tensor is jagged, with no gaps between its sequences."""
     if x.layout != torch.jagged or x.lengths() is not None:
         return False
     return int(x.offsets()[0]) == 0 and int(x.offsets()[-1]) == x.values().size(0)

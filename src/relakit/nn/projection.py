@@ -24,16 +24,16 @@ class Projections(NamedTuple):
 
     tensors: tuple[Tensor, ...]
     """``[batch, positions, heads * head dim]``, or with positions first: one that holds query, key
-    and value; or the query's, and one of key and value; or three. Keys include those that the
-    module appends."""
+    and value; or two, for the query and for key and value together; or three. Keys include those
+    that the module appends."""
     attn_mask: Tensor | None
     """In SDPA's convention, broadcasts to ``[batch, heads, queries, keys]``."""
     is_causal: bool
     heads: int
     positions: int
-    """Dimension of the positions: 0 or 1."""
+    """Which dimension holds the positions: 0 or 1."""
     reach: Reach | None = None
-    """What a query sees by its place, causality included; then ``is_causal`` is False."""
+    """Which keys a query sees by its position, causality included; then ``is_causal`` is False."""
 
     def apart(self) -> tuple[Tensor, ...]:
         """Query, key and value, ``[batch, heads, positions, head dim]``, without a copy."""
@@ -62,7 +62,7 @@ def project(
             raise TypeError(f"cache must be a KeyValueCache, got {type(cache).__name__}")
         past = len(cache)
     reach: Reach | None = None
-    if cache is not None and is_causal:  # queries are the last positions, with a mask too
+    if cache is not None and is_causal:  # queries are the last positions, even with a mask
         reach, is_causal = Reach(after=0, is_lower_right=True), False
     if attn_mask is not None or key_padding_mask is not None:
         reach, attn_mask = _without_bias(reach, attn_mask, query, key, positions, past)
@@ -87,7 +87,7 @@ def project(
     if cache is not None:
         tensors = _append_to_cache(module, tensors, cache, positions)
     if module.bias_k is not None or module.add_zero_attn:
-        if reach is not None:  # every query sees the keys that are appended, so it takes a mask
+        if reach is not None:  # every query sees the appended keys, which takes a mask
             seen = reach.visible(*_lengths(query, key, positions, past), query.device)
             attn_mask = hidden_too(attn_mask, ~seen)
             reach = None
@@ -113,7 +113,7 @@ def _without_bias(
     positions: int,
     past: int,
 ) -> tuple[Reach | None, Tensor | None]:
-    """What a query sees by a mask of `torch.nn.attention.bias`, which takes no memory; the rest."""
+    """Reach and mask; a mask of `torch.nn.attention.bias` becomes a reach, to save memory."""
     pattern = causal_pattern(attn_mask)
     if pattern is None:
         return reach, attn_mask
@@ -129,7 +129,7 @@ def _with_window(
     assert windowed is not None
     if reach is None:
         return windowed
-    return reach._replace(before=windowed.before)  # whoever has one is causal
+    return reach._replace(before=windowed.before)  # any reach here is causal
 
 
 def _append_to_cache(
@@ -138,7 +138,7 @@ def _append_to_cache(
     cache: KeyValueCache,
     positions: int,
 ) -> tuple[Tensor, ...]:
-    """Query, and all keys and values so far."""
+    """The query, and all keys and values so far."""
     query, key, value = _apart(module, tensors)
     return (query, *cache.append(key, value, positions=positions))
 
@@ -146,7 +146,7 @@ def _append_to_cache(
 def _apart(
     module: nn.MultiheadAttention, tensors: tuple[Tensor, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Three projections, as views of those there are."""
+    """The projections of query, key and value, as views of ``tensors``."""
     query, *others = tensors
     if not others:
         query, *others = query.split(module.embed_dim, -1)  # type: ignore[no-untyped-call]
@@ -158,8 +158,8 @@ def _apart(
 def project_linearly(
     module: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, ...]:
-    """In as few products as possible: one for self-attention, two if keys are the values."""
-    # PyTorch declares them as always there, but they are None with kdim, vdim or bias=False.
+    """Project in as few products as possible: one for self-attention, two if key is value."""
+    # PyTorch declares that these always exist, but they are None with kdim, vdim or bias=False.
     weight: Tensor | None = module.in_proj_weight
     bias: Tensor | None = module.in_proj_bias
     if weight is not None and key is value:
@@ -204,7 +204,7 @@ def _append_keys(
 
 
 def _clearly_fit(module: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether this is the usual case, which needs no more checks: a fraction of their time."""
+    """Whether this is the usual case, which needs no further checks; takes far less time."""
     if not (key is value and type(query) is Tensor and type(key) is Tensor):
         return False
     if query.dim() != 3 or key.dim() != 3 or query.is_nested or key.is_nested:
@@ -253,7 +253,7 @@ def _check_inputs(module: nn.MultiheadAttention, query: Tensor, key: Tensor, val
 def ordinary_mask(
     attn_mask: Tensor | None, query: Tensor, key: Tensor, positions: int
 ) -> Tensor | None:
-    """The mask; if it is one of `torch.nn.attention.bias`, which it stands for, True = ignore."""
+    """The mask; for one of `torch.nn.attention.bias`, the mask it stands for, True = ignore."""
     pattern = causal_pattern(attn_mask)
     if pattern is None:
         return attn_mask
@@ -270,7 +270,7 @@ def check_masks(
     key_padding_mask: Tensor | None,
     past: int = 0,
 ) -> None:
-    """Raise if a mask has a dtype or a shape that does not fit the input."""
+    """Raise if a mask's dtype or shape does not fit the input."""
     is_batched = query.dim() == 3
     batch = query.size(1 - positions) if is_batched else 1
     queries, keys = _lengths(query, key, positions, past)
@@ -302,7 +302,7 @@ def check_masks(
 
 
 def _lengths(query: Tensor, key: Tensor, positions: int, past: int = 0) -> tuple[int, int]:
-    """The numbers of queries and keys, those in a cache included."""
+    """The numbers of queries and keys, including the keys in a cache."""
     dim = positions if query.dim() == 3 else 0
     return query.size(dim), past + key.size(dim)
 

@@ -1,7 +1,7 @@
-"""The attention of timm's vision transformers, converted.
+"""Conversion of the attention in timm's vision transformers.
 
-Three classes of timm 1.0 differ in their projections and arguments alone. The module that takes the
-place of one has its parts under their names, and a ``core``.
+Three classes of timm 1.0 differ only in their projections and arguments. The module that replaces
+one of them keeps its parts under the same names, and adds a ``core``.
 """
 
 from importlib import import_module
@@ -18,7 +18,7 @@ from relakit.nn.variants import AttentionSpec
 
 
 class TimmRotaryAttention(nn.Module):
-    """In the place of `timm.layers.AttentionRope` and of the attention of EVA."""
+    """Replaces `timm.layers.AttentionRope` and EVA's attention."""
 
     attention: AttentionSpec
     core: AttentionCore
@@ -37,7 +37,7 @@ class TimmRotaryAttention(nn.Module):
         query, key = parts.q_norm(query), parts.k_norm(key)
         if rope is not None:
             query, key = (self._rotated(y, rope).type_as(value) for y in (query, key))
-        # Not called as a module, so that `relakit.capture` names this one.
+        # Not called as a module, so that `relakit.capture` records it under this module's name.
         mixed = self.core.forward(
             query,
             key,
@@ -71,7 +71,7 @@ class TimmRotaryAttention(nn.Module):
         return F.linear(x, parts.qkv.weight, bias).chunk(3, -1)
 
     def _rotated(self, y: Tensor, rope: Tensor) -> Tensor:
-        """With rotary positions, except for the tokens that come before the image."""
+        """Apply rotary positions to all tokens except those that come before the image."""
         parts: Any = self
         first = parts.num_prefix_tokens
         rotate = import_module("timm.layers").apply_rot_embed_cat
@@ -80,7 +80,7 @@ class TimmRotaryAttention(nn.Module):
 
 
 class TimmAttention(TimmRotaryAttention):
-    """In the place of `timm.layers.Attention`, whose arguments it has."""
+    """Replaces `timm.layers.Attention`, and takes the same arguments."""
 
     def forward(  # type: ignore[override]
         self, x: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False
@@ -96,13 +96,13 @@ _TIMM_CLASSES: Final[dict[str, type[TimmRotaryAttention]]] = {
 
 
 def convert_timm(module: Any, spec: AttentionSpec) -> nn.Module:
-    """The adapter for all of them, and for one that was converted before."""
+    """The adapter for all of these classes, including modules that were converted before."""
     if isinstance(module, TimmRotaryAttention):
         kind, head_dim = type(module), module.core.head_dim
     else:
         name = next(n for n in _names(type(module)) if n in _TIMM_CLASSES)
         kind = _TIMM_CLASSES[name]
-        # EVA does not keep it, and may have heads that do not fill the model's dimension.
+        # EVA does not store it, and its heads may not add up to the model's dimension.
         head_dim = module.proj.in_features // module.num_heads
     new = taken_over(module, kind)
     weight = module.proj.weight
@@ -125,4 +125,4 @@ TIMM_ADAPTERS: Final[dict[str, Adapter]] = dict.fromkeys(
     [*_TIMM_CLASSES, *(_names(kind)[0] for kind in (TimmAttention, TimmRotaryAttention))],
     convert_timm,
 )
-"""By module and name of the class: timm need not be there."""
+"""By module and class name: timm may not be installed."""

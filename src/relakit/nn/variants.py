@@ -1,4 +1,4 @@
-"""The kinds of attention: `AttentionSpec`, and a name for each row of Table 1."""
+"""The kinds of attention: `AttentionSpec`, and a name for each row of the paper's Table 1."""
 
 import math
 from collections.abc import Mapping
@@ -23,26 +23,26 @@ AttentionName: TypeAlias = Literal[
     "rela-g-gelu",
     "rela-g-leaky",
 ]
-"""Rows 1 to 10 of the paper's Table 1, in its order."""
+"""Rows 1 to 10 of the paper's Table 1, in order."""
 DEFAULT_ATTENTION: Final[AttentionName] = "rela-g"
-"""Of modules, conversions, models and recipes."""
+"""The default for modules, conversions, models and recipes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSpec:
-    """A kind of multi-head attention. The defaults are those of ReLA-g, its norm included."""
+    """A kind of multi-head attention. The defaults give ReLA-g, including its norm."""
 
     activation: ActivationName = "relu"
-    """From scores to weights: a name in `relakit.attention`'s list of activations."""
+    """Turns scores into weights: a name in `relakit.attention`'s list of activations."""
     norm: Norm = "rms"
     """Normalisation of the concatenated heads: ``"none"``, ``"rms"`` (eq. 4) or ``"layer"``."""
     gate: bool | None = None
-    """Multiply the norm by sigmoid(gate * z) (eq. 5). None: yes if there is a norm."""
+    """Whether to multiply the norm by sigmoid(gate * z) (eq. 5). None: yes if there is a norm."""
     gain_init: GainInit = "ones"
-    """Start of the norm's gain: ``"ones"``, or uniform in ±sqrt(3 / fan) as in ReLA-i, with fan =
+    """The norm's initial gain: ``"ones"``, or uniform in ±sqrt(3 / fan) as in ReLA-i, where fan is
     the model's dimension (``"xavier"``) or the head's (``"xavier-head"``)."""
     norm_eps: float = DEFAULT_EPS
-    """Added inside the norm's root."""
+    """Added under the norm's root."""
     threshold: float | Literal["learned"] = 0.0
     """Subtracted from the scores; ``"learned"``: a parameter per head that starts at 0."""
     power: float = 1.0
@@ -77,7 +77,7 @@ class AttentionSpec:
         if not (self.gate is None or isinstance(self.gate, bool)):
             raise ValueError(f"gate must be True, False or None, got {self.gate!r}")
         if self.gate is None:
-            object.__setattr__(self, "gate", self.norm != "none")  # frozen, but still being made
+            object.__setattr__(self, "gate", self.norm != "none")  # frozen, but being constructed
         if self.norm == "none" and self.gate:
             raise ValueError("gate=True needs a norm to gate: norm='rms' or 'layer', got 'none'")
         if self.norm == "none" and self.gain_init != "ones":
@@ -107,7 +107,7 @@ ATTENTIONS: Final[Mapping[AttentionName, AttentionSpec]] = MappingProxyType(
 
 
 def resolve_attention(attention: AttentionName | AttentionSpec) -> AttentionSpec:
-    """The spec of a name in ATTENTIONS; a spec is returned as it is."""
+    """The spec for a name in ATTENTIONS; a spec is returned unchanged."""
     if isinstance(attention, AttentionSpec):
         return attention
     if not isinstance(attention, str) or attention not in ATTENTIONS:

@@ -42,8 +42,8 @@ def softmax(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Tens
     """exp(s_j) / sum_k exp(s_k); a row without a valid key is 0, as in PyTorch's SDPA."""
     if valid is None:
         return torch.softmax(scores, dim=-1)
-    # Softmax of a fully masked row, all -inf, would be NaN in value and gradient. It is computed
-    # from zeros instead, then set to 0: nothing of it reaches the output or a gradient.
+    # Softmax of a fully masked row, all -inf, would give NaN as value and gradient. It is computed
+    # from zeros instead and then set to 0, so that it reaches neither the output nor a gradient.
     scores = scores.masked_fill(~valid & valid.any(-1, keepdim=True), -math.inf)
     scores = scores.masked_fill(~valid.any(-1, keepdim=True), 0.0)
     return torch.softmax(scores, dim=-1).masked_fill(~valid, 0.0)
@@ -93,14 +93,14 @@ def relu(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Tensor:
     kept = ~(shifted <= 0)  # rather than "> 0": NaN must not vanish
     if valid is not None:
         kept = kept & valid  # a masked NaN would come back in the gradient, as 0 times NaN
-    # 1 instead of 0 is raised: for powers below 1 the derivative at 0 is infinite, and infinity
-    # times a zero gradient would be NaN.
+    # Zeros are replaced by 1 before raising: for powers below 1 the derivative at 0 is infinite,
+    # and infinity times a zero gradient would be NaN.
     raised = torch.where(kept, shifted, 1.0).pow(options.power)
     return _finish(torch.where(kept, raised, 0.0), valid, options)
 
 
 def gelu(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Tensor:
-    """x * Phi(x) with x = s - threshold (Hendrycks and Gimpel, 2016), exact, not by tanh."""
+    """x * Phi(x) with x = s - threshold (Hendrycks and Gimpel, 2016); exact, no tanh."""
     scores = _hide_masked(scores, valid)  # gelu(-inf) is NaN
     return _finish(F.gelu(_shift(scores, options)), valid, options)
 
@@ -121,12 +121,12 @@ def softpick(scores: Tensor, valid: Tensor | None, options: ScoreOptions) -> Ten
     if scores.size(-1) == 0:
         return scores
     scores = _hide_masked(scores, valid)
-    # Numerator, sum and eps are all multiplied by e^-m, which cancels: nothing overflows. The
-    # maximum is taken with 0 because e^-m must not overflow where all scores are very negative.
+    # Numerator, sum and eps are all multiplied by e^-m, which cancels, so that nothing overflows.
+    # m is at least 0, because e^-m must not overflow where all scores are very negative.
     maximum = scores.detach().amax(-1, keepdim=True).clamp(min=0.0)
     small = torch.exp(-maximum)
-    # e^(s - m) - e^-m, by expm1 on either side of 0, as small scores would cancel to nothing.
-    # Masked keys, whose score is now 0, get 0.
+    # e^(s - m) - e^-m, computed with expm1 on either side of 0: for small scores the plain
+    # difference would cancel to nothing. Masked keys, whose score is now 0, get 0.
     above, below = scores.clamp(min=0.0), scores.clamp(max=0.0)
     difference = torch.exp(above - maximum) * -torch.expm1(-above) + small * torch.expm1(below)
     return F.relu(difference) / (difference.abs().sum(-1, keepdim=True) + SOFTPICK_EPS * small)
@@ -164,7 +164,7 @@ def _hide_masked(tensor: Tensor, valid: Tensor | None) -> Tensor:
 
 
 def _valid_keys(scores: Tensor, valid: Tensor | None) -> Tensor:
-    """Number of valid keys of every query: [..., queries, 1], in the dtype of the scores."""
+    """Number of valid keys for each query: [..., queries, 1], in the dtype of the scores."""
     if valid is None:
         return scores.new_full((1,), scores.size(-1))
     return valid.expand_as(scores).sum(-1, keepdim=True).to(scores.dtype)
@@ -183,11 +183,11 @@ def _centre_and_sort(scores: Tensor, valid: Tensor | None) -> tuple[Tensor, Tens
 
 
 def _support(centred: Tensor, ordered: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
-    """Which keys are among the ``size`` highest of their row, with all ties, and how many.
+    """Which keys are among the ``size`` highest of their row, including ties, and how many.
 
-    The count is at least 1, so that one can divide by it.
+    The count is at least 1, so that it can be a divisor.
     """
     smallest = ordered.gather(-1, size.clamp(min=1) - 1)
-    # "not below" rather than "at least": NaN stays in the support, and so in the result.
+    # "not below" rather than "at least": NaN stays in the support, and thus in the result.
     support = ~(centred < smallest) & (centred != -math.inf)
     return support, support.sum(-1, keepdim=True).clamp(min=1)

@@ -109,10 +109,10 @@ def attention(
 ) -> Tensor | tuple[Tensor, Tensor]:
     r"""Attention with a choice of activation: ``f(scale * Q K^T + bias) V``.
 
-    The arguments up to ``enable_gqa`` mean what they mean in
-    `torch.nn.functional.scaled_dot_product_attention`, with the same shapes and broadcasting. The
-    default activation is the ReLU of Rectified Linear Attention; the normalisation that belongs to
-    ReLA works on the concatenated heads and is a layer of its own (`relakit.GatedRMSNorm`).
+    Arguments that `torch.nn.functional.scaled_dot_product_attention` has too mean the same here,
+    with the same shapes and broadcasting. The default activation is the ReLU of Rectified Linear
+    Attention; the normalisation that belongs to ReLA works on the concatenated heads and is a
+    separate layer (`relakit.GatedRMSNorm`).
 
     A query whose keys are all masked gets an output of exactly 0, with every activation.
 
@@ -127,18 +127,20 @@ def attention(
         dropout_p: probability of dropping a weight. Applied whenever it is above 0: pass 0.0
             outside training.
         is_causal: query i sees the keys 0 to i.
-        window: how far a query sees. A number w: to keys at distances below w, which are w keys
-            with ``is_causal``. Two numbers, each of which may be None for no limit: so many keys
-            before the one at its place, and so many after; ``(None, 0)`` is causal, and goes with a
-            mask. Takes no memory, and the native backend no time for keys out of sight.
-        align: which key is at a query's place, for ``is_causal`` and ``window``: with
-            ``"upper_left"`` key i at query i; with ``"lower_right"`` the last key at the last
-            query, as when new queries continue the keys of a cache.
-        sequence_starts: for several sequences that lie one behind the other instead of padded in a
-            batch: where each begins, and where the last one ends; an integer tensor ``[sequences +
-            1]``, or two if queries and keys differ. A query sees keys of its own sequence alone.
+        window: how far a query sees. One number w: keys at distances below w, which are w keys
+            with ``is_causal``. Two numbers ``(before, after)``: that many keys before the one at
+            the query's position, and that many after; either may be None for no limit.
+            ``(None, 0)`` is causal and can be combined with a mask. A window takes no memory, and
+            the native backend spends no time on keys out of sight.
+        align: which key is at a query's position, for ``is_causal`` and ``window``: with
+            ``"upper_left"`` key i is at query i; with ``"lower_right"`` the last key is at the
+            last query, as when new queries continue the keys of a cache.
+        sequence_starts: where each sequence begins and where the last one ends, for sequences
+            packed one after the other instead of padded in a batch; an integer tensor ``[sequences
+            + 1]``, or two if queries and keys differ. A query sees only keys of its own sequence.
         scale: factor on the scores; ``dim ** -0.5`` if None.
-        enable_gqa: grouped-query attention: the heads of key and value divide those of query.
+        enable_gqa: grouped-query attention: query's number of heads is a multiple of key's and
+            value's.
         activation: ``relu``, ``softmax``, ``sparsemax``, ``entmax15``, ``gelu``, ``leaky_relu``,
             ``sigmoid`` (bias -log n) or ``softpick``.
         threshold: subtracted from the scores; a number, or a tensor with one number per head, which
@@ -146,10 +148,10 @@ def attention(
         power: the rectified score is raised to this power. For ``relu``.
         length_exponent: weights are divided by (number of valid keys) ** length_exponent. For
             ``relu``, ``gelu`` and ``leaky_relu``.
-        need_weights: return ``(output, weights)`` instead of the output. The weights are those
-            that the values were multiplied with, that is after dropout.
-        backend: ``"sdpa"``, ``"native"`` or ``"reference"``; None takes the one that
-            RELAKIT_BACKEND in the environment names, or else the first that can serve the call.
+        need_weights: return ``(output, weights)`` instead of the output. The weights are the ones
+            that the values were multiplied with, so after dropout.
+        backend: ``"sdpa"``, ``"native"`` or ``"reference"``; None takes the one named by the
+            environment variable RELAKIT_BACKEND, or else the first that can serve the call.
 
     Returns:
         The output ``[..., heads, queries, value dim]``; with ``need_weights=True`` also the weights
@@ -251,14 +253,14 @@ def attention_details(
     statistics: bool = True,
     backend: BackendName | None = None,
 ) -> AttentionResult:
-    """`relakit.attention`, and facts about its weights from the same pass.
+    """`relakit.attention`, plus facts about its weights from the same pass.
 
-    The arguments are those of `relakit.attention`, except for these two:
+    The arguments are the same as for `relakit.attention`, except for these two:
 
     Args:
-        weights: ``"dense"`` for a tensor ``[..., heads, queries, keys]``; ``"csr"`` for PyTorch's
-            compressed sparse rows, which take memory only for weights that are not zero, in one
-            matrix ``[... * heads * queries, keys]``.
+        weights: ``"dense"`` for a tensor ``[..., heads, queries, keys]``; ``"csr"`` for one matrix
+            ``[... * heads * queries, keys]`` in PyTorch's compressed sparse row format, which takes
+            memory only for weights that are not zero.
         statistics: for each query and head, how many weights are not zero, and their sum.
 
     Returns:
@@ -324,7 +326,7 @@ def _in_extension(
     statistics: bool,
     backend: BackendName | None,
 ) -> Any:
-    """What the extension returns; None if it does not serve the call, or calls are being recorded.
+    """The extension's result; None if it does not serve the call, or calls are being recorded.
 
     Most calls end here. There is no `AttentionCall` yet: making one takes as long as a short call.
     """
@@ -353,7 +355,7 @@ def _in_extension(
 
 
 def are_weights_wanted(need_weights: object) -> bool:
-    """Whether it is true; ValueError for a form of weights, which the extension would take."""
+    """``need_weights`` as a bool; ValueError for a format name, which the extension would take."""
     if isinstance(need_weights, str):
         raise ValueError(
             f"need_weights must be True or False, got {need_weights!r}; relakit.attention_details "
@@ -363,10 +365,10 @@ def are_weights_wanted(need_weights: object) -> bool:
 
 
 def _is_traced(*inputs: object) -> bool:
-    """Whether they stand for tensors to come, as those of `torch.fx.symbolic_trace` do.
+    """Whether an input stands for a future tensor, like the proxies of `torch.fx.symbolic_trace`.
 
-    Such an object takes note of the whole call, as it does for functions of torch. Subclasses of
-    Tensor are not meant: they see the operations that the function consists of.
+    Such an object records the call as a whole, as it does for torch's own functions. This does not
+    apply to subclasses of Tensor: they see the operations that the function consists of.
     """
     return not all(isinstance(x, Tensor) for x in inputs) and has_torch_function(inputs)
 
@@ -380,7 +382,7 @@ def run_attention(call: AttentionCall, backend: BackendName | None) -> Attention
     if call.attn_mask is not None and not call.is_causal:
         call = _with_causal_pattern(call)
     check_call(call)
-    if call.reach is not None:  # which has causality too
+    if call.reach is not None:  # which includes causality
         call = replace(call, is_causal=False)
     result = choose_backend(call, backend).run(call)
     report(call)
@@ -388,7 +390,7 @@ def run_attention(call: AttentionCall, backend: BackendName | None) -> Attention
 
 
 def _with_causal_pattern(call: AttentionCall) -> AttentionCall:
-    """The call with an ordinary mask, or none, in place of a ``CausalBias``."""
+    """The call with a ``CausalBias`` mask, if it has one, turned into ``is_causal`` or a reach."""
     pattern = causal_pattern(call.attn_mask)
     if pattern is None:
         return call
@@ -403,6 +405,6 @@ def _with_causal_pattern(call: AttentionCall) -> AttentionCall:
         return replace(call, attn_mask=None, is_causal=True)
     if reach.is_lower_right and not pattern.is_lower_right:
         raise ValueError("attn_mask is causal_upper_left(...), and align is 'lower_right'")
-    # The mask says where queries are, for a window too.
+    # The mask determines the alignment of queries and keys, for a window too.
     reach = reach._replace(after=0, is_lower_right=pattern.is_lower_right)
     return replace(call, attn_mask=None, reach=reach)

@@ -1,4 +1,4 @@
-"""One attention call: what the user asked for, and whether its arguments fit."""
+"""One attention call: what the user asked for, and whether the arguments fit together."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -10,7 +10,7 @@ from relakit.ops.options import ActivationName, check_options
 from relakit.ops.reach import Reach, check_starts
 
 
-@dataclass(kw_only=True)  # frozen, it would take three times as long to make
+@dataclass(kw_only=True)  # a frozen one would take three times as long to create
 class AttentionCall:
     """The arguments of `relakit.attention`, in the conventions of SDPA. Treat it as frozen.
 
@@ -36,7 +36,7 @@ class AttentionCall:
     """True for a dense tensor; ``"csr"`` for a sparse one, ``[rows, keys]``."""
     need_statistics: bool = False
     reach: Reach | None = None
-    """What a query sees by its place, if ``is_causal`` does not say it all; causality included."""
+    """Which keys a query sees by its position, causality included; None: see ``is_causal``."""
 
     @property
     def score_scale(self) -> float:
@@ -54,18 +54,18 @@ class AttentionCall:
         return (*lead, self.query.size(-2), self.key.size(-2))
 
     def visible_by_place(self) -> Tensor | None:
-        """``[queries, keys]``, True = attend, without the mask; None if every query sees all."""
-        reach = Reach(after=0) if self.is_causal else self.reach  # aligned top left, as in SDPA
+        """``[queries, keys]``, True = attend, ignoring the mask; None if every query sees all."""
+        reach = Reach(after=0) if self.is_causal else self.reach  # aligned upper left, as in SDPA
         if reach is None:
             return None
         return reach.visible(self.query.size(-2), self.key.size(-2), self.query.device)
 
 
 class RowStatistics(NamedTuple):
-    """Facts about the weights of each query and head. ``[..., heads, queries]``."""
+    """Facts about the weights of each query and head, ``[..., heads, queries]``."""
 
     nonzeros: Tensor
-    """How many weights are not zero; int32."""
+    """The number of weights that are not zero; int32."""
     sums: Tensor
     """The sum of the weights; float32, or float64 for float64 input."""
 
@@ -76,7 +76,7 @@ class RowStatistics(NamedTuple):
 
 
 class AttentionResult(NamedTuple):
-    """The output, and what else the call asked for."""
+    """The output, and whatever else the call asked for."""
 
     output: Tensor
     """``[..., heads, queries, value dim]``"""
@@ -93,7 +93,7 @@ def statistics_of(weights: Tensor) -> RowStatistics:
 
 
 def check_call(call: AttentionCall) -> None:
-    """Raise ValueError, with both values and the valid choices, if the arguments do not fit."""
+    """Raise ValueError, naming both values and the valid choices, if the arguments do not fit."""
     check_options(
         call.activation,
         threshold=call.threshold,
@@ -125,17 +125,17 @@ def _check_numbers(call: AttentionCall) -> None:
 
 
 def _check_number(name: str, value: object, wanted: str) -> None:
-    """NumPy's numbers and tensors of one number will do, too."""
-    # In this order: torch.compile cannot ask its own numbers for an attribute.
+    """Raise TypeError unless it is a number; NumPy numbers and one-element tensors count too."""
+    # In this order: torch.compile cannot look up attributes of its own numbers.
     if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
         raise TypeError(f"{name} must be {wanted}, got {value!r}")
 
 
 def _clearly_fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether this is the usual case, with equal leading dimensions, which needs no more checks.
+    """Whether this is the usual case, equal leading dimensions, which needs no further checks.
 
-    Takes a fraction of the time of the checks below. The lengths of query and key are not compared:
-    in an exported program that would tie them to each other.
+    It takes a fraction of the time of the checks below. The lengths of query and key are not
+    compared: in an exported program that would tie them to each other.
     """
     if query.is_nested or key.is_nested or value.is_nested:
         return False
@@ -155,7 +155,7 @@ def _clearly_fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
 
 
 def _check_inputs(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Raise where query, key and value, known to be tensors, do not fit together, heads aside."""
+    """Raise if query, key and value, which must be tensors, do not fit together; ignores heads."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.is_nested:
             raise ValueError(f"{name} is a nested tensor; pad it and pass a mask instead")
@@ -258,29 +258,29 @@ def _check_mask(mask: Tensor, query: Tensor, weights_shape: tuple[int, ...]) -> 
 
 
 def _broadcast_lead(query: Tensor, other: Tensor, enable_gqa: bool) -> tuple[int, ...]:
-    """Leading dimensions (all but positions and features) of query and key or value together."""
+    """Broadcast leading dimensions (all but positions and features) of query and key or value."""
     query_lead: tuple[int, ...] = query.shape[:-2]
     lead: tuple[int, ...] = other.shape[:-2]
     if enable_gqa:
         lead = (*lead[:-1], query.size(-3))
-    if query_lead == lead:  # nearly always, and broadcast_shapes is slow
+    if query_lead == lead:  # nearly always true, and broadcast_shapes is slow
         return tuple(query_lead)
     return tuple(torch.broadcast_shapes(query_lead, lead))  # type: ignore[no-untyped-call]
 
 
 def check_tensor(name: str, value: object) -> None:
-    """Raise TypeError for anything but a tensor, such as a list or an array."""
+    """Raise TypeError for anything but a tensor, for example a list or an array."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
 
 
 def shape_of(tensor: Tensor) -> tuple[int, ...]:
-    """The shape as messages show it."""
+    """The shape in the form that error messages show."""
     return tuple(tensor.shape)
 
 
 def check_device(name: str, tensor: Tensor, query: Tensor) -> None:
-    """Raise ValueError if the tensor is on another device than the query."""
+    """Raise ValueError if the tensor is not on the query's device."""
     if tensor.device != query.device:
         raise ValueError(
             f"{name} is on {tensor.device} and query on {query.device}; move it with "

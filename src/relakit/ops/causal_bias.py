@@ -1,4 +1,4 @@
-"""`torch.nn.attention.bias`: causal masks that PyTorch passes around without making them."""
+"""`torch.nn.attention.bias`: causal masks that PyTorch passes around without creating them."""
 
 import sys
 from typing import Any, NamedTuple
@@ -18,16 +18,16 @@ class CausalPattern(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether ``is_causal=True`` says the same."""
+        """Whether ``is_causal=True`` means the same."""
         return not self.is_lower_right or self.queries == self.keys
 
     @property
     def reach(self) -> Reach:
-        """What a query sees by it."""
+        """Which keys a query sees with this mask."""
         return Reach(after=0, is_lower_right=self.is_lower_right)
 
     def check_sizes(self, queries: int, keys: int) -> None:
-        """Raise ValueError if it was made for other numbers of queries and keys."""
+        """Raise ValueError if the mask was made for different numbers of queries and keys."""
         if (self.queries, self.keys) != (queries, keys):
             name = "causal_lower_right" if self.is_lower_right else "causal_upper_left"
             raise ValueError(
@@ -38,13 +38,13 @@ class CausalPattern(NamedTuple):
 
 
 def causal_pattern(mask: object) -> CausalPattern | None:
-    """What the result of ``causal_upper_left`` or ``causal_lower_right`` stands for; else None.
+    """What a ``causal_upper_left`` or ``causal_lower_right`` stands for; None for other masks.
 
-    Such a mask is a tensor, but its numbers are not the mask: they are whatever the memory held.
+    Such a mask is a tensor, but its values are not the mask: they are whatever the memory held.
     """
     if mask is None or type(mask) is Tensor:
         return None
-    # Importing it takes a second, and whoever has such a mask has imported it.
+    # Not imported here: that takes a second, and whoever has such a mask has imported it already.
     bias: Any = sys.modules.get("torch.nn.attention.bias")
     if bias is None or not isinstance(mask, bias.CausalBias):
         return None

@@ -1,6 +1,6 @@
-"""What attention can be asked for, and what goes together: names, options, defaults.
+"""Names, options and defaults of attention, and which of them can be combined.
 
-Without torch, so that a wrong recipe is found before torch is loaded.
+This module does not import torch, so that errors in a recipe are found before torch is loaded.
 """
 
 import math
@@ -14,7 +14,7 @@ BackendName: TypeAlias = Literal["sdpa", "native", "reference"]
 BACKEND_NAMES: Final[tuple[BackendName, ...]] = get_args(BackendName)
 
 DEFAULT_EPS: Final = 1e-8
-"""Added to the mean square inside the root of a norm, as in the authors' code."""
+"""Added to the mean square under a norm's root, as in the authors' code."""
 
 _POINTWISE: Final = frozenset({"threshold", "length_exponent"})
 
@@ -29,13 +29,13 @@ OPTIONS: Final[dict[ActivationName, frozenset[str]]] = {
     "sigmoid": frozenset(),
     "softpick": frozenset(),
 }
-"""Which options have a meaning for each activation."""
+"""The options that each activation takes."""
 
 
 def check_options(
     activation: ActivationName, *, threshold: object, power: float, length_exponent: float
 ) -> None:
-    """Raise ValueError for an unknown activation, and for an option it has no meaning for."""
+    """Raise ValueError for an unknown activation, and for an option that it does not take."""
     if not isinstance(activation, str) or activation not in OPTIONS:
         raise ValueError(
             f"unknown activation {activation!r}; choose one of {', '.join(OPTIONS)} (names "
@@ -43,7 +43,7 @@ def check_options(
         )
     are_floats = type(threshold) is float and type(power) is float is type(length_exponent)
     if are_floats and threshold == 0 and power == 1 and length_exponent == 0:
-        return  # the defaults, which go with every activation
+        return  # the defaults, which work with every activation
     for name, number in (("power", power), ("length_exponent", length_exponent)):
         if not isinstance(number, (int, float)):
             raise TypeError(f"{name} must be a number, got {number!r}")

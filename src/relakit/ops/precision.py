@@ -1,6 +1,6 @@
 """Which precision to compute in: one rule for the function, the norms and the module.
 
-Half-precision input is computed in float32 and the result cast back. Unlike softmax weights, ReLU
+Half-precision input is processed in float32 and the result cast back. Unlike softmax weights, ReLU
 weights have no upper bound, so float16 would overflow.
 """
 
@@ -13,7 +13,7 @@ HALF_DTYPES = (torch.float16, torch.bfloat16)
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """The tensor in the precision to compute in: float32 for half precision, else its own."""
+    """The tensor in the precision to compute in: float32 for half precision, else unchanged."""
     return tensor.float() if tensor.dtype in HALF_DTYPES else tensor
 
 
@@ -26,7 +26,7 @@ def without_autocast(tensor: Tensor) -> AbstractContextManager[object]:
 
 
 def follow_autocast(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Under autocast, cast what autocast would cast for SDPA: everything but float64."""
+    """Under autocast, cast the tensors that autocast would cast for SDPA: all but float64."""
     device = tensors[0].device.type
     if device == "meta" or not torch.is_autocast_enabled(device):
         return tensors

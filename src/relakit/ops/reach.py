@@ -1,6 +1,6 @@
-"""Which keys a query sees by its place: causality, windows, and sequences that are packed.
+"""Which keys a query sees by its position: causality, windows and packed sequences.
 
-None of it needs a mask in memory: the kernels compute it from a few numbers for each query.
+None of these needs a mask in memory: the kernels compute them from a few numbers per query.
 """
 
 from collections.abc import Sequence
@@ -10,24 +10,24 @@ import torch
 from torch import Tensor
 
 Window: TypeAlias = int | tuple[int | None, int | None] | None
-"""How far a query sees. A number w: to keys at distances below w, so to w keys if it is causal. Two
-numbers: so many keys before the one at its place, and so many after; None: all of them."""
+"""How far a query sees. A number w: keys at distances below w, which are w keys if causal. Two
+numbers: that many keys before the one at its position, and that many after. None: no limit."""
 
 Alignment: TypeAlias = Literal["upper_left", "lower_right"]
-"""Which key is at a query's place: the first at the first query's, or the last at the last's."""
+"""Aligns the first key with the first query, or the last key with the last query."""
 
 SequenceStarts: TypeAlias = Tensor | Sequence[Tensor] | None
-"""Where sequences begin that lie one behind the other, and where the last one ends; one tensor for
+"""Where each of several packed sequences begins, and where the last one ends; one tensor for both
 queries and keys, or one for each."""
 
 UNLIMITED: Final = -1
 
 
 class Reach(NamedTuple):
-    """What a query sees by its place. The extension reads these fields by position."""
+    """Which keys a query sees by its position. The extension reads these fields by index."""
 
     before: int = UNLIMITED
-    """How many keys before the one at the query's place."""
+    """How many keys a query sees before the one at its position."""
     after: int = UNLIMITED
     is_lower_right: bool = False
     query_starts: Tensor | None = None
@@ -46,7 +46,7 @@ class Reach(NamedTuple):
         visible = torch.ones(queries, keys, dtype=torch.bool, device=device)
         if self.query_starts is not None and self.key_starts is not None:
             query_starts, key_starts = self.query_starts.to(device), self.key_starts.to(device)
-            # The last sequence that starts at or before a position: empty ones come before it.
+            # The last sequence that starts at or before a position; empty sequences precede it.
             of_query = torch.searchsorted(query_starts, query_places, right=True) - 1
             of_key = torch.searchsorted(key_starts, key_places, right=True) - 1
             visible = of_query[:, None] == of_key
@@ -65,7 +65,7 @@ class Reach(NamedTuple):
 def reach_of(
     *, is_causal: bool, window: Window, align: Alignment, starts: SequenceStarts
 ) -> Reach | None:
-    """These arguments as one; None if ``is_causal`` says it all. ValueError if one is wrong."""
+    """The arguments as a `Reach`; None if ``is_causal`` says it all. ValueError if one is wrong."""
     if align not in ("upper_left", "lower_right"):
         raise ValueError(f"align must be 'upper_left' or 'lower_right', got {align!r}")
     if window is None and align == "upper_left" and starts is None:
@@ -78,7 +78,7 @@ def reach_of(
 
 
 def check_starts(reach: Reach, queries: int, keys: int) -> None:
-    """Raise ValueError where starts do not fit the numbers of positions. Reads their numbers."""
+    """Raise ValueError if starts do not fit the numbers of positions. Reads the tensors' values."""
     if reach.query_starts is None or reach.key_starts is None:
         return
     counts = {"queries": queries, "keys": keys}
@@ -121,7 +121,7 @@ def _distances(window: Window) -> tuple[int, int]:
 
 
 def _pair(starts: SequenceStarts) -> tuple[Tensor | None, Tensor | None]:
-    """Starts of queries and of keys, as the extension reads them."""
+    """The starts of queries and keys, in the form that the extension reads."""
     if starts is None:
         return None, None
     both = [starts, starts] if isinstance(starts, Tensor) else list(starts)
@@ -138,7 +138,7 @@ def _pair(starts: SequenceStarts) -> tuple[Tensor | None, Tensor | None]:
                 "sequence_starts must be of dtype torch.int64 or torch.int32 and shape "
                 f"[sequences + 1], got {tensor.dtype} and {tuple(tensor.shape)}"
             )
-    # Copies: backward reads them again, when the caller may have changed theirs.
+    # Copies: backward reads them again, and by then the caller may have changed the originals.
     query_starts, key_starts = (tensor.to("cpu", torch.int64, copy=True) for tensor in both)
     return query_starts, key_starts
 

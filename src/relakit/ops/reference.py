@@ -1,6 +1,6 @@
 """The reference: attention in plain PyTorch, written to be read and never optimised.
 
-It is the ground truth that every other backend is compared with.
+It is the ground truth for every other backend.
 """
 
 import math
@@ -17,8 +17,8 @@ from relakit.ops.precision import wide, without_autocast
 def reference_attention(call: AttentionCall) -> tuple[Tensor, Tensor]:
     """Output ``[..., heads, queries, value dim]`` and weights ``[..., heads, queries, keys]``.
 
-    The weights are those that the values were multiplied with, that is after dropout, as in
-    PyTorch's modules. For half-precision input they are float32, the output is not.
+    The weights are the ones that the values were multiplied with, so after dropout, as in
+    PyTorch's modules. For half-precision input the weights are float32; the output is not.
     """
     weights, _ = reference_weights(call)
     with without_autocast(call.query):
@@ -31,7 +31,7 @@ def reference_attention(call: AttentionCall) -> tuple[Tensor, Tensor]:
 
 
 def reference_weights(call: AttentionCall) -> tuple[Tensor, Tensor | None]:
-    """Weights without dropout, and which keys were valid (None: all of them).
+    """Weights without dropout, and a tensor of which keys were valid (None: all of them).
 
     Both have the shape ``[..., heads, queries, keys]``; the second may be a broadcast view. For
     half-precision input the weights are float32.
@@ -40,7 +40,7 @@ def reference_weights(call: AttentionCall) -> tuple[Tensor, Tensor | None]:
         key = wide(call.key)
         if call.enable_gqa:
             key = _repeat_heads(key, call.query)
-        # Scaled before the product, as the authors do.
+        # Scaled before the product, as in the authors' code.
         scores = (wide(call.query) * call.score_scale) @ key.mT  # [..., heads, queries, keys]
         bias, valid = _bias_and_valid(call)
         if bias is not None:
@@ -55,7 +55,7 @@ def reference_weights(call: AttentionCall) -> tuple[Tensor, Tensor | None]:
 
 
 def _bias_and_valid(call: AttentionCall) -> tuple[Tensor | None, Tensor | None]:
-    """What to add to the scores, and which keys a query may see: SDPA's masks taken apart."""
+    """What to add to the scores, and which keys a query may see: SDPA's mask in two parts."""
     mask, visible = call.attn_mask, call.visible_by_place()
     if mask is None:
         return None, visible

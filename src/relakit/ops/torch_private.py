@@ -1,9 +1,9 @@
-"""Everything that relakit uses of torch beyond its public interface; a test lists it by name.
+"""Everything that relakit uses from torch beyond its public interface; a test lists it by name.
 
-Except attributes of `torch.nn.MultiheadAttention`, which its subclass `relakit.MultiheadAttention`
-uses; the test names them too.
+The exceptions are attributes of `torch.nn.MultiheadAttention` that its subclass
+`relakit.MultiheadAttention` uses; the test names them too.
 
-Functions are imported by name: looking them up in modules takes as long as they do.
+Functions are imported by name: looking them up in their modules takes as long as calling them.
 """
 
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ from torch.optim import Optimizer
 from torch.utils._device import DeviceContext
 
 
-# A compiler guards what it compiles by the transforms that are active.
+# The compiler already guards compiled code on which transforms are active.
 @assume_constant_result  # type: ignore[untyped-decorator]
 def is_transforming() -> bool:
-    """Whether we are inside vmap, grad or another torch.func transform."""
+    """Whether this runs inside vmap, grad or another torch.func transform."""
     return peek_interpreter_stack() is not None
 
 
@@ -46,14 +46,14 @@ def is_batched(tensor: Tensor) -> bool:
 
 
 def is_any_autocast_enabled() -> bool:
-    """Whether autocast is on, for any device."""
+    """Whether autocast is on for any device."""
     return _is_any_autocast_enabled()
 
 
 def recorder_of(function: type[Function]) -> Any:
-    """The function's ``apply`` without its search for torch.func transforms.
+    """The function's ``apply`` without its check for torch.func transforms.
 
-    For calls that are known to have none: the search takes longer than recording.
+    For calls where none is known to be active: the check takes longer than recording.
     """
     return super(Function, function).apply  # type: ignore[misc]
 
@@ -70,7 +70,7 @@ def has_hooks(module: nn.Module) -> bool:
 
 
 def optimizers_in_use() -> set[type[Optimizer]]:
-    """The classes of optimizers that have had an instance: the first one marks their ``step``."""
+    """Optimizer classes that have been instantiated: the first instance marks their ``step``."""
     return {kind for kind in _with_subclasses(Optimizer) if getattr(kind.step, "hooked", False)}
 
 
@@ -84,21 +84,21 @@ def _with_subclasses(kind: type[Optimizer]) -> set[type[Optimizer]]:
 def keep_out_of_exchange(module: nn.Module, names: Sequence[str]) -> None:
     """Have `DistributedDataParallel` leave these parameters and buffers of a module alone.
 
-    Its public options cannot: ``broadcast_buffers=False`` is deprecated, and what came for it in
-    torch 2.13 still copies buffers when the module is wrapped.
+    Its public options cannot do this: ``broadcast_buffers=False`` is deprecated, and its
+    replacement in torch 2.13 still copies buffers when the module is wrapped.
     """
     wrapper = nn.parallel.DistributedDataParallel
     wrapper._set_params_and_buffers_to_ignore_for_model(module, [*names])  # type: ignore[no-untyped-call]
 
 
 def cpu_computes_bf16() -> bool:
-    """Whether the processor has instructions for bfloat16; False if torch cannot tell."""
+    """Whether the processor has bfloat16 instructions; False if torch cannot tell."""
     is_supported: Any = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     return bool(is_supported())
 
 
 def _ordinary_keys() -> frozenset[int]:
-    """The sets of dispatch keys that plain strided CPU tensors have, as numbers."""
+    """The dispatch key sets of plain strided CPU tensors, as numbers."""
     with torch.inference_mode(False):
         usual = torch.empty(0, device="cpu")
     with torch.inference_mode():
@@ -107,9 +107,9 @@ def _ordinary_keys() -> frozenset[int]:
 
 
 def _watching_function_modes() -> int:
-    """How many modes for torch functions there are, not counting the CPU as default device.
+    """How many torch function modes are active, not counting one that makes the CPU the default.
 
-    That one only says where new tensors go, and those of the extension go to the CPU anyway.
+    That mode only decides where new tensors go, and the extension's go to the CPU anyway.
     """
     count: int = _len_torch_function_stack()
     if count == 0:
@@ -124,10 +124,10 @@ def _is_cpu_as_default(mode: object) -> bool:
 def parts_for_extension() -> dict[str, Any]:
     """What the C++ extension needs to read tensors, and to know that nothing else is watching.
 
-    ``counters`` return 0, and ``states`` None, where torch only runs operations: no mode for
-    dispatch or for torch functions, no torch.func transform, no tracing. Dispatch keys give away a
-    tensor that is sparse, nested, on another device, batched by vmap, or still to be negated or
-    filled with 0.
+    ``counters`` return 0, and ``states`` None, where torch only runs operations: without dispatch
+    modes, torch function modes, torch.func transforms or tracing. Dispatch keys reveal a tensor
+    that is sparse, nested, on another device, batched by vmap, or still to be negated or filled
+    with 0.
     """
     return {
         "counters": (_len_torch_dispatch_stack, _watching_function_modes),

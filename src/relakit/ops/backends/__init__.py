@@ -1,8 +1,8 @@
 """Backends: the implementations that an attention call can run on.
 
-A backend answers with the reasons why it cannot run: a list of sentences, empty if it can. The
-first backend in BACKENDS without a reason serves the call. One that is named, in the call or by
-RELAKIT_BACKEND, serves it or raises, and never passes the call on to another.
+A backend gives its reasons for not running a call as a list of sentences, which is empty if it can
+run. The first backend in BACKENDS without a reason serves the call. If the call or RELAKIT_BACKEND
+names a backend, that one serves the call or raises, and never passes the call on to another.
 """
 
 import logging
@@ -34,13 +34,13 @@ __all__ = [
 _FROM_VARIABLE: Final = f" (from {BACKEND_VARIABLE} in the environment)"
 
 MESSAGES_LOGGED: Final = 100
-"""At most this many per process: a reason may contain a number that is new in every call."""
+"""Limit per process: a reason may contain a number that is different in every call."""
 
 _logger = logging.getLogger("relakit.attention")
 _logged: set[str] = set()
 
 
-# torch.compile calls these once, while it compiles, and does not trace them.
+# torch.compile calls the next two functions once, while it compiles, and does not trace them.
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
@@ -65,7 +65,7 @@ BACKENDS: Final[dict[BackendName, Backend]] = {
 
 
 def known_backend(name: str | None, source: str = "") -> BackendName | None:
-    """The name, which must be None or in BACKENDS; ``source`` tells users where it came from."""
+    """The name; ValueError unless it is None or in BACKENDS. ``source``: where it came from."""
     if name is not None and name not in BACKENDS:
         raise ValueError(
             f"unknown backend {name!r}{source}; choose one of {', '.join(BACKENDS)}, or "
@@ -75,14 +75,14 @@ def known_backend(name: str | None, source: str = "") -> BackendName | None:
 
 
 def backend_from_environment() -> BackendName | None:
-    """The backend that RELAKIT_BACKEND names, None if it is not set; ValueError if unknown."""
+    """The backend that RELAKIT_BACKEND names; None if it is not set, ValueError if unknown."""
     return known_backend(_environment(BACKEND_VARIABLE) or None, _FROM_VARIABLE)
 
 
 def choose_backend(call: AttentionCall, name: BackendName | None) -> Backend:
-    """The backend called ``name``, or ValueError if it cannot serve the call.
+    """The backend called ``name``; ValueError if it cannot serve the call.
 
-    None: the one that RELAKIT_BACKEND names, or else the first that can.
+    With None, the backend that RELAKIT_BACKEND names, or else the first that can serve the call.
     """
     source = ""
     if name is None:

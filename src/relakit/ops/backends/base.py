@@ -1,4 +1,4 @@
-"""`Backend`: what an implementation of attention says about itself."""
+"""`Backend`: the interface of an attention implementation."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -11,7 +11,7 @@ class Backend(ABC):
     name: ClassVar[BackendName]
     description: ClassVar[str]
     activations: ClassVar[tuple[ActivationName, ...]]
-    """Those it computes; it is not asked about others."""
+    """The activations that it computes; it is not asked about others."""
 
     def unavailable(self) -> list[str]:
         """Reasons why the backend does not work on this machine at all."""
@@ -22,12 +22,12 @@ class Backend(ABC):
         """Reasons why the backend cannot serve this call, apart from its activation."""
 
     def reservations(self, call: AttentionCall) -> list[str]:
-        """Reasons why it should serve this call only if asked for by name."""
+        """Reasons why the backend should serve this call only if it is asked for by name."""
         return []
 
     @abstractmethod
     def run(self, call: AttentionCall) -> AttentionResult:
-        """The output, and weights and statistics if the call needs them."""
+        """The output, plus weights and statistics if the call needs them."""
 
     def reasons_against(self, call: AttentionCall) -> list[str]:
         """All reasons why the backend cannot serve this call on this machine."""

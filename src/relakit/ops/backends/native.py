@@ -1,7 +1,7 @@
-"""ReLU attention by the C++ kernels.
+"""ReLU attention with the C++ kernels.
 
 Most calls go straight to the extension (`relakit.ops.attention`) and never get here. This file has
-the reasons why a call cannot run there, and serves calls that need more: another number of
+the reasons why a call cannot run there, and serves calls that need more: more or fewer than four
 dimensions, broadcasting, division by length, or an operator for modes and compilers.
 """
 
@@ -84,7 +84,7 @@ class NativeBackend(Backend):
         with without_autocast(call.query):
             if call.length_exponent == 0:
                 result = _run(call)
-            else:  # in float32, so that the quotients are rounded once
+            else:  # in float32, so that the quotients are rounded only once
                 result = _divided_by_length(call, _run(_widened(call)))
         return result if call.query.dim() == call.key.dim() == 4 else _reshaped(call, result)
 
@@ -112,7 +112,7 @@ def _refusals_of_extension(call: AttentionCall) -> list[str]:
 
 
 def _is_plain(call: AttentionCall) -> bool:
-    """Whether torch only runs operations, on ordinary tensors, so that no operator is needed."""
+    """Whether torch only runs operations on ordinary tensors, so that no operator is needed."""
     if torch.compiler.is_compiling():
         return False
     threshold = call.threshold if isinstance(call.threshold, Tensor) else None
@@ -122,7 +122,7 @@ def _is_plain(call: AttentionCall) -> bool:
 
 
 def _has_weights_for_all_values(call: AttentionCall) -> bool:
-    """Whether value's leading dimensions broadcast to those of the weights, and not beyond."""
+    """Whether value's leading dimensions broadcast to the weights' without enlarging them."""
     query, key, value = call.query, call.key, call.value
     is_one_batch = value.dim() == 4 and value.size(0) == key.size(0) == query.size(0)
     if is_one_batch and (call.enable_gqa or value.size(1) == query.size(1)):
@@ -134,18 +134,18 @@ def _has_weights_for_all_values(call: AttentionCall) -> bool:
 
 
 def _widened(call: AttentionCall) -> AttentionCall:
-    """The call in the precision to compute in."""
+    """The call with its tensors in the precision to compute in."""
     mask = None if call.attn_mask is None else wide(call.attn_mask)
     query, key, value = wide(call.query), wide(call.key), wide(call.value)
     return replace(call, query=query, key=key, value=value, attn_mask=mask)
 
 
 def _run(call: AttentionCall) -> AttentionResult:
-    """The call in four dimensions, without division by length."""
+    """Run the call in four dimensions, without division by length."""
     tensors = [with_rows(x) for x in _as_4d(call)]
     mask = None if call.attn_mask is None else _mask_as_4d(call.attn_mask, call)
     threshold = threshold_per_head(call.threshold, tensors[0])
-    # The extension reads Python's numbers only, not those of NumPy.
+    # The extension reads only Python numbers, not NumPy's.
     scale, dropout_p = float(call.score_scale), float(call.dropout_p)
     if not torch.compiler.is_compiling():
         result = connected_extension().attention(
@@ -172,7 +172,7 @@ def _run(call: AttentionCall) -> AttentionResult:
         )
     seed = draw_seed() if dropout_p > 0 else None
     reach = call.reach or Reach()
-    # The number of bits depends on the lengths of packed sequences, which compilers cannot know.
+    # With packed sequences, the number of bits depends on lengths that compilers cannot know.
     keep_bits = needs_gradients(call) and not reach.is_packed and operators.can_keep_bits(*tensors)
     output, _ = torch.ops.relakit.rela(
         *tensors,
@@ -190,7 +190,7 @@ def _run(call: AttentionCall) -> AttentionResult:
 
 
 def native_result(result: Any, dtype: torch.dtype) -> AttentionResult:
-    """What the extension returned, as an AttentionResult."""
+    """The extension's return value as an AttentionResult."""
     if isinstance(result, Tensor):
         return AttentionResult(result)
     output, weights, nonzeros, sums = result
@@ -206,7 +206,7 @@ def native_result(result: Any, dtype: torch.dtype) -> AttentionResult:
 
 
 def _as_4d(call: AttentionCall) -> tuple[Tensor, Tensor, Tensor]:
-    """``[batch, heads, positions, features]``; views if possible."""
+    """Query, key and value, ``[batch, heads, positions, features]``; views if possible."""
     query, key, value = call.query, call.key, call.value
     if (
         query.dim() == key.dim() == value.dim() == 4
@@ -232,7 +232,7 @@ def _as_4d(call: AttentionCall) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _mask_as_4d(mask: Tensor, call: AttentionCall) -> Tensor:
-    """``[batch, heads, queries, keys]`` or broadcastable to it; a view in the usual 4-D call."""
+    """A mask ``[batch, heads, queries, keys]`` or broadcastable to it; a view in the 4-D case."""
     mask = in_four_dims(mask)
     lead = call.weights_shape[:-2]
     if len(lead) <= 2:
@@ -242,7 +242,7 @@ def _mask_as_4d(mask: Tensor, call: AttentionCall) -> Tensor:
 
 
 def _reshaped(call: AttentionCall, result: AttentionResult) -> AttentionResult:
-    """Back from four dimensions to those of the call."""
+    """The result, with four dimensions turned back into those of the call."""
     lead = call.weights_shape[:-2]
     output = result.output.reshape(*lead, *result.output.shape[-2:])
     weights, statistics = result.weights, result.statistics
@@ -259,7 +259,7 @@ def _reshaped(call: AttentionCall, result: AttentionResult) -> AttentionResult:
 def _divided_by_length(call: AttentionCall, result: AttentionResult) -> AttentionResult:
     """Divide the weights, and what depends on them, by (number of valid keys) to a power.
 
-    The result is in float32, and becomes one in the dtype of the call.
+    ``result`` is in float32; the returned output and weights are in the dtype of the call.
     """
     queries, keys = call.query.size(-2), call.key.size(-2)
     mask = call.attn_mask
@@ -276,7 +276,7 @@ def _divided_by_length(call: AttentionCall, result: AttentionResult) -> Attentio
             visible = shown if visible is None else shown & visible
         assert visible is not None
         valid = visible.expand(*visible.shape[:-1], keys).sum(-1, keepdim=True)
-    # [..., queries, 1]; whole numbers would become torch's default type.
+    # [..., queries, 1]; torch would turn integers into its default dtype.
     factor = valid.clamp(min=1).to(torch.float32).pow(-float(call.length_exponent))
     dtype = call.query.dtype
     output = (result.output * factor).to(dtype)

@@ -21,7 +21,7 @@ class ReferenceBackend(Backend):
         return AttentionResult(
             output,
             _in_wanted_form(weights, call) if call.need_weights else None,
-            # Of float32 weights: rounded to float16, some would be infinite and others 0.
+            # From float32 weights: rounded to float16, some would be infinite and others 0.
             statistics_of(weights) if call.need_statistics else None,
         )
 

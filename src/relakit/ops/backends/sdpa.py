@@ -23,13 +23,13 @@ class SdpaBackend(Backend):
     def run(self, call: AttentionCall) -> AttentionResult:
         mask = _mask_with_reach(call)
         if mask is not None and mask.is_floating_point() and call.query.dtype == torch.float64:
-            # PyTorch's kernels for the CPU take float32 here, and compute something else.
+            # PyTorch's CPU kernels accept a float32 mask here, but compute something else.
             mask = mask.double()
         output = F.scaled_dot_product_attention(
             call.query,
             call.key,
             call.value,
-            # SDPA does not take a mask of one dimension, though it would broadcast.
+            # SDPA rejects a one-dimensional mask, although it would broadcast.
             attn_mask=mask[None] if mask is not None and mask.dim() == 1 else mask,
             dropout_p=call.dropout_p,
             is_causal=call.is_causal,

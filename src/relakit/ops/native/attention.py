@@ -1,8 +1,8 @@
-"""Attention in C++ as autograd sees it: one function that records a call, and its gradients.
+"""The autograd side of attention in C++: a function that records a call, and its gradients.
 
-The extension computes a call, then records it here. Backward goes back to the extension if torch
-only runs operations. Otherwise an operator computes the gradients; and the reference, if they are
-to be differentiated again, come in batches, or arrive at the weights.
+The extension computes a call, then records it here. Backward goes to the extension if torch only
+runs operations, and to an operator otherwise. The reference computes the gradients if they are to
+be differentiated again, come in batches, or arrive at the weights.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ Gradients: TypeAlias = list[Tensor | None]
 
 
 class Options(NamedTuple):
-    """The rest of a call; the extension writes and reads these fields by position."""
+    """The other arguments of a call; the extension writes and reads these fields by position."""
 
     is_causal: bool
     scale: float
@@ -40,19 +40,19 @@ class Options(NamedTuple):
     dropout_p: float
     seed: int
     heads: int = 0
-    """0: the tensors are query, key and value, ``[batch, heads, positions, features]``. Else they
-    are projections ``[batch, positions, heads * features]``: three; or the query's, and one of key
-    and value; or one for all."""
+    """0: the tensors are query, key and value, ``[batch, heads, positions, features]``. Otherwise
+    they are projections ``[batch, positions, heads * features]``: three; or two, for the query and
+    for key and value together; or one for all."""
     positions: int = 1
-    """Dimension of the positions in a projection: 0 or 1."""
+    """Which dimension of a projection holds the positions: 0 or 1."""
     eps: float = 0.0
-    """Of the norm, if there is a gain."""
+    """The norm's eps, if there is a gain."""
     reach: Reach | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedCall:
-    """What gradients need to know about a call."""
+    """What computing the gradients of a call needs."""
 
     tensors: Sequence[Tensor]
     options: Options
@@ -63,9 +63,9 @@ class RecordedCall:
     mixed: Tensor | None = None
     """The norm's input; None without a norm."""
     weights: Tensor | None = None
-    """Only with dropout, which they give away."""
+    """Kept only with dropout: they show what was dropped."""
     bits: Tensor | None = None
-    """One per score, kept by forward."""
+    """One bit per score, kept by the forward pass."""
 
 
 class Attention(torch.autograd.Function):
@@ -85,8 +85,8 @@ class Attention(torch.autograd.Function):
     ) -> Any:
         output, weights = computed
         mixed, inverse_rms, bits = kept
-        # Only tensors can be saved; numbers and bytes stay with the context. Of weights, backward
-        # needs to know which were dropped.
+        # Only tensors can be saved; numbers and bytes stay on the context. Backward needs the
+        # weights only to know which were dropped.
         number = None if isinstance(threshold, Tensor) else threshold
         few_rms = inverse_rms if type(inverse_rms) is bytes else None
         few_bits = bits if type(bits) is bytes else None
@@ -160,16 +160,16 @@ record_attention: Any = recorder_of(Attention)
 
 
 def sum_over_rows(grad_rows: Tensor | None) -> Tensor:
-    """Gradients of thresholds ``[heads]`` from those of scores ``[batch, heads, queries]``."""
+    """Threshold gradients ``[heads]`` from score gradients per row, ``[batch, heads, queries]``."""
     assert grad_rows is not None
-    # In float64: there is one term per row.
+    # In float64, because there is one term per row.
     return -grad_rows.double().sum((0, 2)).float()
 
 
 def _other_gradients(
     call: RecordedCall, grad_output: Tensor | None, grad_weights: Tensor | None = None
 ) -> Gradients:
-    """Gradients of threshold, gain, gate and the tensors without the extension's backward."""
+    """Gradients of threshold, gain, gate and the tensors, without the extension's backward."""
     if torch.is_grad_enabled() or any(
         grad is not None and is_batched(grad) for grad in (grad_output, grad_weights)
     ):
@@ -183,7 +183,7 @@ def _other_gradients(
 
 
 def _operator_gradients(call: RecordedCall, grad_output: Tensor) -> Gradients:
-    """By the operators, which modes and compilers can see."""
+    """The same gradients from the operators, which modes and compilers can see."""
     options = call.options
     grad_gain, grad_gate = None, None
     if call.gain is not None:
@@ -219,7 +219,7 @@ def _operator_gradients(call: RecordedCall, grad_output: Tensor) -> Gradients:
 def reference_gradients(
     call: RecordedCall, grad_output: Tensor | None, grad_weights: Tensor | None
 ) -> Gradients:
-    """By the reference, which autograd can differentiate."""
+    """The same gradients from the reference, which autograd can differentiate."""
     if call.options.dropout_p > 0:
         raise RuntimeError(
             "the native backend has no second or batched derivatives with dropout; "
@@ -243,7 +243,7 @@ def reference_gradients(
 
 
 def _weights_gradients(call: RecordedCall, grad_weights: Tensor) -> Gradients:
-    """What a gradient of the weights adds, by the formula."""
+    """What a gradient of the weights contributes, computed with the reference formula."""
     with torch.enable_grad():
         inputs = _aliases(call)
         weights, _ = reference_weights(_reference_call(call.options, call.mask, inputs))
@@ -278,14 +278,14 @@ class _Inputs:
     gate: Tensor | None
     tensors: list[Tensor]
     number: float
-    """The threshold, if it is not a tensor."""
+    """The threshold if it is not a tensor."""
 
     def in_order(self) -> Gradients:
         return [self.threshold, self.gain, self.gate, *self.tensors]
 
 
 def _aliases(call: RecordedCall) -> _Inputs:
-    # Aliases, so that gradients stop here: one input may be, or depend on, another.
+    # Aliases, so that gradients stop here: one input may be another, or depend on it.
     def alias(x: Tensor | None) -> Tensor | None:
         if x is None:
             return None
@@ -302,7 +302,7 @@ def _aliases(call: RecordedCall) -> _Inputs:
 
 
 def _reference_call(options: Options, mask: Tensor | None, inputs: _Inputs) -> AttentionCall:
-    """The call for the reference, without dropout."""
+    """The call in the form that the reference takes, without dropout."""
     query, key, value = heads_of(inputs.tensors, options)
     return AttentionCall(
         query=query,
@@ -342,5 +342,5 @@ def heads_of(tensors: Sequence[Tensor], options: Options) -> tuple[Tensor, ...]:
 
 
 def no_bits(query: Tensor) -> Tensor:
-    """What stands for the bits of scores if none are kept: operators take no optional result."""
+    """An empty tensor for when no bits are kept: operators cannot return optional results."""
     return query.new_empty((0,), dtype=torch.int64)

@@ -15,7 +15,7 @@ from relakit.ops.native.norm import record_norm
 from relakit.ops.torch_private import parts_for_extension
 
 _connected: Final[set[ModuleType | None]] = set()
-"""Just one, except in tests."""
+"""Only one, except in tests."""
 
 
 def connected_extension() -> Any:
@@ -36,14 +36,14 @@ def _connect() -> Any:
 
 
 def _why_not_connected() -> list[str]:
-    """Reasons why tensors cannot go to the extension's functions on this machine."""
+    """Reasons why tensors cannot be passed to the extension's functions on this machine."""
     reasons = why_unavailable()
     if not reasons and connected_extension() is None:
         reasons = [f"it does not know the DLPack interface of torch {torch.__version__}"]
     return reasons
 
 
-# For torch.compile: see `why_unavailable`.
+# For torch.compile, as in `why_unavailable`.
 why_not_connected: Callable[[], list[str]] = torch.compiler.assume_constant_result(  # type: ignore[no-untyped-call]
     _why_not_connected
 )
@@ -75,12 +75,12 @@ def connection_parts() -> dict[str, Any]:
 
 
 def draw_seed() -> Tensor:
-    """A seed for dropout, from torch's generator, so that torch.manual_seed repeats it."""
+    """A seed for dropout from torch's generator, so that torch.manual_seed reproduces it."""
     return torch.randint(2**62, (1,), device="cpu")
 
 
 def empty_output(query: Tensor, value: Tensor) -> Tensor:
-    """Memory for the output, with heads inside positions if the query has them that way."""
+    """Memory for the output, with heads inside positions if the query is laid out that way."""
     size = value.size(3)
     if query.size(3) == size:
         output = torch.empty_like(query)

@@ -13,17 +13,17 @@ ISA_VARIABLE: Final = "RELAKIT_CPU_ISA"
 BACKEND_VARIABLE: Final = "RELAKIT_BACKEND"
 
 DTYPES: Final = (torch.float32, torch.bfloat16)
-"""What the kernels compute with."""
+"""The dtypes that the kernels support."""
 
 
 def load_extension() -> ModuleType:
     """The C++ extension; ImportError if it was not built."""
-    # Looked up first: an import takes a microsecond even if there is nothing left to import.
+    # Looked up first: an import takes a microsecond even if the module is already loaded.
     return sys.modules.get(EXTENSION) or import_module(EXTENSION)
 
 
 def choose_isa() -> str:
-    """The instruction set to use: the best one, or the one that RELAKIT_CPU_ISA names."""
+    """The instruction set to use: the best one, or the one named by RELAKIT_CPU_ISA."""
     isa: str = load_extension().chosen_isa()
     return isa
 
@@ -39,7 +39,7 @@ def _why_unavailable() -> list[str]:
     return []
 
 
-# torch.compile cannot trace imports and the environment, and need not.
+# torch.compile cannot trace imports or reads of the environment, and does not need to.
 why_unavailable: Callable[[], list[str]] = torch.compiler.assume_constant_result(  # type: ignore[no-untyped-call]
     _why_unavailable
 )

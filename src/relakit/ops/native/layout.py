@@ -1,7 +1,7 @@
 """How heads lie in memory: ``[batch, heads, positions, features]``, or side by side in projections.
 
-A projection is ``[batch, positions, heads * features]``, or has positions first; ``positions`` is
-the number of that dimension, 1 or 0.
+A projection is ``[batch, positions, heads * features]``, or has the positions first; ``positions``
+is the index of that dimension, 1 or 0.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from torch import Tensor
 
 
 def with_rows(x: Tensor) -> Tensor:
-    """The tensor with contiguous features, which the kernels need; a copy only if it must be."""
+    """The tensor with contiguous features, which the kernels need; copied only if necessary."""
     if x.stride(-1) == 1:
         return x
-    # Not `contiguous`, which leaves a tensor without numbers as it is.
+    # Not `contiguous`, which returns an empty tensor unchanged.
     return x.clone(memory_format=torch.contiguous_format)
 
 
 def in_four_dims(mask: Tensor) -> Tensor:
-    """A mask with all of ``[batch, heads, queries, keys]``; 1 where it broadcasts."""
+    """A mask with all four dimensions ``[batch, heads, queries, keys]``; 1 where it broadcasts."""
     while mask.dim() < 4:
         mask = mask[None]
     return mask
@@ -30,13 +30,13 @@ def split_projections(
 ) -> tuple[Tensor, ...]:
     """Query, key and value, ``[batch, heads, positions, features]``, as views of projections.
 
-    Keys and values that have projections of their own may have fewer heads.
+    Keys and values that have their own projections may have fewer heads.
     """
     first, *others = projections
     if not others:
         return split_projection(first, 3, heads, positions)
     parts = 3 - len(others)
-    # Without features there is nothing to tell heads apart by.
+    # Without features, the sizes do not show how many heads there are.
     key_heads = others[0].size(-1) * heads // (parts * first.size(-1)) if first.size(-1) else heads
     of_keys = (split_projection(x, parts, key_heads, positions) for x in others)
     return (
@@ -48,7 +48,7 @@ def split_projections(
 def split_projection(
     projection: Tensor, parts: int, heads: int, positions: int
 ) -> tuple[Tensor, ...]:
-    """The same for one of them, which holds so many parts."""
+    """The same for one projection, which holds ``parts`` of query, key and value."""
     first, second, features = projection.shape
     split = projection.view(first, second, parts, heads, features // parts // heads)
     # [parts, batch, heads, positions, features]
@@ -64,7 +64,7 @@ def concatenated(x: Tensor, positions: int) -> Tensor:
     """From ``[batch, heads, positions, features]`` to the layout of a projection."""
     inside = heads_inside(x, positions)
     first, second, count, features = inside.shape
-    # Not flatten, which has no rule for batched gradients.
+    # Not `flatten`, which does not support batched gradients.
     return inside.reshape(first, second, count * features)
 
 

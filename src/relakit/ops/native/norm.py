@@ -1,8 +1,8 @@
-"""RMSNorm in C++, gated or not, as autograd sees it.
+"""The autograd side of RMSNorm in C++, gated or not.
 
-The extension computes a call, then records it here. The input is ``[..., features]``, and
-``feature_dims`` is 1; or ``[..., heads, head features]``, normalised over all heads together, and
-``feature_dims`` is 2.
+The extension computes a call, then records it here. The input is ``[..., features]`` with
+``feature_dims`` 1; or ``[..., heads, head features]``, normalised over all heads together, with
+``feature_dims`` 2.
 """
 
 from typing import Any
@@ -57,7 +57,7 @@ def norm_gradients(
     eps: float,
     feature_dims: int,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The gradients of x, gain and gate in plain PyTorch, which can differentiate them again."""
+    """Gradients of x, gain and gate in plain PyTorch, which can differentiate them again."""
     flat = wide(x.flatten(-2) if feature_dims == 2 else x)
     scale = torch.rsqrt(flat.square().mean(-1, keepdim=True) + eps)
     normalised = flat * scale

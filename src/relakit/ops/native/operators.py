@@ -1,6 +1,6 @@
 """The C++ kernels as PyTorch operators: ``relakit::rela`` and ``relakit::rela_backward``.
 
-They are what compilers, tracers, modes and tensor subclasses see of attention. All tensors are
+Compilers, tracers, modes and tensor subclasses see attention as these operators. All tensors are
 ``[batch, heads, positions, features]``; there is one float32 threshold per head.
 """
 
@@ -41,9 +41,9 @@ def rela(
     query_starts: Tensor | None = None,
     key_starts: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Attention. The mask broadcasts to 4-D; the seed, one integer, is for dropout.
+    """Attention. The mask broadcasts to 4-D; the seed for dropout is one integer.
 
-    From ``before`` on, the arguments are the fields of `Reach`.
+    The arguments from ``before`` on are the fields of `Reach`.
 
     Returns the output, and one bit per score for backward (empty without ``keep_bits``).
     """
@@ -66,7 +66,7 @@ def rela(
         reach,
     )
     if result is None and reach is not None:
-        check_starts(reach, query.size(2), key.size(2))  # compiled code could not
+        check_starts(reach, query.size(2), key.size(2))  # compiled code could not check them
     _check_served(
         result, "relakit::rela", query=query, key=key, value=value, mask=mask, threshold=threshold
     )
@@ -187,7 +187,7 @@ def can_keep_bits(query: Tensor, key: Tensor, value: Tensor) -> bool:
 
 
 def _reach(*fields: Any) -> Reach | None:
-    """None if they say nothing: then ``is_causal`` may be true."""
+    """The fields as a `Reach`; None if they limit nothing, when ``is_causal`` may be true."""
     reach = Reach(*fields)
     return reach if reach.is_packed or reach[:3] != Reach()[:3] else None
 
@@ -200,7 +200,7 @@ def _extension() -> Any:
 
 
 def _check_served(result: object, name: str, **tensors: Tensor | None) -> None:
-    """Raise unless the extension served the call of an operator."""
+    """Raise unless the extension served an operator's call."""
     if result is not None:
         return
     if reasons := why_not_connected():
