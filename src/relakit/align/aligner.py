@@ -1,4 +1,4 @@
-"""`Aligner`: from sentence pairs to links, by what a model looks at under forced decoding."""
+"""`Aligner`: links sentence pairs by what a model attends to under forced decoding."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,15 +41,15 @@ from relakit.model.directory import build_model
 from relakit.nn.arguments import check_usable
 
 WINDOW: Final = 2000
-"""Pairs that are read before they are computed."""
+"""How many pairs are read before they are computed."""
 Read = TypeVar("Read")
 
 
 class Aligner:
     """Aligns sentence pairs with a translation model.
 
-    What a pair gives depends on that pair, the model, and its layer or the choice of heads alone,
-    not on the pairs beside it: to the bit where `is_same_alone`, with one thread.
+    The links of a pair depend only on that pair, the model, and its layer or the choice of heads,
+    not on the pairs beside it: bit for bit if `is_same_alone`, with one thread.
     """
 
     def __init__(
@@ -64,19 +64,19 @@ class Aligner:
         max_tokens: int | None = None,
         name: str = "the model",
     ) -> None:
-        """Make one of a model that is in memory; `Aligner.load` reads it.
+        """Use a model that is in memory; `Aligner.load` reads one from disk.
 
         Args:
-            model: from source to target.
-            tokenizer: its tokenizer, or the pair of them if each language has its own.
+            model: translates from source to target.
+            tokenizer: its tokenizer, or a pair of tokenizers if each language has its own.
             choice: which heads are read; `relakit.align.select` finds the best ones. Not needed
                 with a layer.
             layer: gives the links, instead of the model's own attention.
-            about: what its directory tells of the model.
+            about: what the model's directory says about it.
             level: what is linked.
-            max_tokens: of a side, at most; None: as many as can be translated, and as fit into
+            max_tokens: most tokens on a side; None: as many as can be translated, and as fit into
                 256 MiB of one layer's attention weights.
-            name: what an error calls the model.
+            name: what errors call the model.
 
         Raises:
             ValueError: there is neither a choice nor a layer, or they do not fit the model.
@@ -111,9 +111,9 @@ class Aligner:
         Args:
             folder: the directory.
             choice: heads to read instead of those that were chosen for the model.
-            use_layer: False: leave the layer alone, and read heads.
+            use_layer: False: ignore the layer and read heads.
             level: what is linked.
-            max_tokens: see above.
+            max_tokens: as for `Aligner`.
             device: where to compute.
 
         Raises:
@@ -141,7 +141,7 @@ class Aligner:
         )
 
     def is_same_alone(self) -> bool:
-        """Whether pairs give the same bits alone and in a batch, on this processor."""
+        """Whether pairs give bit-identical results alone and in a batch on this processor."""
 
         def compute(pairs: Sequence[TokenPair], batch_tokens: int) -> dict[int, list[Floats]]:
             return {index: [weights] for index, weights in self._weights(pairs, batch_tokens)}
@@ -150,7 +150,7 @@ class Aligner:
             return is_same_alone(self.model.config, compute)
 
     def fits(self, pair: AnalysisPair) -> bool:
-        """Whether no side has more than ``max_tokens`` tokens."""
+        """Whether neither side has more than ``max_tokens`` tokens."""
         return fits_into(self.tokenizers, pair, self.max_tokens)
 
     def align(
@@ -158,7 +158,7 @@ class Aligner:
     ) -> Iterator[Alignment]:
         """The alignment of each pair, in order. Pairs are read as they are needed.
 
-        A pair without a word on a side has no links; nor has one that does not fit (`fits`).
+        A pair with no words on a side gets no links, nor does one that does not fit (`fits`).
         """
         remaining = iter(pairs)
         while window := list(islice(remaining, WINDOW)):
@@ -167,9 +167,9 @@ class Aligner:
                 yield Alignment({}, *self._counts(pair)) if alignment is None else alignment
 
     def mutual_links(self, pairs: Iterable[AnalysisPair]) -> Iterator[GoldAlignment]:
-        """Of each pair, in order, what attention supports in both directions: `read_mutual_links`.
+        """For each pair, in order, the links that attention supports in both directions.
 
-        Links of words, whatever the level.
+        See `read_mutual_links`. These are links between words, whatever the level.
         """
         remaining = iter(pairs)
         while window := list(islice(remaining, WINDOW)):
@@ -218,27 +218,27 @@ class Aligner:
 
     @property
     def _heads(self) -> AlignmentChoice | None:
-        """The heads that are read; None if the layer is."""
+        """The heads to read; None if the layer is read instead."""
         return self.choice if self.layer is None else None
 
     @property
     def _shift(self) -> int:
-        """0 if row t of the weights is of target token t, 1 if row t + 1 is."""
+        """0 if row t of the weights belongs to target token t, 1 if row t + 1 does."""
         return 0 if self._heads is None else READINGS.index(self._heads.reading)
 
     @property
     def _end(self) -> EndWeight:
-        """What weight on the source's end-of-sentence token does."""
+        """The effect of weight on the source's end-of-sentence token."""
         return "ignored" if self._heads is None else self._heads.end
 
     def align_tokens(
         self, pairs: Iterable[TokenPair], words: Sequence[TokenWords]
     ) -> Iterator[tuple[int, Alignment]]:
-        """The number of each pair and its alignment, not in order, where tokens are known already.
+        """Align pairs of known tokens: the number of each pair and its alignment, not in order.
 
         Args:
-            pairs: that fit.
-            words: of each pair's tokens.
+            pairs: token ids of pairs that fit.
+            words: the words that each pair's tokens belong to.
         """
         with blamed_on(self.name):
             for index, weights in self._weights(pairs, BATCH_TOKENS):
@@ -279,12 +279,12 @@ def _token_words(pair: EncodedPair) -> TokenWords:
 
 
 def most_tokens(model: Transformer, about: ModelAbout) -> int:
-    """Of a side of a pair: what can be translated, and 256 MiB of one layer's attention weights."""
+    """Most tokens on a side: what can be translated, and 256 MiB of one layer's attention."""
     return min(default_max_tokens(about.longest_sentence), longest_in_matrices(model.config.heads))
 
 
 def fits_into(tokenizers: Tokenizers, pair: AnalysisPair, max_tokens: int) -> bool:
-    """Whether no side of a pair has more than so many tokens."""
+    """Whether neither side of a pair has more than ``max_tokens`` tokens."""
     if pair.target_tokens is not None and len(pair.target_tokens.ids) > max_tokens:
         return False
     return has_at_most(tokenizers.source, pair.source, max_tokens) and (
@@ -293,10 +293,10 @@ def fits_into(tokenizers: Tokenizers, pair: AnalysisPair, max_tokens: int) -> bo
 
 
 class TwoWayAligner:
-    """Aligns with two models, one for each direction, and puts their links together."""
+    """Aligns with two models, one for each direction, and combines their links."""
 
     def __init__(self, forward: Aligner, backward: Aligner, method: Symmetrization) -> None:
-        """Put two aligners together.
+        """Combine two aligners.
 
         Args:
             forward: from source to target.
@@ -304,7 +304,7 @@ class TwoWayAligner:
             method: see `Symmetrization`.
 
         Raises:
-            ValueError: they are not of opposite directions, or their tokens differ.
+            ValueError: they do not align in opposite directions, or their tokens differ.
         """
         check_opposite(forward, backward)
         self.forward = forward
@@ -312,13 +312,13 @@ class TwoWayAligner:
         self.method = method
 
     def fits(self, pair: AnalysisPair) -> bool:
-        """Whether both models take the pair."""
+        """Whether the pair fits both models."""
         return self.forward.fits(pair) and self.backward.fits(pair.reversed())
 
     def align(
         self, pairs: Iterable[AnalysisPair], *, batch_tokens: int = BATCH_TOKENS
     ) -> Iterator[Alignment]:
-        """As `Aligner.align`; a pair must fit both models."""
+        """Like `Aligner.align`; a pair must fit both models."""
         remaining = iter(pairs)
         while window := list(islice(remaining, WINDOW)):
             directions = zip(
@@ -336,7 +336,10 @@ class TwoWayAligner:
 
 
 def check_opposite(forward: Aligner, backward: Aligner) -> None:
-    """Raise ValueError unless the second model translates in the other direction."""
+    """Raise ValueError if the models do not translate in opposite directions, as far as known.
+
+    Tokens can only be linked if both also have the same tokenizer.
+    """
     check_opposite_languages(forward.about, backward.about)
     if forward.level != "token":
         return

@@ -1,4 +1,4 @@
-"""The links of one sentence pair, with what they rest on. No torch here."""
+"""The links of one sentence pair, and the numbers behind them. No torch here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ from relakit.analysis.word_map import NO_WORD, Floats, Integers
 from relakit.broken_model import BrokenModelError
 
 LEAST_SCORE: Final = -2.0
-"""The score from which on an alignment layer gives weight. It is the logarithm of odds: a link of
+"""The score above which an alignment layer gives weight. Scores are log-odds: a link with odds of
 one to seven counts if nothing fits better."""
 CERTAIN_WEIGHT: Final = 4.0
-"""Of a score as far above 0 as that is below: seven to one."""
+"""The weight of a score as far above 0 as `LEAST_SCORE` is below: odds of seven to one."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Alignment:
     """Links between the words of a pair, or between its tokens."""
 
     scores: Mapping[Link, float]
-    """The links, in order; of each the share of the target word's attention, from 0 to 1"""
+    """The links, in order, each with its share of the target word's attention, from 0 to 1"""
     source_count: int
     """How many words the source has"""
     target_count: int
@@ -47,7 +47,7 @@ class Alignment:
 
     @property
     def unaligned_source(self) -> list[int]:
-        """The words without a link."""
+        """Source words without a link."""
         return sorted(set(range(self.source_count)) - {source for source, _ in self.scores})
 
     @property
@@ -62,7 +62,7 @@ class Alignment:
 
 @dataclass(frozen=True)
 class TokenWords:
-    """To which word each token of a pair belongs, and how many words there are."""
+    """Which word each token of a pair belongs to, and how many words there are."""
 
     source: Integers
     target: Integers
@@ -77,14 +77,14 @@ def read_alignment(
     shift: int,
     end: EndWeight = "ignored",
 ) -> Alignment:
-    """Link each target word with the source word that it attends to most, if to any.
+    """Link each target word with the source word that it attends to most, if any.
 
     Args:
-        weights: of one head, or the mean of several, ``[target tokens + 1, source tokens + 1]``, as
-            `CrossAttention` has them.
-        words: of the tokens.
+        weights: those of one head, or the mean of several, laid out as in `CrossAttention`:
+            ``[target tokens + 1, source tokens + 1]``.
+        words: the words that the tokens belong to.
         shift: 0 to read a token's attention in the step that predicts it, 1 in the next.
-        end: what weight on the source's end-of-sentence token does.
+        end: the effect of weight on the source's end-of-sentence token.
     """
     rows = weights[shift : shift + len(words.target)]
     to_words, to_end = _between_words(weights, words, shift)
@@ -97,20 +97,20 @@ def read_alignment(
 
 
 def link_weights(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The weights of an alignment layer with these scores."""
+    """The weights that an alignment layer gives for these scores."""
     weights: npt.NDArray[np.float32] = np.maximum(scores - LEAST_SCORE, 0)
     return weights
 
 
 def read_layer_alignment(weights: Floats, words: TokenWords) -> Alignment:
-    """Link words that are each other's best, if there is any weight between them.
+    """Link words that are each other's best match, if there is any weight between them.
 
-    And those between which there is so much that nobody need be the best: `CERTAIN_WEIGHT`.
+    Words with more than `CERTAIN_WEIGHT` between them are linked in any case.
 
     Args:
-        weights: of an alignment layer, ``[target tokens + 1, source tokens + 1]``; the last row and
-            the last column, of the ends, do not count.
-        words: of the tokens.
+        weights: those of an alignment layer, ``[target tokens + 1, source tokens + 1]``; the last
+            row and the last column, for the ends of the sentences, do not count.
+        words: the words that the tokens belong to.
     """
     rows = weights[: len(words.target), : len(words.source)]
     between = _best_between_words(rows, words)
@@ -142,7 +142,7 @@ def _ordered(scores: Mapping[Link, float]) -> dict[Link, float]:
 
 
 def _null_rate(rows: Floats) -> float | None:
-    """The share of queries without weight; None if there are none."""
+    """The share of queries without weight; None if there are no queries."""
     return null_query_share(rows) if len(rows) else None
 
 
@@ -151,12 +151,12 @@ def read_mutual_links(
 ) -> GoldAlignment:
     """Links that one model's attention supports in both directions.
 
-    Sure ones are between words of which the target attends most to the source, and of all target
-    words no other attends more to that source. Where only one of both holds, a link is possible.
+    A link is sure if the target word attends most to the source word, and no other target word
+    attends more to that source word. If only one of these holds, the link is possible.
     Arguments as for `read_alignment`.
     """
     to_words, to_end = _between_words(weights, words, shift)
-    if end == "competes":  # then a target word that attends to it most has no link at all
+    if end == "competes":  # a target word that attends most to the end has no link at all
         to_words = np.where((to_end > to_words.max(1, initial=0))[:, None], 0.0, to_words)
     there = links_of(to_words)
     back = frozenset((source, target) for target, source in links_of(to_words.T))
@@ -175,16 +175,16 @@ def _between_words(weights: Floats, words: TokenWords, shift: int) -> tuple[Floa
 
 
 def join_directions(forward: Alignment, backward: Alignment, method: Symmetrization) -> Alignment:
-    """One alignment from those of two directions.
+    """Combine the alignments of two directions into one.
 
     Args:
-        forward: of the model from source to target.
-        backward: of the other one, its source being the pair's target.
+        forward: from the model that translates source to target.
+        backward: from the other model, whose source is the pair's target.
         method: see `symmetrize`.
 
     Returns:
-        A link's score is the mean of both directions', 0 where one does not have it. The null rate
-        is that of ``forward``.
+        The score of a link is the mean over both directions, with 0 for a direction that lacks it.
+        The null rate is that of ``forward``.
     """
     back = backward.reversed()
     links = sorted(symmetrize(forward.links, back.links, method))

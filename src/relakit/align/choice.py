@@ -1,4 +1,4 @@
-"""Where links are read in a model: layer, heads, and at which step. Kept in its directory."""
+"""Where a model's links are read: layer, heads and step. Stored in the model's directory."""
 
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -16,7 +16,7 @@ Criterion: TypeAlias = Literal["aer", "agreement", "same words", "given"]
 
 
 class ChosenOn(BaseModel):
-    """What a choice rests on."""
+    """What a choice is based on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -26,7 +26,7 @@ class ChosenOn(BaseModel):
     files: tuple[str, ...] = ()
     pairs: int = 0
     value: float | None = None
-    """Of the criterion, see `relakit.align.select`."""
+    """The value of the criterion, see `relakit.align.select`."""
 
 
 class AlignmentChoice(BaseModel):
@@ -44,7 +44,7 @@ class AlignmentChoice(BaseModel):
     """Their weights are averaged"""
     reading: Reading
     end: EndWeight = "ignored"
-    """What weight on the source's end-of-sentence token does"""
+    """The effect of weight on the source's end-of-sentence token"""
     chosen: ChosenOn
 
     @model_validator(mode="after")
@@ -73,10 +73,10 @@ class AlignmentChoice(BaseModel):
 
 
 def read_choice(folder: Path, config: ModelConfig) -> AlignmentChoice | None:
-    """What was chosen for the model in a directory; None if nothing was.
+    """The choice stored in a model directory; None if there is none.
 
     Raises:
-        ValueError: the file is damaged, or of another model.
+        ValueError: the file is damaged, or belongs to another model.
     """
     path = folder / CHOICE_FILE
     if not path.exists():
@@ -91,7 +91,7 @@ def read_choice(folder: Path, config: ModelConfig) -> AlignmentChoice | None:
 
 
 def required_choice(folder: Path, config: ModelConfig) -> AlignmentChoice:
-    """`read_choice`; ValueError, with what to do, if nothing was chosen."""
+    """Like `read_choice`, but raises ValueError, saying what to do, if nothing was chosen."""
     choice = read_choice(folder, config)
     if choice is None:
         raise ValueError(
@@ -102,7 +102,7 @@ def required_choice(folder: Path, config: ModelConfig) -> AlignmentChoice:
 
 
 def write_choice(folder: Path, choice: AlignmentChoice) -> Path:
-    """Keep a choice in the model's directory."""
+    """Store a choice in the model's directory."""
     path = folder / CHOICE_FILE
     write_whole(path, (choice.model_dump_json(indent=1) + "\n").encode())
     return path

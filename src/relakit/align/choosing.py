@@ -1,4 +1,4 @@
-"""Choose where to read links in models, by what is at hand."""
+"""Choose where to read links in models, by whatever data is at hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from relakit.model.directory import build_model
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model in memory, with what belongs to it."""
+    """A model in memory, with everything that belongs to it."""
 
     folder: Path
     model: Transformer
@@ -42,7 +42,7 @@ class LoadedModel:
 
     @property
     def max_tokens(self) -> int:
-        """Of a side of a pair: what can be translated, and 256 MiB of all layers' attention."""
+        """Most tokens on a side: what can be translated, and 256 MiB of all layers' attention."""
         return min(default_max_tokens(self.about.longest_sentence), longest_pair(self.model.config))
 
 
@@ -54,17 +54,17 @@ def choose(
     *,
     max_tokens: int | None = None,
 ) -> tuple[AlignmentChoice, AlignmentChoice | None]:
-    """The best heads of a model, and those of one of the other direction if there is one.
+    """The best heads of a model, and of the model of the other direction if there is one.
 
-    By gold links if the pairs have them, else by agreement of two models, else by words that are
-    the same on both sides.
+    They are chosen by gold links if the pairs have them, else by agreement of the two models, else
+    by words that are the same on both sides.
 
     Args:
         forward: the model from source to target.
-        backward: that of the other direction.
-        pairs: those without words on a side, and those that are too long, do not count.
-        files: where they are from, for the record.
-        max_tokens: of a side, at most; None: as many as each model takes.
+        backward: the model of the other direction.
+        pairs: those without words on a side, and those that are too long, are ignored.
+        files: where the pairs come from, for the record.
+        max_tokens: most tokens on a side; None: as many as each model takes.
     """
     if backward is not None:
         check_opposite_languages(forward.about, backward.about)

@@ -1,4 +1,4 @@
-"""Entities of text: those within words stand for a character of the word, as in ``doesn&#39;t``."""
+"""Entities in text: inside a word, they stand for one of its characters: ``doesn&#39;t``."""
 
 import html
 import re
@@ -12,29 +12,29 @@ _SOFT_HYPHEN: Final = "\u00ad"
 
 
 def is_letter(entity: str) -> bool:
-    """Whether it is a part of words wherever it stands; it stays in the text as it is."""
+    """Whether an entity is part of a word wherever it occurs; it stays in the text unchanged."""
     return html.unescape(entity).isalnum()
 
 
 def is_mark_of_text(entity: str, next_characters: str) -> bool:
-    """Whether an entity can stand within a word, as an apostrophe or a hyphen does.
+    """Whether an entity can occur inside a word, as an apostrophe or a hyphen does.
 
     Args:
-        entity: no letter.
-        next_characters: those after it in the line, as many as an entity can have.
+        entity: not a letter (`is_letter`).
+        next_characters: what follows it in the line, as many characters as an entity can have.
     """
     character = html.unescape(entity)
-    # One without a meaning of its own is left as it is, and a forbidden one becomes nothing.
+    # Unescaping leaves an unknown entity unchanged, and turns a forbidden one into nothing.
     if character in (entity, "") or character.isspace():
         return False
-    # "&amp;lt;": with a bare "&" it would be another entity.
+    # "&amp;lt;": a bare "&" would turn this into a different entity.
     return character != "&" or _ENTITY.match("&" + next_characters) is None
 
 
 def unescape_marks(text: str) -> str:
-    """A text with characters instead of its entities; letters stay as they are.
+    """Replace the entities of a text with their characters, except for letters.
 
-    There is nothing for a soft hyphen: the translation has other words, to be divided elsewhere.
+    Soft hyphens are dropped: the translation has other words, which are divided elsewhere.
     """
 
     def character(match: re.Match[str]) -> str:
@@ -46,7 +46,7 @@ def unescape_marks(text: str) -> str:
 
 
 def escaped(text: str) -> list[str]:
-    """The characters of a text; those that would be markup as entities."""
+    """The characters of a text, with entities for those that would be markup."""
     characters = list(text)
     for match in _NEEDS_ENTITY.finditer(text):
         characters[match.start()] = html.escape(match[0], quote=False)

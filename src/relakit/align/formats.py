@@ -12,20 +12,20 @@ NOTHING: Final = "∅"
 _DIGITS: Final = 4
 
 Words: TypeAlias = tuple[Sequence[str], Sequence[str]]
-"""Of source and target."""
+"""The words, or tokens, of source and target."""
 NO_WORDS: Final[Words] = ((), ())
 
 
 def format_line(
     alignment: Alignment, words: Words, format: AlignmentFormat, *, tokens: Words | None = None
 ) -> str:
-    """One line, without its end.
+    """Format one line, without its line end.
 
     Args:
-        alignment: of a pair.
-        words: the pair's words, or its tokens if these were aligned; for ``text`` alone.
+        alignment: the alignment of a pair.
+        words: the pair's words, or its tokens if those were aligned; only for ``text``.
         format: see `AlignmentFormat`.
-        tokens: as the vocabulary spells them, if these were aligned; for ``json`` alone.
+        tokens: tokens as the vocabulary spells them, if those were aligned; only for ``json``.
     """
     if format == "pharaoh":
         return " ".join(f"{source}-{target}" for source, target in alignment.scores)
@@ -36,7 +36,7 @@ def format_line(
 
 
 def json_content(alignment: Alignment) -> dict[str, Any]:
-    """What the object of format ``json`` holds of links, between words or tokens."""
+    """What a ``json`` object holds about links, between words or tokens."""
     null_rate = alignment.null_rate
     return {
         "links": [
@@ -50,7 +50,7 @@ def json_content(alignment: Alignment) -> dict[str, Any]:
 
 
 def json_tokens(tokens: Words) -> dict[str, Any]:
-    """What it holds besides if tokens are linked."""
+    """What a ``json`` object also holds if tokens are linked."""
     return {"source_tokens": list(tokens[0]), "target_tokens": list(tokens[1])}
 
 

@@ -1,8 +1,8 @@
-"""Links of what a translator wrote, whichever way it was found.
+"""Links for what a translator wrote, however it was found.
 
-They come from forced decoding of a hypothesis' own tokens after the search, through the PyTorch
-model: the first one of an ensemble. So they are the same for a translation found in C++ or in
-PyTorch, with weights of one byte, by beam search, as a sample or after a prefix.
+They come from forced decoding of a hypothesis' own tokens after the search, with the PyTorch model
+(the first of an ensemble). So they are the same whether a translation was found in C++ or in
+PyTorch, with one-byte weights, by beam search, by sampling or after a prefix.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def aligner_of(translator: Translator, folder: Path | str, *, level: Level = "wo
         layer=load_layer(Path(folder), translator.model)[0] if with_layer else None,
         about=translator.about,
         level=level,
-        max_tokens=longest_in_matrices(config.heads),  # of one layer
+        max_tokens=longest_in_matrices(config.heads),  # heads of one layer
     )
 
 
@@ -55,14 +55,14 @@ def align_hypotheses(
 ) -> list[list[Alignment]]:
     """The alignment of each hypothesis of each source.
 
-    A hypothesis or source that the aligner's ``max_tokens`` does not allow has no links, and None
-    for a null rate.
+    A hypothesis or source with more tokens than the aligner's ``max_tokens`` has no links, and a
+    null rate of None.
 
     Args:
-        aligner: of the model that translated.
+        aligner: an aligner for the model that translated.
         sources: the texts as they were translated.
-        hypotheses: of each source.
-        words: what is one, see `WordRule`.
+        hypotheses: the hypotheses of each source.
+        words: what counts as a word, see `WordRule`.
     """
     pairs = [
         _pair(aligner, source, hypothesis, words)

@@ -1,4 +1,4 @@
-"""Whether numbers of a pair depend on that pair alone, to the bit."""
+"""Whether the numbers of a pair depend on that pair alone, bit for bit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -12,15 +12,15 @@ from relakit.data.tokenizer import END
 from relakit.model import ModelConfig
 
 Compute: TypeAlias = Callable[[Sequence[TokenPair], int], Mapping[int, Sequence[npt.NDArray[Any]]]]
-"""From pairs, and how many padded tokens are computed at once, to the numbers of each pair."""
+"""Maps pairs, and how many padded tokens to compute at once, to the numbers of each pair."""
 _CHECKED: Final = ((5, 7), (9, 12), (14, 14), (3, 10), (20, 30), (17, 27), (23, 25), (40, 33))
-"""Tokens of the made-up pairs."""
+"""How many source and target tokens the made-up pairs have."""
 
 
 def is_same_alone(config: ModelConfig, compute: Compute) -> bool:
-    """Whether made-up pairs give the same bits alone and in a batch, on this processor.
+    """Whether made-up pairs give bit-identical results alone and in a batch on this processor.
 
-    ``config`` is of the model that computes.
+    ``config`` is the configuration of the model that computes.
     """
     draw = np.random.default_rng(0)
     entries = config.source_entries, config.vocabulary

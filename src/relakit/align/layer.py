@@ -1,10 +1,10 @@
 """The alignment layer: one rectified cross-attention over the states of a frozen translator.
 
 A translator decides what to look at before it knows the word that it will write. Here the query of
-a target token is made when the token is known: from the state that predicted it, the state that has
-read it, and its embedding. Its score ``q·k / sqrt(dim) + bias`` is the logarithm of a link's odds,
-and its weight ``ReLU(score - LEAST_SCORE)``: exactly zero where there can be no link, so that a
-target token without a counterpart has a null row.
+a target token is made once the token is known: from the state that predicted it, the state that has
+read it, and its embedding. The score ``q·k / sqrt(dim) + bias`` is the log-odds of a link, and its
+weight is ``ReLU(score - LEAST_SCORE)``: exactly zero where there can be no link, so a target token
+without a counterpart has a null row.
 """
 
 import math
@@ -37,11 +37,11 @@ from relakit.model.directory import read_weights
 from relakit.model.tensor_file import write_tensors
 
 _FIRST_BIAS: Final = -2.0
-"""Most words have no link with each other, so scores start below zero."""
+"""Most pairs of words are not linked, so scores start below zero."""
 
 
 class AlignmentLayer(nn.Module):
-    """From the states of a model with ``dim`` features to scores and weights of links."""
+    """Turns the states of a model with ``dim`` features into scores and weights of links."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class AlignmentLayer(nn.Module):
         return scores + self.bias
 
     def raise_threshold(self, by: float) -> None:
-        """Ask for so much more score before there is a link."""
+        """Require this much more score for a link."""
         with torch.no_grad():
             self.bias.sub_(by)
 
@@ -74,14 +74,14 @@ class AlignmentLayer(nn.Module):
     ) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
         """The number of each pair, and its weights; not in order.
 
-        The weights are ``[target tokens + 1, source tokens + 1]``, as those of `CrossAttention`;
-        the last row and the last column, of the ends of the sentences, are zero.
+        The weights are ``[target tokens + 1, source tokens + 1]``, like those of `CrossAttention`;
+        the last row and the last column, for the ends of the sentences, are zero.
         """
         for states in state_batches(model, pairs, batch_tokens=batch_tokens, window=window):
             yield from self.weights_of(states)
 
     def weights_of(self, states: StateBatch) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
-        """The same of pairs whose states are known."""
+        """The same for pairs whose states are known."""
         with torch.no_grad():
             rectified = link_weights(self(states).cpu().numpy())
         for index, (sources, targets), matrix in zip(
@@ -95,7 +95,7 @@ class AlignmentLayer(nn.Module):
 def save_layer(folder: Path, layer: AlignmentLayer, trained: LayerTrained) -> Path:
     """Put a layer into the directory of its model; returns the path of ``aligner.json``.
 
-    Whatever stops this, the layer that was there is as it was, or the new one is in its place.
+    If this is interrupted, either the old layer is still intact or the new one is in place.
     """
     before, path = layer_weights(folder), folder / LAYER_FILE
     is_first_name_used = before is not None and before.name == LAYER_WEIGHTS
@@ -118,11 +118,11 @@ def save_layer(folder: Path, layer: AlignmentLayer, trained: LayerTrained) -> Pa
 
 
 def load_layer(folder: Path, model: Transformer) -> tuple[AlignmentLayer, LayerAbout]:
-    """Read the layer in the directory of a model, to where the model is.
+    """Read the layer in the directory of a model, onto the model's device.
 
     Raises:
         OSError: a file is missing.
-        ValueError: a file is damaged, or the layer is of another model.
+        ValueError: a file is damaged, or the layer belongs to another model.
     """
     about = read_layer_about(folder)
     if about.dim != model.config.dim:

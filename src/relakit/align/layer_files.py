@@ -1,8 +1,8 @@
 """An alignment layer on disk: its weights and what it was trained on. No torch here.
 
-``aligner.safetensors`` and ``aligner.json`` lie in the directory of the model whose states the
-layer reads. A layer that replaces another is in ``aligner-2.safetensors``, and the next one in
-``aligner.safetensors`` again: the new weights are there before ``aligner.json`` names them.
+``aligner.safetensors`` and ``aligner.json`` are in the directory of the model whose states the
+layer reads. A layer that replaces another goes into ``aligner-2.safetensors``, and the next one
+into ``aligner.safetensors`` again: the new weights are there before ``aligner.json`` names them.
 """
 
 from pathlib import Path
@@ -21,24 +21,24 @@ from relakit.model.description import WEIGHTS_FILE
 AGAIN: Final = "train it again with relakit train-aligner, or delete it"
 
 Teacher: TypeAlias = Literal["two models", "one model", "links"]
-"""What a layer learnt from. ``two models``: links of the attention of both directions, where they
-agree. ``one model``: words that attend most to each other in this one. ``links``: a file."""
+"""What a layer learnt from. ``two models``: links on which the attention of both directions agrees.
+``one model``: words that attend most to each other in this model. ``links``: a file of links."""
 
 
 class LayerScores(BaseModel):
-    """What a layer was worth on pairs that it was not trained on."""
+    """How well a layer did on pairs that it was not trained on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     pairs: int
     loss: float
-    """Logistic loss over token pairs, by the number of linked ones"""
+    """Logistic loss over token pairs, divided by the number of linked ones"""
     aer: float | None = None
     """Alignment error rate of this direction alone; None if there is no sure link"""
     precision: float | None = None
     recall: float | None = None
     against: Literal["gold", "teacher"]
-    """Whether the links it is scored against are gold ones, or those that it should learn"""
+    """Whether it is scored against gold links, or against the links that it should learn"""
 
 
 class LayerTrained(BaseModel):
@@ -51,7 +51,7 @@ class LayerTrained(BaseModel):
     other_model: str | None = None
     """Directory of the model of the other direction"""
     heads: str | None = None
-    """Of which heads the links were read, in words"""
+    """The heads that the links were read from, in words"""
     pairs: int
     epochs: float
     seed: int
@@ -61,7 +61,7 @@ class LayerTrained(BaseModel):
 
 
 class LayerAbout(BaseModel):
-    """What ``aligner.json`` says."""
+    """The content of ``aligner.json``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -69,11 +69,11 @@ class LayerAbout(BaseModel):
     dim: int = Field(ge=1)
     """Features of the model's states"""
     model_sha256: str
-    """Of the weights of the model whose states it reads"""
+    """Digest of the weights of the model whose states the layer reads"""
     layer_sha256: str
-    """Of the layer's weights"""
+    """Digest of the layer's weights"""
     weights: Literal["aligner.safetensors", "aligner-2.safetensors"] = LAYER_WEIGHTS
-    """The file that has them"""
+    """The file that holds the layer's weights"""
     trained: LayerTrained
 
 
@@ -83,7 +83,7 @@ def has_layer(folder: Path) -> bool:
 
 
 def heads_to_read(folder: Path, config: ModelConfig) -> AlignmentChoice | None:
-    """The heads that give a model's links; None if its alignment layer does, or nobody chose."""
+    """The heads that give a model's links; None if its alignment layer does, or none are chosen."""
     return None if has_layer(folder) else read_choice(folder, config)
 
 
@@ -93,7 +93,7 @@ def heads_or_layer(
     """What gives a model's links: the heads that were chosen, if any, and whether a layer does.
 
     Raises:
-        ValueError: there is neither, and what to do.
+        ValueError: there is neither; the message says what to do.
     """
     with_layer = use_layer and has_layer(folder)
     read = read_choice if with_layer else required_choice
@@ -101,7 +101,7 @@ def heads_or_layer(
 
 
 def layer_weights(folder: Path) -> Path | None:
-    """The file with the weights of a layer that is there; None if nothing says so."""
+    """The weights file of a folder's layer; None if no ``aligner.json`` names it."""
     try:
         return folder / LayerAbout.model_validate(read_json(folder / LAYER_FILE)).weights
     except (OSError, ValueError):
@@ -109,11 +109,11 @@ def layer_weights(folder: Path) -> Path | None:
 
 
 def read_layer_about(folder: Path) -> LayerAbout:
-    """What is known of the layer in a model directory.
+    """What is known about the layer in a model directory.
 
     Raises:
         OSError: a file is missing.
-        ValueError: the file is damaged, or the layer is of another model.
+        ValueError: the file is damaged, or the layer belongs to another model.
     """
     path = folder / LAYER_FILE
     try:

@@ -26,7 +26,7 @@ Booleans = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Lesson:
-    """A pair in tokens, with links of its words. It is small, as there may be many in memory."""
+    """A pair as tokens, with links between its words. Kept small, as many may be in memory."""
 
     source_ids: Integers
     target_ids: Integers
@@ -34,14 +34,15 @@ class Lesson:
     """The word of each token, or `NO_WORD`"""
     target_token_words: Integers
     word_counts: tuple[int, int]
-    """Of source and target"""
+    """How many words source and target have"""
     sure: Integers
-    """``[links, 2]``, source word first: there is a link"""
+    """``[links, 2]``, source word first: words that are linked"""
     disputed: Integers
-    """``[links, 2]``: nobody knows whether there is a link"""
+    """``[links, 2]``: words of which nobody knows whether they are linked"""
     is_complete: bool
-    """Whether all other words have no link. Else that is known of those alone that have a sure link
-    with another word: who sees only some of the links says nothing by silence."""
+    """Whether all other words are known not to be linked. If not, that is known only if one of the
+    two has a sure link with another word: a teacher that sees only some of the links says nothing
+    about the rest."""
 
     @property
     def tokens(self) -> TokenPair:
@@ -61,7 +62,7 @@ class Lesson:
 
     @property
     def unknown(self) -> Booleans:
-        """``[target words, source words]``: of which nobody says anything, not even a doubt."""
+        """``[target words, source words]``: True where neither word has a sure link."""
         if self.is_complete:
             return np.zeros(self.word_counts[::-1], dtype=np.bool_)
         targets, sources = (np.ones(count, dtype=np.bool_) for count in self.word_counts[::-1])
@@ -69,7 +70,7 @@ class Lesson:
         return targets[:, None] & sources
 
     def score(self, links: Links) -> AlignmentScore:
-        """Of links that were found; those of unknown words are neither right nor wrong."""
+        """Score links that were found; those of unknown words are neither right nor wrong."""
         unknown = self.unknown
         judged = frozenset(link for link in links if not unknown[link[1], link[0]])
         return AlignmentScore.of(judged, self.links)
@@ -106,7 +107,7 @@ def _rows(links: Links) -> Integers:
 def links_of_two_models(
     forward: Aligner, backward: Aligner, pairs: Iterable[AnalysisPair]
 ) -> Iterator[GoldAlignment]:
-    """Of each pair what both directions read is sure, what one of them reads is possible."""
+    """The links of each pair: sure if both directions read them, possible if one does."""
     remaining = iter(pairs)
     while window := list(islice(remaining, WINDOW)):
         there, back = forward.align(window), backward.align([pair.reversed() for pair in window])
@@ -116,12 +117,12 @@ def links_of_two_models(
 
 
 def token_labels(states: StateBatch, lessons: Sequence[Lesson]) -> tuple[Tensor, Tensor]:
-    """For the layer's scores ``[pairs, target positions, source positions]`` of these lessons.
+    """Labels for the layer's scores ``[pairs, target positions, source positions]``.
 
     Returns:
-        1 where the words of both tokens are linked, and 1 where that is known: not between disputed
-        words, nor, if a lesson is not complete, two words of which neither has a sure link; not for
-        tokens of no word, the ends of sentences and padding.
+        Two tensors: 1 where the words of both tokens are linked, and 1 where that is known. It is
+        not known between disputed words; nor, if a lesson is not complete, between two words
+        without a sure link; nor for tokens of no word, the ends of sentences and padding.
     """
     shape = states.target.size(0), states.target.size(1), states.source.size(1)
     linked, known = (np.zeros(shape, dtype=np.float32) for _ in range(2))
@@ -134,7 +135,7 @@ def token_labels(states: StateBatch, lessons: Sequence[Lesson]) -> tuple[Tensor,
             words[kind, links[:, 1], links[:, 0]] = True
         words[1] |= lesson.unknown
         in_words = (targets != NO_WORD)[:, None] & (sources != NO_WORD)
-        # Tokens of no word take any word's labels here; they do not count.
+        # Tokens of no word get the labels of some word here; they are masked below.
         tokens = words[:, targets[:, None], sources]
         linked[place] = tokens[0] * in_words
         known[place] = ~tokens[1] * in_words

@@ -16,37 +16,37 @@ from relakit.decode.settings import WINDOW, SearchOptions
 from relakit.decode.translator import Hypothesis, Translator
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack  # pydantic brings it, and Python from 3.11 on has it
+    from typing_extensions import Unpack  # comes with pydantic; part of Python since 3.11
 
 
 @dataclass(frozen=True)
 class LinkedHypothesis:
-    """A translation, with what was asked for besides."""
+    """A translation, with whatever else was asked for."""
 
     hypothesis: Hypothesis
     source: str
-    """What was translated: without markup if that is kept"""
+    """The text that was translated; without markup if markup is kept"""
     text: str
-    """The translation; with the markup of the source if that is kept"""
+    """The translation; with the markup of the source if markup is kept"""
     alignment: Alignment | None = None
     """Between the words of ``source`` and ``hypothesis.text``, or their tokens"""
     lost: tuple[str, ...] = ()
     """The markup that is not in ``text``"""
     reordered: tuple[str, ...] = ()
-    """Placeholders that get values by their order, which is not that of the source: see
+    """Placeholders that take their values by order, if their order is not that of the source: see
     `MarkedTranslation`"""
     pieces: tuple[str, ...] = ()
     """All markup of the source"""
 
     @property
     def has_no_alignment(self) -> bool:
-        """Whether links were asked for, and there were too many tokens to compute them."""
+        """Whether links were asked for, but there were too many tokens to compute them."""
         has_words = bool(self.source.strip() and self.hypothesis.text)
         return has_words and self.alignment is not None and self.alignment.null_rate is None
 
 
 class LinkedTranslator:
-    """Translates, aligns what it wrote, and carries markup over."""
+    """Translates, aligns the translations, and carries markup over."""
 
     def __init__(
         self,
@@ -55,15 +55,15 @@ class LinkedTranslator:
         links: Aligner | None = None,
         markup: Aligner | None = None,
     ) -> None:
-        """Put a translator and aligners together; `aligner_of` makes one.
+        """Combine a translator with aligners; `aligner_of` makes an aligner.
 
         Args:
             translator: what translates.
-            links: give the alignment of each translation, between words that stand between spaces,
-                or between tokens, as the aligner has it.
-            markup: take markup out of each line before it is translated, and put it into the
-                translation. Where it goes depends on links between words: the aligner's level must
-                be ``"word"``.
+            links: gives the alignment of each translation, between words separated by spaces or
+                between tokens, depending on the aligner's level.
+            markup: if given, markup is taken out of each line before it is translated, and put into
+                the translation. Where it goes depends on links between words, so the aligner's
+                level must be ``"word"``.
         """
         if markup is not None and markup.level != "word":
             raise ValueError(f"markup needs links between words, got an aligner of {markup.level}s")
@@ -73,7 +73,7 @@ class LinkedTranslator:
 
     @property
     def max_tokens(self) -> int | None:
-        """Most tokens of a source or translation that get links, if these are asked for."""
+        """Most tokens of a source or translation that gets links; None if links are not wanted."""
         return None if self._links is None else self._links.max_tokens
 
     def translate(
@@ -86,7 +86,7 @@ class LinkedTranslator:
         """The ``nbest`` translations of each text, as `Translator.translate_nbest` gives them.
 
         Args:
-            texts: one sentence each; with markup if that is kept.
+            texts: one sentence each; with markup if markup is kept.
             prefixes: what each translation begins with, without markup.
             **options: as for `Translator.translate_nbest`.
         """
@@ -101,9 +101,9 @@ class LinkedTranslator:
         prefixes: Iterable[str] | None = None,
         **options: "Unpack[SearchOptions]",
     ) -> Iterator[list[LinkedHypothesis]]:
-        """Translate lines as they come, in their order; see `Translator.translate_stream`.
+        """Translate lines as they come, in order; see `Translator.translate_stream`.
 
-        The markup of a line that is not whole is lost.
+        If a line is not translated whole, its markup is lost.
         """
         waiting: deque[SourceLine] = deque()
 

@@ -1,4 +1,4 @@
-"""Make a lexical shortlist of a model's own alignments: which tokens were linked with which."""
+"""Make a lexical shortlist from a model's own alignments: which tokens were linked with which."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ from relakit.decode.shortlist import (
 
 
 class TokenLinkCounts:
-    """How often tokens of both sides were linked, and how often each occurred."""
+    """How often source and target tokens were linked, and how often each occurred."""
 
     def __init__(self, tokenizers: Tokenizers) -> None:
         self._tokenizers = tokenizers
@@ -33,7 +33,7 @@ class TokenLinkCounts:
     def add(
         self, source: Sequence[int], target: Sequence[int], links: Iterable[tuple[int, int]]
     ) -> None:
-        """Count a pair: its token ids, and the places in them that are linked."""
+        """Count a pair: its token ids, and which positions in them are linked."""
         self.pairs += 1
         self._sources.update(source)
         self._targets.update(token for token in target if token not in NEVER_LISTED)
@@ -48,14 +48,14 @@ class TokenLinkCounts:
         frequent: int = SHORTLIST_FREQUENT,
         files: Sequence[str] = (),
     ) -> Shortlist:
-        """The target tokens of each source token, and those of every sentence.
+        """The target tokens for each source token, and those for every sentence.
 
         Args:
-            best: target tokens of a source token, at most, besides the frequent ones: those that go
+            best: most target tokens for a source token, besides the frequent ones: those that go
                 with it rather than with others, by twice the number of links, divided by how often
-                both occur (Dice's coefficient); of equals, those with smaller ids.
-            frequent: most frequent target tokens.
-            files: where the pairs are from, for the record.
+                both occur (Dice's coefficient); among equals, those with smaller ids.
+            frequent: how many of the most frequent target tokens are listed for every sentence.
+            files: where the pairs come from, for the record.
         """
         most = sorted(self._targets.items(), key=lambda item: (-item[1], item[0]))[:frequent]
         everywhere = {token for token, _ in most}
@@ -86,8 +86,8 @@ def count_links(aligner: Aligner, pairs: Iterable[AnalysisPair]) -> TokenLinkCou
     """Align pairs, and count the links of their tokens.
 
     Args:
-        aligner: its level is "token".
-        pairs: those without words on a side, and those that are too long, have no links.
+        aligner: its level must be "token".
+        pairs: those without words on a side, and those that are too long, get no links.
 
     Raises:
         ValueError: no pair has a link.
@@ -109,7 +109,7 @@ def count_links(aligner: Aligner, pairs: Iterable[AnalysisPair]) -> TokenLinkCou
 def _side_by_side(
     aligner: Aligner, pairs: Iterable[AnalysisPair]
 ) -> Iterator[tuple[AnalysisPair, frozenset[tuple[int, int]]]]:
-    """Each pair with its links; an aligner reads ahead."""
+    """Each pair with its links; pairs are remembered, as an aligner reads ahead."""
     waiting: list[AnalysisPair] = []
 
     def remembered() -> Iterator[AnalysisPair]:
@@ -122,18 +122,18 @@ def _side_by_side(
 
 
 class Coverage(NamedTuple):
-    """What a shortlist has of some pairs."""
+    """How much of some pairs a shortlist covers."""
 
     share: float
-    """Of the target tokens, those that the sentence's own list has"""
+    """Share of target tokens that are in the list of their own sentence"""
     size: float
-    """Tokens of a sentence's list, on average"""
+    """Average number of tokens in a sentence's list"""
 
 
 def coverage(
     shortlist: Shortlist, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> Coverage:
-    """How much of the targets the lists of their sources have."""
+    """How much of the targets the lists for their sources cover."""
     found = total = size = 0
     for source, target in zip(sources, targets, strict=True):
         tokens: TokenIds = shortlist.tokens_for(source)

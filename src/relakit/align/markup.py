@@ -1,22 +1,22 @@
 """Markup within a line: found, paired, and taken out of the text that is translated.
 
-What is markup:
+What counts as markup:
 
 ===========================  ==================================================================
 tags                         ``<b>``, ``</b>``, ``<br/>``, ``<a href="x > y">``, ``<x:g id='1'/>``
 placeholders in braces       ``{}``, ``{0}``, ``{name:>8}``, ``{{name}}``, ``{{ name }}``,
-                             ``{{{name}}}``, ``${name}``, ``%{name}``, ``#{name}``; no space but at
-                             the edges of ``{{ name }}`` and in ``{{#if name}}``, ``{{/if}}``
+                             ``{{{name}}}``, ``${name}``, ``%{name}``, ``#{name}``; no spaces except
+                             at the edges of ``{{ name }}`` and in ``{{#if name}}``, ``{{/if}}``
 conversions                  ``%s``, ``%d``, ``%1$s``, ``%.2f``, ``%@``, ``%(name)s``; if a letter
                              follows, only those with a number or a name: ``%.2fs``, not ``%age``;
-                             in a line with one of these ``%%``, too
-entities                     ``&nbsp;``, ``&#160;``, ``&#xA0;``; not those that are parts of words:
+                             in a line with one of these, also ``%%``
+entities                     ``&nbsp;``, ``&#160;``, ``&#xA0;``; not those that are part of a word:
                              letters such as ``&eacute;``, and between letters or digits all but
                              spaces: ``doesn&#39;t`` has the text ``doesn't``
 ===========================  ==================================================================
 
-All else is text: ``a < b``, ``{see below}``, ``100%``, ``5 %ige``, ``AT&T``, comments, an address
-with ``%20``.
+Everything else is text: ``a < b``, ``{see below}``, ``100%``, ``5 %ige``, ``AT&T``, comments, an
+address with ``%20``.
 Every character is looked at a bounded number of times, however hostile the line is.
 """
 
@@ -38,7 +38,7 @@ from relakit.align.entities import (
     unescape_marks,
 )
 
-# No piece can begin within another: "<" is in no tag, a brace in no braces, and so on. So what was
+# No piece can begin inside another: tags contain no "<", braces no brace, and so on. So what was
 # read in vain is not read again from a later start. Numbers are bounded for the same reason.
 _MARKUP: Final = re.compile(
     r"""
@@ -60,7 +60,7 @@ _MARKUP: Final = re.compile(
     re.VERBOSE,
 )
 CLOSING: Final = frozenset('.,;:!?\u2026)]}\u00bb\u201d"\u3002\u3001\uff0c\uff01\uff1f\uff09')
-"""Marks that follow a word without a space: a space before them was a placeholder's."""
+"""Marks that follow a word without a space: a space before one belonged to a placeholder."""
 OPENING: Final = frozenset("([{\u00ab\u201e\u201c\u00bf\u00a1\uff08")
 _BLOCKS: Final = frozenset(
     {
@@ -71,24 +71,24 @@ _BLOCKS: Final = frozenset(
         "tfoot", "th", "thead", "title", "tr", "ul",
     }
 )  # fmt: skip
-"""Tags of HTML that text does not run through: words on both sides of one are not one word."""
+"""HTML tags that text does not run through: words on either side of one are separate words."""
 _NEVER_FIRST: Final = frozenset(".,;:!?\u2026)]}")
 """Marks that no block of text begins with."""
 
 
 _BY_ORDER: Final = re.compile(r"%(?!\d{1,2}\$|[({%]).*|\{(?:[:!][^{}]*)?\}")
-"""Pieces that get their values in their order: %s, {}."""
+"""Pieces that take their values by order: %s, {}."""
 
 
 def values_by_order(piece: str) -> list[str]:
-    """What stands for the first value that nothing before it stands for: a piece, or in a tag."""
+    """The placeholders that take their values by order: the piece itself, or those in a tag."""
     found = [match[0] for match in _MARKUP.finditer(piece, 1)] if piece[0] == "<" else [piece]
     return [value for value in found if _BY_ORDER.fullmatch(value)]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A tag that opens and the one that closes it, with words in between."""
+    """An opening tag and the tag that closes it, with words in between."""
 
     open: str
     close: str
@@ -96,62 +96,62 @@ class Pair:
     """The text between them, as a span of `MarkedText.text`"""
     last: int
     parent: int | None
-    """The number of the pair that it is in"""
+    """The number of the enclosing pair"""
     numbers: tuple[int, int]
-    """Of both tags among `MarkedText.pieces`"""
+    """The numbers of both tags in `MarkedText.pieces`"""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Markup without words, in one place: single pieces, pairs with nothing but these inside."""
+    """Markup without words, in one place: single pieces, and pairs with only such pieces inside."""
 
     text: str
     numbers: range
-    """Of its pieces among `MarkedText.pieces`"""
+    """The numbers of its pieces in `MarkedText.pieces`"""
     at: int
-    """In `MarkedText.text`"""
+    """Its place in `MarkedText.text`"""
     parent: int | None
-    """The number of the pair that it is in"""
+    """The number of the enclosing pair"""
     space_before: bool
-    """Between it and the text before it, whatever other markup is there, too"""
+    """Whether a space is between it and the text before it, whatever other markup is there, too"""
     space_after: bool
     separates: bool
-    """It is all that stands between two words"""
+    """Whether it is all that stands between two words"""
     stands_off: tuple[bool, bool]
-    """On either side, whether it ends in a placeholder that touches no word, so that it must not
-    touch one in the translation: in ``{name}'s dog`` the mark may be gone there"""
+    """For either side, whether it ends in a placeholder that touches no word, so that it must not
+    touch one in the translation: the mark in ``{name}'s dog`` may be gone there"""
 
 
 @dataclass(frozen=True)
 class MarkedText:
-    """A line, taken apart."""
+    """A line, split into text and markup."""
 
     line: str
     text: str
-    """Without markup; the line itself if it has none, and no marks as entities"""
+    """The line without markup; the line itself if it has none, and no marks as entities"""
     pieces: tuple[str, ...] = ()
     """All tags, placeholders and entities, in order"""
     pairs: tuple[Pair, ...] = ()
-    """In the order of their opening tags, so that a pair comes after those that it is in"""
+    """In the order of their opening tags, so that a pair comes after those that enclose it"""
     runs: tuple[Run, ...] = ()
     has_unescaped: bool = False
-    """Some of the text is what markup needs entities for: ``AT&amp;T``"""
+    """Whether some of the text needs entities in markup: ``AT&amp;T``"""
 
     def as_written(self, translation: str) -> Sequence[str]:
-        """The characters of a translation, with the entities that they need.
+        """The characters of a translation, with entities where needed.
 
-        They need none where "&" and "<" stand for themselves in the source.
+        None are needed if "&" and "<" stand for themselves in the source.
         """
         return escaped(translation) if self.has_unescaped else translation
 
 
 def find_markup(line: str) -> MarkedText:
-    """Take a line apart.
+    """Split a line into text and markup.
 
-    A tag that nothing closes, or that closes nothing, is carried as a single piece.
+    A tag that nothing closes, or that closes nothing, is treated as a single piece.
     """
     found = list(_MARKUP.finditer(line))
-    if not any(match["conversion"] for match in found):  # then it stands for itself
+    if not any(match["conversion"] for match in found):  # then "%%" stands for itself
         found = [match for match in found if not match["percent"]]
     marks = _marks_within_words(line, found)
     matches = [
@@ -172,7 +172,7 @@ def find_markup(line: str) -> MarkedText:
 
 
 def _between(line: str, matches: Sequence[re.Match[str]]) -> list[str]:
-    """The text before the first piece, between each and the next, after the last."""
+    """The text before the first piece, between each piece and the next, and after the last."""
     bounds = [0, *(place for match in matches for place in match.span()), len(line)]
     return [line[start:end] for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
 
@@ -182,9 +182,9 @@ def _is_block(match: re.Match[str]) -> bool:
 
 
 def _marks_within_words(line: str, found: Sequence[re.Match[str]]) -> frozenset[int]:
-    """The numbers of entities that have letters or digits on both sides, tags aside."""
+    """The numbers of entities that have letters or digits on both sides, ignoring tags."""
     between = _between(line, found)
-    # What is seen of each piece by others; None: what is behind it.
+    # What each piece shows to its neighbours; None: they see what is behind it.
     shown = [
         None
         if match["name"] and not _is_block(match) and not match[0].endswith("/>")
@@ -205,7 +205,7 @@ def _marks_within_words(line: str, found: Sequence[re.Match[str]]) -> frozenset[
 
 
 def _last_seen(characters: Sequence[str], shown: Sequence[str | None]) -> list[str]:
-    """For each piece, what was seen last before it; ``characters`` touch it, or are empty."""
+    """For each piece, what was last seen before it; ``characters`` touch it, or are empty."""
     seen: list[str] = []
     last = ""
     for character, own in zip(characters, shown, strict=True):
@@ -216,10 +216,10 @@ def _last_seen(characters: Sequence[str], shown: Sequence[str | None]) -> list[s
 
 
 def _partners(matches: Sequence[re.Match[str]]) -> list[int | None]:
-    """For each piece the number of the tag that it belongs with, if there is one."""
+    """For each piece, the number of the tag that it is paired with, if there is one."""
     partners: list[int | None] = [None] * len(matches)
     opened: list[tuple[str, int]] = []
-    counts: Counter[str] = Counter()  # how many tags of a name are open
+    counts: Counter[str] = Counter()  # how many tags of each name are open
     for number, match in enumerate(matches):
         if match["name"] is None or match[0].endswith("/>"):
             continue
@@ -229,7 +229,7 @@ def _partners(matches: Sequence[re.Match[str]]) -> list[int | None]:
             counts[name] += 1
         elif counts[name]:
             other = None
-            while other != name:  # those above it are never closed
+            while other != name:  # tags opened after it are never closed
                 other, start = opened.pop()
                 counts[other] -= 1
             partners[start], partners[number] = number, start
@@ -241,25 +241,25 @@ class _Place:
     """Where a piece was."""
 
     cluster: int
-    """Pieces with nothing but spaces between them are in one"""
+    """Pieces with nothing but spaces between them are in the same cluster"""
     at: int
     space_before: bool
     space_after: bool
     between_words: bool
-    """Letters or digits are on both sides, behind any spaces, or different blocks of text"""
+    """Whether both sides have letters or digits, ignoring spaces, or are different blocks"""
     touches: tuple[bool, bool]
-    """On either side, whether a letter or digit is next to it, other markup aside"""
+    """For either side, whether a letter or digit is next to it, ignoring other markup"""
 
 
 def _take_out(
     texts: Sequence[str], is_single: Sequence[bool], is_block: Sequence[bool]
 ) -> tuple[str, list[_Place]]:
-    """The text without markup as one would write it, and where in it each piece was.
+    """The text as one would write it without markup, and where each piece was in it.
 
     Args:
-        texts: before the first piece, between each and the next, after the last.
-        is_single: of each piece, whether it is no tag of a pair.
-        is_block: of each piece, whether it is a tag around a block of text, or between two.
+        texts: the text before the first piece, between each piece and the next, and after the last.
+        is_single: for each piece, whether it is not a tag of a pair.
+        is_block: for each piece, whether it is a tag around a block of text, or between two blocks.
     """
     places: list[_Place] = []
     parts: list[str] = []
@@ -299,7 +299,7 @@ def _take_out(
 
 
 def _joint(before: str, after: str, singles: Sequence[_Place], has_space: bool) -> str:
-    """What is left between two characters when the markup is gone: a space or nothing."""
+    """What remains between two characters once the markup is gone: a space or nothing."""
     if not singles:
         return " " if has_space else ""
     space_before, space_after = singles[0].space_before, singles[-1].space_after
@@ -356,7 +356,7 @@ def _structure(
 
 
 def _begins_with_placeholder(pieces: Iterable[re.Match[str]]) -> bool:
-    """Whether the first piece that is no tag is a placeholder."""
+    """Whether the first piece that is not a tag is a placeholder."""
     first = next((match for match in pieces if match["name"] is None), None)
     return first is not None and first["entity"] is None
 
@@ -364,7 +364,7 @@ def _begins_with_placeholder(pieces: Iterable[re.Match[str]]) -> bool:
 def _end_of_run(
     number: int, partners: Sequence[int | None], places: Sequence[_Place]
 ) -> int | None:
-    """The last piece of the run that begins with this one; None if none begins here."""
+    """The last piece of the run that begins with this piece; None if no run begins here."""
     cluster, end = places[number].cluster, None
     while number < len(places) and places[number].cluster == cluster:
         partner = partners[number]

@@ -1,13 +1,14 @@
 """Where markup goes in a translation, by the links between its words and the source's.
 
-- A pair of tags encloses the smallest span of target words that has all words linked to those that
-  it enclosed. A pair around the whole source is around the whole translation. One without links is
-  lost. A link of a word with a punctuation mark does not count.
-- Pairs stay within those that they were in. If two others cross, one is widened until it encloses
-  the other: the one that takes in fewer words by that.
-- A run of single pieces goes with its neighbour in the source: behind the target word that the word
-  before it is linked with, or in front of that of the word after it. Before the first word it stays
-  before the first, and after the last after the last. It does not leave the pair that it was in.
+- A pair of tags encloses the smallest span of target words that has all words linked to the source
+  words that it enclosed. A pair around the whole source goes around the whole translation. A pair
+  without links is lost. A link between a word and a punctuation mark does not count.
+- Pairs stay inside the pairs that enclosed them. If two other pairs cross, one is widened until it
+  encloses the other: the one that takes in fewer words that way.
+- A run of single pieces stays with its neighbour in the source: after the target word linked with
+  the word before it, or before the target word linked with the word after it. A run before the
+  first word stays before the first, and a run after the last word stays after the last. A run does
+  not leave the pair that it was in.
 """
 
 from bisect import bisect_left, bisect_right
@@ -26,14 +27,14 @@ _MARKS: Final = CLOSING | OPENING
 
 @dataclass(frozen=True)
 class Sentence:
-    """A text, and where its words are; all but spaces is in a word."""
+    """A text, and where its words are; everything but spaces belongs to a word."""
 
     text: str
     words: Sequence[Span]
 
     @classmethod
     def split(cls, text: str) -> "Sentence":
-        """Marks at the edges of words are words of their own, so that tags can be between them."""
+        """Split a text; marks at the edges of words become words, so that tags can go between."""
         return cls(text, split_words(text))
 
     def word(self, number: int) -> str:
@@ -45,35 +46,35 @@ class RunPlace(NamedTuple):
     """Where a run goes."""
 
     gap: int
-    """Before the target word with this number"""
+    """It goes before the target word with this number"""
     follows: bool
-    """It belongs to the word before it, rather than to the word after it"""
+    """Whether it belongs to the word before it, rather than to the word after it"""
     offset: int = 0
-    """Within the target word instead, behind so many of its characters"""
+    """Unless 0, it goes inside the target word instead, after this many of its characters"""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything goes that has a place."""
+    """Where all markup that has a place goes."""
 
     spans: dict[int, Span]
-    """The target words of each pair, by its number"""
+    """The target words of each pair, by the number of the pair"""
     places: dict[int, RunPlace]
-    """Of each run, by its number"""
+    """The place of each run, by the number of the run"""
     parents: dict[int, int | None]
-    """Of each run, the innermost pair around it that has a place"""
+    """For each run, the innermost pair around it that has a place"""
 
 
 def lay_out(
     marked: MarkedText, source: Sentence, target: Sentence, links: Iterable[Link]
 ) -> Layout:
-    """Find a place for all markup of a source, as far as there is one.
+    """Find places for the markup of a source, as far as there are any.
 
     Args:
         marked: the source.
         source: the words of ``marked.text``.
-        target: the translation; it has words.
-        links: between these words.
+        target: the translation, which must have words.
+        links: the links between these words.
     """
     linked = _LinkedWords(_between_equals(links, source, target), len(source.words))
     edges = [start for start, _ in source.words], [end for _, end in source.words]
@@ -99,7 +100,7 @@ def lay_out(
 
 
 def _between_equals(links: Iterable[Link], source: Sentence, target: Sentence) -> Iterator[Link]:
-    """Links without those of a word with a punctuation mark, by which a tag would enclose it."""
+    """Drop links between a word and a punctuation mark: they would make a tag enclose the mark."""
     sides = [
         [_MARKS.issuperset(text.word(number)) for number in range(len(text.words))]
         for text in (source, target)
@@ -110,7 +111,7 @@ def _between_equals(links: Iterable[Link], source: Sentence, target: Sentence) -
 def _spans(
     ranges: Sequence[Span], linked: "_LinkedWords", source: Sentence, target: Sentence
 ) -> dict[int, Span]:
-    """The target words of each pair that has links; ``ranges`` are the source words of each."""
+    """The target words of each pair that has links; ``ranges`` are the source words of pairs."""
     reach = cache(linked.reach)  # thousands of tags may enclose the same words
     found: dict[int, Span] = {}
     for number, words in enumerate(ranges):
@@ -123,7 +124,7 @@ def _spans(
 
 
 def _placed_parents(marked: MarkedText, spans: dict[int, Span]) -> list[int | None]:
-    """For each pair the innermost one with a place, from itself outwards."""
+    """For each pair, the innermost pair with a place, from itself outwards."""
     placed: list[int | None] = []
     for number, pair in enumerate(marked.pairs):
         outer = None if pair.parent is None else placed[pair.parent]
@@ -132,7 +133,7 @@ def _placed_parents(marked: MarkedText, spans: dict[int, Span]) -> list[int | No
 
 
 class _LinkedWords:
-    """What each source word is linked with."""
+    """The target words that each source word is linked with."""
 
     def __init__(self, links: Iterable[Link], count: int) -> None:
         self.targets: list[list[int]] = [[] for _ in range(count)]
@@ -141,24 +142,24 @@ class _LinkedWords:
         self.linked = [word for word, targets in enumerate(self.targets) if targets]
 
     def reach(self, first: int, last: int) -> Span | None:
-        """The smallest span with all target words linked to some source words, if any is."""
+        """The smallest span with all target words linked to these source words, if any."""
         found = [target for targets in self.targets[first:last] for target in targets]
         return (min(found), max(found) + 1) if found else None
 
     def up_to(self, word: int) -> int | None:
-        """The nearest word with a link, from this one to the left."""
+        """The nearest word with a link, going left from this one."""
         place = bisect_right(self.linked, word)
         return self.linked[place - 1] if place else None
 
     def from_on(self, word: int) -> int | None:
-        """The nearest word with a link, from this one to the right."""
+        """The nearest word with a link, going right from this one."""
         place = bisect_left(self.linked, word)
         return self.linked[place] if place < len(self.linked) else None
 
 
 @dataclass(frozen=True)
 class _Runs:
-    """Finds the places of runs."""
+    """Finds places for runs."""
 
     source: Sentence
     target: Sentence
@@ -170,13 +171,13 @@ class _Runs:
         """Where a run goes; None if there is no link to tell.
 
         Args:
-            run: of the source.
+            run: a run of the source.
             own: the source words of the pair that it is in.
             span: the target words of that pair.
         """
         starts, ends = self.edges
         before, after = bisect_right(ends, run.at) - 1, bisect_left(starts, run.at)
-        if after - before == 2:  # within the word between them
+        if after - before == 2:  # inside the word between them
             word = before + 1
             if (same := self._same_word(word, run.at - starts[word], span)) is not None:
                 return same
@@ -190,7 +191,7 @@ class _Runs:
         return place._replace(gap=min(max(place.gap, span[0]), span[1]))
 
     def _same_word(self, word: int, offset: int, span: Span) -> RunPlace | None:
-        """The same place in a target word of the same spelling, if there is one."""
+        """The same place in a target word with the same spelling, if there is one."""
         for target in self.linked.targets[word]:
             is_same = self.target.word(target) == self.source.word(word)
             if is_same and span[0] <= target < span[1]:
@@ -216,8 +217,8 @@ class _Runs:
 def _follows(run: Run, before: int, after: int, own: Span) -> bool:
     """Whether a run belongs to the word before it, rather than to the word after it."""
     has_before, has_after = own[0] <= before, after < own[1]
-    if has_before != has_after:  # the other one is outside of the pair that it is in
+    if has_before != has_after:  # the other word is outside the pair that the run is in
         return has_before
-    if run.separates:  # a line break: rather behind a comma than in front of it
+    if run.separates:  # a line break: better after a comma than before it
         return False
     return not run.space_before or run.space_after

@@ -1,4 +1,4 @@
-"""A translation is written with its markup.
+"""Write a translation with its markup.
 
 Tags of pairs touch the words that they enclose; runs have spaces around them as in the source.
 """
@@ -21,8 +21,8 @@ class MarkedTranslation:
     lost: tuple[str, ...]
     """Tags, placeholders and entities for which there was no place, in the order of the source"""
     reordered: tuple[str, ...] = ()
-    """All that gets values by its order, such as ``%s``, also in tags, as it stands in the text, if
-    that is not the order of the source"""
+    """Everything that takes values by order, such as ``%s``, also in tags, in the order of the text
+    if that is not the order of the source"""
 
 
 def put_back(
@@ -34,9 +34,9 @@ def put_back(
         marked: the source.
         source: the words of ``marked.text``.
         target: the translation.
-        links: between these words.
+        links: the links between these words.
     """
-    if not target.words:  # nothing to be in the right order with
+    if not target.words:  # there are no words to place markup by
         text = "".join(marked.pieces) if source.words else marked.line
         return MarkedTranslation(text, ())
     writing = _Writing(marked, target, lay_out(marked, source, target, links))
@@ -47,7 +47,7 @@ def put_back(
 
 
 def _reordered(marked: MarkedText, written: Sequence[int]) -> tuple[str, ...]:
-    """What gets values by order in pieces that follow each other so; nothing if all is in order."""
+    """What takes values by order in pieces written in this order; nothing if all is in order."""
     values = {number: values_by_order(marked.pieces[number]) for number in written}
     numbers = [number for number in written if values[number]]
     if numbers == sorted(numbers):
@@ -56,12 +56,12 @@ def _reordered(marked: MarkedText, written: Sequence[int]) -> tuple[str, ...]:
 
 
 class _Piece(NamedTuple):
-    """What is written between two words."""
+    """A piece to be written between two words."""
 
     kind: Literal["open", "close", "run"]
     text: str
     numbers: Iterable[int]
-    """Of the pieces of the source that it is"""
+    """The numbers of the source pieces that it consists of"""
     space_before: bool = False
     space_after: bool = False
     separates: bool = False
@@ -70,7 +70,7 @@ class _Piece(NamedTuple):
 
 
 class _Writing:
-    """One translation, from its first word to its last."""
+    """Writes one translation, from its first word to its last."""
 
     def __init__(self, marked: MarkedText, target: Sentence, layout: Layout) -> None:
         self.marked = marked
@@ -85,11 +85,11 @@ class _Writing:
         self.before_tag: defaultdict[int, list[_Piece]] = defaultdict(list)
         """Runs at the end of a pair"""
         self.between: defaultdict[int, list[_Piece]] = defaultdict(list)
-        """Runs before a word, at no pair's edge or outside of the pair"""
+        """Runs before a word that are not at the edge of a pair, or are outside the pair"""
         self.within: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-        """Runs in a word, by their numbers, and behind which character before that"""
+        """Runs inside a word: after which character, and the number of the run"""
         self.written: list[int] = []
-        """The pieces of the source that were written so far, by their numbers"""
+        """The numbers of the source pieces written so far"""
         self.characters = marked.as_written(target.text)
         self._sort_tags()
         self._sort_runs(layout)
@@ -162,7 +162,7 @@ class _Writing:
             return space
         wanted = _wanted_spaces(pieces)
         if not space:
-            # Where a mark touches a word, it belongs there: no space between it and a run.
+            # A mark that touches a word belongs there: no space between the mark and a run.
             is_first, is_last = gap == 0, gap == len(self.target.words)
             wanted[0] &= not is_first and (is_last or text[left - 1].isalnum())
             wanted[-1] &= not is_last and (is_first or text[right].isalnum())
@@ -188,7 +188,7 @@ class _Writing:
 
 
 def _wanted_spaces(pieces: Sequence[_Piece]) -> list[bool]:
-    """Before each piece, and after the last, whether the runs want a space there."""
+    """Whether the runs want a space before each piece, and after the last."""
     wanted = [False] * (len(pieces) + 1)
     for number, piece in enumerate(pieces):
         if piece.space_before:
@@ -199,13 +199,13 @@ def _wanted_spaces(pieces: Sequence[_Piece]) -> list[bool]:
 
 
 def _keep_off_words(pieces: Sequence[_Piece], before: str, after: str, wanted: list[bool]) -> None:
-    """Want a space between a word and a run that must not touch it.
+    """Ask for a space between a word and a run that must not touch it.
 
     Args:
-        pieces: between two words.
+        pieces: the pieces between two words.
         before: the last character of the word on the left, if there is one.
-        after: the first one of the word on the right.
-        wanted: as from `_wanted_spaces`.
+        after: the first character of the word on the right, if there is one.
+        wanted: as `_wanted_spaces` returns it.
     """
     runs = [number for number, piece in enumerate(pieces) if piece.kind == "run"]
     if not runs:
@@ -218,7 +218,7 @@ def _keep_off_words(pieces: Sequence[_Piece], before: str, after: str, wanted: l
 
 
 def _usual_space(pieces: Sequence[_Piece]) -> int:
-    """Where the space between two words stays, if no run wants one."""
+    """Where the space between two words goes if no run wants one."""
     runs = [number for number, piece in enumerate(pieces) if piece.kind == "run"]
     if not runs:
         return sum(piece.kind == "close" for piece in pieces)
@@ -228,7 +228,7 @@ def _usual_space(pieces: Sequence[_Piece]) -> int:
 
 
 def _left_of_opening(pieces: Sequence[_Piece], place: int) -> int:
-    """The place in front of the tags that open right before a place: these touch what follows."""
+    """The place before any tags that open right before ``place``: these touch what follows."""
     while place and pieces[place - 1].kind == "open":
         place -= 1
     return place

@@ -1,4 +1,4 @@
-"""Pairs whose words are counted as users of an aligner count them. No torch here."""
+"""Pairs whose words are counted the way users of an aligner count them. No torch here."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -17,8 +17,8 @@ def pair_of_texts(source: str, target: str, *, words: WordRule = "spaces") -> An
     Args:
         source: a sentence.
         target: its translation.
-        words: what is one. Models learn from ordinary text, so ``tokenized`` words are put
-            together as one would write them.
+        words: what counts as a word. Models learn from ordinary text, so ``tokenized`` words are
+            joined as one would write them.
     """
     if words != "tokenized":
         return AnalysisPair.from_texts(source, target, tokenized=words == "spaces")
@@ -30,16 +30,16 @@ def pair_of_texts(source: str, target: str, *, words: WordRule = "spaces") -> An
 
 @dataclass(frozen=True)
 class LinkedPairs:
-    """Pairs of files, to be read more than once, with their links if there is a file of them.
+    """Pairs from files that can be read more than once, with their links if there is a link file.
 
-    All are read once to begin with, so that what is wrong with them is known.
+    The pairs that count are read once up front, so that problems with them are known.
     """
 
     files: ParallelFiles
     links: LinkFile | None = None
     words: WordRule = "spaces"
     limit: int | None = None
-    """At most this many pairs, the first ones"""
+    """Read at most this many pairs, from the beginning"""
     _count: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -56,18 +56,18 @@ class LinkedPairs:
 def read_pairs_with_gold(
     files: ParallelFiles, gold: LinkFile | None, *, words: WordRule = "spaces"
 ) -> Iterator[AnalysisPair]:
-    """The pairs of files, with their gold links if there are any.
+    """The pairs in files, with their gold links if there are any.
 
     Raises:
         OSError: a file cannot be read.
-        ValueError: a bad line, or pairs and lines of links differ in number.
+        ValueError: a line is bad, or the numbers of pairs and of lines of links differ.
     """
     numbered = read_numbered_pairs(files)
     if gold is None:
         for pair in numbered:
             yield pair_of_texts(*pair.texts, words=words)
         return
-    # Units of a translation memory that are no pairs have numbers, too, but no links.
+    # Units of a translation memory that are not pairs have numbers, too, but no links.
     for count, (row, known) in enumerate(gold.beside(numbered, files.source), start=1):
         if row is None:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Whether a new alignment layer is worth keeping: its exam, taken by what gave links before."""
+"""Whether a new alignment layer is worth keeping: what gave links before takes the same exam."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from relakit.align.train_layer import SCORE_DIGITS, Exam
 from relakit.analysis.aer import AlignmentScore
 
 WORST_RATE: Final = 0.5
-"""The highest error rate of a layer that cannot be compared with anything."""
+"""The highest error rate allowed for a layer that cannot be compared with anything."""
 
 
 @dataclass(frozen=True)
@@ -22,22 +22,22 @@ class Rival:
 
     what: Literal["heads", "layer"]
     aer: float
-    """In the exam of the new layer"""
+    """Alignment error rate in the exam of the new layer"""
 
 
 def find_rivals(loaded: LoadedModel, heads: AlignmentChoice | None, exam: Exam) -> Iterator[Rival]:
-    """Examine the layer that a model has, and its heads.
+    """Examine the layer that a model already has, and its heads.
 
     Args:
         loaded: the model.
-        heads: None: there are none, or the exam asks for what they say themselves.
-        exam: of the new layer.
+        heads: None: there are none, or the links in the exam are their own.
+        exam: the exam of the new layer.
     """
     if has_layer(loaded.folder):
         try:
             layer, _ = load_layer(loaded.folder, loaded.model)
         except (OSError, ValueError):
-            pass  # of other weights, or damaged: it gives no links
+            pass  # made for other weights, or damaged: it gives no links
         else:
             aligner = Aligner(loaded.model, loaded.tokenizers, layer=layer, name=str(loaded.folder))
             yield Rival("layer", _error_rate(aligner, exam))
@@ -56,7 +56,7 @@ def _error_rate(aligner: Aligner, exam: Exam) -> float:
 
 
 def why_not_kept(scores: LayerScores, rivals: Sequence[Rival]) -> str | None:
-    """What speaks against a layer with these scores; None if nothing does."""
+    """The reason not to keep a layer with these scores; None if there is none."""
     exam = f"in its exam on {scores.pairs:,} pairs"
     if scores.precision is None or scores.aer is None:
         return f"it finds no link {exam}"

@@ -1,10 +1,10 @@
-"""Which layer and heads of a model align best, and at which step they are to be read.
+"""Which layer and heads of a model align best, and at which step to read them.
 
-Every head, the average of every layer and small sets of heads are tried, by one of three criteria:
+Every head, the average of every layer and small sets of heads are judged by one of three criteria:
 
 - the alignment error rate, on pairs with gold links;
-- agreement: the links that a model and one of the other direction both have, by the number of
-  words. Where both read the same link from different attention, it is seldom by chance;
+- agreement: the links that a model shares with a model of the other direction, divided by the
+  number of words. If both read the same link from different attention, it is seldom by chance;
 - the same words: of the words that appear once on each side (numbers, names, marks), the share
   that is linked, times the share of all words that have a link.
 """
@@ -37,11 +37,11 @@ from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import ModelConfig, Transformer
 
 LARGEST_SET: Final = 3
-"""Heads whose weights are averaged, besides all of a layer."""
+"""Most heads whose weights are averaged, apart from all heads of a layer."""
 
 _Best = npt.NDArray[np.int32]
-"""``[candidates, target words]``: the source word of each, or `NO_WORD`. Small, as those of all
-pairs may be in memory."""
+"""``[candidates, target words]``: the source word of each, or `NO_WORD`. Kept small, as the arrays
+of all pairs may be in memory."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class Alignable:
     model: Transformer
     tokenizers: Tokenizers
     pairs: Sequence[AnalysisPair]
-    """With words on both sides, none too long"""
+    """All have words on both sides, and none is too long"""
     files: tuple[str, ...] = ()
-    """Where they are from, for the record"""
+    """Where the pairs come from, for the record"""
 
     def __post_init__(self) -> None:
         if not self.pairs:
@@ -92,7 +92,7 @@ class Alignable:
 def select_by_gold(alignable: Alignable) -> AlignmentChoice:
     """The heads with the lowest alignment error rate.
 
-    Choose on other pairs than those that are scored later.
+    Do not choose on pairs that are scored later.
 
     Raises:
         ValueError: there is no sure link.
@@ -117,10 +117,10 @@ def select_by_gold(alignable: Alignable) -> AlignmentChoice:
 
 
 def select_by_same_words(alignable: Alignable) -> AlignmentChoice:
-    """The heads that link words which are the same on both sides, and most words at all.
+    """The heads that link words that are the same on both sides, and the most words overall.
 
-    For models without gold links and without a model of the other direction. If no pair has such
-    words, only the share of words with a link counts.
+    This is for models without gold links and without a model of the other direction. If no pair has
+    such words, only the share of words with a link counts.
     """
     anchors = [same_words(pair) for pair in alignable.pairs]
     total = sum(map(len, anchors))
@@ -130,8 +130,8 @@ def select_by_same_words(alignable: Alignable) -> AlignmentChoice:
         for index, best in alignable.links(candidates):
             for source, target in anchors[index]:
                 linked_anchors += best[:, target] == source
-            # A target word has one link at most, so many words on both sides have one if many
-            # source words have.
+            # A target word has at most one link, so if many source words have a link, many words
+            # on both sides do.
             linked += [2 * len({*row} - {NO_WORD}) for row in best.tolist()]
             pair = alignable.pairs[index]
             words += len(pair.source_words) + len(pair.target_words)
@@ -143,7 +143,7 @@ def select_by_same_words(alignable: Alignable) -> AlignmentChoice:
 
 
 def same_words(pair: AnalysisPair) -> list[Link]:
-    """The words that appear once on each side, but for upper and lower case."""
+    """The words that appear once on each side, ignoring case."""
     source, target = (
         [text[start:end].casefold() for start, end in words]
         for text, words in ((pair.source, pair.source_words), (pair.target, pair.target_words))
@@ -159,23 +159,23 @@ def same_words(pair: AnalysisPair) -> list[Link]:
 def select_by_agreement(
     forward: Alignable, model: Transformer, tokenizers: Tokenizers
 ) -> tuple[AlignmentChoice, AlignmentChoice]:
-    """For two models of opposite directions the heads whose links agree most.
+    """The heads of two models of opposite directions whose links agree most.
 
     Args:
         forward: the model from source to target, and pairs that fit both models.
-        model: from target to source.
-        tokenizers: of ``model``.
+        model: the model from target to source.
+        tokenizers: the tokenizers of ``model``.
     """
     backward = Alignable(model, tokenizers, [p.reversed() for p in forward.pairs], forward.files)
     words = sum(len(pair.source_words) + len(pair.target_words) for pair in forward.pairs)
 
     def agreement(there: Sequence[Candidate], back: Sequence[Candidate]) -> npt.NDArray[np.float64]:
-        """``[there, back]``: links that both have, twice, by the number of words."""
+        """``[there, back]``: twice the number of shared links, divided by the number of words."""
         waiting = dict(forward.links(there))
         shared = np.zeros((len(there), len(back)))
         for index, theirs in backward.links(back):
             for target, sources in enumerate(waiting.pop(index).T):
-                # What the other model links these source words with is this target word.
+                # Whether the other model links these source words with this target word.
                 is_mutual = theirs[:, sources] == target
                 shared += (is_mutual & (sources != NO_WORD)).T
         return 2 * shared / words
@@ -218,7 +218,7 @@ def _singles(config: ModelConfig) -> list[Candidate]:
 
 
 def _sets(singles: Sequence[Candidate], losses: Sequence[float]) -> list[Candidate]:
-    """The best two, three heads together, in the layer of the best head and read as it is."""
+    """The best two and three heads together, in the layer of the best head and read like it."""
 
     def place(candidate: Candidate) -> tuple[int, Reading, EndWeight]:
         return candidate.layer, candidate.reading, candidate.end

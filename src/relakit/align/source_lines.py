@@ -1,4 +1,4 @@
-"""Lines to translate: what is markup in them, and what is translated. No torch here."""
+"""Lines to translate: their markup, and the text that is translated. No torch here."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +9,7 @@ from relakit.align.markup import MarkedText, find_markup
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line, and what is translated of it."""
+    """A line, and the part of it that is translated."""
 
     marked: MarkedText
     text: str
@@ -31,7 +31,7 @@ def source_lines(
     Args:
         lines: one sentence each.
         keep_markup: take markup out of the text.
-        fit: what is done to the texts, a text for a text, such as cutting off what is too long.
+        fit: processes the texts one for one, such as cutting off what is too long.
     """
     waiting: deque[MarkedText] = deque()
 

@@ -1,4 +1,4 @@
-"""What an alignment layer reads: states of a frozen translator that is made to write targets."""
+"""What an alignment layer reads: states of a frozen translator that force-decodes targets."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from relakit.model import Transformer
 from relakit.model.evaluation import inference
 
 QUERY_PARTS: Final = 3
-"""Of which a target token's input is made, each as wide as the model."""
+"""How many parts make up a target token's input, each as wide as the model."""
 KEY_PARTS: Final = 2
 _BATCH_SCORES: Final = 1 << 22
 """Most scores that are computed at once (16 MiB), unless one pair has more."""
@@ -38,7 +38,7 @@ class StateBatch:
     sizes: Sequence[tuple[int, int]]
     """Source and target tokens of each pair, without special ones"""
     target: Tensor
-    """``[pairs, target positions, QUERY_PARTS * dim]``. Row t is of target token t: the last state
+    """``[pairs, target positions, QUERY_PARTS * dim]``. Row t is for target token t: the last state
     of the step that predicts it, the state below the last layer in the next step, which has read
     it, and its embedding. Rows of padding may have any value."""
     source: Tensor
@@ -49,7 +49,7 @@ class StateBatch:
     def of(
         cls, states: ForcedStates, indices: Sequence[int], sizes: Sequence[tuple[int, int]]
     ) -> "StateBatch":
-        """Take what an alignment layer reads from what went through a model."""
+        """Take what an alignment layer reads from the states of a model."""
         read = (_next(_normal(part)) for part in (states.below, states.target_embedded))
         return cls(
             indices=indices,
@@ -67,16 +67,16 @@ def state_batches(
     window: int = WINDOW,
     shuffle: np.random.Generator | None = None,
 ) -> Iterator[StateBatch]:
-    """Force-decode sentence pairs without dropout and gradients, and give the states.
+    """Force-decode sentence pairs without dropout and gradients, and yield their states.
 
-    Memory depends on the window and on the longest pair, not on how many pairs there are, and what
-    a pair gives does not depend on the pairs beside it (`padded_size`).
+    Memory depends on the window and on the longest pair, not on how many pairs there are, and the
+    states of a pair do not depend on the pairs beside it (`padded_size`).
 
     Args:
         model: on any device; after every batch it is in the same mode (training or not) as before.
         pairs: token ids; read window by window.
-        batch_tokens: padded tokens, of the longer side, that are computed at once.
-        window: pairs that are read before they are computed.
+        batch_tokens: how many padded tokens, of the longer side, are computed at once.
+        window: how many pairs are read before they are computed.
         shuffle: puts the batches of a window into a random order; None: the longest first.
     """
     start = 0
@@ -98,7 +98,7 @@ def _states(
     target = torch.from_numpy(pad_sentences([two for _, two in chosen], begin=BEGIN)).to(device)
     with inference(model, positions=max(source.size(1), target.size(1))):
         states = ForcedStates.of(model, source, target, model.encode(source))
-    # Outside: what is made in inference mode cannot be trained on.
+    # Outside the block, as what is made in inference mode cannot be trained on.
     return StateBatch.of(
         states,
         indices=[start + index for index in batch],
@@ -107,10 +107,10 @@ def _states(
 
 
 def _normal(states: Tensor) -> Tensor:
-    """Mean 0 and variance 1: the scale of states differs much from model to model."""
+    """Normalise to mean 0 and variance 1: the scale of states differs a lot between models."""
     return F.layer_norm(states.float(), states.shape[-1:])
 
 
 def _next(states: Tensor) -> Tensor:
-    """Every position gets the states of the one behind it; the last gets zeros."""
+    """Give every position the states of the one after it; the last gets zeros."""
     return F.pad(states[:, 1:], (0, 0, 0, 1))

@@ -1,7 +1,7 @@
-"""Links of two directions become one set. No torch here.
+"""Merge the links of two directions into one set. No torch here.
 
-A translation model gives each *target* word at most one link. A second model of the other direction
-gives each source word at most one; together they can link a word with several.
+A translation model gives each *target* word at most one link. A second model, of the other
+direction, gives each source word at most one; together they can link a word with several.
 """
 
 from bisect import insort
@@ -13,18 +13,18 @@ from relakit.analysis.links import Link, Links
 from relakit.known_names import known_name
 
 _NEIGHBOURS: Final = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))
-"""By how many source and target words they are apart, in the order in which they are looked at."""
+"""Their distance in source and target words, in the order in which they are looked at."""
 
 
 def symmetrize(forward: Set[Link], backward: Set[Link], method: Symmetrization) -> Links:
-    """One set of links from those of two directions (Koehn, Och and Marcu 2003).
+    """Merge the links of two directions into one set (Koehn, Och and Marcu 2003).
 
     Links are looked at in the order of target words, then of source words, and count from the
-    moment they are added, as in the authors' pseudo code.
+    moment they are added, as in the authors' pseudocode.
 
     Args:
-        forward: of the model that translates source to target.
-        backward: of the other model, source word first, too.
+        forward: links of the model that translates source to target.
+        backward: links of the other model, also with the source word first.
         method: see `Symmetrization`.
 
     Raises:
@@ -66,9 +66,9 @@ class _Growing:
                 self._add(link)
 
     def along_the_diagonal(self, candidates: Links) -> None:
-        """Add candidates beside a link that reach a word without one, until there is none left.
+        """Add candidates next to a link that reach a word without one, until there are none left.
 
-        A link that is added is looked at in the same pass if it comes later in the order.
+        An added link is looked at in the same pass if it comes later in the order.
         """
         ordered = sorted(self.links, key=_in_order)
         count = -1
@@ -96,5 +96,5 @@ def _beside(link: Link) -> Iterator[Link]:
 
 
 def _in_order(link: Link) -> Link:
-    """By the target word, then by the source word."""
+    """Sort key: by the target word, then by the source word."""
     return link[1], link[0]

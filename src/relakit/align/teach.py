@@ -1,4 +1,4 @@
-"""From models and parallel text to alignment layers in the models' directories."""
+"""Train alignment layers on parallel text, and put them into their models' directories."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,17 +24,17 @@ from relakit.broken_model import blamed_on
 from relakit.decode.settings import DEVICE
 
 LARGEST_SHARE: Final = 0.1
-"""Of the pairs that may be held out."""
+"""Largest share of the pairs that may be held out."""
 
 _Course: TypeAlias = tuple[Sequence[Lesson], Exam]
 """What a layer learns from, and what it is examined on."""
 Stage = Callable[[str, int, int | None], None]
-"""Is told the stage, how many pairs are done, and of how many."""
+"""Called with the stage, the number of finished pairs, and the total."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlignerTraining:
-    """What alignment layers are trained for, and on."""
+    """What alignment layers are trained for, and what they are trained on."""
 
     model: Path
     reverse: Path | None = None
@@ -42,21 +42,21 @@ class AlignerTraining:
     both: bool = True
     """Whether ``reverse`` gets a layer, too"""
     pairs: Pairs
-    """To learn from"""
+    """Pairs to learn from"""
     by_links: bool = False
     """Learn from the gold links of ``pairs``, instead of the models' attention"""
     valid: Pairs | None = None
-    """To examine the layers on; None: some of ``pairs`` are held out. If these have gold links,
-    they decide."""
+    """Pairs to examine the layers on; None: some of ``pairs`` are held out. If the valid pairs have
+    gold links, these decide."""
     held_out: int = HELD_OUT
     files: tuple[str, ...] = ()
-    """Where all of them are from, for the record"""
+    """Where all pairs come from, for the record"""
     settings: LayerSettings
     max_tokens: int | None = None
-    """Of a side; pairs with more are left out. None: as many as the models take"""
+    """Most tokens on a side; pairs with more are left out. None: as many as the models take"""
     device: str = DEVICE
     force: bool = False
-    """Keep layers that are worth less than what is there"""
+    """Keep layers even if they are worse than what is already there"""
 
     def check(self) -> None:
         """Raise ValueError if links are wanted from pairs that have none."""
@@ -78,7 +78,7 @@ def _have_gold(pairs: Pairs) -> bool:
 
 @dataclass(frozen=True)
 class LayerResult:
-    """A layer that was trained and is in its model's directory."""
+    """A layer that was trained for the model in a directory."""
 
     folder: Path
     trained: LayerTrained
@@ -86,7 +86,7 @@ class LayerResult:
     """What gave the model's links before, in the same exam"""
 
     def check(self) -> None:
-        """Raise ValueError if it is not worth keeping."""
+        """Raise ValueError if the layer is not worth keeping."""
         reason = why_not_kept(self.trained.scores, self.rivals)
         if reason is not None:
             raise ValueError(
@@ -107,9 +107,9 @@ class TeachingResult:
 def train_aligners(
     request: AlignerTraining, progress: Stage = lambda stage, done, total: None
 ) -> TeachingResult:
-    """Train a layer for a model, or for two; directories are changed when all are trained.
+    """Train a layer for one model or two; directories are changed once all are trained.
 
-    Heads that were chosen for it on the way are kept, too, if enough pairs decided.
+    Heads that were chosen along the way are stored, too, if enough pairs decided.
 
     Raises:
         ValueError: there is nothing to learn from, or a layer is not worth keeping.
@@ -132,7 +132,7 @@ def train_aligners(
 
 
 class _Teaching:
-    """Models and pairs of one request."""
+    """The models and pairs of one request."""
 
     def __init__(self, request: AlignerTraining, progress: Stage) -> None:
         self.request = request
@@ -164,7 +164,7 @@ class _Teaching:
         return "one model" if self.request.reverse is None else "two models"
 
     def lessons(self) -> list[_Course]:
-        """For each direction what a layer learns from, and its exam."""
+        """For each direction, what a layer learns from, and its exam."""
         lessons = self._make("links", self.request.pairs, known=self.request.by_links)
         valid = self.request.valid
         if valid is not None:
@@ -195,15 +195,15 @@ class _Teaching:
             )
 
     def result(self, number: int, layer: TrainedLayer, exam: Exam) -> LayerResult:
-        """What was trained for a model, and what it had before in the same exam."""
+        """What was trained for a model, and how what it had before did in the same exam."""
         member = self.members[number]
-        # Links that the heads teach are their own: there they would always be right.
+        # In an exam on links that the heads taught, the heads would always be right.
         is_fair = exam.against == "gold" or self.request.by_links
         rivals = find_rivals(member, self.choices[number] if is_fair else None, exam)
         return LayerResult(member.folder, self._describe(number, layer), tuple(rivals))
 
     def keep_choice(self, number: int) -> None:
-        """Write a choice of heads that was made now into the model's directory."""
+        """Write a choice of heads that was made in this run into the model's directory."""
         choice = self.choices[number]
         if choice is None or self.known[number] is not None:
             return
@@ -257,7 +257,7 @@ class _Teaching:
         return links_of_two_models(forward, backward, pairs)
 
     def _hold_out(self, lessons: Sequence[Lesson]) -> _Course:
-        """Some lessons become an exam, drawn by the seed; both directions draw the same."""
+        """Turn some lessons, drawn by the seed, into an exam; both directions draw the same."""
         count = min(self.request.held_out, int(LARGEST_SHARE * len(lessons)))
         if count < 1:
             raise ValueError(
@@ -284,11 +284,11 @@ class _Teaching:
         )
 
     def _choices(self) -> list[AlignmentChoice | None]:
-        """Which heads each model's links are read from: as chosen before, or found now."""
+        """Which heads each model's links are read from: those chosen before, or found now."""
         if all(self.known):
             return self.known
         self.progress("choosing heads", 0, None)
-        # Gold links say best which heads align.
+        # Gold links are the best guide to which heads align.
         pairs = self.request.valid if self._has_gold else self.request.pairs
         assert pairs is not None
         found = choose(

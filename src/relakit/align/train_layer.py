@@ -1,4 +1,4 @@
-"""The training of an alignment layer: logistic loss on its scores, the translator frozen."""
+"""Train an alignment layer: logistic loss on its scores, with the translator frozen."""
 
 import copy
 import math
@@ -27,17 +27,17 @@ from relakit.model import Transformer
 WARM_UP: Final = 0.05
 """Share of the training in which the learning rate rises."""
 LAST_RATE: Final = 0.02
-"""The learning rate at the end, by its highest."""
+"""The learning rate at the end, relative to the highest."""
 VALIDATIONS: Final = 8
-"""In the whole training, evenly."""
+"""Exams in the whole training, evenly spaced."""
 THRESHOLDS: Final = tuple(step / 4 for step in range(-8, 9))
-"""Scores that are tried as the least of a link, where there are gold links to try them on."""
+"""Scores that are tried as the lowest of a link, if there are gold links to try them on."""
 
 SCORE_DIGITS: Final = 4
-"""Of error rates, precision and recall."""
+"""Digits of error rates, precision and recall."""
 
 Progress = Callable[[int, int], None]
-"""Is told how many pairs were seen, of how many."""
+"""Called with the number of pairs seen and the total."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +47,12 @@ class LayerSettings:
     epochs: int | None = None
     """Passes over the pairs; None: until `ENOUGH_PAIRS` were seen, but at most `MOST_EPOCHS`"""
     minutes: float | None = None
-    """End after so many at most; the learning rate falls accordingly"""
+    """Stop after at most this many; the learning rate falls accordingly"""
     seed: int = LAYER_SEED
     update_tokens: int = 1024
     """Target tokens, padding included, that an update learns from"""
     learning_rate: float = 0.002
-    """The highest, for a model with 128 features; others have it by the root of their number"""
+    """The highest, for a model with 128 features; it scales with 1 / sqrt(features)"""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "update_tokens"):
@@ -65,11 +65,11 @@ class LayerSettings:
                 raise ValueError(f"{name} must be a number above 0, got {value}")
 
     def passes(self, pairs: int) -> int:
-        """Over so many pairs."""
+        """How many passes to make over this many pairs."""
         return self.epochs or min(MOST_EPOCHS, math.ceil(ENOUGH_PAIRS / pairs))
 
     def rate(self, progress: float, dim: int) -> float:
-        """The learning rate after this share of the training: up, then down, in straight lines."""
+        """The learning rate after this share of the training: linear, up and then down."""
         highest = self.learning_rate * math.sqrt(128 / dim)
         if progress < WARM_UP:
             return highest * (progress + 0.01) / (WARM_UP + 0.01)
@@ -79,11 +79,11 @@ class LayerSettings:
 
 @dataclass(frozen=True)
 class Exam:
-    """Lessons that are kept for tests."""
+    """Lessons that are set aside for testing."""
 
     lessons: Sequence[Lesson]
     against: Literal["gold", "teacher"] = "teacher"
-    """What their links are"""
+    """Where their links come from"""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class TrainedLayer:
     layer: AlignmentLayer
     scores: LayerScores
     epochs: float
-    """Passes over the pairs that were made, also after the best exam"""
+    """Passes made over the pairs, including those after the best exam"""
 
 
 def train_layer(
@@ -105,11 +105,11 @@ def train_layer(
 ) -> TrainedLayer:
     """Train a layer for a model, which is not changed.
 
-    Exams decide which state of the layer is kept: by the alignment error rate where there are gold
-    links, else by the loss. With gold links the least score of a link is chosen, too.
+    Exams decide which state of the layer is kept: by the alignment error rate if there are gold
+    links, else by the loss. With gold links, the lowest score of a link is chosen, too.
 
     Raises:
-        ValueError: no pair to learn from, or to examine, has a sure link.
+        ValueError: no pair to learn from, or to examine the layer on, has a sure link.
         BrokenModelError: the model's states are not finite.
     """
     for name, some in (("learn from", lessons), ("examine", exam.lessons)):
@@ -168,13 +168,13 @@ class _Training:
         return TrainedLayer(self.layer, scores, self.done / len(self.lessons))
 
     def _share_done(self) -> float:
-        """The share of the training that is over, by pairs or by time."""
+        """The share of the training that is done, by pairs or by time."""
         minutes = self.settings.minutes
         by_time = 0.0 if minutes is None else (time.monotonic() - self.started) / (60 * minutes)
         return min(1.0, max(self.done / self.total, by_time))
 
     def _updates(self) -> Iterator[int]:
-        """Make one update after the other; how many pairs each has learnt from."""
+        """Make one update after the other; yields how many pairs each has learnt from."""
         random = np.random.default_rng(self.settings.seed)
         pairs = tokens = 0
         linked = 0.0
@@ -206,7 +206,7 @@ class _Training:
         )
 
     def _step(self, linked: float) -> None:
-        # A mean over linked tokens: the many that are not linked do not dilute it.
+        # A mean over linked tokens, so that the many unlinked ones do not dilute it.
         for parameter in self.layer.parameters():
             if parameter.grad is not None:
                 parameter.grad /= max(linked, 1.0)
@@ -216,7 +216,7 @@ class _Training:
         self.optimizer.zero_grad(set_to_none=True)
 
     def _examine(self) -> None:
-        """Score the layer as it is, and keep it if it was never better."""
+        """Score the layer in its current state, and keep that if it is the best so far."""
         loss, (score,) = self._exam_scores((0.0,))
         scores = _described(loss, score, self.exam)
         value = score.aer if self.exam.against == "gold" else loss
@@ -226,7 +226,7 @@ class _Training:
             self.best = value, copy.deepcopy(self.layer.state_dict()), scores
 
     def _exam_scores(self, thresholds: Sequence[float]) -> tuple[float, list[AlignmentScore]]:
-        """The loss, and with each threshold the score of the links."""
+        """The loss, and the score of the links at each threshold."""
         lessons = self.exam.lessons
         total = linked = 0.0
         counted = [AlignmentScore(0, 0, 0, 0)] * len(thresholds)
@@ -243,23 +243,23 @@ class _Training:
         return total / linked, counted
 
     def _set_threshold(self, scores: LayerScores) -> LayerScores:
-        """Ask for the least score with which links are best in the exam."""
+        """Set the lowest score of a link to the one that gives the best links in the exam."""
         _, by_threshold = self._exam_scores(THRESHOLDS)
-        # Of equals the one that changes least.
+        # Among equals, the one that changes least.
         best = min(range(len(THRESHOLDS)), key=lambda n: (by_threshold[n].aer, abs(THRESHOLDS[n])))
         self.layer.raise_threshold(THRESHOLDS[best])
         return _described(scores.loss, by_threshold[best], self.exam)
 
 
 def _loss(scores: Tensor, states: StateBatch, lessons: Sequence[Lesson]) -> tuple[Tensor, float]:
-    """The sum over token pairs of which is known whether they are linked; how many are."""
+    """The loss summed over token pairs with a known label, and how many of them are linked."""
     linked, known = token_labels(states, lessons)
     losses = F.binary_cross_entropy_with_logits(scores, linked, weight=known, reduction="sum")
     return losses, float((linked * known).sum())
 
 
 def _link_score(scores: npt.NDArray[np.float32], lesson: Lesson) -> AlignmentScore:
-    """Of the links that are read from a pair's scores, padding included."""
+    """Score the links that are read from a pair's scores, which include padding."""
     targets, sources = len(lesson.target_ids), len(lesson.source_ids)
     weights = link_weights(scores[:targets, :sources])
     return lesson.score(read_layer_alignment(weights, lesson.words).links)

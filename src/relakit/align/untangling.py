@@ -1,4 +1,4 @@
-"""Spans that cross become spans of which one encloses the other."""
+"""Widen spans that cross, so that one encloses the other."""
 
 from collections.abc import Iterable
 
@@ -6,14 +6,14 @@ from relakit.analysis.word_map import Span
 
 
 def untangle(spans: Iterable[Span]) -> dict[Span, Span]:
-    """For each span the one that it is widened to, so that no two cross.
+    """For each span, the span that it is widened to, so that no two cross.
 
-    Of two that cross, the one is widened that takes in less by that. A span within another stays
-    within it. None may be empty.
+    Of two spans that cross, the one that takes in less by it is widened. A span inside another
+    stays inside it. No span may be empty.
     """
     different = sorted(set(spans), key=lambda span: (span[0], -span[1]))
     widened = [list(span) for span in different]
-    # Those around the place that is reached, the outer ones first; so no end is before the next's.
+    # The spans around the current place, outermost first; so none ends before the next in the list.
     around: list[list[int]] = []
     for span in widened:
         start, end = span

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from relakit.analysis.pairs import AnalysisPair
 
 TOO_LONG: Final = "too long"
-"""What pairs are counted under that have no links for their length."""
+"""What pairs are counted under that are too long to get links."""
 
 
 class AlignSettings(BaseModel):
@@ -39,7 +39,7 @@ class AlignSettings(BaseModel):
 
     model: Path
     choice: AlignmentChoice | None = None
-    """The heads that are read; None: the model's alignment layer is"""
+    """The heads to read; None: read the model's alignment layer"""
     reverse: Path | None = None
     """The model of the other direction"""
     reverse_choice: AlignmentChoice | None = None
@@ -63,9 +63,9 @@ class AlignSettings(BaseModel):
         return {name: folder for name, folder in folders.items() if folder is not None}
 
     def description(self, digests: Mapping[str, Mapping[str, str]]) -> WorkDescription:
-        """With absolute paths: who does the work may do it elsewhere.
+        """Describe the work, with absolute paths, as it may be done elsewhere.
 
-        ``digests``: of each of `models`, as `model_digests` gives them.
+        ``digests``: those of each of `models`, as `model_digests` gives them.
         """
         folders = {name: folder.absolute() for name, folder in self.models.items()}
         settings = self.model_copy(update=folders).model_dump(mode="json", exclude_none=True)
@@ -82,7 +82,7 @@ def build(settings: Mapping[str, Any]) -> "AlignWork":
     read = AlignSettings.model_validate(settings["settings"])
     try:
         return AlignWork(read)
-    finally:  # afterwards, so that nobody can replace it between this and loading
+    finally:  # after loading, so that nobody can replace a model between check and loading
         for name, folder in read.models.items():
             check_same_model(folder, settings["digests"][name])
 
@@ -118,11 +118,11 @@ class AlignWork:
         self._batch_tokens = BATCH_TOKENS if self._is_batched else 1
 
     def run(self, pairs: Sequence[NumberedPair], advance: Advance) -> ShardResult:
-        """A line for each pair."""
+        """Make a line of links for each pair."""
         read = [pair_of_texts(*pair.texts, words=self._settings.words) for pair in pairs]
         lines = []
         long = 0
-        with limited_threads(1):  # sums of several depend on how many there are
+        with limited_threads(1):  # with several threads, sums depend on how many there are
             aligned = self._aligner.align(read, batch_tokens=self._batch_tokens)
             for pair, alignment in zip(read, aligned, strict=True):
                 long += pair.has_words and alignment.null_rate is None

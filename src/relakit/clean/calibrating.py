@@ -1,4 +1,4 @@
-"""Fitting a calibration on clean pairs and planted noise that were scored. No torch here."""
+"""Fit a calibration on clean pairs and planted noise that have been scored. No torch here."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,23 +33,23 @@ from relakit.clean.score_table import Numbers, ScoreTable
 from relakit.data.noise_draw import CLEAN, NOISE_KINDS, NoiseKind
 
 PENALTY: Final = 1.0
-"""Of the weights: as much as costs nothing on noise planted in debates, nor on noise in captions if
-model and calibration are those of debates."""
+"""Penalty on the weights: as large as costs nothing on noise planted in debates, nor on noise in
+captions if model and calibration are those of debates."""
 PENALTY_IN_DOUBT: Final = 10.0
-"""The same where some of the pairs that count as clean are noise: smaller weights believe less. As
-much as costs nothing on captions and debates half of which are planted noise."""
+"""The same if some of the pairs that count as clean are noise: smaller weights trust them less. As
+large as costs nothing on captions and debates half of which are planted noise."""
 RECALL: Final = 0.9
 FEWEST_OF_A_KIND: Final = 5
-"""Noisy pairs of the fit, and held out; a kind with fewer is left out."""
+"""Fewest noisy pairs of a kind, in the fit and held out; a kind with fewer is left out."""
 MUCH_NOISE: Final = 0.3
-"""Share of a sample that is worth a warning."""
+"""Share of noise in a sample that is worth a warning."""
 FEWEST_LEFT: Final = 0.1
-"""Of the pairs of the fit: clean ones that are not doubted."""
+"""Smallest share of the fit's pairs that must remain as clean ones that are not doubted."""
 _ROUNDS: Final = 5
 _EDGE: Final = 1.0
-"""Percent of either end that do not count for the spread of a feature."""
+"""Percent at either end that are clipped before the spread of a feature is taken."""
 _DIGITS: Final = 4
-"""Of log-odds that are kept for pictures"""
+"""Digits of the log-odds that are kept for plots"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Fitted:
 
     calibration: NoiseCalibration
     left_out: tuple[str, ...]
-    """Features that are not there, or the same for all pairs"""
+    """Features that are missing, or the same for all pairs"""
     kinds_left_out: tuple[NoiseKind, ...]
 
     def notes(self) -> Iterator[str]:
@@ -89,7 +89,7 @@ class Origin:
     files: tuple[str, ...]
     candidates: int
     are_known: bool
-    """They are clean for sure: none is left out that looks like noise."""
+    """Whether they are known to be clean: then none is left out for looking like noise."""
     seed: int
     scored_with: Mapping[str, str | int | None]
 
@@ -103,17 +103,17 @@ def read_columns(table: ScoreTable) -> dict[str, Numbers]:
 def fit_calibration(
     pairs: Sequence[PlantedPair], columns: Columns, origin: Origin, *, expected_noise: float
 ) -> Fitted:
-    """Fit one model for each kind of noise on one part of the pairs, and try them on the other.
+    """Fit one model for each kind of noise on one part of the pairs, and test them on the other.
 
-    Unless pairs are known to be clean, those of the sample that look more like planted noise than
-    like the others of the sample are left out of the fit, and it is repeated. Noise is in the
-    sample, too, but more of it in what was planted, so it comes out on that side.
+    Unless the pairs are known to be clean, those of the sample that look more like planted noise
+    than like the rest of the sample are left out, and the fit is repeated. The sample has noise,
+    too, but there is more of it in what was planted, so noise comes out on that side.
 
     Args:
         pairs: see `relakit.clean.clean_sample.plant`.
         columns: their scores.
-        origin: of the clean ones.
-        expected_noise: share of pairs that are noise before anything is known about them.
+        origin: where the clean pairs come from.
+        expected_noise: share of pairs assumed to be noise before anything is known about them.
 
     Raises:
         ValueError: too little is left to learn from.
@@ -180,7 +180,7 @@ def _fit_without_doubted(
     signs: npt.NDArray[np.int64],
     origins: npt.NDArray[np.int64] | None,
 ) -> tuple[dict[NoiseKind, LogOdds], npt.NDArray[np.bool_]]:
-    """The models, and which pairs they were fitted on at last.
+    """The models, and which pairs they were fitted on in the end.
 
     ``origins`` tells what was made from the same pair; None: no pair is doubted.
     """
@@ -193,10 +193,10 @@ def _fit_without_doubted(
         if not is_doubted.any() or (left & (labels == CLEAN)).sum() < FEWEST_LEFT * is_fit.sum():
             break
         if any((left & (labels == kind)).sum() < FEWEST_OF_A_KIND for kind in kinds):
-            break  # noise goes with the pair that it was made from
+            break  # noise is left out together with the pair that it was made from
         chosen = left
         models = _fit_kinds(rows, labels, chosen, kinds, signs, PENALTY)
-    if origins is not None:  # what is left may be noise all the same
+    if origins is not None:  # what is left may still be noise
         models = _fit_kinds(rows, labels, chosen, kinds, signs, PENALTY_IN_DOUBT)
     return models, chosen
 
@@ -234,7 +234,7 @@ def _fit_kinds(
     signs: npt.NDArray[np.int64],
     penalty: float,
 ) -> dict[NoiseKind, LogOdds]:
-    """Of each kind, the odds against a clean pair."""
+    """The odds of each kind against a clean pair."""
     models = {}
     for kind in kinds:
         some = chosen & ((labels == CLEAN) | (labels == kind))
@@ -249,7 +249,7 @@ def _fit_against_others(
     kind: NoiseKind,
     kinds: Sequence[NoiseKind],
 ) -> LogOdds:
-    """Of a kind, the odds against the other kinds; even if there are none."""
+    """The odds of a kind against the other kinds; even odds if there are no others."""
     if len(kinds) == 1:
         return LogOdds(bias=0.0, weights=(0.0,) * rows.shape[1])
     noise = chosen & np.isin(labels, kinds)
@@ -267,7 +267,7 @@ def _fitted_odds(
 
 
 def _log_odds(models: Mapping[NoiseKind, LogOdds], rows: Numbers) -> Numbers:
-    """Of noise, where all kinds together are as likely as a clean pair."""
+    """The log-odds of noise, if all kinds together are as likely as a clean pair."""
     of_kinds = [model.of(rows) for model in models.values()]
     found: Numbers = np.logaddexp.reduce(of_kinds, axis=0) - np.log(len(models))
     return found
@@ -318,7 +318,7 @@ def _area(clean: Numbers, noise: Numbers) -> Area:
 
 
 def precision_at(clean: Numbers, noise: Numbers, recall: float) -> float:
-    """Share of noise among what is rejected when so much noise is found, were half of all noise."""
+    """Share of noise among rejected pairs at this recall of noise, if half of all were noise."""
     cut = np.sort(noise)[::-1][max(0, int(np.ceil(recall * len(noise))) - 1)]
     found, wrong = float((noise >= cut).mean()), float((clean >= cut).mean())
     return found / (found + wrong)

@@ -1,9 +1,9 @@
 """A calibration: from the scores of a pair to the probability that it is clean. No torch here.
 
-For each kind of noise a logistic model gives the odds of that kind against a clean pair. A pair is
+For each kind of noise, a logistic model gives the odds of that kind against a clean pair. A pair is
 then clean with the probability 1 / (1 + sum of all odds), which is Bayes' rule for kinds that
-exclude each other (Begg and Gray 1984). What it looks like if it is noise is another question, as a
-copy is an unlikely translation, too; for that each kind has a model against the other kinds.
+exclude each other (Begg and Gray 1984). What it looks like if it is noise is a separate question,
+as a copy is an unlikely translation, too; for that, each kind has a model against the other kinds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from relakit.files.writing import write_whole
 from relakit.shards.ledger import differences
 
 CLIP: Final = 10.0
-"""Standard deviations from the median beyond which a number says no more than there."""
+"""Standard deviations from the median at which numbers are clipped."""
 LOOKS: Final[Mapping[NoiseKind, str]] = {
     "shuffled": "looks like the translation of something else",
     "inserted": "looks as if something was inserted",
@@ -37,7 +37,7 @@ LOOKS: Final[Mapping[NoiseKind, str]] = {
     "language": "looks like a wrong language",
     "copied": "looks like a copy",
 }
-"""What a kind of noise is to people."""
+"""How each kind of noise is described to people."""
 
 
 class _Part(BaseModel):
@@ -45,24 +45,24 @@ class _Part(BaseModel):
 
 
 class LogOdds(_Part):
-    """Log-odds of one thing against another, where both are as likely."""
+    """Log-odds of one thing against another, if both are equally likely to begin with."""
 
     bias: FiniteFloat
     weights: tuple[FiniteFloat, ...]
-    """Of each feature, in standard deviations from its median"""
+    """The weight of each feature, which is in standard deviations from its median"""
 
     def of(self, rows: Numbers) -> Numbers:
-        """Of pairs, by their standardised features ``[pairs, features]``."""
+        """The log-odds of pairs, given their standardised features ``[pairs, features]``."""
         found: Numbers = self.bias + rows @ np.array(self.weights)
         return found
 
 
 class KindModel(_Part):
-    """How one kind of noise is known."""
+    """How one kind of noise is recognised."""
 
     against_clean: LogOdds
     against_others: LogOdds
-    """Of the other kinds"""
+    """Against the other kinds of noise"""
 
 
 class Area(_Part):
@@ -72,33 +72,33 @@ class Area(_Part):
     low: float
     high: float
     precision: float
-    """Of pairs that are taken for noise when 90% of it are found, if half of all pairs were
-    noise"""
+    """Share of noise among the pairs that are taken for noise when 90% of it is found, if half of
+    all pairs were noise"""
 
 
 class HeldOut(_Part):
-    """How well planted noise was told from clean pairs that the fit had not seen."""
+    """How well planted noise was told apart from clean pairs that the fit had not seen."""
 
     areas: dict[str, dict[NoiseKind, Area]]
-    """By what ranks the pairs, ``probability`` or a column; and by kind"""
+    """By what ranks the pairs (``probability`` or a column), then by kind"""
     areas_without_doubted: dict[str, dict[NoiseKind, Area]] | None
-    """The same without pairs of the sample that look like noise; None if all are known to be clean.
-    `areas` are too low, as noise in the corpus counts as clean, and these too high, as it is the
-    calibration that doubts"""
+    """The same without pairs of the sample that look like noise; None if all are known to be clean,
+    or too few are left. `areas` are too low, as noise in the corpus counts as clean, and these are
+    too high, as it is the calibration itself that doubts pairs"""
     clean_log_odds: tuple[FiniteFloat, ...]
-    """Of noise, for each clean pair, where noise is as likely as not"""
+    """Log-odds of noise for each clean pair, if noise is as likely as not to begin with"""
     noise_log_odds: dict[NoiseKind, tuple[FiniteFloat, ...]]
-    """Of noise, for the pairs of each kind"""
+    """Log-odds of noise for the pairs of each kind"""
 
 
 class FittedOn(_Part):
     """What a calibration was fitted on."""
 
     origin: Literal["corpus", "clean"]
-    """``corpus``: a sample of the corpus itself that seemed clean. ``clean``: pairs of --clean."""
+    """``corpus``: a sample of the corpus that seemed clean. ``clean``: pairs from --clean."""
     files: tuple[str, ...]
     candidates: int
-    """Pairs that a sample was drawn from"""
+    """How many pairs the sample was drawn from"""
     clean: int
     """Pairs of the fit that counted as clean"""
     dropped: int
@@ -106,7 +106,7 @@ class FittedOn(_Part):
     noise: dict[NoiseKind, int]
     seed: int
     scored_with: dict[str, str | int | None]
-    """Digests of the files of the models, and settings"""
+    """Digests of the model files, and settings"""
     relakit: str
 
 
@@ -120,9 +120,9 @@ class NoiseCalibration(_Part):
     scales: tuple[FiniteFloat, ...]
     """Standard deviations"""
     usual: tuple[FiniteFloat, ...]
-    """Of clean pairs: the mean of each feature, in standard deviations from the median"""
+    """The mean of each feature over clean pairs, in standard deviations from the median"""
     typical_ratios: dict[str, FiniteFloat]
-    """The typical logarithm of each ratio of lengths"""
+    """The typical logarithm of each length ratio"""
     expected_noise: float = Field(gt=0, lt=1)
     kinds: dict[NoiseKind, KindModel] = Field(min_length=1)
     fitted_on: FittedOn
@@ -147,7 +147,7 @@ class NoiseCalibration(_Part):
 
     @classmethod
     def read(cls, path: Path) -> "NoiseCalibration":
-        """Read a file; OSError or ValueError, with what is wrong, if there is none in it."""
+        """Read a calibration; raises OSError or ValueError, saying what is wrong, if it cannot."""
         content = read_json(path)
         if not isinstance(content, dict) or content.get("format") != "relakit-calibration":
             raise ValueError(
@@ -164,28 +164,28 @@ class NoiseCalibration(_Part):
         write_whole(path, (self.model_dump_json(indent=1) + "\n").encode())
 
     def missing(self, columns: Sequence[str]) -> list[str]:
-        """The columns that it needs, and that are not among these."""
+        """The columns that the calibration needs and that are not among these."""
         needed = {name for feature in self.features for name in BY_NAME[feature].columns}
         return sorted(needed - set(columns))
 
     def why_not_for(self, facts: Mapping[str, Any]) -> str | None:
-        """Why scores that depend on these facts are not those that it was fitted on."""
+        """Why scores with these facts are not like those it was fitted on; None if they are."""
         other = differences(self.fitted_on.scored_with, facts)
         if other is None:
             return None
         return f"was fitted on other scores: {other}; calibrate again with --calibrate"
 
     def standardised(self, columns: Columns) -> Numbers:
-        """``[pairs, features]``: in standard deviations from the median; NaN without scores."""
+        """``[pairs, features]`` in standard deviations from the median; NaN for unscored pairs."""
         features = feature_matrix(columns, self.features, self.typical_ratios)
         rows = standardise(features, np.array(self.medians), np.array(self.scales))
         has_scores = ~np.isnan(columns["cross_entropy"])[:, None]
         return np.where(has_scores, with_usual(rows, np.array(self.usual)), rows)
 
     def judge(self, columns: Columns) -> "Judgement":
-        """Look at pairs."""
+        """Judge pairs."""
         rows = self.standardised(columns)
-        # Each kind has its share of what is expected.
+        # Each kind gets an equal share of the expected noise.
         prior = np.log(self.expected_noise / len(self.kinds) / (1 - self.expected_noise))
         kinds = self.kinds.values()
         return Judgement(
@@ -204,20 +204,20 @@ class Judgement:
     rows: Numbers
     """Standardised features ``[pairs, features]``"""
     log_odds: Numbers
-    """Of each kind of noise against a clean pair ``[pairs, kinds]``; NaN without scores"""
+    """Log-odds of each kind of noise against a clean pair ``[pairs, kinds]``; NaN without scores"""
     kind_log_odds: Numbers
-    """Of each kind of noise against the others ``[pairs, kinds]``; NaN without scores"""
+    """Log-odds of each kind of noise against the others ``[pairs, kinds]``; NaN without scores"""
 
     @cached_property
     def noise_log_odds(self) -> Numbers:
-        """Of any noise against a clean pair: finer than probabilities, which end at 0 and 1."""
-        with np.errstate(invalid="ignore"):  # NaN is meant
+        """Log-odds of any noise against a clean pair: finer than probabilities close to 0 and 1."""
+        with np.errstate(invalid="ignore"):  # NaN is intended
             found: Numbers = np.logaddexp.reduce(self.log_odds, axis=1)
         return found
 
     @cached_property
     def probability(self) -> Numbers:
-        """That a pair is clean."""
+        """The probability that a pair is clean."""
         found: Numbers = 0.5 * (1 - np.tanh(self.noise_log_odds / 2))
         return found
 
@@ -227,17 +227,17 @@ class Judgement:
         return kinds[int(self._kind_odds(place).argmax())]
 
     def shares(self, place: int) -> dict[str, float]:
-        """How likely a pair is clean, and each kind of noise."""
+        """How likely a pair is to be clean, and to be each kind of noise."""
         clean = float(self.probability[place])
         odds = self._kind_odds(place)
-        # The odds are those of one kind against all others together, were both as likely.
+        # These are the odds of one kind against all others together, if both were equally likely.
         kinds = odds / (odds + len(odds) - 1) if len(odds) > 1 else np.ones(1)
         kinds *= (1 - clean) / kinds.sum()
         return {CLEAN: clean, **dict(zip(self.calibration.kinds, kinds.tolist(), strict=True))}
 
     def _kind_odds(self, place: int) -> Numbers:
-        """Of each kind against the others; 0 for one that is less likely than a clean pair, unless
-        all are.
+        """The odds of each kind against the others; 0 for a kind that is less likely than a clean
+        pair, unless all are.
         """
         is_likely = self.log_odds[place] > 0
         found: Numbers = np.exp(np.clip(self.kind_log_odds[place], -50, 50))
@@ -260,13 +260,13 @@ class Judgement:
 
 
 def standardise(rows: Numbers, medians: Numbers, scales: Numbers) -> Numbers:
-    """In standard deviations from the median, within `CLIP`."""
+    """Convert to standard deviations from the median, clipped at `CLIP`."""
     return np.clip((rows - medians) / scales, -CLIP, CLIP)
 
 
 def with_usual(rows: Numbers, usual: Numbers) -> Numbers:
-    """What is not known, such as the end of a pair that is cropped, speaks neither for nor against.
+    """Fill in what is unknown, such as the end of a cropped pair, so that it counts neither way.
 
-    ``usual`` is what clean pairs have, of each feature.
+    ``usual`` is what clean pairs have for each feature.
     """
     return np.where(np.isnan(rows), usual, rows)

@@ -1,6 +1,6 @@
 """What a calibrated probability is made of: numbers computed from the columns of a score table.
 
-One table, `FEATURES`, says which there are, from which columns, and what they mean in words.
+One table, `FEATURES`, lists them, with the columns they come from and what they mean in words.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,34 +13,34 @@ from relakit.clean.score_table import Numbers
 
 Columns: TypeAlias = Mapping[str, Numbers]
 Ratios: TypeAlias = Mapping[str, float]
-"""By column, the typical logarithm of a ratio."""
+"""The typical logarithm of a ratio, by column."""
 Worse: TypeAlias = Literal["high", "low", "either"]
 
 LEAST_MASS: Final = 1e-6
-"""Of attention, so that there is a logarithm where there is none."""
+"""Least attention mass, so that there is a logarithm even without attention."""
 LEAST_LOSS: Final = 1e-3
-"""Nats: what is even more certain than this is as certain."""
+"""Least loss in nats: whatever is more certain than this counts as equally certain."""
 RATIO_COLUMNS: Final = ("word_ratio", "character_ratio")
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A number of each pair that speaks for it or against it."""
+    """A number for each pair that speaks for or against it."""
 
     name: str
     columns: tuple[str, ...]
-    """That it is computed from"""
+    """The columns that it is computed from"""
     compute: Callable[[Columns, Ratios], Numbers]
     above: str = ""
-    """What it means if the number is unusually high, for people; empty: nothing to speak of"""
+    """What an unusually high number means, for people; empty: nothing worth mentioning"""
     below: str = ""
     worse: Worse = "high"
-    """What speaks against a pair. Planted noise may have it the other way round, such as better
-    German than the clean pairs beside it; in other text that would be a wrong reason"""
+    """Which numbers speak against a pair. In planted noise it may be the other way round, such as
+    better German than in the clean pairs beside it; in other text that would be a wrong reason"""
 
     @property
     def sign(self) -> int:
-        """Of its weight in the odds of noise; 0: any."""
+        """The sign of its weight in the odds of noise; 0: any."""
         return {"high": 1, "low": -1, "either": 0}[self.worse]
 
 
@@ -113,7 +113,7 @@ FEATURES: Final = (
         "same_share", "same_words", "target_words",
         "words that are the same on both sides", worse="either",
     ),
-    # What losses are usual depends on how long sentences are.
+    # Which losses are usual depends on how long sentences are.
     _logarithm("log_source_words", "source_words", 1.0, worse="either"),
     _logarithm("log_target_words", "target_words", 1.0, worse="either"),
 )  # fmt: skip
@@ -121,18 +121,18 @@ BY_NAME: Final[Mapping[str, Feature]] = {feature.name: feature for feature in FE
 
 
 def typical_ratios(columns: Columns) -> dict[str, float]:
-    """Of pairs that have scores: the median of the logarithm of each ratio."""
+    """The median logarithm of each ratio, over pairs that have scores."""
     return {name: float(np.median(np.log(columns[name]))) for name in RATIO_COLUMNS}
 
 
 def feature_matrix(columns: Columns, names: Sequence[str], typical: Ratios) -> Numbers:
-    """``[pairs, features]``; NaN for pairs without scores, and what is not known of one."""
+    """``[pairs, features]``; NaN for pairs without scores, and for unknown values."""
     with np.errstate(invalid="ignore"):
         return np.column_stack([BY_NAME[name].compute(columns, typical) for name in names])
 
 
 def usable_features(columns: Columns, typical: Ratios) -> tuple[list[str], list[str]]:
-    """The names of those that pairs have and that differ between them, and of the others."""
+    """The names of features that pairs have and that differ between them, and of the others."""
     usable: list[str] = []
     others: list[str] = []
     for feature in FEATURES:

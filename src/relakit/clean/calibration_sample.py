@@ -1,4 +1,4 @@
-"""Where the pairs of a calibration come from, and whether tables go with it. No torch here."""
+"""Where the pairs of a calibration come from, and whether tables fit it. No torch here."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from relakit.data.parallel_files import NumberedPair, ParallelFiles
 
 @dataclass(frozen=True)
 class Sample:
-    """Pairs that are taken for clean."""
+    """Pairs that are assumed to be clean."""
 
     pairs: Sequence[NumberedPair]
     files: ParallelFiles
@@ -37,7 +37,7 @@ class Sample:
 def choose_sample(
     table: ScoreTable, corpus: ParallelFiles, settings: CalibrationSettings
 ) -> Sample:
-    """Pairs of --clean, or such as could be clean of the corpus itself.
+    """Pairs from --clean, or pairs of the corpus itself that could be clean.
 
     Raises:
         OSError, ValueError: something cannot be read, or there are too few pairs.
@@ -50,9 +50,9 @@ def choose_sample(
 
 
 def filled_columns(table: ScoreTable) -> frozenset[str]:
-    """The columns that have numbers, by the first pairs with scores.
+    """The columns that have numbers, judging by the first pairs with scores.
 
-    One that is not known of cropped pairs may be empty for a while.
+    A column that is unknown for cropped pairs may be empty for a while.
     """
     filled: frozenset[str] = frozenset()
     for block in table.blocks():

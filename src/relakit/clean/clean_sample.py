@@ -1,4 +1,4 @@
-"""Pairs that are taken for clean, and noise planted in them. No torch here."""
+"""Pairs that are assumed to be clean, and noise planted in them. No torch here."""
 
 import hashlib
 from collections import Counter
@@ -21,21 +21,21 @@ from relakit.files.writing import whole_file
 from relakit.limits import MAX_LINE_BYTES
 
 FEWEST_PAIRS: Final = 200
-"""Clean pairs without which there is too little to learn from."""
+"""Fewest clean pairs; with fewer there is too little to learn from."""
 POOL: Final = 50_000
-"""Pairs that a sample of a corpus is chosen from, so that memory does not grow with it."""
+"""How many pairs a sample is chosen from, so that memory does not grow with the corpus."""
 FEWEST_WORDS: Final = 3
-"""On each side: in shorter ones hardly any noise can be planted."""
+"""Fewest words on each side: hardly any noise can be planted in shorter pairs."""
 MOST_RATIO: Final = 2.0
 """How many times longer or shorter than usual a clean target may be."""
 NOISE_SHARES: Final[Mapping[NoiseKind, float]] = dict.fromkeys(NOISE_KINDS, 0.18)
-"""Of the pairs that noise is planted in; the others lend it their words."""
+"""Share of pairs that each kind of noise is planted in; the others lend it their words."""
 MOST_BYTES: Final = MAX_LINE_BYTES // 4
-"""On each side, as a line of a table must hold a source, a target, and what is inserted there."""
+"""Most bytes on each side, as a table line must hold source, target and what is inserted there."""
 EITHER_SIDE: Final[tuple[NoiseKind, ...]] = ("language", "copied")
-"""Noise that is planted in sources as often as in targets: it looks alike, on the other side."""
+"""Noise that is planted in sources as often as in targets: it looks the same on the other side."""
 HELD_OUT: Final = 3
-"""Every third pair is not for the fit."""
+"""Every third pair is held out from the fit."""
 
 PartName: TypeAlias = Literal["fit", "held out"]
 PARTS: Final[tuple[PartName, ...]] = get_args(PartName)
@@ -60,8 +60,8 @@ def sample_of_corpus(
     """Pairs of a scored corpus that could be clean, and how many there were to choose from.
 
     They are spread evenly over the corpus, have a few words on each side, are in their languages if
-    that is known, and have lengths that go together. What a model finds likely is no criterion:
-    clean pairs that it finds hard are clean, too.
+    that is known, and have lengths that go together. How likely a model finds them is not a
+    criterion: clean pairs that it finds hard are clean, too.
 
     Raises:
         OSError, ValueError: something cannot be read, or there are too few such pairs.
@@ -107,9 +107,9 @@ def sample_of_clean(files: ParallelFiles, count: int, seed: int) -> tuple[list[N
 
 
 def plant(sample: Sequence[NumberedPair], seed: int) -> Iterator[PlantedPair]:
-    """Each pair as it is, then most of them once more with noise, of either part by itself.
+    """For each part, every pair as it is, then most of them again with noise.
 
-    What is held out shares no words with what is fitted: noise takes its words from its own part.
+    Noise takes its words from its own part: fitted pairs lend none to held-out ones.
     """
     for part in PARTS:
         places = [
@@ -124,7 +124,7 @@ def plant(sample: Sequence[NumberedPair], seed: int) -> Iterator[PlantedPair]:
 
 
 def _noisy(texts: Sequence[tuple[str, str]], seed: int) -> Iterator[tuple[tuple[str, str], str]]:
-    """The texts with noise, in targets or (`EITHER_SIDE`) in sources; and its kind."""
+    """The texts with noise, in targets or (`EITHER_SIDE`) in sources, and the kind of noise."""
     in_targets = plant_text_noise(texts, seed=seed, shares=NOISE_SHARES)
     reversed_texts = [(target, source) for source, target in texts]
     in_sources = plant_text_noise(reversed_texts, seed=seed, shares=NOISE_SHARES)
@@ -139,7 +139,7 @@ def _noisy(texts: Sequence[tuple[str, str]], seed: int) -> Iterator[tuple[tuple[
 
 
 def write_planted(pairs: Iterable[PlantedPair], path: Path) -> ParallelFiles:
-    """Write them as a table with names, and tell how to read it as pairs."""
+    """Write pairs as a table with column names, and return how to read it as pairs."""
     with whole_file(path) as file, compressed_by_ending(path, file) as packed:
         packed.write(("\t".join(_COLUMNS) + "\n").encode())
         for pair in pairs:
@@ -153,12 +153,12 @@ def _could_be_clean(numbers: Mapping[str, Numbers]) -> npt.NDArray[np.bool_]:
         fits = (numbers["source_words"] >= FEWEST_WORDS) & (numbers["target_words"] >= FEWEST_WORDS)
         for side in ("source_language", "target_language"):
             if side in numbers:
-                fits &= ~(numbers[side] < 0)  # where it is not known, nothing speaks against it
+                fits &= ~(numbers[side] < 0)  # an unknown language is no objection
     return fits & ~np.isnan(numbers["cross_entropy"])
 
 
 class _Pool:
-    """At most `POOL` lines that were drawn, each with the ratios of its lengths."""
+    """A draw of `POOL` lines, each with its length ratios."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -182,7 +182,7 @@ class _Pool:
         self._lines, self._ratios = self._lines[order], self._ratios[order]
 
     def lines_with_usual_ratios(self) -> npt.NDArray[np.int64]:
-        """In the order in which they are drawn."""
+        """Lines with usual length ratios, in the order in which they are drawn."""
         self._draw()
         if not len(self._lines):
             return self._lines
@@ -192,7 +192,7 @@ class _Pool:
 
 
 def priorities(numbers: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
-    """Numbers in an order that looks random, and depends on each line and the seed alone."""
+    """Sort keys for an order that looks random, and depends only on each line and the seed."""
     # The mixing function of SplitMix64 (Steele, Lea and Flood 2014).
     state = numbers.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15) % (1 << 64))
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -204,7 +204,7 @@ def priorities(numbers: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint
 def _first_usable(
     files: ParallelFiles, lines: npt.NDArray[np.int64], count: int
 ) -> list[NumberedPair]:
-    """The pairs of the first of these lines that are of use, in the order of their files."""
+    """The pairs of the first ``count`` usable lines of these, in the order of their files."""
     usable = {pair.number for pair in _distinct(_of_lines(files, lines))}
     first = np.array([line for line in lines if line in usable][:count])
     return list(_of_lines(files, first))
@@ -216,11 +216,11 @@ def _of_lines(files: ParallelFiles, lines: npt.NDArray[np.int64]) -> Iterator[Nu
 
 
 def _distinct(pairs: Iterable[NumberedPair]) -> Iterator[NumberedPair]:
-    """Each once, without those that a line of a table cannot hold: with a tab, or very long."""
+    """Each pair once, without those that a table line cannot hold: with a tab, or very long."""
     seen: set[bytes] = set()
     for pair in pairs:
         sides = [text.encode() for text in pair.texts]
-        # Texts would take much more memory.
+        # The texts themselves would take much more memory.
         digest = hashlib.blake2b(b"\n".join(sides), digest_size=16).digest()
         fits = max(map(len, sides)) <= MOST_BYTES and not any(b"\t" in side for side in sides)
         if fits and digest not in seen:

@@ -9,23 +9,23 @@ from relakit.clean.features import PairFeatures, Word
 Cell: TypeAlias = str | int | float | None
 Kind: TypeAlias = Literal["integer", "number", "text"]
 Good: TypeAlias = Literal["low", "high", "typical"]
-"""Which numbers of a column speak for a pair. ``typical``: those near the median of the corpus, of
-ratios, where half is as far as double."""
+"""Which numbers of a column speak for a pair. ``typical``: those near the median of the corpus, for
+ratios, where half is as far off as double."""
 DIGITS: Final = 7
-"""Of numbers, as many as attention is computed with."""
+"""Significant digits of numbers: as many as attention is computed with."""
 _SEPARATORS_AS_SPACES: Final = str.maketrans("\t\r\n", "   ")
-"""Of cells and rows."""
+"""What separates cells, and what ends rows."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, what is in it, where that comes from, and what good pairs have there."""
+    """A column: its name, what it holds, where that comes from, and what good pairs have there."""
 
     name: str
     kind: Kind
     read: Callable[[PairFeatures], Cell]
     good: Good | None = None
-    """None: pairs cannot be ranked by it."""
+    """None: pairs cannot be ranked by this column."""
 
 
 def _listed(words: tuple[Word, ...]) -> str:
@@ -59,7 +59,7 @@ COLUMNS: Final = (
     Column("source_language", "number", lambda f: f.source_language, "high"),
     Column("target_language", "number", lambda f: f.target_language, "high"),
 )
-"""All but the first."""
+"""All columns but the first."""
 
 
 def header_line() -> str:

@@ -1,4 +1,4 @@
-"""Which pairs are kept: the best so many, or those up to a limit. No torch here."""
+"""Which pairs are kept: a share of the best, or those up to a limit. No torch here."""
 
 from dataclasses import dataclass
 
@@ -15,28 +15,28 @@ class Cut:
     """Which pairs of a corpus are kept."""
 
     badness: Numbers
-    """Of each pair; NaN of those that cannot be kept"""
+    """One score per pair; NaN for pairs that cannot be kept"""
     kept: Mask
     limit: float
     """The badness of the worst pair that is kept, or the limit that was set"""
 
     @property
     def rankable(self) -> int:
-        """Pairs that could be kept."""
+        """How many pairs could be kept."""
         return int((~np.isnan(self.badness)).sum())
 
 
 def cut_at(badness: Numbers, limit: float) -> Cut:
-    """Keep what is no worse than a limit."""
+    """Keep pairs that are no worse than a limit."""
     with np.errstate(invalid="ignore"):
         return Cut(badness, badness <= limit, limit)
 
 
 def keep_best(badness: Numbers, share: float) -> Cut:
-    """Keep exactly ``round(share * pairs that can be kept)``, of equal ones those that come first.
+    """Keep exactly ``round(share * pairs that can be kept)``; among equals, the first ones.
 
     Raises:
-        ValueError: a share that leaves nothing, or is none.
+        ValueError: the share leaves nothing, or is not a share.
     """
     if not 0 < share <= 1:
         raise ValueError(f"--keep must be above 0 and at most 1, got {share:g}")

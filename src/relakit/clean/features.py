@@ -22,14 +22,14 @@ Weights: TypeAlias = npt.NDArray[np.float32]
 Losses: TypeAlias = npt.NDArray[np.float64]
 
 END_TOKEN: Final = SPECIAL_TOKENS[END]
-"""How the end of a sentence is written where a token is named."""
+"""How the end of a sentence is written where tokens are named."""
 SPAN: Final = 5
-"""Tokens in a row whose loss is averaged: about as many as a short phrase has."""
+"""How many consecutive tokens a loss is averaged over: about as many as a short phrase has."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word between spaces: its number in its sentence, from 0, and itself."""
+    """A word between spaces: its number in its sentence, from 0, and its text."""
 
     index: int
     text: str
@@ -45,9 +45,9 @@ class WorstToken:
     loss: float
     """In nats"""
     token: str
-    """As it is in the text; `END_TOKEN` for the end of the sentence"""
+    """As written in the text; `END_TOKEN` for the end of the sentence"""
     word: Word | None
-    """That it is a part of; None for the end of the sentence"""
+    """The word that it is part of; None for the end of the sentence and outside of words"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,37 +55,37 @@ class PairFeatures:
     """What a model says about a sentence pair. It depends on the pair and the model alone."""
 
     null_rate: float
-    """Share of queries whose cross-attention weights are all 0, the mean over layers and heads"""
+    """Share of queries whose cross-attention weights are all 0, averaged over layers and heads"""
     alignment_null_rate: float | None
-    """Share of target words that the alignment layer links with nothing; or without a layer that of
-    the heads that align, as above; None if there are none"""
+    """Share of target words that the alignment layer links with nothing; without a layer, the null
+    rate of the heads that align, computed as above; None if there are no such heads"""
     attention_mass: float
-    """Cross-attention weight of a query, the mean over layers, heads and queries"""
+    """Cross-attention weight of a query, averaged over layers, heads and queries"""
     unsupported: tuple[Word, ...]
     """Target words in phrases that nothing in the source supports"""
     uncovered: tuple[Word, ...]
     """Source words that no target word is linked with"""
     cross_entropy: float
-    """Nats per target token, the end of the sentence included, unless the target is cropped"""
+    """Nats per target token, including the end of the sentence unless the target is cropped"""
     worst: WorstToken
     worst_span_loss: float
-    """Nats per token of the `SPAN` tokens in a row that the model expected least"""
+    """Nats per token of the `SPAN` consecutive tokens that the model expected least"""
     end_loss: float | None
-    """Nats of the end of the sentence; high if the target seems to lack something; None of a
+    """Nats of the end of the sentence; high if the target seems to lack something; None for a
     cropped target, which ends elsewhere"""
     reverse_cross_entropy: float | None
     """Nats per source token, given the target, by a model of the other direction"""
     reverse_worst_span_loss: float | None
-    """As `worst_span_loss`, of the source by that model; high if the target lacks a part of it"""
+    """Like `worst_span_loss`, for the source by that model; high if the target lacks part of it"""
     source_words: int
     target_words: int
     same_words: int
-    """Target words that are in the source, too, as numbers and names may be, and all of a copy"""
+    """Target words that are also in the source, as numbers and names may be, and all of a copy"""
     source_characters: int
     """Without spaces"""
     target_characters: int
     source_language: float | None
-    """Log-odds that it is in its language, nats per character; None if that was not learned"""
+    """Log-odds that it is in its language, in nats per character; None if that was not learnt"""
     target_language: float | None
 
     @property
@@ -98,7 +98,7 @@ class PairFeatures:
 
     @property
     def word_ratio(self) -> float:
-        """Target words for each source word."""
+        """Target words per source word."""
         return self.target_words / self.source_words
 
     @property
@@ -117,12 +117,12 @@ class PairSide:
     words: Integers
     """The word of each token, or `NO_WORD`"""
     is_cropped: bool
-    """The text goes on after its last token."""
+    """Whether the text continues after its last token."""
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, text: str, most: int) -> "PairSide":
         """Encode a text, or the first ``most`` tokens of a long one."""
-        # Of an endless line no more than that is looked at.
+        # No more than that of an endless line is looked at.
         text = tokenizer.beginning(text, most)
         encoded = tokenizer.encode(text)
         spans = encoded.spans[:most]
@@ -137,7 +137,7 @@ class PairSide:
         )
 
     def counted(self, losses: Losses) -> Losses:
-        """Without that of the end, which comes last, where the text goes on."""
+        """The losses without that of the end, which comes last, if the text continues."""
         return losses[: len(self.ids)] if self.is_cropped else losses
 
     def word(self, index: int) -> Word:
@@ -146,8 +146,8 @@ class PairSide:
 
 
 def attention_mass(weights: Weights) -> float:
-    """Weight of a query, the mean of ``[..., queries, keys]``."""
-    # Contiguous, so that numbers are added in the same order wherever they lay in memory.
+    """Mean weight of a query in ``[..., queries, keys]``."""
+    # Contiguous, so that numbers are added in the same order however they lay in memory.
     total = np.abs(np.ascontiguousarray(weights)).sum(dtype=np.float64)
     queries: int = weights.size // weights.shape[-1]
     return float(total) / queries
@@ -162,7 +162,7 @@ def chosen_heads(weights: Weights, choice: AlignmentChoice | None) -> Weights:
 
 @dataclass(frozen=True)
 class LinkedWords:
-    """The words of a pair that are linked with any of the other side, by their numbers."""
+    """The words of a pair that are linked with any word of the other side, by their numbers."""
 
     source: set[int]
     target: set[int]
@@ -174,11 +174,11 @@ class LinkedWords:
         """Words with any weight between them.
 
         Args:
-            weights: of some heads, ``[heads, target tokens + 1, source tokens + 1]``.
+            weights: those of some heads, ``[heads, target tokens + 1, source tokens + 1]``.
             source: its tokens and words.
             target: its tokens and words.
-            shift: 1 if the weights of a target token are those of the step that has it as input, 0
-                if of the step that predicts it.
+            shift: 1 to take the weights of a target token from the step that has it as input, 0
+                from the step that predicts it.
         """
         rows = (weights[:, shift : shift + len(target.ids), : len(source.ids)] != 0).any(0)
         rows = rows & (target.words != NO_WORD)[:, None] & (source.words != NO_WORD)[None, :]
@@ -197,12 +197,12 @@ def unreached_words(
 ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
     """Target words without support, and source words that are linked with no target word.
 
-    The end of the source is no support: it is no word. Words of which nothing was computed, because
-    their side is too long, are neither.
+    The end of the source is no support, as it is not a word. Words for which nothing was computed,
+    because their side is too long, are in neither list.
 
     Args:
-        linked: words of both sides.
-        losses: of each target token and the end of the sentence, in nats.
+        linked: the linked words of both sides.
+        losses: those of each target token and the end of the sentence, in nats.
         source: its tokens and words.
         target: its tokens and words.
     """
@@ -219,7 +219,7 @@ def unreached_words(
 
 
 def _unlinked_share(linked: LinkedWords, target: PairSide) -> float:
-    """Of the target's words, as far as it has tokens."""
+    """The share of the target's words without a link, as far as it has tokens."""
     words = set(target.words.tolist()) - {NO_WORD}
     return len(words - linked.target) / max(len(words), 1)
 
@@ -229,7 +229,7 @@ def _words(side: PairSide, indices: set[int]) -> tuple[Word, ...]:
 
 
 def worst_token(losses: Losses, target: PairSide) -> WorstToken:
-    """The first of those with the greatest loss; a last one may be of the end of the sentence."""
+    """The first token with the greatest loss; a last loss may be that of the sentence's end."""
     place = int(losses.argmax())
     loss = float(losses[place])
     if place == len(target.ids):
@@ -241,18 +241,18 @@ def worst_token(losses: Losses, target: PairSide) -> WorstToken:
 
 
 def worst_span_loss(losses: Losses) -> float:
-    """The greatest mean loss of `SPAN` tokens in a row, or of all where there are fewer."""
+    """The greatest mean loss of `SPAN` consecutive tokens, or of all if there are fewer."""
     size = min(SPAN, len(losses))
     return float(np.lib.stride_tricks.sliding_window_view(losses, size).sum(-1).max()) / size
 
 
 def same_words(source: Sequence[str], target: Sequence[str]) -> int:
-    """Target words that are also in the source, each as often as it is there."""
+    """How many target words are also in the source, each at most as often as it is there."""
     return (Counter(source) & Counter(target)).total()
 
 
 def check_finite(pair: NumberedPair, *numbers: float) -> None:
-    """Raise BrokenModelError, with the pair, if one that a model computed is NaN or infinite."""
+    """Raise BrokenModelError, naming the pair, if a model's number is NaN or infinite."""
     if not np.isfinite(numbers).all():
         raise BrokenModelError(where=f"pair {pair.number:,}")
 
@@ -270,25 +270,25 @@ def pair_features(
     reverse_losses: Losses | None,
     languages: tuple[float, float] | None,
 ) -> PairFeatures:
-    """All numbers of a pair.
+    """Compute all numbers of a pair.
 
     Args:
         pair: the texts.
         source: its tokens and words.
         target: its tokens and words.
         weights: cross-attention ``[layers, heads, target tokens + 1, source tokens + 1]``.
-        losses: of each target token and the end of the sentence, in nats.
+        losses: those of each target token and the end of the sentence, in nats.
         choice: where links are read.
-        links: of an alignment layer, ``[target tokens + 1, source tokens + 1]``; they are read
-            instead.
-        sums_to_one: whether the weights of a query always do, but for rounding.
-        reverse_losses: of each source token and the end of the source, unless that is cropped, by
-            a model of the other direction.
-        languages: log-odds of both sides.
+        links: weights of an alignment layer, ``[target tokens + 1, source tokens + 1]``, which are
+            read instead.
+        sums_to_one: whether the weights of a query always sum to 1, apart from rounding.
+        reverse_losses: those of each source token and the end of the source, unless that is
+            cropped, by a model of the other direction.
+        languages: language log-odds of both sides.
 
     Raises:
-        BrokenModelError: NaN or infinity among attention and losses; ``reverse_losses``, which are
-            another model's, are not looked at.
+        BrokenModelError: attention or losses have NaN or infinity; ``reverse_losses``, which come
+            from another model, are not checked.
     """
     mass = 1.0 if sums_to_one else attention_mass(weights)
     check_finite(pair, mass, np.abs(weights).max(), losses.sum())

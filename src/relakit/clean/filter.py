@@ -57,21 +57,21 @@ VERSION: Final = 1
 
 @dataclass(frozen=True)
 class FilterHooks:
-    """Who is told how far the work is."""
+    """Callbacks that follow the work."""
 
     progress: Progress = lambda done, total: None
-    """Of scoring: how many pairs are done, of how many."""
+    """During scoring: called with the number of finished pairs and the total."""
     on_resume: Callable[[int, int], None] = lambda done, total: None
-    """How many shards had been done before, of how many."""
+    """Called with the number of shards that had been done before and the total."""
     on_stage: OnStage = ignore_stage
-    """Of all else: what is being done."""
+    """During everything else: called with what is being done."""
     note: Callable[[str], None] = lambda text: None
-    """What users should know."""
+    """Called with what users should know."""
 
 
 @dataclass(frozen=True)
 class FilterResult:
-    """What came out."""
+    """The result of filtering."""
 
     folder: Path
     counts: FilterCounts
@@ -85,7 +85,7 @@ class FilterResult:
 
 
 class FilterJob:
-    """A corpus to filter. What is wrong with settings and models is found here, before any work.
+    """A corpus to filter. Problems with settings and models are found here, before any work.
 
     Raises:
         OSError, ValueError: a setting, a model directory or a table of scores is broken.
@@ -94,7 +94,7 @@ class FilterJob:
     def __init__(
         self, files: ParallelFiles, settings: FilterSettings, *, shard_pairs: int = SHARD_PAIRS
     ) -> None:
-        """``shard_pairs``: how many are scored at a time, and kept if the rest is interrupted."""
+        """``shard_pairs``: pairs scored at a time; finished shards are kept on interruption."""
         self.files: Final = files
         self.settings: Final = settings
         self._shard_pairs = shard_pairs
@@ -118,16 +118,16 @@ class FilterJob:
         restart: bool = False,
         hooks: FilterHooks | None = None,
     ) -> FilterResult:
-        """Filter the corpus into a folder, which appears when it is complete.
+        """Filter the corpus into a folder; its result appears when it is complete.
 
-        What takes long, the scores, is kept in the folder while it is done; the same job goes on
-        with that.
+        The scores, which take long, are kept in the folder as they are computed; the same job
+        resumes from them.
 
         Args:
             output: the folder.
-            engine: who scores pairs.
-            restart: score again what was scored before.
-            hooks: who is told how far the work is; None: nobody.
+            engine: what scores pairs.
+            restart: score pairs again that were scored before.
+            hooks: callbacks that follow the work; None: no callbacks.
 
         Raises:
             OSError, ValueError: something is wrong with the input, the output or a model.
@@ -159,7 +159,7 @@ class FilterJob:
         return self._given
 
     def planted_job(self, files: ParallelFiles) -> ScoreJob:
-        """Scores planted noise, by the models that score the corpus."""
+        """A job that scores planted noise with the models that score the corpus."""
         assert self.settings.score is not None
         return ScoreJob(files, self.settings.score, shard_pairs=self._shard_pairs)
 
@@ -201,7 +201,7 @@ class _Run:
         return ScoreTable(path)
 
     def _given_table(self, path: Path) -> ScoreTable:
-        """A table that was given, if it is about these pairs."""
+        """The table that was given, after a check that it is about these pairs."""
         table = ScoreTable(path)
         digest = PairDigest()
         for pairs, block in table.blocks_with_pairs(self._job.files):
@@ -211,7 +211,7 @@ class _Run:
         return table
 
     def _check_fitted_on(self, calibration: NoiseCalibration, table: ScoreTable) -> None:
-        """Raise ValueError if a calibration is of other models than a table that was given."""
+        """Raise ValueError if a calibration is for other models than a table that was given."""
         if self._settings.scores is None:
             return
         facts = scored_with(table.path)
@@ -249,7 +249,7 @@ class _Run:
         path = self._output / PLANTED_SCORES
         try:
             self._score(job, path, restart=self._restart)
-        except OtherJobError:  # of noise that an earlier command planted
+        except OtherJobError:  # scores of noise that an earlier command planted
             self._score(job, path, restart=True)
         columns = read_columns(ScoreTable(path))
         self._hooks.on_stage("fitting", 0, None)
@@ -331,7 +331,7 @@ class _Run:
         return FilterResult(self._output, counts, measure.in_words(cut.limit), calibration)
 
     def _kept_from_before(self) -> list[str]:
-        """Files that stay: what took long to compute, and is not made anew."""
+        """Files that stay: what took long to compute and is not made again."""
         calibration, own = self._settings.calibration, self._output / CALIBRATION
         is_other = calibration is not None and not (own.exists() and own.samefile(calibration))
         names = kept_anyway(self._output, planted=not is_other)

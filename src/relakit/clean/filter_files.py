@@ -1,4 +1,4 @@
-"""What `relakit filter` leaves in its folder, and what may be there before. No torch here."""
+"""What `relakit filter` leaves in its folder, and what may already be there. No torch here."""
 
 import os
 import re
@@ -30,14 +30,14 @@ REJECTED: Final = "rejected.tsv.gz"
 SUMMARY: Final = FILTERED.marker
 PAGE: Final = "report.html"
 UNSCORED: Final = "no score"
-"""Why a pair is rejected that has scores, but not the one that counts."""
+"""Why a pair is rejected that has scores, but not the one it is ranked by."""
 _KEPT: Final = re.compile(r"kept\.([\w-]+)(?:\.gz)?")
 
 
 def kept_anyway(folder: Path, *, planted: bool) -> list[str]:
     """Files of a folder that stay when it is replaced: scores, which take long to compute.
 
-    ``planted``: those of planted noise, too, by which the calibration was fitted.
+    ``planted``: also those of planted noise, on which the calibration was fitted.
     """
     outputs = [Path(SCORES), *([Path(PLANTED_SCORES)] if planted else [])]
     names = [str(path) for output in outputs for path in (output, receipt_path(output))]
@@ -45,15 +45,15 @@ def kept_anyway(folder: Path, *, planted: bool) -> list[str]:
 
 
 def has_scores(folder: Path) -> bool:
-    """Whether pairs have been scored into a folder, all or some, with which a job can go on."""
+    """Whether a folder has scores of all or some pairs, from which a job can resume."""
     outputs = [folder / name for name in (SCORES, PLANTED_SCORES)]
     return any(output.is_file() or has_parts(output) for output in outputs)
 
 
 def earlier_languages(folder: Path, inputs: Sequence[Path]) -> tuple[str, str] | None:
-    """After which the kept pairs of the same files are named in a folder; None if there are none.
+    """The languages in the names of pairs already kept from the same files; None if there are none.
 
-    Without a model nothing else tells the languages.
+    Without a model, nothing else tells the languages.
     """
     path = folder / SUMMARY
     try:
@@ -69,17 +69,17 @@ def earlier_languages(folder: Path, inputs: Sequence[Path]) -> tuple[str, str] |
 
 
 def check_filter_folder(folder: Path, *, scores: Path | None) -> None:
-    """Raise OSError if a folder can surely not be written, or holds what would be lost.
+    """Raise OSError if a folder certainly cannot be written, or holds what would be lost.
 
-    What an earlier command left, finished or not, may be there; what a killed one was writing is
-    removed.
+    What an earlier command left, finished or not, may be there; what a killed command was writing
+    is removed.
 
     Args:
-        folder: that will be written.
-        scores: a table that was given; None: those of the folder are used, or finished.
+        folder: the folder that will be written.
+        scores: a table that was given; None: the scores in the folder are used, or finished.
     """
     target = Path(os.path.realpath(folder))
-    sweep(target.parent, target.name)  # of who was killed while it replaced the folder
+    sweep(target.parent, target.name)  # left by a command killed while it replaced the folder
     sweep(target)
     found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     parts = set(kept_anyway(folder, planted=True))
@@ -104,7 +104,7 @@ def check_filter_folder(folder: Path, *, scores: Path | None) -> None:
 
 @contextmanager
 def empty_folder_removed(folder: Path) -> Iterator[None]:
-    """If the block fails before anything was done that is worth keeping, no folder is left."""
+    """Leave no folder behind if the block fails before anything worth keeping was done."""
     was_there = folder.exists()
     try:
         yield
@@ -116,7 +116,7 @@ def empty_folder_removed(folder: Path) -> Iterator[None]:
 
 
 def kept_names(languages: tuple[str, str] | None, *, compress: bool) -> tuple[str, str]:
-    """The names of the files with pairs that were kept."""
+    """The names of the files with the kept pairs."""
     ending = ".gz" if compress else ""
     source, target = languages or ("source", "target")
     if source == target or not all(re.fullmatch(r"[\w-]+", name) for name in (source, target)):
@@ -141,7 +141,7 @@ class FilterCounts:
 
 
 class PairWriter:
-    """Writes pairs to where they belong."""
+    """Writes pairs to the files where they belong."""
 
     def __init__(self, kept: tuple[BinaryIO, BinaryIO], rejected: BinaryIO) -> None:
         self._kept = kept
@@ -149,7 +149,7 @@ class PairWriter:
         self.counts: Final = FilterCounts()
 
     def write(self, pairs: list[NumberedPair], block: ScoreBlock, look: Look, cut: Cut) -> None:
-        """The pairs of a block."""
+        """Write the pairs of a block."""
         for place, pair in enumerate(pairs):
             if cut.kept[block.start + place]:
                 self.counts.kept += 1
@@ -158,14 +158,14 @@ class PairWriter:
                 continue
             kind, value, reason = why_rejected(block, place, look, cut)
             self.counts.reasons[kind] += 1
-            # A tab in a text would make one more column.
+            # A tab in a text would add a column.
             texts = (text.replace("\t", " ") for text in pair.texts)
             cells = (str(pair.number), value, reason, *texts)
             self._rejected.write(("\t".join(cells) + "\n").encode())
 
 
 def why_rejected(block: ScoreBlock, place: int, look: Look, cut: Cut) -> tuple[str, str, str]:
-    """A word to count by, the number that counts, and the reason in words."""
+    """A word to count by, the number the pair is ranked by, and the reason in words."""
     if block.is_blank[place]:
         return BLANK, "", BLANK
     badness = cut.badness[block.start + place]
@@ -176,7 +176,7 @@ def why_rejected(block: ScoreBlock, place: int, look: Look, cut: Cut) -> tuple[s
 
 @contextmanager
 def pair_writer(folder: Path, names: tuple[str, str], measure: Measure) -> Iterator[PairWriter]:
-    """Writes into files of a folder, which are whole at the end."""
+    """A writer into files of a folder, which are whole at the end."""
     with ExitStack() as stack:
 
         def opened(name: str) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""report.html of `relakit filter`: one page that needs no network. No torch here."""
+"""The report.html of `relakit filter`: one page that needs no network. No torch here."""
 
 import math
 import re
@@ -46,10 +46,10 @@ def write_filter_page(
 
     Args:
         path: the file.
-        counts: of pairs that were kept or not.
+        counts: how many pairs were kept, and why others were not.
         cut: which pairs were kept.
         measure: what they were ranked by.
-        calibration: if there is one.
+        calibration: the calibration, if there is one.
         samples: pairs to show.
         settings: how all this was made, for people to read.
     """
@@ -80,7 +80,7 @@ def write_filter_page(
 
 
 def histogram(cut: Cut, measure: Measure) -> dict[str, Any]:
-    """How many pairs there are by what is shown of them, kept and not."""
+    """How many pairs were kept and rejected, by the number that people see."""
     rankable = ~np.isnan(cut.badness)
     values = measure.shown_numbers(cut.badness[rankable])
     if measure.name == PROBABILITY:
@@ -147,13 +147,13 @@ def _sample(sample: Sample) -> dict[str, Any]:
     found = asdict(sample)
     found["scores"] = {name: _rounded(value) for name, value in sample.scores.items()}
     found["shares"] = {name: _rounded(share) for name, share in sample.shares.items()}
-    # Words and what is between them, in turn, split where Python splits words.
+    # Words alternating with what is between them, split where Python splits words.
     parts = {f"{side}Parts": re.split(r"(\s+)", found[side]) for side in ("source", "target")}
     return {**found, **parts, "value": _rounded(sample.value)}
 
 
 def _rounded(number: float) -> float:
-    """Short enough for the file, and exact enough to sort by."""
+    """Round a number: short enough for the file, and exact enough to sort by."""
     return float(f"{number:.6g}") if math.isfinite(number) else 0.0
 
 

@@ -15,9 +15,9 @@ from relakit.data.parallel_files import NumberedPair
 
 PER_GROUP: Final = 25
 EDGE: Final = 0.05
-"""Of all pairs: the share at either end that its sample is drawn from."""
+"""Share of all pairs at either end that the sample of that end is drawn from."""
 MOST_CHARACTERS: Final = 1500
-"""Of a side that is shown"""
+"""Most characters shown of a side"""
 _Places: TypeAlias = npt.NDArray[np.int64]
 BEST, ABOVE, BELOW, WORST = "best", "just kept", "just rejected", "worst"
 GROUPS: Final = (BEST, ABOVE, BELOW, WORST)
@@ -37,18 +37,18 @@ class Sample:
     source: str
     target: str
     unsupported: Sequence[int]
-    """Words of the target, from 0"""
+    """Unsupported words of the target, from 0"""
     uncovered: Sequence[int]
-    """Words of the source"""
+    """Uncovered words of the source"""
     worst: int | None
     """The word of the target that the model expected least"""
     scores: Mapping[str, float]
     shares: Mapping[str, float]
-    """How likely it is clean or each kind of noise, if there is a calibration"""
+    """How likely it is to be clean or each kind of noise, if there is a calibration"""
 
 
 class SampleCollector:
-    """Chooses pairs by their ranks, and collects them when they come by."""
+    """Chooses pairs by their ranks, and collects them as they come by."""
 
     def __init__(self, cut: Cut, *, seed: int = 1) -> None:
         self._cut = cut
@@ -56,7 +56,7 @@ class SampleCollector:
         self.samples: Final[list[Sample]] = []
 
     def add(self, pairs: Sequence[NumberedPair], block: ScoreBlock, look: Look) -> None:
-        """Collect those of a block."""
+        """Collect the chosen pairs of a block."""
         for place, pair in enumerate(pairs):
             group = self._groups.get(block.start + place)
             if group is not None:

@@ -1,4 +1,4 @@
-"""What `relakit filter` can be told, and which settings go together. No torch here."""
+"""The settings of `relakit filter`, and which of them go together. No torch here."""
 
 import math
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ class CalibrationSettings:
     """
 
     clean: ParallelFiles | None = None
-    """Pairs that are known to be clean; None: such as seem so in the corpus itself."""
+    """Pairs that are known to be clean; None: pairs of the corpus itself that seem clean."""
     pairs: int = CALIBRATION_PAIRS
-    """Clean pairs that are used at most."""
+    """Most clean pairs to use."""
     seed: int = CALIBRATION_SEED
     """Other seeds choose other pairs, and plant other noise."""
     expected_noise: float = EXPECTED_NOISE
-    """Share of the corpus that is thought to be noise before it is looked at."""
+    """Share of the corpus that is assumed to be noise before it is looked at."""
 
     def __post_init__(self) -> None:
         if self.pairs < FEWEST_PAIRS:
@@ -45,18 +45,18 @@ class CalibrationSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FilterSettings:
-    """Which pairs are kept, and by what.
+    """Which pairs are kept, and by what they are judged.
 
     Raises:
         ValueError: settings that do not go together.
     """
 
     score: ScoreSettings | None = None
-    """What pairs are scored with; None: they have been scored."""
+    """What pairs are scored with; None: they have been scored already."""
     scores: Path | None = None
-    """A table of `relakit score` for this corpus; None: it is scored first."""
+    """A table from `relakit score` for this corpus; None: the corpus is scored first."""
     keep: float | None = None
-    """The share of pairs to keep, the best ones."""
+    """The share of pairs to keep: the best ones."""
     threshold: float | None = None
     """How good a pair must be to be kept."""
     by: str | None = None
@@ -65,11 +65,11 @@ class FilterSettings:
     calibrate: CalibrationSettings | None = None
     """Fit a calibration."""
     calibration: Path | None = None
-    """One that was fitted before."""
+    """A calibration that was fitted before."""
     languages: tuple[str, str] | None = None
-    """After which the files of kept pairs are named."""
+    """The languages that the files of kept pairs are named after."""
     compress: bool = False
-    """Write these as gzip."""
+    """Write these files as gzip."""
 
     def __post_init__(self) -> None:
         self._check_sources()

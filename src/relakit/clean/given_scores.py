@@ -1,4 +1,4 @@
-"""Whether a table of scores that was given is of this text, and of these models. No torch here."""
+"""Whether a given table of scores belongs to this text and these models. No torch here."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -19,11 +19,11 @@ from relakit.shards.ledger import differences
 from relakit.shards.receipt import TEXT, Receipt, receipt_path
 
 ROWS: Final = 32
-"""Of a table, that are scored again."""
+"""How many rows of a table are scored again."""
 NEARLY: Final = 1e-3
-"""How far a number, or its share if it is above 1, may be from that of another processor."""
+"""How far a number may be from another processor's, relative to its size if that is above 1."""
 MOST_OTHER: Final = 0.1
-"""Share of rows that may differ: by rounding, a weight that was 0 may be none on another one."""
+"""Share of rows that may differ: by rounding, a weight of 0 may not be 0 on another processor."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class _Row:
 
 
 def scored_with(table: Path) -> Mapping[str, Any] | None:
-    """What the scores of a table depend on besides the pairs; None if no receipt tells."""
+    """What the scores of a table depend on besides the pairs; None if no receipt says so."""
     receipt = Receipt.read(table)
     if receipt is None:
         return None
@@ -42,9 +42,9 @@ def scored_with(table: Path) -> Mapping[str, Any] | None:
 
 
 def check_is_of_text(table: Path, digest: str, files: ParallelFiles) -> None:
-    """Raise ValueError if a receipt tells that a table is of other pairs.
+    """Raise ValueError if a receipt says that a table is about other pairs.
 
-    ``digest``: of the pairs that are there.
+    ``digest``: the digest of the pairs at hand.
     """
     receipt = Receipt.read(table)
     before = None if receipt is None else receipt.facts.get(TEXT)
@@ -57,15 +57,15 @@ def check_is_of_text(table: Path, digest: str, files: ParallelFiles) -> None:
 
 
 def check_made_by(table: ScoreTable, files: ParallelFiles, job: ScoreJob, engine: Engine) -> None:
-    """Raise ValueError unless a table is by the models of a job.
+    """Raise ValueError unless a table was made by the models of a job.
 
-    Its receipt tells, or some of its rows that are scored again.
+    Its receipt says so; without one, some of its rows are scored again.
 
     Args:
-        table: that was given.
+        table: the table that was given.
         files: the pairs that it is about.
         job: scores them, if need be.
-        engine: who does it.
+        engine: what does the scoring.
     """
     facts = scored_with(table.path)
     if facts is None:
@@ -106,7 +106,7 @@ def _differ(before: float | str | None, now: float | None) -> bool:
 
 
 def _some_rows(table: ScoreTable, files: ParallelFiles) -> list[_Row]:
-    """Rows with scores from anywhere in the table, in their order."""
+    """Rows with scores from anywhere in the table, in order."""
     rows: list[_Row] = []
     for pairs, block in table.blocks_with_pairs(files):
         order = priorities(block.lines, seed=0)
@@ -118,7 +118,7 @@ def _some_rows(table: ScoreTable, files: ParallelFiles) -> list[_Row]:
 
 
 def _score(rows: Sequence[_Row], job: ScoreJob, engine: Engine) -> list[dict[str, float | None]]:
-    """The numbers of the same pairs now."""
+    """The numbers that the same pairs get now."""
     names = header_line().rstrip("\n").split("\t")
     shard = Shard(0, [row.pair for row in rows])
     work = engine.run(job.job.work, iter([shard]), job.job.files.unit, lambda count: None)

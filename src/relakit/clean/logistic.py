@@ -1,9 +1,9 @@
-"""Logistic regression with a penalty, and signs if wished, by Newton's method. NumPy alone.
+"""Logistic regression with a penalty and optional signs, by Newton's method. NumPy only.
 
 It minimises the sum over rows of weight * log(1 + exp(-margin)), plus penalty / 2 times the squares
 of the coefficients; the margin is +- (bias + row . coefficients). With a penalty there is always
-one best answer, also where a line separates the groups. Where signs are given, coefficients that
-would have the other one stay 0: those at 0 that would leave it that way take no part in a step.
+one best answer, even if a line separates the groups. If signs are given, coefficients that would
+get the wrong sign stay 0: those at 0 that would move the wrong way take no part in a step.
 """
 
 from collections.abc import Callable
@@ -19,14 +19,14 @@ _Loss: TypeAlias = Callable[[Vector], float]
 
 MOST_STEPS: Final = 100
 TOLERANCE: Final = 1e-9
-"""Of the gradient, for each row: where it is less, it is zero."""
+"""Gradient per row below which it counts as zero."""
 _HALVINGS: Final = 40
 _LEAST_CURVATURE: Final = 1e-12
 
 
 @dataclass(frozen=True)
 class LogisticFit:
-    """What was found."""
+    """The coefficients that were found."""
 
     bias: float
     coefficients: Vector
@@ -39,17 +39,18 @@ def fit_logistic(
     penalty: float,
     signs: npt.ArrayLike | None = None,
 ) -> LogisticFit:
-    """Fit the log-odds that the label is True; both labels weigh the same, however many they are.
+    """Fit the log-odds that the label is True; both labels weigh the same, however many rows each.
 
     Args:
-        rows: numbers of about the size of 1, ``[rows, numbers]``.
+        rows: numbers of a size of about 1, ``[rows, numbers]``.
         labels: True or False for each row.
-        penalty: of the coefficients, not of the bias, beside rows that weigh 1 on average; above 0.
-        signs: for each number 1 if its coefficient may not be below 0, -1 if not above, 0 if it may
-            be anything; None: all may.
+        penalty: on the coefficients, not on the bias, relative to rows that weigh 1 on average;
+            above 0.
+        signs: for each number, 1 if its coefficient may not be below 0, -1 if it may not be above,
+            0 if it may be anything; None: all may be anything.
 
     Raises:
-        ValueError: numbers that are none, a group without rows, or settings out of range.
+        ValueError: NaN or infinity, a label without rows, or settings out of range.
     """
     matrix, is_true, signs = _checked(rows, labels, penalty, signs)
     weights = len(matrix) / 2 / np.where(is_true, is_true.sum(), (~is_true).sum())
@@ -77,7 +78,7 @@ def fit_logistic(
         step = _step(hessian, gradient, is_held, (found == 0) * signs)
         found, after = _shortened(loss, found, step, signs, current)
         if after >= current:
-            break  # what is left is rounding
+            break  # only rounding is left
         current = after
     return LogisticFit(float(found[0]), found[1:])
 
@@ -85,7 +86,7 @@ def fit_logistic(
 def _step(
     hessian: Matrix, gradient: Vector, is_held: npt.NDArray[np.bool_], signs_at_zero: Vector
 ) -> Vector:
-    """Newton's step, without what is held or would be taken to the wrong side of 0."""
+    """Newton's step, without coefficients that are held or would move to the wrong side of 0."""
     while True:
         step, free = np.zeros(len(gradient)), ~is_held
         step[free] = np.linalg.lstsq(hessian[np.ix_(free, free)], gradient[free], rcond=None)[0]
@@ -124,7 +125,7 @@ def _checked(
 def _shortened(
     loss: _Loss, found: Vector, step: Vector, signs: Vector, current: float
 ) -> tuple[Vector, float]:
-    """As far along the step as makes the loss less; Newton's may be too long at first."""
+    """Shorten a step until it lowers the loss; Newton's may be too long at first."""
     size = 1.0
     for _ in range(_HALVINGS):
         moved = found - size * step
@@ -137,6 +138,6 @@ def _shortened(
 
 
 def _sigmoid(numbers: Vector) -> Vector:
-    """Without overflow."""
+    """The logistic function, without overflow."""
     half: Vector = 0.5 * (1 + np.tanh(numbers / 2))
     return half

@@ -1,6 +1,6 @@
 """What pairs are ranked by: a column of their scores, or a calibrated probability. No torch here.
 
-Inside, all are *badness*: the higher, the worse. People see the numbers as they are.
+Internally, all are *badness*: the higher, the worse. People see the original numbers.
 """
 
 import math
@@ -32,22 +32,22 @@ class Measure(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the column, or `PROBABILITY`."""
+        """The name of the column, or `PROBABILITY`."""
 
     def look(self, block: ScoreBlock) -> "Look":
         """Rank the pairs of a block."""
 
     def from_threshold(self, threshold: float) -> float:
-        """The badness up to which pairs are kept; ValueError if it can be none."""
+        """The badness up to which pairs are kept; ValueError if the threshold is not valid."""
 
     def shown_numbers(self, badness: Numbers) -> Numbers:
-        """Badness as the numbers that people see; of a ratio, how many times it is the usual."""
+        """Badness as the numbers that people see; for a ratio, its factor to the usual, 1 or more."""
 
     def shown(self, badness: float) -> float:
         """The same for one number."""
 
     def in_words(self, badness: float) -> str:
-        """Which pairs are kept, in words, if those up to this badness are."""
+        """Which pairs are kept if those up to this badness are, in words."""
 
 
 class Look(Protocol):
@@ -55,7 +55,7 @@ class Look(Protocol):
 
     @property
     def badness(self) -> Numbers:
-        """NaN of pairs that cannot be ranked."""
+        """The badness of each pair; NaN for pairs that cannot be ranked."""
 
     def value(self, place: int) -> float:
         """The number that people see."""
@@ -67,7 +67,7 @@ class Look(Protocol):
         """Why a pair is rejected, in words."""
 
     def shares(self, place: int) -> dict[str, float]:
-        """How likely a pair is clean or each kind of noise; empty if that is not known."""
+        """How likely a pair is to be clean or each kind of noise; empty if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class ColumnMeasure:
 
     name: str
     typical: float = 0.0
-    """The usual logarithm, of a ratio"""
+    """The usual logarithm, for a ratio"""
 
     @property
     def column(self) -> Column:

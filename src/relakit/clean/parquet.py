@@ -1,4 +1,4 @@
-"""Scores as a Parquet file, by pyarrow (the extra ``relakit[parquet]``). No torch here."""
+"""Scores as a Parquet file, with pyarrow (the extra ``relakit[parquet]``). No torch here."""
 
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
@@ -10,11 +10,11 @@ from relakit.clean.columns import COLUMNS, NUMBER, Kind
 
 ENDING: Final = ".parquet"
 ROWS: Final = 10_000
-"""Of a row group; it does not depend on how the work was divided."""
+"""Rows in a row group, however the work was divided."""
 
 
 def check_parquet(output: Path) -> None:
-    """Raise ValueError if scores cannot be written there as Parquet."""
+    """Raise ValueError if Parquet cannot be written or read here."""
     if find_spec("pyarrow") is None:
         raise ValueError(
             f"{output}: Parquet needs pyarrow; install it with pip install 'relakit[parquet]', or "
@@ -33,7 +33,7 @@ def write_parquet(file: BinaryIO, path: Path | None, contents: Iterable[bytes]) 
     lines = chain.from_iterable(
         content.decode().removesuffix("\n").split("\n") for content in contents
     )
-    next(lines)  # the names
+    next(lines)  # the header
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         for rows in _groups(lines):
             columns = zip(*(row.split("\t") for row in rows), strict=True)

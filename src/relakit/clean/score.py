@@ -1,4 +1,4 @@
-"""Scores of all pairs of a corpus, in a file. No torch here: who computes loads it."""
+"""Scores of all pairs of a corpus, in a file. No torch here: whatever computes loads it."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ SCORED_WITH: Final = (
 )
 """What scores depend on, besides the pairs."""
 SCORING: Final = 2
-"""Another number whenever a column gets another meaning."""
+"""Changed whenever a column gets a different meaning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,18 +46,18 @@ class ScoreSettings:
     model: Path
     """A model directory, from source to target."""
     reverse: Path | None = None
-    """One from target to source, for dual cross-entropy."""
+    """A model directory from target to source, for dual cross-entropy."""
     languages: LanguagePair | None = None
-    """Of source and target; None: what the model directory says."""
+    """The languages of source and target; None: what the model directory says."""
     max_tokens: int | None = None
-    """Of a side; one with more is scored by its beginning. None: as many as fit into 256 MiB of
-    attention weights."""
+    """Most tokens on a side; only the beginning of a longer one is scored. None: as many as fit
+    into 256 MiB of attention weights."""
     batch_tokens: int = BATCH_TOKENS
-    """Padded tokens that are computed at once; scores do not depend on it."""
+    """How many padded tokens are computed at once; scores do not depend on it."""
 
 
 class ScoreModels:
-    """What the model directories say of how pairs can be scored.
+    """What the model directories say about how pairs can be scored.
 
     Raises:
         OSError, ValueError: a model directory or a setting is broken.
@@ -73,7 +73,7 @@ class ScoreModels:
             self._backward.check_tokenizers()
             _check_directions(self._forward, self._backward)
         self.has_links: Final = self._has_links(settings.model)
-        """There is an alignment layer, or somebody has chosen which heads align."""
+        """Whether there is an alignment layer, or a choice of which heads align."""
         self.languages: Final = settings.languages or self._forward.languages()
         self.max_tokens: Final = self._limit(settings.max_tokens)
         if settings.batch_tokens < 1:
@@ -81,12 +81,12 @@ class ScoreModels:
 
     @property
     def has_null_attention(self) -> bool:
-        """Cross-attention may be zero, and need not sum to 1."""
+        """Whether cross-attention may be zero, and need not sum to 1."""
         return self._forward.config.attention_spec("cross").activation not in SUM_TO_ONE
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """By the names of `SCORED_WITH`."""
+        """What scores depend on, by the names in `SCORED_WITH`."""
         model, reverse = self._settings.model, self._settings.reverse
         content = None if self.languages is None else self.languages.content
         values = (
@@ -138,7 +138,7 @@ class ScoreModels:
 
 
 class ScoreJob:
-    """A corpus to score. What is wrong with models and settings is found here, before any work.
+    """A corpus to score. Problems with models and settings are found here, before any work.
 
     Raises:
         OSError, ValueError: a model directory or a setting is broken.
@@ -147,7 +147,7 @@ class ScoreJob:
     def __init__(
         self, files: ParallelFiles, settings: ScoreSettings, *, shard_pairs: int = SHARD_PAIRS
     ) -> None:
-        """``shard_pairs``: how many are done at a time, and kept if the rest is interrupted."""
+        """``shard_pairs``: pairs done at a time; finished shards are kept on interruption."""
         self._models = ScoreModels(settings)
         self.max_tokens: Final = self._models.max_tokens
         self.facts: Final = self._models.facts
@@ -171,7 +171,7 @@ class ScoreJob:
 
     @staticmethod
     def writer(output: Path | None) -> Writer | None:
-        """What writes this output: a table with tabs, or Parquet if its name ends in .parquet.
+        """What writes this output: a tab-separated table, or Parquet if it ends in .parquet.
 
         Raises:
             ValueError: Parquet cannot be written here.
@@ -186,7 +186,7 @@ class ScoreJob:
         return self._models.notes()
 
     def counted(self, counts: Mapping[str, int]) -> Iterator[str]:
-        """What users should know about pairs, by what was counted while they were scored."""
+        """What users should know about pairs, from what was counted while they were scored."""
         if counts.get(BLANK):
             pairs = number_with_noun(counts[BLANK], "pair")
             yield f"{pairs} with a blank side: nothing but the line is in their rows"
@@ -201,7 +201,7 @@ class ScoreJob:
 
 
 def _check_directions(forward: ModelDescription, backward: ModelDescription) -> None:
-    """Raise ValueError if the second model is known not to be of the other direction."""
+    """Raise ValueError if the second model is known not to translate in the other direction."""
     try:
         check_opposite_languages(forward.about, backward.about)
     except ValueError as error:

@@ -23,11 +23,11 @@ from relakit.limits import MAX_LINE_BYTES
 
 BLOCK_ROWS: Final = 4096
 MOST_BYTES: Final = 16 * MAX_LINE_BYTES
-"""Of a row: it may name each word of two lines, with its number, and one of them three times."""
+"""Most bytes of a row: it may name each word of two lines, numbered, and one word three times."""
 NEEDED: Final = (
     NUMBER, "cross_entropy", "source_words", "target_words", "word_ratio", "character_ratio",
 )  # fmt: skip
-"""Columns without which a table is of no use."""
+"""Columns without which a table is useless."""
 NUMBERS: Final = tuple(column.name for column in COLUMNS if column.kind != "text")
 TEXTS: Final = tuple(column.name for column in COLUMNS if column.kind == "text")
 RATIOS: Final = tuple(column.name for column in COLUMNS if column.good == "typical")
@@ -44,9 +44,9 @@ class ScoreBlock:
     """Some consecutive rows of a table."""
 
     start: int
-    """The row of the table that is the first of these, from 0, its names not counted"""
+    """The number of the first row in the table, from 0, not counting the header"""
     lines: npt.NDArray[np.int64]
-    """Of the corpus"""
+    """The line of the corpus that each row is about"""
     numbers: Mapping[str, Numbers]
     """By column; NaN where a cell is empty"""
     texts: Mapping[str, Sequence[str]]
@@ -60,7 +60,7 @@ class ScoreBlock:
         return np.isnan(self.numbers["cross_entropy"])
 
     def cells(self, place: int) -> dict[str, float | str | None]:
-        """All that one row says, by column."""
+        """All cells of one row, by column."""
         found: dict[str, float | str | None] = {}
         for name, numbers in self.numbers.items():
             number = float(numbers[place])
@@ -69,10 +69,10 @@ class ScoreBlock:
 
 
 class ScoreTable:
-    """A table of scores in a file: with tabs, plain or compressed, or Parquet.
+    """A table of scores in a file: tab-separated, plain or compressed, or Parquet.
 
     Raises:
-        OSError, ValueError: it cannot be read, or is no such table.
+        OSError, ValueError: it cannot be read, or is not such a table.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,7 +81,7 @@ class ScoreTable:
         if self._is_parquet:
             check_parquet(path)
         self.names: Final = self._read_names()
-        """Of all its columns, in their order"""
+        """The names of all columns, in order"""
         for name in NEEDED:
             if name not in self.names:
                 raise ValueError(
@@ -93,17 +93,17 @@ class ScoreTable:
         return column in self.names
 
     def blocks(self) -> Iterator[ScoreBlock]:
-        """The rows, in their order.
+        """The rows, in order.
 
         Raises:
-            OSError, ValueError: the file is damaged; names the line.
+            OSError, ValueError: the file is damaged; names the row where it can.
         """
         return self._parquet_blocks() if self._is_parquet else self._text_blocks()
 
     def blocks_with_pairs(
         self, files: ParallelFiles
     ) -> Iterator[tuple[list[NumberedPair], ScoreBlock]]:
-        """The rows, beside the pairs that they are about.
+        """The rows, together with the pairs that they are about.
 
         Raises:
             OSError, ValueError: something cannot be read, or the rows are not about these pairs.
@@ -250,7 +250,7 @@ def _is_number(cell: Any) -> bool:
 
 @contextmanager
 def _parquet_file(path: Path) -> Iterator[Any]:
-    """An open Parquet file, whose errors are ours."""
+    """An open Parquet file that raises relakit's own errors."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 

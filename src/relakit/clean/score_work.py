@@ -34,7 +34,7 @@ class ScoreWork:
 
 
 def build(settings: Mapping[str, Any]) -> ScoreWork:
-    """As `relakit.clean.score` describes it.
+    """Build the work that `relakit.clean.score` describes.
 
     Raises:
         OSError, ValueError: a model is broken, or not the one that was described.
@@ -51,7 +51,7 @@ def build(settings: Mapping[str, Any]) -> ScoreWork:
                 batch_tokens=settings["batch_tokens"],
             )
         )
-    finally:  # afterwards, so that nobody can replace it between this and loading
+    finally:  # after loading, so that nobody can replace a model between check and loading
         check_same_model(model, settings["model_digests"])
         if reverse is not None:
             check_same_model(reverse, settings["reverse_digests"])

@@ -1,4 +1,4 @@
-"""`PairScorer`: a model, and optionally one of the other direction, that score sentence pairs."""
+"""`PairScorer`: scores sentence pairs with a model, and optionally one of the other direction."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class ScoredPair:
     number: int
     features: PairFeatures | None
     is_cropped: bool = False
-    """A side was too long, and is scored by its beginning."""
+    """Whether a side was too long, so that only its beginning was scored."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Direction:
 
 
 class PairScorer:
-    """Scores pairs; what a pair gets depends on that pair and the models alone."""
+    """Scores pairs; the scores of a pair depend on that pair and the models alone."""
 
     def __init__(
         self,
@@ -80,17 +80,17 @@ class PairScorer:
         max_tokens: int | None = None,
         batch_tokens: int = BATCH_TOKENS,
     ) -> None:
-        """Take models that are in memory; `PairScorer.load` reads them.
+        """Take models that are in memory; `PairScorer.load` reads them from disk.
 
         Args:
             forward: from source to target.
             backward: from target to source, for dual cross-entropy.
             choice: which heads of ``forward`` align.
-            layer: an alignment layer of ``forward``, which is asked instead of heads.
-            languages: of source and target.
-            max_tokens: of a side; one with more is scored by its beginning. None: as many as fit
-                into 256 MiB of attention weights.
-            batch_tokens: padded tokens that are computed at once.
+            layer: an alignment layer of ``forward``, which is read instead of heads.
+            languages: the languages of source and target.
+            max_tokens: most tokens on a side; only the beginning of a longer one is scored. None:
+                as many as fit into 256 MiB of attention weights.
+            batch_tokens: how many padded tokens are computed at once.
         """
         self._forward = forward
         self._backward = backward
@@ -110,7 +110,7 @@ class PairScorer:
                 is_independent_of_batches(model, layer if model is forward.model else None)
                 for model in models
             )
-        """False if this processor rounds otherwise in a batch: then pairs are computed alone."""
+        """False if this processor rounds differently in a batch: then pairs are computed alone."""
         self._batch_tokens = batch_tokens if self.is_batched else 1
 
     @classmethod
@@ -123,7 +123,7 @@ class PairScorer:
         max_tokens: int | None = None,
         batch_tokens: int = BATCH_TOKENS,
     ) -> "PairScorer":
-        """Read model directories, and what else is kept in that of ``folder``."""
+        """Read model directories, and whatever else is stored in ``folder``."""
         forward = Direction.load(folder)
         return cls(
             forward,
@@ -140,12 +140,12 @@ class PairScorer:
         pairs: Sequence[NumberedPair],
         advance: Callable[[int], None] = lambda count: None,
     ) -> list[ScoredPair]:
-        """Score pairs, in order; ``advance`` is told of some more that are done."""
+        """Score pairs, in order; ``advance`` is called with how many more are done."""
         scored = [ScoredPair(pair.number, None) for pair in pairs]
         places = [place for place, pair in enumerate(pairs) if not pair.has_blank_side]
         chosen = [pairs[place] for place in places]
         advance(len(pairs) - len(chosen))
-        with limited_threads(1):  # sums of several depend on how many there are
+        with limited_threads(1):  # with several threads, sums depend on how many there are
             backward = self._backward_losses(chosen)
             tokenizers = self._forward.tokenizers
             sides = [self._encode(tokenizers, *pair.texts) for pair in chosen]
@@ -209,7 +209,7 @@ class PairScorer:
                 counted = sides[index][1].counted(losses.numpy())
                 with blamed_on(self._backward.name):
                     check_finite(pairs[index], counted.sum())
-                # A copy, so that it does not keep those of the whole batch.
+                # A copy, so that it does not keep the losses of the whole batch in memory.
                 found[index] = counted.copy()
         return found
 
@@ -218,7 +218,7 @@ class PairScorer:
 
 
 def layer_links(layer: AlignmentLayer | None, batch: AttentionBatch) -> dict[int, Weights]:
-    """By the number of a pair, what the layer links in a batch that has states."""
+    """What the layer links in a batch that has states, by the number of the pair."""
     if layer is None:
         return {}
     assert batch.states is not None
@@ -235,9 +235,9 @@ def _by_pair(batch: AttentionBatch) -> "Iterator[tuple[int, np.ndarray, Losses]]
 
 
 def is_independent_of_batches(model: Transformer, layer: AlignmentLayer | None = None) -> bool:
-    """Whether made-up pairs give the same bits alone and in a batch, on this processor.
+    """Whether made-up pairs give bit-identical results alone and in a batch on this processor.
 
-    By a model, and by its alignment layer if it has one.
+    This is checked for a model, and for its alignment layer if it has one.
     """
     return is_same_alone(model.config, partial(_seen, model, layer))
 
@@ -248,7 +248,7 @@ def _seen(
     pairs: Sequence[TokenPair],
     batch_tokens: int,
 ) -> "dict[int, list[np.ndarray]]":
-    """By the number of a pair: attention, losses, and links if there is a layer."""
+    """Attention, losses, and links if there is a layer, by the number of the pair."""
     found: dict[int, list[np.ndarray]] = {}
     for batch in attention_batches(
         model,

@@ -1,25 +1,25 @@
-"""Beam search over a batch of sentences, and drawing samples, which differs in a few places.
+"""Beam search over a batch of sentences, and sampling, which differs in a few places.
 
-In every step the ``2 * beam`` best continuations of a sentence are looked at. Those among the best
-``beam`` that end the sentence (among all of them with ``wide_ends``) are kept aside as ended
-hypotheses, the best ``beam`` that do not end it go on. Hypotheses compare by log-probability /
+Every step considers the ``2 * beam`` best continuations of a sentence. Those among the best
+``beam`` (among all of them with ``wide_ends``) that end the sentence are set aside as ended
+hypotheses; the best ``beam`` that do not end it continue. Hypotheses compare by log-probability /
 ((5 + length) / 6) ** alpha, where the length counts the end-of-sentence token (Wu et al., 2016).
 
-A sentence is done when it has as many ended hypotheses as are wanted (``nbest``) that no running
-one can beat: its log-probability can only fall, so its score can at best become that of its present
-log-probability at the greatest length. Searching on would not change what is returned. With a beam
-of 1, which is greedy search unless ends are wide, a sentence is done with its first ended
-hypothesis. A hypothesis of the greatest length can only go on with the end-of-sentence token; one
-below the least length, with any token but that.
+A sentence is done when it has as many ended hypotheses as are wanted (``nbest``) and no running
+hypothesis can beat them: a log-probability can only fall, so the best score that a running
+hypothesis can reach is that of its present log-probability at the maximum length. Searching further
+would not change what is returned. With a beam of 1, which is greedy search unless ends are wide, a
+sentence is done with its first ended hypothesis. A hypothesis of the maximum length can only
+continue with the end-of-sentence token; one below the minimum length, with any token but that.
 
-Samples run side by side as beams do, but each goes on with the token that is drawn for it, and none
-takes another's place. A sentence is done when all of its samples have ended.
+Samples run side by side like beams, but each continues with the token that is drawn for it, and
+none replaces another. A sentence is done when all of its samples have ended.
 
-Where a translation must begin with a prefix, all tokens are ruled out that do not follow it.
+Where a translation must begin with a prefix, all tokens that do not follow it are ruled out.
 
-An engine's tensors are where it computes. What a search decides is decided on the CPU, with NumPy:
-for the few numbers of a step most of the time would go into the calls, and PyTorch's take several
-times as long.
+An engine's tensors are on the device where it computes. The search itself makes its decisions on
+the CPU, with NumPy: for the few numbers of a step most of the time would go into the calls, and
+PyTorch's take several times as long.
 """
 
 import math
@@ -54,7 +54,7 @@ class Ended:
     tokens: list[int]
     """Without the end-of-sentence token."""
     log_probability: float
-    """Of all its tokens and of its end."""
+    """Of all its tokens and its end."""
     score: float
     """The log-probability divided by the length penalty."""
 
@@ -74,14 +74,14 @@ class EndedHypotheses:
         self._best: list[Ended] = []
 
     def add(self, tokens: list[int], log_probability: float) -> None:
-        """Add one; if there are more than wanted, the worst is dropped."""
+        """Add a hypothesis; if there are more than wanted, drop the worst."""
         penalty = length_penalty(len(tokens) + 1, self.settings.length_penalty)
         self._best.append(Ended(tokens, log_probability, log_probability / penalty))
-        self._best.sort(key=lambda ended: -ended.score)  # stable: of equals the first stays first
+        self._best.sort(key=lambda ended: -ended.score)  # stable: among equals, first stays first
         del self._best[self.settings.wanted :]
 
     def are_final(self, running: float) -> bool:
-        """Whether no running hypothesis, of this log-probability at best, can get among them."""
+        """Whether no running hypothesis, with at best this log-probability, can get among them."""
         if running == -math.inf:
             return True
         if len(self._best) < self.settings.wanted:
@@ -92,7 +92,7 @@ class EndedHypotheses:
         return attainable <= self._best[-1].score
 
     def best(self) -> list[Ended]:
-        """Those kept, best first."""
+        """The hypotheses kept, best first."""
         return list(self._best)
 
 
@@ -109,14 +109,14 @@ class Continuations(NamedTuple):
 
 
 def without_ended(found: Continuations) -> Continuations:
-    """The same, with no chance for those that end their sentence."""
+    """The same continuations, but those that end their sentence have no chance."""
     scores = np.where(found.tokens == END, np.float32(-math.inf), found.scores)
-    # What has no chance may be no token at all (see `OutputLayer`), but will be embedded.
+    # A token without a chance may not exist (see `OutputLayer`), but will be embedded.
     return Continuations(scores, found.beams, np.where(scores == -math.inf, PAD, found.tokens))
 
 
 def go_on(found: Continuations, beam: int) -> Continuations:
-    """The best ``beam`` of those that do not end their sentence; among equals, the first ones."""
+    """The best ``beam`` continuations that do not end their sentence; among equals, the first."""
     running = without_ended(found)
     best = np.argsort(-running.scores, axis=1, kind="stable")[:, :beam]
     sentence = np.arange(len(best))[:, None]
@@ -129,14 +129,14 @@ def go_on(found: Continuations, beam: int) -> Continuations:
 
 @dataclass
 class _Sentence:
-    """What a search knows of one sentence, besides its running hypotheses."""
+    """What a search knows about one sentence, besides its running hypotheses."""
 
     ended: EndedHypotheses
     prefix: Prefix | None = None
     allowed: TokenIds | None = None
-    """The tokens to choose among, but for a prefix; None: all."""
+    """The tokens to choose among, except in a prefix; None for all."""
     numbers: list[random.Random] = field(default_factory=list)
-    """For each sample; none in a beam search."""
+    """Random numbers for each sample; empty in a beam search."""
     is_done: bool = False
 
 
@@ -154,35 +154,35 @@ class _Batch:
     ) -> None:
         self.running = running
         self.engine_chooses = engine_chooses
-        """Or else it computes the probabilities of all tokens, and lists are kept to here."""
+        """If not, it computes the probabilities of all tokens, and this class applies the lists."""
         self.settings = settings
         self.beam = settings.followed
         self.may_end = self.beam * (2 if settings.wide_ends else 1)
         self.sentences = list(sentences)
         self.device = device
         rows = len(sentences) * self.beam
-        self.tokens = np.full((rows, 1), BEGIN)  # all so far, [rows, steps + 1]
+        self.tokens = np.full((rows, 1), BEGIN)  # all tokens so far, [rows, steps + 1]
         self.scores = np.zeros((len(sentences), self.beam), dtype=np.float32)
         if not settings.sample:
-            # At the start all beams of a sentence are alike; only the first may go on.
+            # At the start all beams of a sentence are alike; only the first may continue.
             self.scores[:, 1:] = -math.inf
 
     @property
     def length(self) -> int:
         """Tokens of every running hypothesis, before a step."""
-        return self.running.steps  # the begin token was read, but counts for the one to be read
+        return self.running.steps  # the begin token was read, the last one is still to be read
 
     @property
     def is_done(self) -> bool:
         return all(sentence.is_done for sentence in self.sentences)
 
     def must_end(self) -> list[bool] | None:
-        """Whether the hypotheses of a sentence have the greatest length; None if none have."""
+        """For each sentence, whether its hypotheses have the maximum length; None if none has."""
         at_limit = [sentence.ended.limit == self.length for sentence in self.sentences]
         return at_limit if any(at_limit) else None
 
     def for_engine(self, numbers: np.ndarray[Any, Any]) -> Tensor:
-        """A tensor where the engine computes."""
+        """The numbers as a tensor on the engine's device."""
         tensor = torch.from_numpy(np.ascontiguousarray(numbers))
         return tensor if self.device.type == "cpu" else tensor.to(self.device)
 
@@ -202,7 +202,7 @@ class _Batch:
             if sentence.prefix is not None and self.length < sentence.prefix.longest
         ]
         log_probabilities = self.running.log_probabilities(last)
-        # A prefix may have any token.
+        # A prefix may contain any token.
         lists = [None if i in in_prefix else s.allowed for i, s in enumerate(self.sentences)]
         keep_to_lists(log_probabilities, self.beam, lists)
         apply_rules(log_probabilities, self.beam, forbidden=forbidden, must_end=must_end)
@@ -214,7 +214,7 @@ class _Batch:
         return best_candidates(log_probabilities, scores, count)
 
     def _keep_to_prefix(self, sentence: int, log_probabilities: Tensor) -> None:
-        """Rule out what does not begin with the prefix of a sentence, in place."""
+        """Rule out tokens that do not follow the prefix of a sentence, in place."""
         prefix = self.sentences[sentence].prefix
         assert prefix is not None
         for row in range(sentence * self.beam, (sentence + 1) * self.beam):
@@ -224,7 +224,7 @@ class _Batch:
                 allow_only(log_probabilities, only, allowed)
 
     def collect_ended(self, found: Continuations) -> None:
-        """Put aside those that end a sentence, if they are among the best."""
+        """Set aside the continuations that end a sentence, if they are among the best."""
         is_end = found.tokens[:, : self.may_end] == END
         if not is_end.any():
             return
@@ -275,11 +275,13 @@ def beam_search(
     Args:
         model: ready for searches.
         sources: token ids of each sentence, with the end-of-sentence token.
-        limits: most tokens of each translation, not fewer than its prefix may have.
+        limits: most tokens in each translation, not fewer than its prefix may have.
         settings: how to search.
         prefixes: what each translation begins with.
-        allowed: the tokens that each translation has, END first, but for its prefix; None: any.
-        numbers: of the sentences, on which their samples depend; by default 0, 1, 2 and so on.
+        allowed: the tokens that each translation may have, except in its prefix, END first; None
+            for any.
+        numbers: the numbers of the sentences, on which their samples depend; by default 0, 1, 2 and
+            so on.
     """
     sentences = [_Sentence(EndedHypotheses(settings, limit)) for limit in limits]
     for sentence, prefix in zip(sentences, prefixes or (), strict=prefixes is not None):
@@ -289,7 +291,7 @@ def beam_search(
     if settings.sample:
         for sentence, number in zip(sentences, numbers or range(len(sentences)), strict=True):
             sentence.numbers = random_numbers(settings.seed, number, settings.followed)
-    # With a prefix all steps are alike, whether or not other sentences are behind theirs.
+    # With a prefix all steps work alike, whether or not other sentences are past theirs.
     engine_chooses = not settings.sample and not any(sentence.prefix for sentence in sentences)
     running = model.start(sources, settings.followed, allowed if engine_chooses else None)
     batch = _Batch(running, sentences, settings, model.device, engine_chooses=engine_chooses)

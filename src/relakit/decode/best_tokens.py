@@ -18,12 +18,12 @@ from relakit.decode.shortlist import TokenIds
 from relakit.ops.precision import wide
 
 CHUNK: Final = 64
-"""Columns that are searched only if their maximum is high enough."""
+"""Columns that are searched together, and only if their maximum is high enough."""
 LARGEST_PLAIN: Final = 60.0
 """exp() of numbers up to this size neither overflows nor vanishes in float32, so the largest logit
 need not be subtracted first, which would take longer than the rest."""
 NORMALISER_BYTES: Final = 2**19
-"""Logits that are exponentiated at once: what stays in a processor's cache."""
+"""Bytes of logits that are exponentiated at once: what stays in a processor's cache."""
 
 
 class Candidates(NamedTuple):
@@ -38,7 +38,7 @@ class Candidates(NamedTuple):
 
 
 class OutputLayer:
-    """The logits of every token, in a whole number of chunks."""
+    """Computes the logits of every token, in a whole number of chunks."""
 
     def __init__(self, weight: Tensor) -> None:
         """``weight``: the embeddings ``[vocabulary, dim]``."""
@@ -48,13 +48,13 @@ class OutputLayer:
         self.weight = filled.t().contiguous()
 
     def __call__(self, states: Tensor) -> Tensor:
-        """``[rows, dim]`` to ``[rows, columns]``, not in half precision; -inf where no token is."""
+        """``[rows, dim]`` to ``[rows, columns]``, not in half precision; -inf in padding."""
         logits = wide(states @ self.weight)
         logits[:, self.vocabulary :] = -math.inf
         return logits
 
     def log_probabilities(self, states: Tensor) -> Tensor:
-        """As above, normalised."""
+        """The same, normalised to log-probabilities."""
         logits = self(states)
         return logits.sub_(finite_normalisers(logits)[:, None])
 
@@ -99,7 +99,7 @@ def apply_rules(
     must_end: Sequence[bool] | None,
     end: int = END,
 ) -> None:
-    """Rule out what may not follow, in place; the arguments are those of `RunningHypotheses`.
+    """Rule out tokens that must not follow, in place; arguments as in `RunningHypotheses`.
 
     ``end`` is the column of the end-of-sentence token.
     """
@@ -112,7 +112,7 @@ def apply_rules(
 def keep_to_lists(
     log_probabilities: Tensor, beams: int, allowed: Sequence[TokenIds | None]
 ) -> None:
-    """Rule out what a sentence's list has not, in place; the others' probabilities add up to 1.
+    """Rule out tokens not in a sentence's list, in place; the others' probabilities add up to 1.
 
     ``log_probabilities`` is ``[rows, columns]``; a sentence whose list is None keeps all.
     """
@@ -127,7 +127,7 @@ def keep_to_lists(
 
 
 class ListedOutput:
-    """`OutputLayer` for the tokens of each sentence's list alone: a column for each."""
+    """`OutputLayer` for only the tokens in each sentence's list, with a column for each."""
 
     def __init__(self, output: OutputLayer, allowed: Sequence[TokenIds], *, beams: int) -> None:
         device = output.weight.device
@@ -152,14 +152,14 @@ class ListedOutput:
         forbidden: Sequence[int],
         must_end: Sequence[bool] | None,
     ) -> Candidates:
-        """As `RunningHypotheses.candidates`, from the states ``[rows, dim]`` after a step."""
+        """Like `RunningHypotheses.candidates`, from the states ``[rows, dim]`` after a step."""
         logits = wide(states.view(-1, self.beams, states.size(1)) @ self.weight)
         logits = logits.masked_fill_(self.is_empty, -math.inf).flatten(0, 1)  # [rows, columns]
         normalisers = finite_normalisers(logits)
         apply_rules(
             logits,
             self.beams,
-            forbidden=[0] if END in forbidden else [],  # lists have no others of these
+            forbidden=[0] if END in forbidden else [],  # lists have no other forbidden tokens
             must_end=must_end,
             end=0,
         )
@@ -177,7 +177,7 @@ def best_candidates(logits: Tensor, offsets: Tensor, count: int) -> Candidates:
     """The ``count`` best pairs of a beam and a token, by ``offset + logit``.
 
     Exact: a number among the best is in a chunk whose maximum is among the best, so only those
-    chunks are searched. Of candidates with equal scores any may be chosen, the same in every run.
+    chunks are searched. Of candidates with equal scores any may be chosen, but always the same.
 
     Args:
         logits: ``[rows, columns]``.

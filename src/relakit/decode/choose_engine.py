@@ -13,10 +13,10 @@ logger = logging.getLogger(__name__)
 
 
 def forbidden_by_environment() -> list[str]:
-    """Why no model may be translated in C++, if the environment says so.
+    """Why no model may translate in C++, if the environment forbids it.
 
     Raises:
-        ValueError: it names a backend that does not exist.
+        ValueError: the environment names a backend that does not exist.
     """
     is_forbidden = backend_from_environment() == "reference"
     return [f"{BACKEND_VARIABLE}=reference forbids it"] if is_forbidden else []
@@ -27,11 +27,11 @@ def choose_engine(model: Transformer, *, in_bytes: bool = False) -> Engine:
 
     Args:
         model: in the precision to compute in.
-        in_bytes: with weights of one byte, which only C++ can do.
+        in_bytes: use weights of one byte, which only C++ can do.
 
     Raises:
-        ValueError: weights of one byte are wanted but impossible here, and why; or the environment
-            names a backend that does not exist.
+        ValueError: weights of one byte are wanted but impossible here (says why), or the
+            environment names a backend that does not exist.
     """
     reasons = why_not_native(model) + forbidden_by_environment()
     if not reasons:

@@ -1,7 +1,7 @@
 """What a search runs on: an engine reads tokens and proposes the next ones.
 
 There are two: `relakit.decode.native_engine` in C++ and `relakit.decode.torch_engine` in PyTorch;
-`relakit.decode.ensemble` makes one of several.
+`relakit.decode.ensemble` combines several into one.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from relakit.decode.shortlist import TokenIds
 
 
 class RunningHypotheses(Protocol):
-    """Beams of some sentences, and what the decoder keeps of their tokens."""
+    """The beams of some sentences, and what the decoder keeps of their tokens."""
 
     least_share_to_drop: float
-    """The share of finished sentences from which on it pays to `keep` only the others."""
+    """The smallest share of finished sentences at which it pays to `keep` only the others."""
 
     @property
     def steps(self) -> int:
@@ -35,15 +35,15 @@ class RunningHypotheses(Protocol):
     ) -> Candidates:
         """Read another token of each beam; return the best continuations.
 
-        In the first step the beams of a sentence are alike, and only the first may have a chance.
+        In the first step all beams of a sentence are alike, and only the first may have a chance.
 
         Args:
             tokens: ``[rows]``.
             scores: log-probabilities so far, ``[batch, beams]``.
-            count: how many candidates of each sentence.
+            count: how many candidates to return for each sentence.
             forbidden: tokens that are never chosen.
-            must_end: for each sentence, whether only the end-of-sentence token may be chosen; None:
-                for none of them.
+            must_end: for each sentence, whether only the end-of-sentence token may be chosen; None
+                if that applies to none of them.
 
         Raises:
             ValueError: the model's scores are not finite.
@@ -52,12 +52,13 @@ class RunningHypotheses(Protocol):
     def log_probabilities(self, tokens: Tensor) -> Tensor:
         """Read another token ``[rows]`` of each beam; return the log-probability of every next one.
 
-        For whatever `candidates` cannot do. ``[rows, columns]``, -inf where no token is, for the
-        caller to change; of all tokens, whichever are allowed. May raise as `candidates`.
+        For whatever `candidates` cannot do. The result is ``[rows, columns]``, with all tokens,
+        allowed or not, and -inf in columns without a token; the caller may change it. May raise
+        like `candidates`.
         """
 
     def reorder(self, parents: Tensor) -> None:
-        """Let every beam continue another one: ``[batch, beams]`` numbers of beams."""
+        """Make every beam continue the one with the given number: ``[batch, beams]``."""
 
     def keep(self, sentences: Sequence[int]) -> None:
         """Drop all sentences but those at these indices, which are in ascending order."""
@@ -68,7 +69,7 @@ class Engine(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where scores and tokens are."""
+        """The device of scores and tokens."""
 
     def start(
         self,
@@ -80,7 +81,7 @@ class Engine(Protocol):
 
         Args:
             sources: token ids, with the end-of-sentence token.
-            beams: how many.
+            beams: how many hypotheses for each sentence.
             allowed: for each sentence, the tokens that `RunningHypotheses.candidates` chooses
-                among, END first: their probabilities add up to 1. None: all.
+                among, END first: their probabilities add up to 1. None for all tokens.
         """

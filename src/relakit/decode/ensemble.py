@@ -24,7 +24,7 @@ class EnsembleEngine:
 
     @property
     def device(self) -> torch.device:
-        """See `Engine`, as for the others."""
+        """See `Engine`, also for the other methods."""
         return self._members[0].device
 
     def start(
@@ -33,7 +33,7 @@ class EnsembleEngine:
         beams: int,
         allowed: Sequence[TokenIds] | None = None,
     ) -> "EnsembleHypotheses":
-        # Lists are for what the members say together.
+        # Lists apply to the members' combined probabilities.
         started = [member.start(sources, beams) for member in self._members]
         return EnsembleHypotheses(started, allowed)
 
@@ -50,7 +50,7 @@ class EnsembleHypotheses:
 
     @property
     def steps(self) -> int:
-        """See `RunningHypotheses`, as for the others."""
+        """See `RunningHypotheses`, also for the other methods."""
         return self._members[0].steps
 
     def candidates(

@@ -16,9 +16,9 @@ from relakit.data.tokenizer import Tokenizer
 from relakit.decode.settings import TOO_LONG, TooLong
 
 REPORTED: Final = 5
-"""So many lines are reported one by one, the others by their number."""
+"""How many lines are reported one by one; the others are only counted."""
 _MOST_GROWTH: Final = 3
-"""Unicode's composed form has at most so many times the bytes."""
+"""Unicode's composed form has at most this many times as many bytes."""
 
 
 def default_max_tokens(longest_sentence: int | None) -> int:
@@ -27,7 +27,7 @@ def default_max_tokens(longest_sentence: int | None) -> int:
 
 
 def has_at_most(tokenizer: Tokenizer, text: str, max_tokens: int) -> bool:
-    """Whether a text has at most so many tokens; of an endless one only the beginning is read."""
+    """Whether a text has at most ``max_tokens``; reads only the beginning of an endless one."""
     # No token has less than a byte, and a space may come before the first word.
     if _MOST_GROWTH * len(text.encode()) + 1 <= max_tokens:
         return True
@@ -37,7 +37,7 @@ def has_at_most(tokenizer: Tokenizer, text: str, max_tokens: int) -> bool:
 
 
 def crop(tokenizer: Tokenizer, text: str, max_tokens: int) -> str:
-    """The whole words at the beginning of a text that have at most so many tokens together.
+    """The whole words at the beginning of a text that have at most ``max_tokens`` together.
 
     If the first word alone has more, it is cut.
     """
@@ -47,7 +47,7 @@ def crop(tokenizer: Tokenizer, text: str, max_tokens: int) -> str:
         return text
     for index in range(max_tokens, 0, -1):
         start, before = spans[index][0], spans[index - 1][1]
-        if start > before:  # a space: words on its two sides do not share tokens
+        if start > before:  # a space: words on either side of it do not share tokens
             return text[:before]
     end = spans[max_tokens - 1][1]
     while (excess := len(tokenizer.encode(text[:end]).ids) - max_tokens) > 0:
@@ -64,19 +64,20 @@ def fit_lines(
     name: Path | str = "the input",
     tell: Callable[[str], None] = lambda message: None,
 ) -> Iterator[str]:
-    """The lines, none with more than ``max_tokens`` tokens; as many as there were.
+    """As many lines as there were, none with more than ``max_tokens`` tokens.
 
     Args:
         lines: one sentence each.
-        tokenizer: the model's.
-        max_tokens: of a line, at most.
-        too_long: what becomes of a line with more.
-        name: of the lines, in messages.
-        tell: is called with a message for each of the first long lines, and at the end with one for
+        tokenizer: the model's tokenizer.
+        max_tokens: most tokens in a line.
+        too_long: what happens to a line with more.
+        name: what messages call the lines.
+        tell: called with a message for each of the first long lines, and at the end with one for
             all others.
 
     Raises:
-        ValueError: ``max_tokens`` is below 1; or, with ``"error"``, names the line.
+        ValueError: ``max_tokens`` is below 1; or, with ``"error"``, a line is too long, and it
+            names the line.
     """
     if max_tokens < 1:
         raise ValueError(f"max_tokens must be at least 1, got {max_tokens}")

@@ -1,4 +1,4 @@
-"""Whether several models can translate together, found before any of them is built."""
+"""Whether several models can translate together, checked before any of them is built."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from relakit.model.description import ModelAbout, ModelDescription
 
 
 def check_same_kind(models: Sequence[ModelDescription]) -> None:
-    """Raise ValueError, with the first difference, unless they translate the same tokens."""
+    """Raise ValueError, with the first difference, unless all models translate the same tokens."""
     first, *others = models
     for other in others:
         problem = (

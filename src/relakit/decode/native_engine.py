@@ -29,7 +29,7 @@ from relakit.nn.threshold import current_threshold
 from relakit.ops.native.extension import choose_isa, load_extension, why_unavailable
 
 _CPU: Final = torch.device("cpu")
-"""Where C++ reads and writes, whatever torch's default device is; likewise in float32."""
+"""Where C++ reads and writes, in float32, whatever torch's default device and dtype are."""
 
 
 def why_not_native(model: Transformer) -> list[str]:
@@ -58,12 +58,12 @@ def _listed(values: Iterable[object]) -> str:
 
 
 class NativeEngine:
-    """See `Engine`. It copies the model's weights when it is made, laid out for this processor.
+    """See `Engine`. Copies the model's weights when it is created, laid out for this processor.
 
     Args:
         model: on the CPU, in float32; see `why_not_native`.
-        in_bytes: weights of one byte each, with a scale for each output; what they are multiplied
-            with is rounded to bytes too, with a scale for each row.
+        in_bytes: use weights of one byte each, with a scale for each output; what they are
+            multiplied with is rounded to bytes too, with a scale for each row.
     """
 
     def __init__(self, model: Transformer, *, in_bytes: bool = False) -> None:
@@ -73,7 +73,7 @@ class NativeEngine:
         self._model = model
         self._in_bytes = in_bytes
         self._isa = choose_isa()
-        # C++ reads them where they are, so they are kept here: copies, like all other weights.
+        # C++ reads these in place, so they are kept here: copies, like all other weights.
         self._target_embeddings = _embedded_vocabulary(model, "target")
         self._source_embeddings = self._target_embeddings
         if model.embedding.source_weight is not None:
@@ -85,7 +85,7 @@ class NativeEngine:
             model.config.norm_first,
             self._source_embeddings.data_ptr(),
             self._target_embeddings.data_ptr(),
-            # So that what pads the vocabulary is never chosen.
+            # So that the padding of the vocabulary is never chosen.
             self._pack(model.embedding.weight.detach().contiguous(), None, filling=-math.inf),
         )
         self._add_layers(model)
@@ -138,7 +138,7 @@ class NativeEngine:
         )
 
     def _linear(self, *layers: nn.Linear) -> Any:
-        """Layers with the same input, as one."""
+        """Layers with the same input, packed as one."""
         weight = torch.cat([layer.weight.detach() for layer in layers])
         return self._pack(weight, torch.cat([layer.bias.detach() for layer in layers]))
 
@@ -154,7 +154,7 @@ class NativeEngine:
 
     @property
     def device(self) -> torch.device:
-        """See `Engine`, as for the others."""
+        """See `Engine`, also for the other methods."""
         return self._target_embeddings.device
 
     def start(
@@ -183,7 +183,7 @@ class NativeEngine:
 
     @cached_property
     def output(self) -> OutputLayer:
-        """For log-probabilities of all tokens; in float32, for C++ only finds the best ones.
+        """Computes log-probabilities of all tokens, in float32, as C++ only finds the best ones.
 
         It is another copy of the embeddings, so it is made when it is first needed.
         """
@@ -201,16 +201,16 @@ class NativeEngine:
 
 @torch.no_grad()
 def _embedded_vocabulary(model: Transformer, side: Side) -> Tensor:
-    """What the model reads for each token, but for its position: ``[vocabulary, dim]``."""
+    """What the model reads for each token, apart from its position: ``[vocabulary, dim]``."""
     rows = model.config.source_entries if side == "source" else model.config.vocabulary
     tokens = torch.arange(rows, device=_CPU)
     embedded = model.embedding.without_positions(tokens, side=side)
-    # C++ knows one size of vocabulary, that of the target: no id below it may lead elsewhere.
+    # C++ knows only the size of the target's vocabulary: no id below it may lead elsewhere.
     return F.pad(embedded, (0, 0, 0, model.config.vocabulary - rows)).contiguous()
 
 
 def _thresholds(module: Attention) -> Tensor | None:
-    """One for each head; None if all are 0."""
+    """One threshold for each head; None if all are 0."""
     threshold = current_threshold(module.spec, module.threshold)
     if isinstance(threshold, Tensor):
         return threshold.detach()
@@ -230,7 +230,7 @@ class NativeHypotheses:
         self._isa = isa
         self._threads = threads
         self.steps = 0
-        """See `RunningHypotheses`, as for the others."""
+        """See `RunningHypotheses`, also for the other methods."""
 
     def candidates(
         self,

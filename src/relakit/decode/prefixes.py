@@ -2,10 +2,11 @@
 
 The tokens of "Der klei" are not the first tokens of "Der kleine Hund": the tokenizer has a token
 for " kleine", and a model that has always seen that one would be at a loss after " kle" and "i".
-So the tokens of the last word are not laid down. They are those of the prefix up to some character,
-followed by any token that goes on with the rest of the prefix and beyond; or those of the whole
-prefix, followed by anything. Nothing else can begin a text that the tokenizer has split: its tokens
-up to the end of one of them are those of the text up to there.
+So the tokens of the last word are not fixed. A translation begins with the tokens of the prefix up
+to some character, followed by any token that continues with the rest of the prefix and beyond; or
+with the tokens of the whole prefix, followed by anything. Nothing else can begin a text that the
+tokenizer has split: its tokens up to the end of any one of them are the tokens of the text up to
+there.
 
 A prefix that ends in a space ends with a whole word: only a new word, or the end, may follow.
 """
@@ -22,16 +23,16 @@ class Beginning:
 
     tokens: tuple[int, ...]
     following: frozenset[int] | None
-    """What may come after these tokens; None: anything."""
+    """What may come after these tokens; None for anything."""
 
     @property
     def needed(self) -> int:
-        """Tokens of the shortest text that begins so."""
+        """Tokens in the shortest text that begins this way."""
         may_end = self.following is None or END in self.following
         return len(self.tokens) + (not may_end)
 
     def allowed(self, written: tuple[int, ...]) -> Iterable[int] | None:
-        """What may follow the tokens written so far; None: anything."""
+        """What may follow the tokens written so far; None for anything."""
         length = len(self.tokens)
         if written[:length] != self.tokens[: len(written)]:
             return ()
@@ -50,23 +51,23 @@ class Prefix:
 
     @property
     def longest(self) -> int:
-        """Tokens after which any translation has the prefix behind it."""
+        """The number of tokens after which any translation is past the prefix."""
         return max(len(way.tokens) + (way.following is not None) for way in self.beginnings)
 
     @property
     def shortest(self) -> int:
-        """Tokens that a translation with the prefix has at least."""
+        """Fewest tokens that a translation with the prefix can have."""
         return min(way.needed for way in self.beginnings)
 
     def within(self, limit: int) -> "Prefix":
-        """Without ways to begin that no translation of so many tokens has room for."""
+        """The prefix without the beginnings that ``limit`` tokens have no room for."""
         return Prefix(tuple(way for way in self.beginnings if way.needed <= limit))
 
     def allowed(self, written: Sequence[int]) -> list[int] | None:
-        """The tokens that may follow those written so far; None: any.
+        """The tokens that may follow those written so far; None for any.
 
-        Tokens that do not begin with the prefix, as those of a hypothesis without a chance, may be
-        followed by any.
+        Any token may follow if those written do not begin with the prefix, as in a hypothesis
+        without a chance.
         """
         found: set[int] = set()
         for beginning in self.beginnings:
@@ -78,7 +79,7 @@ class Prefix:
 
 
 def make_prefix(text: str, tokenizer: Tokenizer) -> Prefix | None:
-    """The prefix that is a text's; None if there is none, but for spaces."""
+    """The prefix for a text; None if the text is empty, apart from spaces."""
     # The tokenizer puts a space before every text, so that its first word looks like any other.
     normal = tokenizer.normalize(text)
     if not normal:

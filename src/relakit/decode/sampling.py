@@ -1,4 +1,4 @@
-"""Draws of the next token. What is drawn for a sentence depends on nothing else in its batch."""
+"""Drawing the next token. What is drawn for a sentence depends on nothing else in its batch."""
 
 import random
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from relakit.decode.settings import SearchSettings
 
 
 def random_numbers(seed: int, sentence: int, samples: int) -> list[random.Random]:
-    """The random numbers of each sample of a sentence, the same on every machine."""
+    """The random numbers for each sample of a sentence, the same on every machine."""
     return [random.Random(f"{seed} {sentence} {sample}") for sample in range(samples)]
 
 
@@ -21,7 +21,7 @@ def draw(
     settings: SearchSettings,
     numbers: Sequence[random.Random],
 ) -> Candidates:
-    """A next token for every sample.
+    """Draw the next token for every sample.
 
     Args:
         log_probabilities: of all tokens, -inf for those ruled out, ``[rows, columns]``.
@@ -30,8 +30,8 @@ def draw(
         numbers: where each row's random number comes from.
 
     Returns:
-        One candidate for each sample, in its place. Scores are the model's, whatever temperature,
-        top_k and top_p make of them.
+        One candidate for each sample, in its place. Scores are the model's own, regardless of
+        temperature, top_k and top_p.
     """
     logits = log_probabilities.double() / settings.temperature
     columns = None
@@ -40,13 +40,13 @@ def draw(
         logits, columns = logits.topk(count)  # [rows, count], the likeliest first
     shares = logits.softmax(1)
     if settings.top_p < 1:
-        # Those before a token must have less than top_p together.
+        # The tokens before a token must have less than top_p together.
         shares[shares.cumsum(1) - shares >= settings.top_p] = 0.0
     upper = shares.cumsum(1)
     total = upper[:, -1:].contiguous()
     uniform = torch.tensor([[row.random()] for row in numbers], dtype=torch.float64)
     places = torch.searchsorted(upper, uniform.to(upper.device) * total, right=True)
-    # By rounding it might be past the last token that has a share.
+    # Rounding might put it past the last token that has a share.
     places = torch.minimum(places, torch.searchsorted(upper, total))
     tokens = places if columns is None else columns.gather(1, places)
     drawn = log_probabilities.gather(1, tokens).float().view(scores.shape)

@@ -10,11 +10,11 @@ from relakit.model.config import ModelConfig
 from relakit.model.memory import FLOAT_BYTES
 
 SHARE = 4
-"""A batch may take one part in so many of the machine's memory."""
+"""A batch may take 1 / SHARE of the machine's memory."""
 
 
 def sentence_bytes(config: ModelConfig, beam: int, limit: int) -> int:
-    """For one sentence whose translation gets as long as it may: keys and values of all layers."""
+    """Memory for one sentence with the longest translation, mostly its keys and values."""
     row = 2 * config.dim * config.decoder_layers * FLOAT_BYTES
     ancestors = beam  # a byte for each beam and row
     scores = config.vocabulary * FLOAT_BYTES
@@ -28,13 +28,13 @@ def within_memory(
     beam: int,
     limits: Sequence[int],
 ) -> Iterator[Sequence[int]]:
-    """The batches, cut where they might not fit into memory; the translations stay the same.
+    """The batches, split where they might not fit into memory; the translations stay the same.
 
     Args:
         batches: indices of sentences.
-        configs: of the models that translate together.
+        configs: settings of the models that translate together.
         beam: hypotheses of a sentence that are followed at once.
-        limits: most tokens of each sentence's translation.
+        limits: most tokens in each sentence's translation.
 
     Raises:
         ValueError: a single sentence might not fit.

@@ -1,6 +1,6 @@
 """How to translate: the beam search's settings and the precisions. Every default is here.
 
-It imports no torch, so that the command line can show the defaults at once.
+This module imports no torch, so that the command line can show the defaults at once.
 """
 
 import math
@@ -13,10 +13,10 @@ from relakit.known_names import known_name
 from relakit.limits import check_beam
 
 Precision: TypeAlias = Literal["fp32", "bf16", "int8", "auto"]
-"""Of weights and computation. int8: linear layers with weights of one byte, on a CPU; auto: bf16
-where the device computes with it, else fp32."""
+"""The precision of weights and computation. int8: linear layers with weights of one byte, on a CPU;
+auto: bf16 where the device computes with it, else fp32."""
 FloatPrecision: TypeAlias = Literal["fp32", "bf16", "auto"]
-"""Those of them that a model can be trained in."""
+"""The precisions that a model can be trained in."""
 PRECISIONS: Final[tuple[Precision, ...]] = get_args(Precision)
 PRECISION: Final[FloatPrecision] = "fp32"
 DEVICE: Final = "cpu"
@@ -26,16 +26,16 @@ DEVICE_KINDS: Final = ("cpu", "cuda", "mps", "xpu", "hpu", "mtia")
 _DEVICE: Final = re.compile(rf"(?:{'|'.join(DEVICE_KINDS)})(?::[0-9]{{1,4}})?")
 
 WINDOW: Final = 2000
-"""Lines that a stream reads at a time, so that lines of similar length can share a batch."""
+"""How many lines a stream reads at a time, so that lines of similar length can share a batch."""
 
 SHORTLIST_BEST: Final = 100
-"""Target tokens that a source token has there, at most."""
+"""Most target tokens that a shortlist has for a source token."""
 SHORTLIST_FREQUENT: Final = 100
-"""Target tokens that every sentence has."""
+"""How many target tokens a shortlist has for every sentence."""
 
 TooLong: TypeAlias = Literal["crop", "skip", "error"]
-"""What becomes of a line with too many tokens: its beginning is translated, nothing, or an error.
-See `relakit.decode.long_lines`."""
+"""What happens to a line with too many tokens: only its beginning is translated, nothing is, or it
+is an error. See `relakit.decode.long_lines`."""
 TOO_LONG_CHOICES: Final[tuple[TooLong, ...]] = get_args(TooLong)
 TOO_LONG: Final[TooLong] = "crop"
 
@@ -51,7 +51,7 @@ def known_precision(name: str) -> Precision:
 
 
 def known_device(name: str, *, others: Sequence[str] = ()) -> str:
-    """The name, if it can be a device's; only PyTorch knows whether this machine has it.
+    """The name, if it can be a device; only PyTorch knows whether this machine has it.
 
     ``others`` are names that stand for a device.
     """
@@ -70,32 +70,32 @@ class SearchSettings:
     beam: int = 4
     """Hypotheses that are followed at once; 1 is greedy search."""
     length_penalty: float = 0.6
-    """alpha: 0 compares log-probabilities as they are, more favours longer translations."""
+    """alpha: 0 compares plain log-probabilities, higher values favour longer translations."""
     max_length: int | None = None
-    """Most tokens in a translation; None: depends on its source, as the next two say."""
+    """Most tokens in a translation; None: it depends on the source, by the next two settings."""
     length_factor: float = 2.0
-    """A translation has at most so many times the tokens of its source ..."""
+    """A translation has at most this many times as many tokens as its source ..."""
     length_margin: int = 20
-    """... plus so many."""
+    """... plus this many."""
     min_length: int = 0
     """Fewest tokens in a translation; with ``max_length`` it fixes the length, for benchmarks."""
     nbest: int | None = None
     """How many hypotheses to return; None: as many as the beam has, or one sample."""
     batch_tokens: int = 2048
-    """Source tokens, padding included, that are translated at once."""
+    """Source tokens to translate at once, padding included."""
     wide_ends: bool = False
     """Keep hypotheses that end among the best 2 * beam of a step, instead of the best beam."""
     sample: bool = False
     """Draw every token at random by its probability, instead of searching for the best ones. Gives
-    ``nbest`` independent translations; ``beam`` and ``wide_ends`` have no meaning then."""
+    ``nbest`` independent translations; ``beam`` and ``wide_ends`` then have no meaning."""
     temperature: float = 1.0
     """Logits are divided by it before a draw: below 1 likely tokens become likelier."""
     top_k: int | None = None
-    """Draw among so many of the likeliest tokens; None: among all."""
+    """Draw among this many of the likeliest tokens; None for all."""
     top_p: float = 1.0
     """Draw among the fewest likeliest tokens that have this share of the probability together."""
     seed: int = 1
-    """Of the draws. With the number of a sentence it decides all of its samples."""
+    """The seed of the draws. With the number of a sentence it decides all of its samples."""
 
     def __post_init__(self) -> None:
         if self.beam < 1:
@@ -162,7 +162,7 @@ class SearchSettings:
     def limit(self, source_length: int, prefix_length: int = 0) -> int:
         """Most tokens in a translation of that many source tokens, not counting END.
 
-        It leaves room for a prefix; ``max_length`` is as it is.
+        It leaves room for a prefix; ``max_length`` is used as given.
         """
         if self.max_length is None:
             longest = int(self.length_factor * source_length) + self.length_margin
@@ -170,7 +170,7 @@ class SearchSettings:
         return self.max_length
 
     def __str__(self) -> str:
-        """What scores depend on, for people."""
+        """What scores depend on, for people to read."""
         if self.sample:
             return f"sampled, temperature {self.temperature}, seed {self.seed}"
         return f"beam {self.beam}, length penalty {self.length_penalty}"

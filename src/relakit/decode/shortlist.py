@@ -1,8 +1,8 @@
 """A lexical shortlist: which target tokens may be in the translation of a sentence.
 
-Those that were linked with one of its tokens in the text that the list was made from, and the most
-frequent ones of all. Which they are depends on the sentence alone, so its translation does too,
-whatever else is in its batch. No torch here.
+They are the tokens that were linked with one of its tokens in the text that the list was made from,
+and the most frequent tokens of all. Which ones depends on the sentence alone, so its translation
+does too, whatever else is in its batch. No torch here.
 """
 
 import json
@@ -25,7 +25,7 @@ from relakit.model.description import SHORTLIST_FILE
 AGAIN: Final = "make it again with relakit shortlist, or delete it"
 _ABOUT: Final = "about"
 NEVER_LISTED: Final = (PAD, BEGIN, END)
-"""No translation has them; END is in every list, apart from its tokens."""
+"""Tokens that no translation has; END is in every list, separately from its tokens."""
 
 TokenIds: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -37,11 +37,11 @@ class ShortlistAbout(BaseModel):
 
     format: Literal[1] = 1
     tokenizers: str
-    """`tokenizers_fingerprint` of those whose tokens these are"""
+    """`tokenizers_fingerprint` of the tokenizers that it was made for"""
     is_joint: bool
-    """Whether source and target have the same tokens, so that one may be copied"""
+    """Whether source and target have the same tokens, so that a source token may be copied"""
     best: int = Field(ge=1)
-    """Target tokens that a source token has at most"""
+    """Most target tokens that a source token has"""
     files: tuple[str, ...] = ()
     pairs: int = 0
     relakit: str = ""
@@ -53,14 +53,14 @@ class Shortlist:
     """The target tokens of every source token."""
 
     starts: TokenIds
-    """Where the tokens of each source token begin, and where the last ones end"""
+    """Where the target tokens of each source token begin, and where the last ones end"""
     tokens: TokenIds
-    """Those of the first source token, then those of the second, and so on"""
+    """The target tokens of the first source token, then those of the second, and so on"""
     frequent: TokenIds
-    """Those of every sentence"""
+    """The target tokens that every sentence has"""
     about: ShortlistAbout
     name: str = "the shortlist"
-    """In errors"""
+    """What errors call it"""
 
     def __post_init__(self) -> None:
         problem = self._problem()
@@ -79,7 +79,7 @@ class Shortlist:
         return None
 
     def tokens_for(self, source: Sequence[int]) -> TokenIds:
-        """The tokens that may be in the translation of these, END first, the others ascending."""
+        """The tokens that a translation of ``source`` may have: END first, the others ascending."""
         parts = [self.frequent]
         for token in set(source):
             parts.append(self.tokens[self.starts[token] : self.starts[token + 1]])
@@ -88,7 +88,7 @@ class Shortlist:
         return np.concatenate([np.array([END]), np.unique(np.concatenate(parts))])
 
     def check_tokenizers(self, tokenizers: Tokenizers, model: str) -> None:
-        """Raise ValueError unless its tokens are of these tokenizers, those of a model."""
+        """Raise ValueError unless the shortlist was made for these tokenizers of a model."""
         found = tokenizers_fingerprint(tokenizers)
         if found != self.about.tokenizers:
             raise ValueError(
@@ -106,7 +106,7 @@ class Shortlist:
 
 
 def about_tokenizers(tokenizers: Tokenizers) -> dict[str, Any]:
-    """The fields of `ShortlistAbout` that tell which tokenizers it is of."""
+    """The fields of `ShortlistAbout` that tell which tokenizers a shortlist is for."""
     return {
         "tokenizers": tokenizers_fingerprint(tokenizers),
         "is_joint": isinstance(tokenizers, Tokenizer),
@@ -129,8 +129,8 @@ def read_shortlist(folder: Path) -> Shortlist:
     """The shortlist in a model directory.
 
     Raises:
-        OSError: there is none.
-        ValueError: it is damaged.
+        OSError: there is no shortlist.
+        ValueError: the shortlist is damaged.
     """
     path = folder / SHORTLIST_FILE
     if not path.is_file():

@@ -22,7 +22,7 @@ from relakit.model.transformer import Decoder
 
 
 class TorchEngine:
-    """See `Engine`. It copies the decoder's weights when it is made."""
+    """See `Engine`. Copies the decoder's weights when it is created."""
 
     def __init__(self, model: Transformer) -> None:
         self._model = model
@@ -31,7 +31,7 @@ class TorchEngine:
 
     @property
     def device(self) -> torch.device:
-        """See `Engine`, as for the others."""
+        """See `Engine`, also for the other methods."""
         return self._model.embedding.weight.device
 
     def start(
@@ -49,7 +49,7 @@ class TorchEngine:
 class TorchHypotheses:
     """See `RunningHypotheses`."""
 
-    least_share_to_drop = 0.25  # all keys and values of the others are copied
+    least_share_to_drop = 0.25  # to drop some, all keys and values of the others are copied
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class TorchHypotheses:
 
     @property
     def steps(self) -> int:
-        """See `RunningHypotheses`, as for the others."""
+        """See `RunningHypotheses`, also for the other methods."""
         return self._cache.steps
 
     def candidates(
@@ -84,7 +84,7 @@ class TorchHypotheses:
                 self._step(tokens), scores, count, forbidden=forbidden, must_end=must_end
             )
         logits = self._output(self._step(tokens))
-        # Added to the scores, not to all logits, which would take another pass over them.
+        # Applied to the scores, not to all logits, which would take another pass over them.
         normalisers = finite_normalisers(logits)
         apply_rules(logits, scores.size(1), forbidden=forbidden, must_end=must_end)
         return best_candidates(logits, scores - normalisers.view(scores.shape), count)
@@ -110,7 +110,7 @@ class TorchHypotheses:
 def copy_for_few_rows(model: Transformer) -> Decoder:
     """The model's decoder with its matrices transposed in memory.
 
-    BLAS is up to 1.5 times as fast so for small matrices and few rows, which a search has.
+    This makes BLAS up to 1.5 times as fast for small matrices and few rows, which a search has.
     """
     weights = {
         name: x.t().contiguous().t() if x.dim() == 2 else x.clone()

@@ -38,7 +38,7 @@ from relakit.nn.arguments import check_usable
 from relakit.ops.torch_private import cpu_computes_bf16
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack  # pydantic brings it, and Python from 3.11 on has it
+    from typing_extensions import Unpack  # pydantic requires it, and Python has it from 3.11 on
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Hypothesis:
     score: float
     """Log-probability divided by the length penalty; what hypotheses are ordered by."""
     log_probability: float
-    """Of all its tokens and of its end."""
+    """Of all its tokens and its end."""
 
 
 class Translator:
     """Translates with a model and its tokenizer, or with several models that share one.
 
-    The models' weights are read when it is made: make a new one when they have changed. All methods
+    The models' weights are read when it is created: create a new one if they change. All methods
     take the fields of `SearchSettings` as keyword arguments, such as ``beam=1``.
     """
 
@@ -72,16 +72,17 @@ class Translator:
         shortlist: Shortlist | None = None,
         name: str = "the model",
     ) -> None:
-        """Make one of models that are in memory; `Translator.load` reads them.
+        """Create a translator from models in memory; `Translator.load` reads them from disk.
 
         Args:
-            model: the one to translate with.
-            tokenizer: its tokenizer, or the pair of them if each language has its own.
-            others: of the same vocabulary; each token's probability is the mean over all models.
-            about: what its directory tells of the model.
-            in_bytes: weights of one byte each.
-            shortlist: which tokens may be in the translation of a sentence; None: all.
-            name: of the model, or of all of them, in errors.
+            model: the model to translate with.
+            tokenizer: its tokenizer, or a pair of tokenizers if each language has its own.
+            others: more models with the same vocabulary; each token's probability is the mean over
+                all models.
+            about: what its directory says about the model.
+            in_bytes: use weights of one byte each.
+            shortlist: which tokens may be in the translation of a sentence; None for all.
+            name: what errors call the model, or all of the models.
         """
         self.name = name
         self.models = (model, *others)
@@ -98,17 +99,17 @@ class Translator:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer; of a model with two, that of the target. See ``tokenizers``."""
+        """The tokenizer, or the target's if the model has two. See ``tokenizers``."""
         return self.tokenizers.target
 
     @property
     def config(self) -> ModelConfig:
-        """The settings of the model; of several, those of the first."""
+        """The settings of the model, or of the first of several."""
         return self.model.config
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of a sentence that the command line translates, unless told otherwise."""
+        """Most tokens in a sentence that the command line translates, unless told otherwise."""
         return default_max_tokens(self.about.longest_sentence)
 
     @classmethod
@@ -128,8 +129,8 @@ class Translator:
             precision: of weights and computation: ``"fp32"``, ``"bf16"``, ``"int8"`` for linear
                 layers with weights of one byte, on the CPU, or ``"auto"`` for bf16 where the
                 device computes with it and fp32 elsewhere.
-            shortlist: choose among the tokens of the first model's shortlist alone, which
-                ``relakit shortlist`` makes: sooner, and nearly the same translations.
+            shortlist: choose only among the tokens of the first model's shortlist, which
+                ``relakit shortlist`` makes: faster, with nearly the same translations.
         """
         if not folders:
             raise ValueError("name a model directory to load")
@@ -159,12 +160,12 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         **options: "Unpack[SearchOptions]",
     ) -> list[str]:
-        """The best translation of each text. An empty text, or one of spaces, has an empty one.
+        """The best translation of each text; empty for a text that is empty or only spaces.
 
         Args:
             texts: one sentence each.
-            prefixes: what each translation must begin with; an empty one leaves it free. One that
-                ends within a word may be completed; one that ends in a space may not.
+            prefixes: what each translation must begin with; an empty prefix leaves it free. A
+                prefix that ends within a word may be completed; one that ends in a space may not.
             **options: see `SearchSettings`; among them ``beam`` (1 is greedy search),
                 ``length_penalty``, ``max_length``, ``batch_tokens``, and ``sample`` with
                 ``temperature``, ``top_k``, ``top_p`` and ``seed``.
@@ -182,10 +183,10 @@ class Translator:
         prefixes: Sequence[str] | None = None,
         **options: "Unpack[SearchOptions]",
     ) -> list[list[Hypothesis]]:
-        """The ``nbest`` translations of each text, best first; None: all of the beam.
+        """The ``nbest`` translations of each text, best first; None for all of the beam.
 
-        Other arguments as for `translate`. A text may have fewer: an empty one has one, and a short
-        one may not have that many hypotheses.
+        Other arguments are as for `translate`. A text may have fewer translations: an empty text
+        has one, and a short text may not have that many hypotheses.
         """
         if isinstance(texts, str):
             raise ValueError("texts must be a list of sentences, got a single string")
@@ -208,8 +209,8 @@ class Translator:
 
         Args:
             lines: one sentence each.
-            window: lines that are read, sorted by length and translated together; with 1 every line
-                is answered before the next is read.
+            window: how many lines are read, sorted by length and translated together; with 1 every
+                line is answered before the next is read.
             prefixes: one for each line, as for `translate`.
             **options: as for `translate_nbest`.
         """
@@ -235,7 +236,7 @@ class Translator:
     def translate_ids(
         self, sources: Sequence[Sequence[int]], **options: "Unpack[SearchOptions]"
     ) -> list[list[Ended]]:
-        """`translate_nbest` for token ids, without special tokens, in and out; by default one."""
+        """`translate_nbest` from and to token ids without special tokens; by default one each."""
         options.setdefault("nbest", 1)
         return self.search(sources, SearchSettings(**options))
 
@@ -267,7 +268,7 @@ class Translator:
             sources: without special tokens.
             settings: how to search.
             prefixes: what each translation begins with.
-            first: the number of the first sentence, if it has others before it. What is drawn for a
+            first: the number of the first sentence, if others came before it. What is drawn for a
                 sentence depends on its number.
         """
         found = [[Ended([], 0.0, 0.0)] for _ in sources]  # what an empty sentence gets
@@ -322,7 +323,7 @@ def _limits(
     prefixes: Sequence[Prefix | None],
     first: int,
 ) -> list[int]:
-    """The most tokens of each translation; ValueError if that is too little for its prefix."""
+    """The most tokens in each translation; ValueError if that is too few for its prefix."""
     limits = []
     for number, (length, prefix) in enumerate(zip(lengths, prefixes, strict=True), start=first + 1):
         limit = settings.limit(length, 0 if prefix is None else prefix.longest)
@@ -341,7 +342,7 @@ def _plan_apart(
 ) -> list[list[int]]:
     """`plan_batches`, with sentences that have a prefix in batches of their own.
 
-    Their next tokens are chosen in another way, and no sentence may depend on who shares its batch.
+    Their next tokens are chosen differently, and no sentence may depend on what shares its batch.
     """
     batches: list[list[int]] = []
     for has_prefix in (False, True):
@@ -352,7 +353,7 @@ def _plan_apart(
 
 
 def plan_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
-    """Indices of sentences to translate together, the longest first; without those of length 0.
+    """Indices of sentences to translate together, longest first; leaves out those of length 0.
 
     The padded size of a batch, with an end-of-sentence token for each, is at most ``batch_tokens``,
     but a batch has at least one sentence.

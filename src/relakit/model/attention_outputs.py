@@ -1,4 +1,4 @@
-"""How large attention's outputs are before their norm, and how many gates are closed, by layer.
+"""How large attention outputs are before the norm, and how many gates are closed, by layer.
 
 In equation 5, ``sigmoid(w * z) * z / RMS(z) * g``, the norm hides how large ``z`` is, but the gate
 sees it. If z grows during training, gates close: the sigmoid becomes 0, and so does its gradient.
@@ -27,9 +27,9 @@ class OutputSums:
     squares: float = 0.0
     """Sum of the squares of all values of z"""
     values: int = 0
-    """How many these are: positions times features"""
+    """How many values there are: positions times features"""
     closed: int | None = None
-    """Closed gates; None without gates. Every value has its own."""
+    """Closed gates; None without gates. Every value has its own gate."""
 
     def __add__(self, other: "OutputSums") -> "OutputSums":
         closed = None
@@ -39,7 +39,7 @@ class OutputSums:
 
     @property
     def rms(self) -> float:
-        """The root mean square of z; NaN of nothing."""
+        """The root mean square of z; NaN if there are no values."""
         return math.sqrt(self.squares / self.values) if self.values else math.nan
 
     @property
@@ -73,11 +73,11 @@ def output_sums(z: Tensor, gate: Tensor | None, is_word: Tensor) -> OutputSums:
     """Measure the outputs of one attention.
 
     Args:
-        z: ``[batch, positions, features]``; features may be two dimensions, heads and their own.
+        z: ``[batch, positions, features]``; features may be two dimensions, by head and within it.
         gate: the gate's weights ``[features]``, or None.
         is_word: ``[batch, positions]``: False for padding, which does not count.
     """
-    # What looks roundabout here takes a third of the time on a CPU: rows by number instead of by
+    # This looks roundabout, but takes a third of the time on a CPU: rows by number instead of by
     # mask, and a comparison that gives floats. The sigmoid of x is below p where x is below
     # log(p / (1 - p)).
     words = is_word.flatten().nonzero().flatten()
@@ -91,12 +91,12 @@ def output_sums(z: Tensor, gate: Tensor | None, is_word: Tensor) -> OutputSums:
 
 
 def _sum(numbers: Tensor, power: int = 1) -> float:
-    """In float64: in float32 a sum over many words loses digits, and squares may overflow."""
+    """Sum in float64: in float32 a sum over many words loses digits, and squares may overflow."""
     return float((numbers.cpu().double() ** power).sum())
 
 
 class OutputMeter:
-    """Adds up what all attentions of a model put out while `watch` is on."""
+    """Adds up the outputs of all attentions of a model while `watch` is active."""
 
     def __init__(
         self, model: Transformer, kinds: Sequence[AttentionKind] = ATTENTION_KINDS
@@ -116,7 +116,7 @@ class OutputMeter:
     def watch(self, source: Tensor, target: Tensor) -> Iterator[None]:
         """Count what the model computes in the block, which reads one batch.
 
-        Attention and norm run one after the other there, instead of in one step.
+        In it, attention and norm run one after the other instead of in one step.
 
         Args:
             source: token ids ``[batch, source]`` that the encoder reads in the block.

@@ -34,7 +34,7 @@ def read_attention(setting: object) -> str | AttentionSpec:
 
 
 AttentionSetting: TypeAlias = Annotated[str | AttentionSpec, BeforeValidator(read_attention)]
-"""For pydantic models."""
+"""The type of a setting in pydantic models."""
 
 
 def _read_table(table: Mapping[str, object]) -> AttentionSpec:
@@ -44,13 +44,13 @@ def _read_table(table: Mapping[str, object]) -> AttentionSpec:
                 f"unknown key {key}{did_you_mean(key, FIELDS)}; known are {', '.join(FIELDS)}"
             )
     try:
-        return AttentionSpec(**table)  # type: ignore[arg-type]  # it checks them itself
+        return AttentionSpec(**table)  # type: ignore[arg-type]  # AttentionSpec checks them
     except TypeError as error:
         raise ValueError(str(error)) from None
 
 
 def write_attention(setting: str | AttentionSpec) -> str:
-    """For people: the name, or the shortest table that says the same."""
+    """The text that people see: the name, or the shortest table that says the same."""
     if isinstance(setting, str):
         return setting
     given, usual = asdict(setting), asdict(AttentionSpec(norm=setting.norm))
@@ -63,6 +63,6 @@ def write_attention(setting: str | AttentionSpec) -> str:
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """The nearest choice, in brackets; nothing if none is near."""
+    """The nearest choice, in brackets; empty if none is near."""
     near = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
     return f" (did you mean {near[0]}?)" if near else ""

@@ -32,45 +32,46 @@ _BASE: Final = SIZES["base"]
 class ModelOptions(BaseModel):
     """What a model has besides its size and its attention; recipes take the same settings.
 
-    Where the paper is silent, the authors' code may differ from the default: ``docs/authors.md``.
+    Where the paper is silent, the authors' code may differ from the default; see
+    ``docs/authors.md``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dropout: Share = 0.1
-    """On the embeddings and on what each sublayer adds, in training."""
+    """Applied to the embeddings and to what each sublayer adds, in training."""
     attention_dropout: Share = 0.1
-    """On the attention weights, in training."""
+    """Applied to the attention weights, in training."""
     feed_forward_dropout: Share = 0.0
-    """On the inner activations of the feed-forward layers, in training."""
+    """Applied to the inner activations of the feed-forward layers, in training."""
     norm_first: bool = False
     """LayerNorm before each sublayer (pre-norm) instead of after it (post-norm)."""
     norm_eps: Positive = 1e-5
     """Added to the variance in every LayerNorm."""
     source_embedding: Literal["shared", "separate"] = "shared"
-    """Whether the source shares the matrix of target and output, or has one of its own."""
+    """Whether the source shares the matrix of target and output, or has its own."""
     embedding_bias: bool = False
     """Add a learned vector, the same on both sides, to all embeddings."""
     first_input: Literal["begin", "zeros"] = "begin"
     """What the decoder reads first: the begin-of-sentence token, or a vector of zeros."""
     timescales: Timescales = "vaswani"
-    """Feature i of the positions turns with 10000^(-i / (dim / 2)), as in Vaswani et al. (2017), or
-    with 10000^(-i / (dim / 2 - 1)), as in their code, tensor2tensor."""
+    """The frequency of position feature i: 10000^(-i / (dim / 2)), as in Vaswani et al. (2017), or
+    10000^(-i / (dim / 2 - 1)), as in their code, tensor2tensor."""
     self_attention_init: Literal["separate", "joint"] = "separate"
-    """Whether query, key and value of self-attention start as three matrices or as one."""
+    """Whether query, key and value of self-attention are initialised as three matrices or one."""
 
 
 class ModelConfig(ModelOptions):
     """An encoder-decoder Transformer. The defaults are the paper's (Transformer base)."""
 
     vocabulary: Count
-    """Entries of the vocabulary of target and output, and of the source if it has none itself."""
+    """Entries in the vocabulary of target and output, and of the source unless it has its own."""
     source_vocabulary: Count | None = None
-    """Entries of the source's own vocabulary; it then has its own matrix."""
+    """Entries in the source's own vocabulary, if it has one; it then has its own matrix."""
     dim: Count = _BASE["dim"]
     """Features of every position."""
     heads: Count = _BASE["heads"]
-    """Attention heads; divides ``dim``."""
+    """Number of attention heads; divides ``dim``."""
     encoder_layers: Count = _BASE["layers"]
     decoder_layers: Count = _BASE["layers"]
     feed_forward: Count = _BASE["feed_forward"]
@@ -83,24 +84,24 @@ class ModelConfig(ModelOptions):
     """Attention from the decoder to the encoder."""
 
     def attention(self, kind: AttentionKind) -> str:
-        """The name of the attention of this kind; one without a name is described instead."""
+        """The name of the attention of this kind, or a description if it has no name."""
         return write_attention(getattr(self, f"{kind}_attention"))
 
     def attention_spec(self, kind: AttentionKind) -> AttentionSpec:
-        """All about the attention of this kind."""
+        """The full specification of the attention of this kind."""
         return resolve_attention(getattr(self, f"{kind}_attention"))
 
     @property
     def source_entries(self) -> int:
-        """Entries of the vocabulary that the source is written in."""
+        """Entries in the vocabulary of the source."""
         return self.vocabulary if self.source_vocabulary is None else self.source_vocabulary
 
     def check_tokenizer(
         self, tokenizers: Tokenizers, name: str = "the tokenizer", *, exactly: bool = False
     ) -> None:
-        """Raise ValueError for a tokenizer with more entries than the model has.
+        """Raise ValueError for a tokenizer that does not fit, as one with more entries.
 
-        ``exactly``: also for one with fewer, as the tokenizer of a trained model never has.
+        With ``exactly``, also for one with fewer, which the tokenizer of a trained model never has.
         """
         size, source_size = tokenizers.sizes
         if (source_size is None) != (self.source_vocabulary is None):

@@ -1,4 +1,4 @@
-"""What a search keeps of earlier steps, so that a step costs the same however far it has come.
+"""What a search keeps from earlier steps, so that no step computes them again.
 
 Keys and values of a step are appended and never moved. Beams that branch or end only change which
 rows a beam may see: a small boolean mask, kept up to date by `DecoderCache.reorder`.
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 FIRST_CAPACITY = 32
-"""Steps that there is memory for at first; it doubles when they are used up."""
+"""How many steps there is memory for at first; it doubles when they are used up."""
 
 
 class DecoderCache:
@@ -45,10 +45,10 @@ class DecoderCache:
             self._first_beam = torch.arange(0, self.batch * beams, beams, device=device)[:, None]
 
     def begin_step(self) -> Tensor | None:
-        """Make room for the rows of another step, each of which its own beam may see.
+        """Make room for the rows of another step; each beam may see its own row.
 
         Returns:
-            Which rows each beam descends from: ``[batch, 1, beams, rows]``; None: from all of them.
+            Which rows each beam descends from: ``[batch, 1, beams, rows]``; None for all of them.
         """
         first = self.steps * self.beams
         if first == self._target[0].size(1):
@@ -71,7 +71,7 @@ class DecoderCache:
         return buffer[:, :end]
 
     def reorder(self, parents: Tensor) -> None:
-        """Let every beam continue another one: ``[batch, beams]`` numbers of beams."""
+        """Make every beam continue the one with the given number: ``[batch, beams]``."""
         if self._ancestors is not None:
             rows = (parents + self._first_beam).view(-1)
             chosen = self._ancestors.view(self.batch * self.beams, -1).index_select(0, rows)

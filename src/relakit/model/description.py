@@ -1,4 +1,4 @@
-"""What a model directory says of its model, read before torch is loaded or anything is built."""
+"""What a model directory says about its model, read before torch is loaded or anything is built."""
 
 import os
 import platform
@@ -34,7 +34,7 @@ ALIGNMENT_FILES: Final = (
     "aligner.safetensors",
     "aligner-2.safetensors",
 )
-"""What `relakit.align` adds to a model directory; it is of this model, and goes with it."""
+"""What `relakit.align` adds to a model directory; the files belong to its model, and go with it."""
 SHORTLIST_FILE: Final = "shortlist.safetensors"
 """What `relakit shortlist` adds: see `relakit.decode.shortlist`."""
 PARTS: Final = (
@@ -46,7 +46,7 @@ PARTS: Final = (
     *ALIGNMENT_FILES,
     SHORTLIST_FILE,
 )
-"""Files of a model directory; not all of them are in each."""
+"""The files that a model directory may have; not every directory has all of them."""
 FORMAT: Final = "relakit-model"
 VERSION: Final = 1
 Kind = TypeVar("Kind")
@@ -61,9 +61,9 @@ class ModelAbout:
     training: dict[str, Any] = field(default_factory=dict)
     """How the model was trained; for people to read."""
     longest_sentence: int | None = None
-    """Tokens of the longest sentence that it was trained on; None: not known."""
+    """Tokens of the longest sentence that it was trained on; None if not known."""
     tokenizer_sha256: str | None = field(default=None, compare=False)
-    """Of the tokenizer's file, found when the model is saved; None: an older directory."""
+    """Hash of the tokenizer's file, computed when the model is saved; None in older directories."""
 
 
 def check_model_folder(
@@ -71,7 +71,7 @@ def check_model_folder(
 ) -> None:
     """Refuse to write a model over anything but, with ``replace``, a model directory.
 
-    ``advice`` is what to do about anything else.
+    ``advice`` tells the user what to do about anything else.
     """
     is_model = CONFIG_FILE in os.listdir(folder) if folder.is_dir() else False
     parts = PARTS if is_model else ()
@@ -93,22 +93,22 @@ class ModelDescription:
 
     @cached_property
     def tokenizers(self) -> Tokenizers:
-        """The tokenizer, or both; read when first asked for."""
+        """The tokenizer, or both tokenizers; read when first asked for."""
         return load_tokenizers(self.folder)
 
     def check_tokenizers(self) -> None:
-        """Raise ValueError if a tokenizer is none, or of another size than the model."""
+        """Raise ValueError if a tokenizer is invalid, or its size is not the model's."""
         name = str(self.folder / TOKENIZER_FILE)
         self.config.check_tokenizer(self.tokenizers, name, exactly=True)
 
     def languages(self) -> LanguagePair | None:
-        """What tells its languages from others; None if the directory has nothing for that."""
+        """What tells its languages from others; None if the directory has no such file."""
         path = self.folder / LANGUAGES_FILE
         return LanguagePair.load(path) if path.exists() else None
 
 
 def read_description(folder: str | os.PathLike[str]) -> ModelDescription:
-    """Read all but the weights; if it is broken, raise OSError or ValueError with the file."""
+    """Read all but the weights; raise OSError or ValueError, naming the file, if it is broken."""
     folder = Path(folder)
     if not folder.is_dir():
         problem = "it is a file; name its folder" if folder.is_file() else "there is no such folder"
@@ -132,7 +132,7 @@ def model_digests(folder: Path) -> dict[str, str]:
 
 
 def check_same_model(folder: Path, digests: Mapping[str, str]) -> None:
-    """Raise ValueError if a folder holds another model than that with these `model_digests`."""
+    """Raise ValueError if a folder does not hold the model with these `model_digests`."""
     found = model_digests(folder)
     names = [name for name in {**digests, **found} if digests.get(name) != found.get(name)]
     if names:
@@ -194,7 +194,7 @@ def _optional(
 
 
 def _check_tokenizer(folder: Path, about: ModelAbout) -> None:
-    """Raise ValueError for a tokenizer of another model: it would give other words."""
+    """Raise ValueError for a tokenizer of another model: it would give the wrong words."""
     found = tokenizers_digest(folder)
     path = " or ".join(map(str, tokenizer_files(folder)))
     if about.tokenizer_sha256 not in (None, found):

@@ -1,8 +1,8 @@
 """A model on disk: ``config.json``, ``model.safetensors`` and ``tokenizer.json`` in one folder.
 
 Nothing else is needed to use it, and nothing in it is executed. `relakit.data` reads and writes the
-tokenizer's file; here it is only copied. ``languages.json`` is there if the text that the model was
-trained on was at hand: it tells its languages from others.
+tokenizer's file; here it is only copied. ``languages.json``, which tells the model's languages from
+others, is there if the text that the model was trained on was available.
 """
 
 import json
@@ -52,10 +52,10 @@ def save_model(
     Args:
         folder: the directory.
         model: what is saved.
-        tokenizer: the file of its tokenizer, which is copied; or one for each language.
+        tokenizer: the file of its tokenizer, which is copied; or a tokenizer for each language.
         about: what else the directory says.
         weights: saved instead of the model's own, if given: an average, for example.
-        languages: that it translates between, learned from its text.
+        languages: the languages that it translates between, learned from its text.
     """
     folder = Path(folder)
     about = about or ModelAbout()
@@ -87,7 +87,7 @@ def save_model(
 def load_model(
     folder: str | os.PathLike[str], *, device: torch.device | str = "cpu"
 ) -> tuple[Transformer, ModelAbout]:
-    """Read a model directory; if it is broken, raise OSError or ValueError with the file's name."""
+    """Read a model directory; raise OSError or ValueError, naming the file, if it is broken."""
     check_usable(device)
     return build_model(read_description(folder), device=device)
 
@@ -95,7 +95,7 @@ def load_model(
 def build_model(
     described: ModelDescription, *, device: torch.device | str = "cpu"
 ) -> tuple[Transformer, ModelAbout]:
-    """As `load_model`, of a directory that is described already."""
+    """Like `load_model`, for a directory whose description has been read."""
     model = _fitting_model(described)
     # Not initialised: that would draw random numbers, which the user may have set a seed for.
     model.to_empty(device="cpu")
@@ -116,12 +116,12 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def _fitting_model(described: ModelDescription) -> Transformer:
-    """A model on the device "meta", without values, that the file has the weights of.
+    """A model without values, on the device "meta", whose weights the file has.
 
     Raises:
         ValueError: the file has other weights; names the tensor and both shapes.
     """
-    with torch.device("meta"):  # there, nothing has a size
+    with torch.device("meta"):  # there, tensors take no memory
         model = Transformer(described.config)
     shapes, path = described.shapes, described.weights
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}

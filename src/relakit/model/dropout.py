@@ -8,8 +8,8 @@ from torch import Tensor, nn
 class Dropout(nn.Module):
     """Dropout whose random numbers cost a fraction of `nn.Dropout`'s on a CPU.
 
-    PyTorch draws 32 random bits for each element there, one after the other; this splits 64 bits
-    into four. The probability is rounded to a multiple of 2^-16.
+    There, PyTorch draws 32 random bits for each element, one after the other; this class splits 64
+    bits into four. The probability is rounded to a multiple of 2^-16.
     """
 
     def __init__(self, probability: float) -> None:

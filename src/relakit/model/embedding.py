@@ -1,4 +1,4 @@
-"""From token ids to what encoder and decoder read, and the vectors of positions."""
+"""From token ids to what encoder and decoder read, and the position vectors."""
 
 import math
 
@@ -20,7 +20,7 @@ class Embedding(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(config.vocabulary, config.dim))
-        """Of the target, and of the output layer."""
+        """The matrix of the target and of the output layer."""
         self.source_weight: nn.Parameter | None = None
         if config.source_embedding == "separate":
             self.source_weight = nn.Parameter(torch.empty(config.source_entries, config.dim))
@@ -36,7 +36,7 @@ class Embedding(nn.Module):
         self.reset_positions()
 
     def reset_parameters(self) -> None:
-        """Start again: normal matrices (dim^-0.5), a bias that is uniform within sqrt(3 / dim)."""
+        """Reinitialise: normal matrices (dim^-0.5), a bias that is uniform within sqrt(3 / dim)."""
         dim = self.weight.size(1)
         for matrix in (self.weight, self.source_weight):
             if matrix is not None:
@@ -46,7 +46,7 @@ class Embedding(nn.Module):
             nn.init.uniform_(self.bias, -bound, bound)
 
     def reset_positions(self) -> None:
-        """Compute the vectors of positions, where the weights are."""
+        """Compute the position vectors, on the device of the weights."""
         vectors = sinusoids(256, self.weight.size(1), self.timescales)
         self.positions = vectors.to(self.weight.device)
 
@@ -63,10 +63,10 @@ class Embedding(nn.Module):
         return self.without_positions(tokens, side="target") + vector
 
     def without_positions(self, tokens: Tensor, *, side: Side) -> Tensor:
-        """Embed ids ``[...]`` as if they had no place: ``[..., dim]``.
+        """Embed ids ``[...]`` without their positions: ``[..., dim]``.
 
-        With ``first_input = "zeros"`` the begin-of-sentence token gives zeros, without the bias
-        too; its position is added to them as to all others.
+        With ``first_input = "zeros"`` the begin-of-sentence token gives zeros, without even the
+        bias; its position is added to them as to all others.
         """
         matrix = self.weight
         if side == "source" and self.source_weight is not None:

@@ -11,7 +11,7 @@ from relakit.model.transformer import Transformer
 
 @contextmanager
 def evaluation_mode(*models: nn.Module) -> Iterator[None]:
-    """Without dropout in the block; afterwards each model is in the mode it was in before."""
+    """Turn dropout off in the block; afterwards each model is back in its previous mode."""
     in_training = [model for model in models if model.training]
     for model in models:
         model.eval()
@@ -24,17 +24,17 @@ def evaluation_mode(*models: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def inference(model: Transformer, *, positions: int) -> Iterator[None]:
-    """Without dropout and gradients in the block, which reads sentences of so many tokens."""
+    """Turn off dropout and gradients in a block for sentences of up to ``positions`` tokens."""
     grow_positions([model], positions)
     with evaluation_mode(model), torch.inference_mode():
         yield
 
 
 def grow_positions(models: Iterable[Transformer], count: int) -> None:
-    """Make the models' tables of positions long enough before inference mode begins.
+    """Make the models' position tables long enough before inference mode begins.
 
-    The models keep them, and into a tensor made in inference mode nothing outside of it may write,
-    as torch does where processes exchange buffers.
+    The models keep these tables, and nothing outside of inference mode may write to a tensor made
+    in it, as torch does when processes exchange buffers.
     """
     for model in models:
         model.embedding.position_vectors(count)

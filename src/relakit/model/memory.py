@@ -1,4 +1,4 @@
-"""How much memory a model takes, from its settings alone: roughly, and rather too little."""
+"""How much memory a model takes, from its settings alone: a rough estimate, rather too low."""
 
 from relakit.amounts import format_bytes
 from relakit.limits import MAX_FEATURES, MAX_LAYERS, MAX_VOCABULARY
@@ -6,13 +6,13 @@ from relakit.model.config import ModelConfig
 
 FLOAT_BYTES = 4
 ADAM_COPIES = 2
-"""The moments of every weight."""
+"""Adam's two moments of every weight."""
 TRAINING_COPIES = 2 + ADAM_COPIES
-"""Weights, gradients and the two moments of Adam."""
+"""Weights, gradients and Adam's two moments."""
 
 
 def count_weights(config: ModelConfig) -> int:
-    """Entries of all matrices; biases and norms are a thousandth of them."""
+    """The number of entries in all matrices; biases and norms are a thousandth of that."""
     square, inner = config.dim**2, config.dim * config.feed_forward
     source = config.source_entries if config.source_embedding == "separate" else 0
     return (
@@ -23,9 +23,9 @@ def count_weights(config: ModelConfig) -> int:
 
 
 def training_bytes(config: ModelConfig, tokens: int = 0) -> int:
-    """To train a model with batches of so many tokens on each side.
+    """The memory to train a model with batches of ``tokens`` tokens on each side.
 
-    Of a batch, only what backward needs of the linear layers is counted: their inputs.
+    For a batch, only what the backward pass of linear layers needs is counted: their inputs.
     """
     encoder = config.encoder_layers * (4 * config.dim + config.feed_forward)
     decoder = config.decoder_layers * (7 * config.dim + config.feed_forward)

@@ -1,8 +1,8 @@
 """Tensors as a safetensors file, written through `relakit.files.writing` like everything else.
 
-The safetensors library writes files on its own: it renames over whatever the path is, gives files a
-mode of its own, and its errors do not name the file. The format is simple: the length of a header,
-the header as JSON, and all bytes in a row.
+The safetensors library writes files itself: it renames over whatever the path is, gives files its
+own mode, and its errors do not name the file. The format is simple: the length of a header, the
+header as JSON, and all bytes in a row.
 """
 
 import json

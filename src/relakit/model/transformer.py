@@ -1,8 +1,8 @@
 """The encoder-decoder Transformer of the paper, with a choice of attention for each of its uses.
 
 Post-norm by default, ReLU feed-forward layers, one embedding matrix for target and output, and by
-default for the source. Shapes in comments: ``batch``, ``source`` and ``target`` positions, ``dim``
-features, ``heads``, ``head`` features of one head.
+default for the source too. Shapes in comments: ``batch``, ``source`` and ``target`` positions,
+``dim`` features, ``heads``, ``head`` features of one head.
 """
 
 import math
@@ -35,7 +35,7 @@ class Memory(NamedTuple):
 
 
 class Transformer(nn.Module):
-    """Encoder and decoder over one vocabulary, or one of each language.
+    """Encoder and decoder over one shared vocabulary, or one per language.
 
     ``model(source, target)`` gives the decoder's states, ``model.logits(states)`` the scores of
     every next token. Loss and search call them separately, so neither holds all logits at once.
@@ -50,7 +50,7 @@ class Transformer(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start again: Xavier's uniform matrices, zero biases; embeddings as they say."""
+        """Reinitialise: Xavier's uniform matrices, zero biases; embeddings in their own way."""
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
                 # Keys and values share a matrix, but start as two matrices would.
@@ -76,7 +76,7 @@ class Transformer(nn.Module):
     def decode(self, target: Tensor, memory: Memory, *, layers: int | None = None) -> Tensor:
         """The states ``[batch, target, dim]`` after each of ``[batch, target]`` input tokens.
 
-        ``layers``: only the first of the decoder's layers, for what can be seen of them.
+        ``layers``: run only this many of the decoder's first layers, to observe those.
         """
         states: Tensor = self.decoder(self.embedding(target, side="target"), memory, layers)
         return states
@@ -137,7 +137,7 @@ class Decoder(nn.Module):
     """Layers of causal self-attention, cross-attention to the encoder, and feed-forward.
 
     `forward` reads whole sentences. `start` and `step` read them one token at a time, with what
-    came before in a cache: the same states.
+    came before in a cache, and give the same states.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -146,13 +146,13 @@ class Decoder(nn.Module):
         self.norm = layer_norm(config) if config.norm_first else None
 
     def forward(self, x: Tensor, memory: Memory, layers: int | None = None) -> Tensor:
-        """``[batch, target, dim]`` to the same shape, by all layers or by the first of them."""
+        """``[batch, target, dim]`` to the same shape, by all layers or by the first ``layers``."""
         for layer in self.layers[:layers]:
             x = layer(x, memory)
         return self.finish(x)
 
     def finish(self, x: Tensor) -> Tensor:
-        """The norm at the end of a pre-norm stack; others have none."""
+        """Apply the norm at the end of a pre-norm stack; other stacks have none."""
         return x if self.norm is None else self.norm(x)
 
     def start(self, memory: Memory, beams: int) -> DecoderCache:
@@ -244,7 +244,7 @@ class Residual(nn.Module):
 
 
 def layer_norm(config: ModelConfig) -> nn.LayerNorm:
-    """Of a residual connection, or at the end of a pre-norm stack."""
+    """The LayerNorm of a residual connection, or at the end of a pre-norm stack."""
     return nn.LayerNorm(config.dim, eps=config.norm_eps)
 
 
@@ -288,7 +288,7 @@ class Attention(nn.Module):
             nn.init.uniform_(layer.weight, -bound, bound)
 
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attend from ``x`` to ``memory``, in the decoder's self-attention to what came before.
+        """Attend from ``x`` to ``memory``; in the decoder's self-attention, to what came before.
 
         Args:
             x: ``[batch, queries, dim]``.
@@ -298,13 +298,13 @@ class Attention(nn.Module):
         return self.mix(x, self.key_value(memory), mask, is_causal=self.kind == "decoder")
 
     def keys_beside_values(self, memory: Tensor) -> Tensor:
-        """What a search keeps of ``[batch, keys, dim]`` for `mix`: ``[batch, keys, 2 * dim]``."""
+        """What a search keeps from ``[batch, keys, dim]`` for `mix`: ``[batch, keys, 2 * dim]``."""
         rows: Tensor = self.key_value(memory)
         return rows.to(self.mixing_dtype(memory))
 
     def mixing_dtype(self, x: Tensor) -> torch.dtype:
-        """What attention computes in, for states in the dtype of ``x``."""
-        # PyTorch's softmax attention is slow in bfloat16 on a CPU, its backward above all.
+        """The dtype that attention computes in, for states in the dtype of ``x``."""
+        # PyTorch's softmax attention is slow in bfloat16 on a CPU, especially its backward pass.
         is_slow = x.dtype == torch.bfloat16 and x.device.type == "cpu"
         return torch.float32 if is_slow and self.spec.activation == "softmax" else x.dtype
 

@@ -1,4 +1,4 @@
-"""A model's settings beside the file of its weights, before anything is built or read.
+"""Compares a model's settings with its file of weights, before anything is built or read.
 
 A file of weights begins with the name and shape of every tensor. Whatever size ``config.json``
 asks for, a model is built only if the file has the tensors for it.
@@ -21,7 +21,7 @@ _OF_MATRICES: Final = (
     ("dim", "embedding.weight", 1),
     ("feed_forward", "encoder.layers.0.feed_forward.inner.weight", 0),
 )
-"""A setting, the tensor and the dimension that have it."""
+"""Each setting, with the tensor and the dimension that show it."""
 
 
 def read_shapes(path: Path) -> Shapes:
@@ -43,7 +43,7 @@ def read_shapes(path: Path) -> Shapes:
 
 
 def broken_weights(path: Path) -> ValueError:
-    """The error for a file that is not what its ending says."""
+    """The error for a file that is not what its suffix says."""
     size = path.stat().st_size
     return ValueError(
         f"{path} ({size:,} bytes) is truncated or no safetensors file; copy or make it again"
@@ -55,7 +55,7 @@ def check_sizes_of_weights(
 ) -> None:
     """Raise ValueError, with both values, if the file has the weights of a model of another size.
 
-    Without, the number of layers is that of the file, so that the model can be built.
+    If it does not raise, the number of layers matches the file, so the model can be built.
     """
     for key, stored in _stored_sizes(shapes):
         wanted = getattr(config, key)
@@ -68,7 +68,7 @@ def check_sizes_of_weights(
 
 
 def _stored_sizes(shapes: Shapes) -> Iterator[tuple[str, int]]:
-    """The settings that can be read off the shapes, where the tensors for that are there."""
+    """The settings that can be read off the shapes, as far as the tensors for them exist."""
     layers = {"encoder": 0, "decoder": 0}
     for match in filter(None, map(_LAYER.match, shapes)):
         layers[match[1]] = max(layers[match[1]], int(match[2]) + 1)

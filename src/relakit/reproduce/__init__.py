@@ -1,5 +1,6 @@
-"""The paper's tables and figures, run again: which runs they need, the runs, and the page.
+"""Reproduces the paper's tables and figures: which runs they need, the runs, and the page.
 
-`studies` says what every table and figure needs, `plan` what of it is missing, `jobs` runs it,
-each run by `one_run`; `records` are the result files, and `page` is made from them alone.
+`studies` says which runs every table and figure needs, `plan` which of them are missing. `jobs`
+starts them, each through `one_run`. `records` are the result files, and `page` is made from them
+alone.
 """

@@ -20,7 +20,7 @@ NUMBERS: Final = {"aol": "the mean of heads (AoL)", "aoh": "the best head of a l
 
 
 def _aligns_better(reading: Reading, number: str) -> Find:
-    """ReLA-g's error rate should be below that of each of the others."""
+    """ReLA-g's error rate should be below the rate of each of the others."""
 
     def find(evidence: Evidence) -> list[Finding]:
         return [
@@ -59,9 +59,9 @@ def _alignment_finding(
 
 
 def _over_sentences(ours: Sequence[Estimate], others: Sequence[Estimate]) -> Difference:
-    """Where a row has a single run: from the lowest to the highest limit of all pairs of runs.
+    """The gap if a row has a single run: from the lowest to the highest limit of all pairs of runs.
 
-    As if the two were independent. They share their sentences, so that true limits are closer.
+    Treats the two as independent. They share their sentences, so the true limits are closer.
     """
     gaps = []
     for first in ours:

@@ -1,4 +1,4 @@
-"""What is measured of a trained model, besides its translations."""
+"""What is measured on a trained model, besides its translations."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -40,15 +40,15 @@ NOISE_SEED: Final = 1
 ENGLISH_GERMAN: Final = ("europarl-en-de", "wmt14-en-de")
 """Corpora whose models know the words of the paper's gold set and of crawled text."""
 PARACRAWL: Final = Path("paracrawl-labels") / "v3.en-de.tsv.gz"
-"""Pairs with labels by people, under the data."""
+"""Pairs labelled by people, in the data folder."""
 GOOD, BAD = ("V",), ("A", "L")
-"""Their labels for valid pairs, and for misaligned ones and those in a wrong language."""
+"""Their labels for valid pairs, and for pairs that are misaligned or in a wrong language."""
 GENERATED_GOLD, SILVER, RWTH_GOLD = "generated", "eflomal", "RWTH"
 PLANTED, PEOPLE = "planted noise", "ParaCrawl labels"
 
 
 def wanted_analyses(run: Run, places: Places) -> list[str]:
-    """What is analyzed of a finished run, as far as this machine has what it takes."""
+    """The analyses of a finished run, as far as this machine has what they need."""
     wanted = ["attention", PLANTED]
     if run.about_corpus.folder is None:
         wanted.append(GENERATED_GOLD)
@@ -75,11 +75,11 @@ def _silver_folder(run: Run, places: Places) -> Path:
 
 
 def missing_analyses(record: RunRecord, places: Places) -> list[str]:
-    """What of it is not there yet."""
+    """The wanted analyses that a record does not have yet."""
     if record.training.verdict != "finished":
         return []
     there = {*record.alignments, *record.rankings}
-    # Files from before outputs were measured are completed.
+    # Files from before attention outputs were measured are completed.
     has_outputs = (
         record.attention is not None and record.attention.kind("cross").output_rms is not None
     )
@@ -99,7 +99,7 @@ def why_no_model(record: RunRecord, folder: Path) -> str | None:
 
 
 def weights_digest(folder: Path) -> str | None:
-    """Of the trained model in a run's folder; None if there is none."""
+    """The digest of the trained model in a run's folder; None if there is no model."""
     weights = folder / MODEL / WEIGHTS_FILE
     return file_digest(weights) if weights.is_file() else None
 
@@ -107,11 +107,11 @@ def weights_digest(folder: Path) -> str | None:
 def analyze_run(
     record: RunRecord, recipe: Recipe, folder: Path, places: Places
 ) -> Iterator[RunRecord]:
-    """Analyze the model in a run's folder: the record after each analysis that it did not have yet.
+    """Analyze the model in a run's folder; yields the record after each missing analysis.
 
     Raises:
-        ValueError: the model is another one; or, after all others, analyses that did not succeed,
-            and why.
+        ValueError: the model is not the record's own; or, once all others are done, some analyses
+            failed, with the reasons.
     """
     problem = why_no_model(record, folder)
     if problem is not None:
@@ -183,18 +183,18 @@ class _Analyst:
         )
 
     def _rank_planted(self) -> QualityRanking:
-        """The test set with planted noise; heads are chosen on the validation set with noise."""
+        """Rank the noisy test set; heads are chosen on the noisy validation set."""
         valid, test = self._noisy("valid"), self._noisy("test")
         choosing = np.arange(len(valid) + len(test)) < len(valid)
         return self._rank([*valid, *test], choosing)
 
     def _noisy(self, split: Split) -> list[LabelledPair]:
-        """A split with planted noise, always the same."""
+        """A split with planted noise, the same every time."""
         texts = [(pair.source, pair.target) for pair in split_pairs(self._recipe, split)]
         return list(plant_text_noise(texts, seed=NOISE_SEED))
 
     def _rank_labelled(self) -> QualityRanking:
-        """Pairs with labels by people; heads are chosen on every other pair."""
+        """Rank pairs labelled by people; heads are chosen on every other pair."""
         pairs = list(read_labelled_pairs(self._places.data / PARACRAWL))
         choosing = np.arange(len(pairs)) % 2 == 0
         return self._rank(pairs, choosing, good=GOOD, bad=BAD)

@@ -29,14 +29,14 @@ from relakit.reproduce.rows import BASELINE, OURS
 from relakit.reproduce.statistics import Difference, Seeds, difference, mean_interval, over_seeds
 
 SPECIALISED, AWAKE = 0.8, 0.25
-"""A head has specialised in a class of words if it is null that often in all, and at most that
-often after them: the paper's examples."""
+"""A head has specialised in a class of words if it is null at least the first share of the time
+overall, and at most the second share after such words, like the paper's examples."""
 LEAST_QUERIES: Final = 100
-"""Of a class: a rate over fewer says little."""
+"""Fewest queries of a class: a rate over fewer says little."""
 
 
 def _analyses(evidence: Evidence, setting: Setting) -> list[ModelAnalysis]:
-    """Of all seeds of ReLA-g."""
+    """The analyses of all seeds of ReLA-g."""
     runs = evidence.runs(setting, OURS)
     return [run.attention for run in runs if run.attention is not None]
 
@@ -54,7 +54,7 @@ def _cross_is_sparsest(evidence: Evidence, setting: Setting) -> Finding | None:
 
 
 def _rises_with_depth(kind: AttentionKind, number: str) -> Find:
-    """The last layer's mean over heads minus the first one's."""
+    """The last layer's mean over heads minus the first layer's."""
 
     def find(evidence: Evidence, setting: Setting) -> Finding | None:
         layers = [
@@ -111,10 +111,10 @@ def _encoder_has_few_nulls(evidence: Evidence, setting: Setting) -> Finding | No
 
 
 def _shuffled_gap(first_layer: int) -> Find:
-    """Every cross layer from one on, counted from 1.
+    """The gap in every cross layer from ``first_layer`` on, counted from 1.
 
-    The paper's rates are over queries. Intervals are over sentences, each of which counts the same
-    there; where the two means lie on different sides of 0, nothing is decided.
+    The paper's rates are over queries. Intervals are over sentences, which all count the same;
+    where the two means lie on different sides of 0, nothing is decided.
     """
 
     def find(evidence: Evidence, setting: Setting) -> Finding | None:
@@ -141,7 +141,7 @@ def _shuffled_gap(first_layer: int) -> Find:
 
 
 def _mean_gaps_by_query(analyses: Sequence[ModelAnalysis]) -> list[float]:
-    """Of each cross layer: the null rate with wrong sources minus that with right ones."""
+    """For each cross layer, the null rate with wrong sources minus the rate with right ones."""
     right = means_over_seeds([layer_means(a.kind("cross").null_rate) for a in analyses])
     wrong = means_over_seeds(
         [layer_means(a.shuffled.null_rate["cross"]) for a in analyses if a.shuffled is not None]
@@ -150,7 +150,7 @@ def _mean_gaps_by_query(analyses: Sequence[ModelAnalysis]) -> list[float]:
 
 
 def _gap_verdict(by_query: float, by_sentence: Difference, *, layers: int) -> Verdict:
-    """One of several layers is enough against the claim, so that takes a wider interval."""
+    """One of several layers is enough to refute the claim, so that takes a wider interval."""
     verdict = higher(by_sentence)
     if verdict == "does not hold":
         verdict = higher(by_sentence.for_one_of(layers))
@@ -159,7 +159,7 @@ def _gap_verdict(by_query: float, by_sentence: Difference, *, layers: int) -> Ve
 
 
 def _most_diverse(kind: AttentionKind) -> Find:
-    """At the temperature where ReLA-g is least diverse, against each of the others."""
+    """ReLA-g at the temperature where it is least diverse, against each of the others."""
 
     def find(evidence: Evidence) -> list[Finding]:
         return [
@@ -220,7 +220,7 @@ def _has_no_tags(analysis: ModelAnalysis) -> bool:
 def _specialists(analysis: ModelAnalysis) -> list[tuple[str, float, float]]:
     """Class, null rate and null rate after the class, of every head that has specialised."""
     rates, classes = analysis.kind("cross").null_rate, analysis.classes
-    assert classes is not None  # it is of a translation model
+    assert classes is not None  # only translation models are analyzed here
     counts = dict(zip(classes.classes, classes.counts, strict=True))
     return [
         (name, overall, after)

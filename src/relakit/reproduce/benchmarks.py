@@ -24,23 +24,23 @@ from relakit.reproduce.studies import COMPARED, Study
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A script, and the result file that it writes."""
+    """A script and the result file that it writes."""
 
     script: Path
     result: Path
-    """In the folder of results"""
+    """Path in the results folder"""
     is_complete: Callable[[Path], bool]
-    """Whether a folder of results has all that Table 2 and Figure 2 read from that file"""
+    """Whether a results folder has all that Table 2 and Figure 2 read from that file"""
     options: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
 
     def command(self, results: Path) -> list[str]:
-        """All attentions in float32, without the other toolkits."""
+        """The command that measures all attentions in float32, without the other toolkits."""
         what = ["--peers", "none", "--precision", "fp32", *self.options]
         return [sys.executable, str(self.script), *what, "--csv", str(results / self.result)]
 
     def in_words(self, results: Path) -> str:
-        """For a shell, without the interpreter."""
+        """The command as typed into a shell, without the interpreter."""
         variables = [f"{name}={value}" for name, value in self.environment]
         return " ".join([*variables, *self.command(results)[1:]])
 
@@ -76,7 +76,7 @@ BENCHMARKS: Final = (
 
 
 def missing_benchmarks(studies: Iterable[Study], results: Path) -> list[Benchmark]:
-    """Those that a study needs, and whose result file lacks one of its numbers."""
+    """The benchmarks that a study needs and whose result file lacks one of its numbers."""
     if not any(study.benchmark for study in studies):
         return []
     return [one for one in BENCHMARKS if not one.is_complete(results)]

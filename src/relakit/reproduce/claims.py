@@ -1,4 +1,4 @@
-"""What a claim of the paper is, and how a verdict comes about.
+"""What a claim of the paper is, and how its verdict is reached.
 
 A verdict follows from an interval, never from a mean alone: over seeds by Welch's t test, or over
 sentences where a claim is about one model. An interval on the claim's side says "holds", one on the
@@ -15,7 +15,7 @@ from relakit.reproduce.evidence import Evidence, Measure, Setting
 from relakit.reproduce.statistics import Difference, Seeds, difference
 
 LEAST_RUNS: Final = 2
-"""One run that fails, or does not, decides nothing."""
+"""A single run, failed or not, decides nothing."""
 
 Verdict: TypeAlias = Literal["holds", "does not hold", "not decidable"]
 Judge: TypeAlias = Callable[[Difference], Verdict]
@@ -28,7 +28,7 @@ class Finding:
     setting: str
     measured: str
     n: int | tuple[int, int]
-    """Runs of the model that the claim is about, or of both that it compares"""
+    """Runs of the model that the claim is about, or of both models that it compares"""
     verdict: Verdict | None
     """None where the paper claims nothing"""
 
@@ -43,7 +43,7 @@ class Claim:
 
     text: str
     paper: str
-    """The numbers it rests on there"""
+    """The numbers that it rests on in the paper"""
     find: Find
     """One finding for each setting in which it was measured"""
 
@@ -71,7 +71,7 @@ def lower(found: Difference) -> Verdict:
 
 
 def at_most_below(margin: float) -> Judge:
-    """The first number may be below the second, but not by more than that."""
+    """The first number may be below the second, but not by more than ``margin``."""
 
     def judge(found: Difference) -> Verdict:
         if found.low >= -margin:
@@ -82,7 +82,7 @@ def at_most_below(margin: float) -> Judge:
 
 
 def within(margin: float) -> Judge:
-    """The two numbers should not differ by more than that."""
+    """The two numbers should not differ by more than ``margin``."""
 
     def judge(found: Difference) -> Verdict:
         if -margin <= found.low and found.high <= margin:
@@ -98,7 +98,7 @@ _NEVER: Final = Difference(-math.inf, -math.inf, -math.inf, (0, 0))
 
 
 def by_failures(judge: Judge, failed: tuple[int, int]) -> list[Verdict]:
-    """What runs of the first and of the second model say that failed.
+    """The verdicts that follow from failed runs of the first and of the second model.
 
     A model that cannot be trained is worse than any other, and never as good.
     """
@@ -107,18 +107,18 @@ def by_failures(judge: Judge, failed: tuple[int, int]) -> list[Verdict]:
 
 
 def despite_failures(verdict: Verdict, judge: Judge, failed: tuple[int, int]) -> Verdict:
-    """The verdict of the runs that were trained, unless those that failed say otherwise."""
+    """The verdict of the runs that were trained, unless the failed ones say otherwise."""
     return all_agree([verdict, *by_failures(judge, failed)])
 
 
 def all_agree(verdicts: Sequence[Verdict]) -> Verdict:
-    """What all say; not decidable if they differ."""
+    """The verdict that all share; not decidable if they differ."""
     return verdicts[0] if len(set(verdicts)) == 1 else "not decidable"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two rows, compared in every setting that has both, by one number: the higher, the better."""
+    """Compares two rows by one number, the higher the better, in every setting that has both."""
 
     first: str
     second: str
@@ -157,14 +157,14 @@ def _in_words(row: str, scores: Seeds | None, failed: int) -> str:
 
 
 def all_of(verdicts: list[Verdict]) -> Verdict:
-    """The verdict of a claim that has several parts."""
+    """The verdict on a claim that has several parts."""
     if "does not hold" in verdicts:
         return "does not hold"
     return "holds" if verdicts and all(v == "holds" for v in verdicts) else "not decidable"
 
 
 def by_count(having: int, runs: int) -> Verdict:
-    """Of a claim that each run bears out or not; a single run decides nothing."""
+    """The verdict on a claim that each run confirms or not; a single run decides nothing."""
     if runs < LEAST_RUNS:
         return "not decidable"
     if having == runs:

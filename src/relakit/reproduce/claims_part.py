@@ -1,4 +1,4 @@
-"""The page's part about the paper's claims: how often each verdict was found, and on what."""
+"""The page's part about the paper's claims: how often each verdict was reached, and on what."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _HOW_JUDGED: Final = (
 
 
 def claims_part(evidence: Evidence) -> str:
-    """Every claim with its verdicts, then, folded, what was measured for it."""
+    """Every claim with its verdicts, then the collapsed details of what was measured for it."""
     found = [(claim, claim.find(evidence)) for claim in CLAIMS]
     parts = [
         "## Claims",
@@ -50,7 +50,7 @@ def claims_part(evidence: Evidence) -> str:
 
 
 def _summary(found: Sequence[tuple[Claim, Sequence[Finding]]]) -> str:
-    """One row for each claim, so that one with many findings does not count for many."""
+    """One row per claim, so that a claim with many findings does not count as many."""
     verdicts = get_args(Verdict)
     rows = []
     for claim, findings in found:
@@ -60,7 +60,7 @@ def _summary(found: Sequence[tuple[Claim, Sequence[Finding]]]) -> str:
 
 
 def _details(claim: Claim, findings: Sequence[Finding]) -> str:
-    """A claim that unfolds: what the paper says, and each finding in a row."""
+    """The collapsed details of a claim: what the paper says, and one row per finding."""
     headings = ["where", "measured here", "n", "verdict"]
     rows = [_row(finding) for finding in findings]
     parts = [

@@ -1,4 +1,4 @@
-"""What is trained on at each scale, and with which recipe."""
+"""The corpora to train on at each scale, and with which recipe."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ Scale: TypeAlias = Literal["tiny", "deep", "paper"]
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 
 DEMO: Final = "demo"
-"""The corpus of the stability study; the paper's claims are not asked there."""
+"""The corpus of the stability study; the paper's claims are not judged on it."""
 
 
 def known_scale(name: str) -> Scale:
@@ -24,29 +24,29 @@ def known_scale(name: str) -> Scale:
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """A corpus in one direction."""
+    """A corpus in one direction of translation."""
 
     name: str
-    """As result files have it: ``multi30k-en-de``."""
+    """As in result files: ``multi30k-en-de``."""
     folder: str | None
-    """Its folder under ``--data``; None: it is generated."""
+    """Its folder under ``--data``; None if it is generated."""
     source: str
     target: str
     recipes: MappingProxyType[Scale, str]
     """The recipe for each scale that it is used at."""
     minutes: MappingProxyType[Scale, float]
-    """Of one softmax run on one core, about; for estimates before there are measurements."""
+    """How long a softmax run takes on one core, about; used until there are measurements."""
 
     @property
     def label(self) -> str:
-        """For people."""
+        """The name that people see."""
         family = self.name.split("-")[0]
         titles = {"multi30k": "Multi30k", "europarl": "Europarl"}
         title = family if self.folder is None else titles.get(family, family.upper())
         return f"{title} {self.source}-{self.target}"
 
     def settings(self, data: Path) -> list[str]:
-        """What a recipe's ``[data]`` gets, as ``--set`` takes it."""
+        """The settings for a recipe's ``[data]``, as ``--set`` takes them."""
         languages = [f"data.source={self.source}", f"data.target={self.target}"]
         if self.folder is None:
             return languages
@@ -135,4 +135,4 @@ CORPORA: Final = MappingProxyType(
         )
     }
 )
-"""By name."""
+"""All corpora by name."""

@@ -1,4 +1,4 @@
-"""Word alignments by eflomal, a program of its own (`pip install 'relakit[reproduce]'`)."""
+"""Word alignments by eflomal, a separate program (`pip install 'relakit[reproduce]'`)."""
 
 import shutil
 import subprocess
@@ -30,7 +30,7 @@ class TwoWayLinks:
 
 
 def why_no_eflomal() -> str | None:
-    """Why there can be no links by eflomal, if there can be none."""
+    """Why eflomal cannot find links here, if it cannot."""
     if _program() is None:
         return f"there is no {PROGRAM}: pip install 'relakit[reproduce]'"
     return None
@@ -39,11 +39,11 @@ def why_no_eflomal() -> str | None:
 def eflomal_links(
     others: Iterable[AnalysisPair], pairs: list[AnalysisPair], cache: Path
 ) -> list[TwoWayLinks]:
-    """The links of ``pairs``, which eflomal finds on ``others`` and them together.
+    """The links that eflomal finds for ``pairs`` when it aligns them together with ``others``.
 
     Args:
         others: more pairs to learn from.
-        pairs: those whose links are wanted.
+        pairs: the pairs whose links are wanted.
         cache: a folder for the links of these and of other texts. They are kept, as eflomal draws
             random numbers.
     """
@@ -56,7 +56,7 @@ def eflomal_links(
 
 
 def _align(texts: list[tuple[str, str]], *, keep: int, folder: Path) -> None:
-    """Align all pairs, and write the links of the last ``keep`` of them in both directions."""
+    """Align all pairs, and write the links of the last ``keep`` pairs in both directions."""
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         _write_texts(work, texts)
@@ -75,7 +75,7 @@ def eflomal_scores(
 ) -> list[tuple[float, float]]:
     """How unlikely pairs are in both directions, given the words that ``learned`` has linked.
 
-    What OpusFilter's word alignment filter goes by, with its settings: low is good.
+    OpusFilter's word alignment filter uses these scores, with the same settings: low is good.
     """
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
@@ -123,6 +123,6 @@ def _write(path: Path, lines: Iterable[str]) -> None:
 
 
 def _program(name: str = PROGRAM) -> str | None:
-    """The program, beside our Python or on the path."""
+    """The path of the program, next to our Python or else on the search path."""
     beside = Path(sys.executable).with_name(name)
     return str(beside) if beside.is_file() else shutil.which(name)

@@ -1,4 +1,4 @@
-"""Numbers of all seeds of a row, as tables and claims read them from the result files."""
+"""A row's numbers for all its seeds, as tables and claims read them from the result files."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from relakit.reproduce.runs import Run
 from relakit.reproduce.statistics import Seeds
 
 Measure: TypeAlias = Callable[[RunRecord], float | None]
-"""A number of a run; None where it has none."""
+"""Takes a number from a run's record; None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Setting:
 
 
 class Evidence:
-    """The result files, asked by setting and row."""
+    """The result files, looked up by setting and row."""
 
     def __init__(self, records: Records, results: Path) -> None:
         self.records = records
         self.results = results
-        """The folder that they are in, with those of benchmarks"""
+        """The folder that they are in, along with those of benchmarks"""
 
     def settings(self) -> list[Setting]:
         """Where the paper's claims were measured, small before large."""
@@ -53,22 +53,22 @@ class Evidence:
         return self.records.of(setting.scale, setting.corpus, row)
 
     def seeds(self, setting: Setting, row: str, measure: Measure) -> Seeds | None:
-        """The number of each seed; None if no run has it."""
+        """The measured number for each seed; None if no run has it."""
         values = [measure(record) for record in self.runs(setting, row)]
         known = tuple(value for value in values if value is not None)
         return Seeds(known) if known else None
 
     def alignments(self, setting: Setting, gold: str) -> dict[Run, AlignmentStudy]:
-        """By run: those that were compared with the links that most of them were compared with."""
+        """The studies by run, of those runs that were compared with the same links as most."""
         found = self._all_alignments(setting, gold)
         several = list(found.values())
-        # Those without a digest are taken to fit any that has as many links.
+        # A study without a digest is taken to match any other with as many links.
         certain = [one for one in several if one.gold_digest is not None] or several
         usual = max(certain, key=lambda one: sum(map(one.has_gold_of, several)), default=None)
         return {run: one for run, one in found.items() if usual and one.has_gold_of(usual)}
 
     def with_other_links(self, setting: Setting, gold: str) -> list[Run]:
-        """The other runs, whose error rates cannot be compared with theirs."""
+        """The runs left out of `alignments`, whose error rates cannot be compared with those."""
         counted = self.alignments(setting, gold)
         return [run for run in self._all_alignments(setting, gold) if run not in counted]
 
@@ -80,7 +80,7 @@ class Evidence:
         }
 
     def gold_sets(self, setting: Setting) -> list[str]:
-        """The names of the links that runs were compared with."""
+        """The names of the gold sets that runs were compared with."""
         return sorted({gold for record in self._all_rows(setting) for gold in record.alignments})
 
     def _all_rows(self, setting: Setting) -> list[RunRecord]:
@@ -105,7 +105,7 @@ class ErrorRate:
     """``aol`` or ``aoh``"""
 
     def of(self, evidence: Evidence, setting: Setting, row: str) -> list[Estimate]:
-        """Of each run that has it, with its interval over sentences."""
+        """The rate of each run that has it, with its interval over sentences."""
         return [
             getattr(getattr(study.estimates[self.end], self.reading), self.number)
             for run, study in evidence.alignments(setting, self.gold).items()
@@ -114,12 +114,12 @@ class ErrorRate:
 
 
 def bleu(record: RunRecord) -> float | None:
-    """Of the test set."""
+    """BLEU on the test set."""
     return record.bleu
 
 
 def mean_sparsity(kind: AttentionKind) -> Measure:
-    """Over layers and heads."""
+    """Measures the mean sparsity over layers and heads."""
 
     def measure(record: RunRecord) -> float | None:
         return None if record.attention is None else mean_of(record.attention.kind(kind).sparsity)
@@ -128,7 +128,7 @@ def mean_sparsity(kind: AttentionKind) -> Measure:
 
 
 def mean_null_rate(kind: AttentionKind) -> Measure:
-    """Over layers and heads."""
+    """Measures the mean null rate over layers and heads."""
 
     def measure(record: RunRecord) -> float | None:
         return None if record.attention is None else mean_of(record.attention.kind(kind).null_rate)
@@ -137,7 +137,7 @@ def mean_null_rate(kind: AttentionKind) -> Measure:
 
 
 def mean_diversity(kind: AttentionKind, temperature: str) -> Measure:
-    """Over layers."""
+    """Measures the mean diversity over layers."""
 
     def measure(record: RunRecord) -> float | None:
         if record.attention is None:
@@ -149,7 +149,7 @@ def mean_diversity(kind: AttentionKind, temperature: str) -> Measure:
 
 
 def means_over_seeds(layers: Sequence[Sequence[float | None]]) -> list[float]:
-    """Of each layer: the mean over the seeds, each of which has a number for every layer."""
+    """For each layer, the mean over seeds; ``layers`` has each seed's numbers for all layers."""
     return [
         Seeds(tuple(value for value in seeds if value is not None)).mean
         for seeds in zip(*layers, strict=True)

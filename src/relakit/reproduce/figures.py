@@ -1,4 +1,4 @@
-"""Figures 3 to 6 of every setting, drawn from the result files; 7 to 10 as a model is analyzed."""
+"""Figures 3 to 6 for every setting, drawn from result files; 7 to 10, drawn during analysis."""
 
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
@@ -15,18 +15,18 @@ from relakit.reproduce.runs import Run
 from relakit.reproduce.studies import COMPARED
 
 FIGURES: Final = "figures"
-"""Their folder, in the folder of results."""
+"""The folder of figures, in the results folder."""
 QUALITY_FIGURE: Final = 10
-"""The one with the lowest and the highest null rates."""
+"""The figure with the lowest and the highest null rates."""
 
 
 def figure_paths(evidence: Evidence, number: int) -> list[tuple[str, str]]:
-    """What each drawing of a figure shows, and its path in the folder of results."""
+    """What each drawing of a figure shows, and its path in the results folder."""
     return [(title, path) for title, path, _, _ in _drawings(evidence, number)]
 
 
 def write_figures(evidence: Evidence) -> None:
-    """Draw all of them into the folder of results; needs matplotlib."""
+    """Draw figures 3 to 6 into the results folder; needs matplotlib."""
     for number in FIGURES_OF_ALL_MODELS:
         for _, path, analyses, draw in _drawings(evidence, number):
             figure = draw(analyses)
@@ -35,7 +35,7 @@ def write_figures(evidence: Evidence) -> None:
 
 
 def shows_examples(run: Run) -> bool:
-    """Whether figures 7 to 10 show sentences of a run: those of our own generated text only."""
+    """Whether figures 7 to 10 show sentences of a run: only those of our own generated text."""
     is_ours = run.about_corpus.folder is None and run.corpus != DEMO
     return is_ours and run.row == OURS and run.seed == 1
 
@@ -46,9 +46,9 @@ def can_show_examples(run: Run) -> bool:
 
 
 def lacks_examples(run: Run, results: Path) -> bool:
-    """Whether they can be drawn here and are not there yet."""
+    """Whether figures 7 to 10 of a run can be drawn here but do not exist yet."""
     setting = Setting(run.scale, run.corpus)
-    # Not all: one that needs heads or clauses of some kind may have none to show.
+    # Not all: a figure that needs certain heads or clauses may have none to show.
     has_some = any((results / _example_path(setting, n)).is_file() for n in FIGURES_OF_ONE_MODEL)
     return can_show_examples(run) and not has_some
 
@@ -60,14 +60,14 @@ def write_examples(
     noisy_views: Sequence[SentenceView],
     results: Path,
 ) -> None:
-    """Draw figures 7 to 10, in place of those of an earlier model; needs matplotlib.
+    """Draw figures 7 to 10, replacing those of an earlier model; needs matplotlib.
 
     Args:
-        run: whose model it is.
-        analysis: of its test set.
-        views: of good pairs.
-        noisy_views: of good and bad pairs, for the figure that contrasts them.
-        results: the folder of results.
+        run: the run whose model it is.
+        analysis: the model's analysis on its test set.
+        views: sentence views of good pairs.
+        noisy_views: sentence views of good and bad pairs, for the figure that contrasts them.
+        results: the results folder.
     """
     named = analysis.model_copy(update={"name": run.row})
     for number, draw in FIGURES_OF_ONE_MODEL.items():
@@ -80,7 +80,7 @@ def write_examples(
 
 
 def example_paths(evidence: Evidence, number: int) -> list[tuple[str, str]]:
-    """The drawings of figures 7 to 10 that are in the folder of results, as `figure_paths`."""
+    """The drawings of figures 7 to 10 in the results folder, in the form of `figure_paths`."""
     paths = [(setting.label, _example_path(setting, number)) for setting in evidence.settings()]
     return [(title, path) for title, path in paths if (evidence.results / path).is_file()]
 
@@ -124,7 +124,7 @@ def _first_runs(
     rows: Sequence[str],
     among: Container[Run] | None = None,
 ) -> Iterator[RunRecord]:
-    """The first seed of each row that was analyzed, among certain runs if they are given."""
+    """The first analyzed seed of each row, considering only ``among`` if given."""
     for row in rows:
         for record in evidence.runs(setting, row):
             if record.attention is not None and (among is None or record.run in among):
@@ -133,6 +133,6 @@ def _first_runs(
 
 
 def _named(run: RunRecord) -> ModelAnalysis:
-    """What figures call a model is its row."""
+    """A run's analysis under the name of its row, which is what figures call it."""
     assert run.attention is not None
     return run.attention.model_copy(update={"name": run.row})

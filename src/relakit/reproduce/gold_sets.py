@@ -17,7 +17,7 @@ from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe import Recipe
 
 RWTH: Final = "alignment-rwth-de-en"
-"""The paper's set: German-English, 508 pairs; its folder under the data."""
+"""The folder of the paper's gold set, in the data folder: German-English, 508 pairs."""
 RWTH_FILES: Final = "test.{}.gz"
 _LEARNED: Final[tuple[Split, ...]] = ("train", "valid")
 
@@ -25,8 +25,8 @@ _LEARNED: Final[tuple[Split, ...]] = ("train", "valid")
 def rwth_pairs(data: Path, corpus: Corpus) -> list[AnalysisPair]:
     """The paper's gold set in the direction of a German and English corpus.
 
-    Its words have spaces around them. The models have learnt from ordinary text, so it is written
-    as that.
+    Its words are separated by spaces. The models have learnt from ordinary text, so the words are
+    joined into that.
     """
     folder = data / RWTH
     source, target, talp = (
@@ -51,7 +51,7 @@ def _joined(source: str, target: str, gold: GoldAlignment) -> AnalysisPair:
 
 
 def gold_digest(pairs: Sequence[AnalysisPair]) -> str:
-    """Of the texts with their gold links: error rates are comparable where it is the same."""
+    """A digest of texts and gold links: error rates are comparable where it is the same."""
     digest = hashlib.sha256()
     for pair in pairs:
         assert pair.gold is not None
@@ -61,12 +61,12 @@ def gold_digest(pairs: Sequence[AnalysisPair]) -> str:
 
 
 def silver_pairs(recipe: Recipe, cache: Path) -> list[AnalysisPair]:
-    """The test set with eflomal's links, which were found on all pairs of the corpus together.
+    """The test set with eflomal's links, found on all pairs of the corpus together.
 
-    Links of both directions are sure, those of one direction possible.
+    Links found in both directions are sure, those found in one direction possible.
 
     Args:
-        recipe: whose corpus to align.
+        recipe: the recipe whose corpus to align.
         cache: a folder for the links.
     """
     test = split_pairs(recipe, "test")

@@ -1,4 +1,4 @@
-"""Several runs side by side, each in a process of its own."""
+"""Several runs side by side, each in its own process."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ SECONDS_BETWEEN_LOOKS: Final = 0.5
 
 @dataclass
 class Job:
-    """A run whose process is at work."""
+    """A run whose process was started."""
 
     step: Step
     process: "subprocess.Popen[bytes]"
@@ -35,23 +35,23 @@ class Job:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether its process ended because we asked for it, to be continued."""
+        """Whether its process ended because we asked it to; the run can be resumed."""
         status = self.process.returncode
-        # Before training and after it nothing catches the signal, and nothing is lost by it.
+        # Before and after training nothing catches the signal, and nothing is lost.
         return status == STOPPED or (self.is_asked_to_stop and status == -signal.SIGTERM)
 
 
 class JobsView(Protocol):
-    """Who is told how it goes."""
+    """Is told how the runs are going."""
 
     def started(self, job: Job) -> None:
-        """A run's process has begun."""
+        """A run's process has started."""
 
     def finished(self, job: Job, problem: str | None) -> None:
-        """It has ended: with a result file, or with a problem."""
+        """The process has ended, with a result file or with a problem."""
 
     def left_out(self, job: Job) -> None:
-        """It has ended at once, as another process makes the same run."""
+        """The process ended at once because another process is making the same run."""
 
     def tick(self, running: Sequence[Job]) -> None:
         """Half a second has passed."""
@@ -59,19 +59,19 @@ class JobsView(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How all of it ended."""
+    """How all runs ended."""
 
     made: int
     problems: dict[str, str]
     """What went wrong, by the run's name"""
     signal: int | None = None
-    """What asked to stop, if anything did"""
+    """The signal that asked to stop, if any"""
 
 
 def run_steps(steps: Sequence[Step], places: Places, *, jobs: int, view: JobsView) -> Outcome:
-    """Run what is open, ``jobs`` at a time. SIGINT, SIGTERM and SIGHUP let all write checkpoints.
+    """Run the open steps, ``jobs`` at a time. SIGINT, SIGTERM or SIGHUP lets all write checkpoints.
 
-    A run that goes wrong does not stop the others. However this ends, no process goes on.
+    A run that fails does not stop the others. However this ends, no process keeps running.
     """
     waiting = list(steps)
     running: list[Job] = []
@@ -111,7 +111,7 @@ def _start(step: Step, places: Places) -> Job:
     order = Order(step.run, places, parent=os.getpid())
     command = module_command("relakit.reproduce.one_run", order.write())
     with open_to_append(step.folder / OUTPUT) as output:
-        # A group of its own: Ctrl-C is for us, and we pass it on, once.
+        # A process group of its own: Ctrl-C reaches only us, and we pass it on, once.
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
@@ -127,7 +127,7 @@ def _stop(running: Sequence[Job]) -> None:
 
 
 def _problem(job: Job) -> str | None:
-    """Why a run has no result, if it has none; the last line that it printed says it best."""
+    """Why a run has no result, if it has none; its last line of output says it best."""
     status = job.process.returncode
     if status == 0:
         return None

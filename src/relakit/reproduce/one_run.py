@@ -1,4 +1,4 @@
-"""One run in a process of its own: train it, or finish it, analyze it, write its result file.
+"""One run in its own process: train it or finish training, analyze it, write its result file.
 
 ``python -m relakit.reproduce.one_run JSON`` is what `jobs` starts.
 """
@@ -38,9 +38,9 @@ from relakit.train.run import run_training
 from relakit.train.run_folder import CHECKPOINTS, LOG
 
 STOPPED: Final = 143
-"""Exit status of a run that was asked to stop; it goes on when it is started again."""
+"""Exit status of a run that was asked to stop; it resumes when it is started again."""
 BUSY: Final = 75
-"""Exit status if another process makes the same run."""
+"""Exit status if another process is making the same run."""
 SECONDS_BETWEEN_LOOKS: Final = 0.5
 
 
@@ -51,10 +51,10 @@ class Order:
     run: Run
     places: Places
     parent: int | None = None
-    """The process that starts it: when that is gone, the run stops"""
+    """The process that starts this one: when the parent is gone, the run stops"""
 
     def write(self) -> str:
-        """As the one argument of a command."""
+        """The order as the only argument of a command."""
         return json.dumps(asdict(self), default=str)
 
     @classmethod
@@ -68,11 +68,11 @@ def make_run(run: Run, places: Places, console: Console | None = None) -> RunRec
     """Do what is left of a run, and write its result file.
 
     Returns:
-        What was written; None if training was asked to stop.
+        The record that was written; None if training was asked to stop.
 
     Raises:
-        BusyError: another process is at it.
-        ValueError: what could not be analyzed, and why; the rest was, and is in the result file.
+        BusyError: another process is making the run.
+        ValueError: says what could not be analyzed and why; the rest is in the result file.
     """
     recipe = run.recipe(places.data)
     folder = places.folder(run, recipe)
@@ -83,7 +83,7 @@ def make_run(run: Run, places: Places, console: Console | None = None) -> RunRec
             record = _train(run, recipe, folder, places, console)
             if record is None:
                 return None
-            # Before it is analyzed: hours of training must not depend on that.
+            # Written before the analysis: hours of training must not depend on that.
             record.write(places.results)
         if missing_analyses(record, places):
             for more in analyze_run(record, recipe, folder, places):
@@ -154,8 +154,8 @@ def _finite(value: float | None) -> float | None:
 
 
 def _stop_without(parent: int) -> None:
-    """Have this process hang up once its parent is gone, however that ended."""
-    # We are in a session of our own, where nobody else sends this signal; nohup has it ignored.
+    """Send this process SIGHUP once its parent is gone, however the parent ended."""
+    # Nobody else sends this signal in our own session. Under nohup it would be ignored.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
     def watch() -> None:

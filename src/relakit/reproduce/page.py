@@ -46,7 +46,7 @@ How to read the numbers:
 
 
 def write_page(results: Path) -> Path:
-    """Write the page of a folder of results, and its figures; returns its path.
+    """Write the page of a results folder, and its figures; returns the page's path.
 
     Without matplotlib the figures stay as they are.
     """
@@ -59,7 +59,7 @@ def write_page(results: Path) -> Path:
 
 
 def read_evidence(results: Path) -> tuple[Evidence, list[Run]]:
-    """The result files of today's recipes, and the runs of those that were made with others."""
+    """The result files made with the current recipes, and the runs made with other ones."""
     records = read_records(results)
     current = [record for record in records.values() if _is_current(record)]
     older = sorted(set(records) - {record.run for record in current})
@@ -148,7 +148,7 @@ def _alignment_part(evidence: Evidence) -> str:
 
 
 def _layers_part(evidence: Evidence) -> str:
-    """Figures 3 and 6 of ReLA-g as numbers."""
+    """Figures 3 and 6 as numbers, for ReLA-g."""
     rows = []
     for setting in evidence.settings():
         analyses = [run.attention for run in evidence.runs(setting, OURS) if run.attention]

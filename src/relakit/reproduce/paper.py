@@ -1,4 +1,4 @@
-"""What the paper reports (Zhang, Titov and Sennrich, 2021), to stand beside what was measured."""
+"""What the paper reports (Zhang, Titov and Sennrich, 2021), to compare with what was measured."""
 
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ TABLE_1: Final[MappingProxyType[str, float | None]] = MappingProxyType(
         "rela-g-cross": 27.0,
     }
 )
-"""SacreBLEU on WMT14 English-German; None: training failed."""
+"""SacreBLEU on WMT14 English-German; None if training failed."""
 
 
 class Speed(NamedTuple):
@@ -29,7 +29,7 @@ class Speed(NamedTuple):
     parameters: float
     """In millions"""
     training: float
-    """Relative to softmax, as below"""
+    """Relative to softmax, like ``decoding``"""
     decoding: float
 
 
@@ -52,7 +52,7 @@ TABLE_3: Final = MappingProxyType(
         "rela-g": (37.9, 15.4, 20.8, 32.9),
     }
 )
-"""SacreBLEU, in the order of the languages."""
+"""SacreBLEU, in the order of `TABLE_3_LANGUAGES`."""
 
 
 class AlignmentRow(NamedTuple):

@@ -19,10 +19,10 @@ from relakit.train.run_folder import CORPUS
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """Three folders."""
+    """The folders for data, runs and results."""
 
     data: Path
-    """Corpora, each in its folder"""
+    """Corpora, each in its own folder"""
     runs: Path
     """Training runs and prepared corpora: large, and not to be published"""
     results: Path
@@ -32,7 +32,7 @@ class Places:
     def silver(self) -> Path:
         """eflomal's links, by corpus.
 
-        They are random, so they stay with the results that were measured with them.
+        They are random, so they are kept with the results that were measured with them.
         """
         return self.results / "silver"
 
@@ -40,7 +40,7 @@ class Places:
         return read_records(self.results)
 
     def folder(self, run: Run, recipe: Recipe) -> Path:
-        """Where a run is trained. Other settings have another folder: nothing is overwritten."""
+        """Where a run is trained. Other settings get another folder, so nothing is overwritten."""
         wanted = _with_corpus(recipe, Path("anywhere"))
         folders = _numbered(self.runs / f"{run.name}-{fingerprint(recipe)}")
         return next(folder for folder in folders if _is_free_for(wanted, folder))
@@ -63,13 +63,13 @@ class Places:
     def prepare(
         self, run: Run, recipe: Recipe, *, on_stage: OnStage = ignore_stage
     ) -> PreparedCorpus:
-        """Prepare the corpus of a run, unless that was done before; wait for who is doing so."""
+        """Prepare a run's corpus unless that is done; wait if another process is doing it."""
         folder = self.prepared(run, recipe)
         with locked(folder.parent, wait=True):
             return open_corpus(recipe.data, folder, on_stage=on_stage)
 
     def at_work(self) -> Path | None:
-        """A folder in which a run is being made at this moment, if there is one."""
+        """A folder in which a run is being made right now, if there is one."""
         folders = sorted(self.runs.glob("*/*/*/"))
         return next((folder for folder in folders if is_locked(folder)), None)
 
@@ -85,16 +85,16 @@ def _with_corpus(recipe: Recipe, prepared: Path) -> Recipe:
 
 
 def _numbered(folder: Path) -> Iterator[Path]:
-    """A folder, and the next ones: its name does not tell defaults, and these may have changed."""
+    """The folder, then numbered ones: its name says nothing of defaults, which may have changed."""
     yield folder
     for number in count(2):
         yield folder.with_name(f"{folder.name}-{number}")
 
 
 def _is_free_for(recipe: Recipe, folder: Path) -> bool:
-    """Whether a run with this recipe can begin or go on in a folder."""
+    """Whether a run with this recipe can start or resume in a folder."""
     try:
         before = read_recipe(folder)
     except ValueError:
-        return False  # begun with a setting that is no more
+        return False  # started with a setting that no longer exists
     return before is None or not any(lasting_differences(before, recipe))

@@ -1,4 +1,4 @@
-"""What is there, what is missing, and how long it will take."""
+"""Which runs are done, which are missing, and how long they will take."""
 
 import json
 import statistics
@@ -22,7 +22,7 @@ State: TypeAlias = Literal[
 ]
 
 _LAST_BYTES: Final = 8192
-"""Of a log, in which its last update is found."""
+"""How much of the end of a log is searched for its last update."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +32,9 @@ class Step:
     run: Run
     state: State
     minutes: float = 0.0
-    """What is left of it, on one core, about"""
+    """Roughly how long the rest takes, on one core"""
     note: str = ""
-    """Why it is impossible, or what the plan wants to say"""
+    """Why it is impossible, or another remark for the plan"""
     recipe: Recipe | None = None
     folder: Path | None = None
 
@@ -59,7 +59,7 @@ class Plan:
 
 
 def make_plan(runs: Sequence[Run], places: Places) -> Plan:
-    """Compare what is needed with the result files, and with the runs that were begun."""
+    """Compare what is needed with the result files, and with the runs that were started."""
     records = places.records()
     times = TrainingTimes(records.values())
     steps = (_step(run, records.get(run), times, places) for run in runs)
@@ -67,7 +67,7 @@ def make_plan(runs: Sequence[Run], places: Places) -> Plan:
 
 
 def _left_to_others(step: Step) -> Step:
-    """The step, unless another process is at it."""
+    """The step, left to another process if one is working on it."""
     if step.is_open and step.folder is not None and is_locked(step.folder):
         return replace(step, state="being made elsewhere", note=f"at work in {step.folder}")
     return step
@@ -78,7 +78,7 @@ def _step(run: Run, record: RunRecord | None, times: "TrainingTimes", places: Pl
     recipe = run.recipe(places.data)
     is_there = record is not None and is_current(record, recipe)
     if missing is not None:
-        # What is there cannot be analyzed further, but it is there.
+        # A result that exists cannot be analyzed further, but it exists.
         state: State = "done" if is_there else "impossible"
         return Step(run=run, state=state, note="" if is_there else missing)
     where = places.folder(run, recipe)
@@ -97,16 +97,16 @@ def _step(run: Run, record: RunRecord | None, times: "TrainingTimes", places: Pl
 
 
 def is_current(record: RunRecord, recipe: Recipe) -> bool:
-    """Whether a run was made with this recipe; settings that it did not know have defaults."""
+    """Whether a run was made with this recipe; settings unknown at the time have their defaults."""
     try:
         known = Recipe.model_validate(_with_place(record.recipe, recipe))
     except ValidationError:
-        return False  # made with a setting that is no more
+        return False  # made with a setting that no longer exists
     return portable_recipe(known) == portable_recipe(recipe)
 
 
 def _with_place(content: dict[str, object], recipe: Recipe) -> dict[str, object]:
-    """The recipe of a result file, with the place of the data that it was written without."""
+    """The recipe of a result file, plus the data folder that it was written without."""
     data = content["data"]
     assert isinstance(data, dict)
     folder = recipe.data.model_dump(mode="json")["folder"]
@@ -127,7 +127,7 @@ def _analysis_step(
 
 
 def share_done(folder: Path, recipe: Recipe) -> float:
-    """How much of a run is behind it, by the last update in its log."""
+    """The share of a run that is done, by the last update in its log."""
     entry = latest_update(folder)
     if entry is None:
         return 0.0
@@ -158,7 +158,7 @@ def latest_update(folder: Path) -> dict[str, Any] | None:
 
 
 class TrainingTimes:
-    """How long runs take, by those that were measured."""
+    """How long runs take, judging by those that were measured."""
 
     def __init__(self, records: Iterable[RunRecord]) -> None:
         self._seconds: dict[tuple[str, str, str], list[float]] = {}
@@ -168,7 +168,7 @@ class TrainingTimes:
                 self._seconds.setdefault(key, []).append(record.training.seconds)
 
     def minutes(self, run: Run) -> float:
-        """By other seeds, by other rows, or by the corpus's own estimate."""
+        """Estimated from other seeds, from other rows, or by the corpus's own estimate."""
         for row in (run.row, "rela-g", "softmax"):
             seconds = self._seconds.get((run.scale, run.corpus, row))
             if seconds:

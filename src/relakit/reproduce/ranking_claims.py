@@ -15,7 +15,7 @@ CHANCE: Final = 0.5
 
 
 UNCLAIMED: Final = ("truncated",)
-"""Bad pairs that the paper does not speak of: what is missing leaves no query without a source."""
+"""Bad pairs that the paper says nothing about: missing text leaves no query without a source."""
 
 
 def _ranks_planted(evidence: Evidence) -> list[Finding]:
@@ -36,7 +36,7 @@ def _ranks_planted(evidence: Evidence) -> list[Finding]:
 def _ranks_judged(evidence: Evidence) -> list[Finding]:
     found = [(setting, _rankings(evidence, setting, PEOPLE)) for setting in evidence.settings()]
     return [
-        # The sample was drawn along another score, so it says nothing about shares of good pairs.
+        # The sample was drawn by another score, so it says nothing about shares of good pairs.
         _finding(setting.label, [ranking.overall for ranking in rankings], with_shares=False)
         for setting, rankings in found
         if rankings
@@ -49,7 +49,7 @@ def _rankings(evidence: Evidence, setting: Setting, labels: str) -> list[Quality
 
 
 def _finding(where: str, areas: Sequence[RankingAreas], *, with_shares: bool = True) -> Finding:
-    """The area should be above chance, in the intervals of all seeds together."""
+    """The area should be above chance, in the interval of all seeds together."""
     null = [area.null_rate for area in areas]
     mean = Seeds(tuple(one.value for one in null))
     all_seeds = over_seeds(null)

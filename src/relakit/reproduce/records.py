@@ -16,7 +16,7 @@ from relakit.reproduce.corpora import Scale
 from relakit.reproduce.runs import Run
 
 RECORDS: Final = "reproduction"
-"""The folder of all result files, in the folder of results."""
+"""The folder of all runs' result files, in the results folder."""
 SIGNIFICANT_DIGITS: Final = 6
 
 
@@ -36,7 +36,7 @@ class RunScores(_Part):
 
 
 class CurvePoint(_Part):
-    """A validation on the way."""
+    """A validation during training."""
 
     update: int
     training_loss: float | None
@@ -53,7 +53,7 @@ class TrainingRecord(_Part):
     updates: int
     epochs: float
     seconds: float
-    """Of training alone, on the machine of `RunRecord.machine`, beside other runs"""
+    """Training alone, on the machine of `RunRecord.machine`, alongside other runs"""
     target_tokens: int
     parameters: int
     averaged_checkpoints: int
@@ -64,15 +64,15 @@ class AlignmentStudy(_Part):
     """How well the cross-attention aligns the pairs of one gold set."""
 
     result: AlignmentResult
-    """Of every layer and head; weight on the end of the sentence is ignored"""
+    """For every layer and head; weight on the end of the sentence is ignored"""
     estimates: dict[EndWeight, AlignmentEstimates]
     """AoL, AoH and the best head with intervals, for each treatment of that weight"""
     gold_digest: str | None = None
-    """Of the pairs with their gold links; None in files from before it was kept"""
+    """Digest of the pairs with their gold links; None in files from before it was kept"""
 
     @property
     def sure_links(self) -> int:
-        """Of the gold set."""
+        """How many sure links the gold set has."""
         return self.result.normal.layers[0].sure
 
     def has_gold_of(self, other: "AlignmentStudy") -> bool:
@@ -83,7 +83,7 @@ class AlignmentStudy(_Part):
 
 
 class RunRecord(_Part):
-    """Everything that is kept of a run. The page is made from these."""
+    """Everything that is kept of a run. The page is made from these records."""
 
     format: Literal["relakit run"] = "relakit run"
     version: Literal[1] = 1
@@ -99,17 +99,17 @@ class RunRecord(_Part):
     """By split"""
     curve: tuple[CurvePoint, ...] = ()
     attention: ModelAnalysis | None = None
-    """Of the test set: sparsity, null rates, diversity"""
+    """On the test set: sparsity, null rates, diversity"""
     alignments: dict[str, AlignmentStudy] = Field(default_factory=dict)
     """By gold set"""
     rankings: dict[str, QualityRanking] = Field(default_factory=dict)
-    """By the set of labelled pairs"""
+    """By set of labelled pairs"""
     weights_digest: str | None = None
-    """Of the trained model's weights; None if it failed, and in files from before it was kept"""
+    """For the trained model; None if training failed, and in files from before it was kept"""
 
     @property
     def has_failed(self) -> bool:
-        """Whether it could not be trained."""
+        """Whether training failed."""
         return self.training.verdict == "failed"
 
     @property
@@ -123,7 +123,7 @@ class RunRecord(_Part):
 
     @property
     def bleu(self) -> float | None:
-        """Of the test set; None for a run that failed."""
+        """BLEU on the test set; None for a run that failed."""
         return None if self.test is None else self.test.bleu
 
     def write(self, results: Path) -> Path:
@@ -137,7 +137,7 @@ class RunRecord(_Part):
 
 
 def _rounded(value: Any) -> Any:
-    """Six digits of every measured number are more than any of them is good for."""
+    """Round measured numbers to six digits, which is more precise than any of them is."""
     if isinstance(value, float):
         return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
     if isinstance(value, dict):
@@ -156,7 +156,7 @@ def read_record(path: Path) -> RunRecord:
     """Read a result file.
 
     Raises:
-        ValueError: the file, and why it is not one.
+        ValueError: it is not a result file; names the file and says why.
     """
     try:
         return RunRecord.model_validate_json(path.read_bytes())
@@ -189,6 +189,6 @@ class Records(Mapping[Run, RunRecord]):
         return len(self._by_run)
 
     def of(self, scale: Scale, corpus: str, row: str) -> list[RunRecord]:
-        """All seeds of a row, by seed."""
+        """The records of all seeds of a row, in the order of seeds."""
         runs = sorted(r for r in self if (r.scale, r.corpus, r.row) == (scale, corpus, row))
         return [self[run] for run in runs]

@@ -13,20 +13,20 @@ class Row:
     """A model of the paper's Table 1, or a variant of one."""
 
     number: int
-    """Its ID in the table; variants have that of the row they change."""
+    """Its ID in the table; variants have the ID of the row they change."""
     label: str
     """What the paper calls it, or what is changed."""
     attention: str
     """A name in `relakit.ATTENTIONS`."""
     only: str | None = None
-    """The one kind of attention that it is used for; the others are softmax. None: all three."""
+    """The one kind of attention it is used for; the others are softmax. None for all three."""
     minutes_factor: float = 1.0
-    """How much longer it trains than softmax, about; for estimates."""
+    """Roughly how many times as long as softmax it trains; for estimates."""
     others: tuple[str, ...] = ()
     """Further settings of a recipe, as ``--set`` takes them."""
 
     def settings(self) -> list[str]:
-        """What a recipe gets, as ``--set`` takes it."""
+        """The settings for a recipe, as ``--set`` takes them."""
         if self.only is None:
             return [f"model.attention={self.attention}", *self.others]
         own = f"model.{self.only}_attention={self.attention}"
@@ -58,7 +58,7 @@ ROWS: Final = MappingProxyType(
         ),
     }
 )
-"""By the name that result files have."""
+"""By the name in result files."""
 
 
 def _variant(label: str, *others: str, attention: str = OURS, only: str | None = None) -> Row:
@@ -99,8 +99,8 @@ VARIANTS: Final = MappingProxyType(
         "clipping": _variant("gradients clipped at norm 1", "training.clip_norm=1.0"),
     }
 )
-"""What may keep training stable: ReLA-g with one thing changed, by the name of result files.
+"""What may keep training stable: changes to the recipe, by the name in result files.
 
-Smaller updates bring their own warm-up with them.
+Smaller updates come with their own warm-up.
 """
 ALL_ROWS: Final = MappingProxyType({**ROWS, **VARIANTS})

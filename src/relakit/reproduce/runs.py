@@ -37,7 +37,7 @@ class Run:
         return ALL_ROWS[self.row]
 
     def recipe(self, data: Path) -> Recipe:
-        """What is trained. Two runs on two cores: each has one thread, whatever the recipe says."""
+        """What is trained. Below the paper's scale, each run has one thread: runs go side by side."""
         corpus = self.about_corpus
         settings = [
             *corpus.settings(data),
@@ -61,7 +61,7 @@ def portable_recipe(recipe: Recipe, *, exclude_defaults: bool = False) -> dict[s
 def fingerprint(recipe: Recipe) -> str:
     """Eight digits that differ between recipes that train different models.
 
-    Settings at their defaults do not count: a new one must not make all earlier runs strangers.
+    Settings at their defaults do not count: a new setting must not invalidate all earlier runs.
     """
     return fingerprint_of(portable_recipe(recipe, exclude_defaults=True))
 

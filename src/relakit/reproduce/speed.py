@@ -11,11 +11,11 @@ from relakit.reproduce.evidence import Evidence
 from relakit.reproduce.rows import OURS
 
 TRAINING: Final = Path("benchmarks") / "table2-train.csv"
-"""Of `benchmarks/training.py`, in the folder of results."""
+"""The results of `benchmarks/training.py`, in the results folder."""
 DECODING: Final = Path("benchmarks") / "table2-decode.csv"
-"""Of `benchmarks/decoding.py`."""
+"""The results of `benchmarks/decoding.py`."""
 PYTORCH_DECODING: Final = Path("benchmarks") / "table2-decode-pytorch.csv"
-"""Of the same, with every attention in PyTorch: only some have kernels."""
+"""The same with every attention in PyTorch: only some have kernels."""
 _COLUMNS: Final = frozenset(
     [
         "case",
@@ -50,19 +50,19 @@ class Speed:
 
 
 def training_speed(results: Path) -> dict[str, Speed]:
-    """By attention; empty without a benchmark."""
+    """Training speed by attention; empty without a benchmark."""
     rows = _own_rows(results / TRAINING)
     return {row["attention"]: _speed(row) for row in rows if row["case"] == "training"}
 
 
 def decoding_speed(results: Path, *, in_pytorch: bool = False) -> dict[str, Speed]:
-    """One sentence at a time, by attention; empty without a benchmark."""
+    """Decoding speed, one sentence at a time, by attention; empty without a benchmark."""
     rows = _own_rows(results / (PYTORCH_DECODING if in_pytorch else DECODING))
     return {row["attention"]: _speed(row) for row in rows if row["case"] == "batch 1"}
 
 
 def decoding_speed_by_length(results: Path) -> dict[float, dict[str, Speed]]:
-    """By mean source length, then by attention."""
+    """Decoding speed by mean source length, then by attention."""
     found: dict[float, dict[str, Speed]] = {}
     for row in _own_rows(results / DECODING):
         if row["source_length"]:
@@ -71,7 +71,7 @@ def decoding_speed_by_length(results: Path) -> dict[float, dict[str, Speed]]:
 
 
 def _own_rows(path: Path) -> Iterator[dict[str, str]]:
-    """Those of relakit in float32 that have a ratio."""
+    """The rows of relakit in float32 that have a ratio."""
     if not path.is_file():
         return
     with path.open(encoding="utf-8", newline="") as file:

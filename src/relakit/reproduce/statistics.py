@@ -12,7 +12,7 @@ T_QUANTILES: Final = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
 )  # fmt: skip
-"""Of Student's t distribution at 0.975, for 1 to 20 degrees of freedom."""
+"""0.975 quantiles of Student's t distribution, for 1 to 20 degrees of freedom."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Seeds:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference, with its 95% interval; without one if there is but one value."""
+    """A difference with its 95% interval, which is unbounded if there is only one value."""
 
     value: float
     low: float
@@ -64,7 +64,7 @@ class Difference:
         return Difference(factor * self.value, factor * self.low, factor * self.high, self.n)
 
     def for_one_of(self, several: int) -> "Difference":
-        """With the limits of one of several, all of which hold together at 95% (Bonferroni)."""
+        """With limits wide enough that those of all ``several`` hold at 95% (Bonferroni)."""
         normal = statistics.NormalDist()
         factor = normal.inv_cdf(1 - 0.025 / several) / normal.inv_cdf(1 - 0.025)
         low, high = (self.value + factor * (end - self.value) for end in (self.low, self.high))
@@ -88,7 +88,7 @@ def mean_interval(values: Sequence[float]) -> Difference:
 
 
 def over_seeds(estimates: Sequence[Estimate]) -> Difference:
-    """The mean over seeds, from the lowest limit of all of them to the highest."""
+    """The mean over seeds, with the lowest and the highest limit of any of them."""
     return Difference(
         statistics.fmean(one.value for one in estimates),
         min(one.low for one in estimates),
@@ -98,7 +98,7 @@ def over_seeds(estimates: Sequence[Estimate]) -> Difference:
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
-    """The mean of the first minus that of the second; with single values the interval is open."""
+    """The first mean minus the second; the interval is unbounded if either has a single value."""
     value = statistics.fmean(first) - statistics.fmean(second)
     n = (len(first), len(second))
     if min(n) < 2:
@@ -107,7 +107,7 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
     variance = sum(parts)
     if variance == 0:
         return Difference(value, value, value, n)
-    # By shares of the variance: its square may be too small for a float.
+    # Computed from shares of the variance, as its square may be too small for a float.
     shares = [part / variance for part in parts]
     freedom = 1 / sum(share**2 / (count - 1) for share, count in zip(shares, n, strict=True))
     half = _quantile(freedom) * math.sqrt(variance)
@@ -115,5 +115,5 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
 
 
 def _quantile(freedom: float) -> float:
-    """Rounded down, which makes an interval wider rather than narrower."""
+    """The quantile for ``freedom`` rounded down, which makes intervals wider, not narrower."""
     return T_QUANTILES[min(max(int(freedom), 1), len(T_QUANTILES)) - 1]

@@ -1,4 +1,4 @@
-"""The paper's tables and figures, and one study more: what each needs, at each scale."""
+"""The paper's tables and figures, and one more study: what each needs, at each scale."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from relakit.reproduce.rows import BASELINE, OURS, ROWS, VARIANTS
 from relakit.reproduce.runs import Run
 
 SEEDS: Final = 3
-"""Of the rows that a claim rests on."""
+"""How many seeds the rows have that a claim rests on."""
 COMPARED: Final = ("softmax", "sparsemax", "entmax15", "rela-g")
 """The rows of Tables 2, 3, 5 and 6, and of most figures."""
 MAIN_CORPUS: Final[MappingProxyType[Scale, str]] = MappingProxyType(
@@ -21,14 +21,14 @@ MAIN_CORPUS: Final[MappingProxyType[Scale, str]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Need:
-    """Rows that are trained on a corpus, each with as many seeds."""
+    """Rows to train on a corpus, each with the same number of seeds."""
 
     corpus: str
     rows: tuple[str, ...]
     seeds: int = 1
 
     def runs(self, scale: Scale, seeds: int | None) -> list[Run]:
-        """One run for each row and seed; ``seeds`` replaces the number of this need."""
+        """One run for each row and seed; ``seeds`` overrides this need's own number."""
         return [
             Run(scale=scale, corpus=self.corpus, row=row, seed=seed)
             for row in self.rows
@@ -74,7 +74,7 @@ _OURS: Final[dict[Scale, tuple[Need, ...]]] = {
     "paper": (Need("wmt14-en-de", (OURS,), SEEDS),),
 }
 _EXAMPLES: Final[dict[Scale, tuple[Need, ...]]] = {"deep": (Need("generated", (OURS,)),)}
-"""Sentences that may be shown: our own."""
+"""Runs with sentences that may be shown: our own."""
 STABILITY_ROWS: Final = (
     BASELINE,
     "rela-i",
@@ -84,7 +84,7 @@ STABILITY_ROWS: Final = (
     "rela-g-cross",
     *VARIANTS,
 )
-"""On the demo's corpus."""
+"""The rows trained on the demo's corpus."""
 _STABILITY: Final[dict[Scale, tuple[Need, ...]]] = {
     "tiny": (Need(DEMO, STABILITY_ROWS, 2),),
 }
@@ -97,12 +97,12 @@ class Study:
     name: str
     title: str
     needs: MappingProxyType[Scale, tuple[Need, ...]]
-    """By scale; at other scales it is not made."""
+    """By scale; the study is not made at other scales."""
     benchmark: bool = False
-    """It is about speed, and made from the benchmarks' results."""
+    """Whether it is about speed, and made from the benchmarks' results."""
 
     def runs(self, scale: Scale, seeds: int | None = None) -> list[Run]:
-        """The runs it needs."""
+        """The runs that the study needs."""
         return [run for need in self.needs.get(scale, ()) for run in need.runs(scale, seeds)]
 
 
@@ -145,10 +145,10 @@ NAMES: Final = (*STUDIES, *GROUPS)
 
 
 def chosen_studies(names: Sequence[str]) -> list[Study]:
-    """The studies of these names, each once.
+    """The studies with these names, each once.
 
     Raises:
-        ValueError: a name that does not exist.
+        ValueError: there is no study of such a name.
     """
     for name in names:
         if name not in NAMES:
@@ -161,7 +161,7 @@ def chosen_studies(names: Sequence[str]) -> list[Study]:
 def runs_of(studies: Iterable[Study], scale: Scale, seeds: int | None = None) -> list[Run]:
     """All runs that studies need, each once.
 
-    First seeds come first, and short runs before long ones, so that tables fill soon.
+    First seeds come first, and short runs before long ones, so that tables fill up early.
     """
     runs = {run: None for study in studies for run in study.runs(scale, seeds)}
     return sorted(runs, key=lambda run: (run.seed, run.about_corpus.minutes[scale]))

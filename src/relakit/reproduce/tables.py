@@ -1,4 +1,4 @@
-"""The paper's tables, with what was measured beside what it reports, in Markdown."""
+"""The paper's tables in Markdown, with what was measured beside what the paper reports."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -80,7 +80,7 @@ def table_2(evidence: Evidence) -> str | None:
 
 
 def parameters(attention: str) -> int:
-    """Of the authors' model, with as many tokens as fit the paper's number for softmax."""
+    """Parameters of the authors' model, with the vocabulary that fits the paper's softmax count."""
     recipe = load_recipe("authors", ["data.folder=data", f"model.attention={attention}"])
     with torch.device("meta"):
         model = Transformer(recipe.model.config(PAPER_VOCABULARY))
@@ -121,7 +121,7 @@ def table_3(evidence: Evidence) -> str:
 
 
 def table_4() -> str:
-    """The formulas, at the lengths of the paper's text."""
+    """The FLOPs formulas, evaluated at the lengths in the paper's text."""
     rows = [
         [str(length), f"{softmax_flops(length, 8):,}", f"{rela_g_flops(length, 8, 512):,}"]
         for length in (100, 1000)
@@ -163,7 +163,7 @@ def _alignment_cells(
     columns: Iterable[tuple[Reading, str]],
     end: EndWeight,
 ) -> list[str]:
-    """Empty if there are none. One run has its interval over sentences, several their deviation."""
+    """A row's cells, if any: one run has its interval over sentences, several their deviation."""
     cells, runs = [], 0
     for reading, number in columns:
         rates = ErrorRate(gold, end, reading, number).of(evidence, setting, row)
@@ -178,7 +178,7 @@ def _alignment_cells(
 
 
 def table_5_paper() -> str:
-    """What the paper reports."""
+    """Table 5 as the paper reports it."""
     headings = ["model", "normal AoL", "normal AoH", "shifted AoL", "shifted AoH"]
     rows = [[row, *(f"{value:.1f}" for value in paper.TABLE_5[row])] for row in COMPARED]
     return table(headings, rows)
@@ -246,13 +246,13 @@ def _areas_of(rankings: Sequence[QualityRanking]) -> str:
 
 
 def _area_text(estimates: Sequence[Estimate]) -> str:
-    """The mean over seeds, and from the lowest limit of all seeds to the highest."""
+    """The mean over seeds, with the lowest and the highest limit of any seed."""
     area = over_seeds(estimates)
     return f"{area.value:.2f} ({area.low:.2f} to {area.high:.2f})"
 
 
 def stability_table(evidence: Evidence) -> str | None:
-    """ReLA-g with one thing changed: BLEU, and what became of the outputs before the norm."""
+    """Changes to the demo's recipe: BLEU, and what became of the outputs before the norm."""
     setting = Setting("tiny", DEMO)
     headings = ["model", "BLEU", "largest RMS(z)", "most closed gates"]
     rows = []
@@ -274,7 +274,7 @@ def _seeds_text(values: Sequence[float]) -> str:
 
 
 def _largest(kinds: Iterable[KindResult]) -> tuple[float | None, float | None]:
-    """Of all layers: the root mean square before the norm, and the share of closed gates.
+    """The largest root mean square before the norm, and share of closed gates, of all layers.
 
     None where they were not measured.
     """

@@ -28,14 +28,15 @@ from relakit.reproduce.statistics import mean_interval
 from relakit.reproduce.studies import MAIN_CORPUS, STUDIES
 
 MARGIN: Final = 0.5
-"""BLEU that a model may be behind another and still be called as good. In the paper's Table 1
-ReLA-g and ReLA-i are behind by 0.3 and 0.4, which it calls comparable; 0.6 is a big reduction."""
+"""How many BLEU a model may be behind another and still count as equally good. In the paper's
+Table 1, ReLA-g and ReLA-i are behind by 0.3 and 0.4, which it calls comparable; 0.6 is a big
+reduction."""
 
 _as_good: Final = at_most_below(MARGIN)
 
 
 def _claim(text: str, first: str, second: str, judge: Judge) -> Claim:
-    """About the BLEU of two rows of Table 1."""
+    """A claim about the BLEU of two rows of Table 1."""
     reported = f"{TABLE_1[first]:.1f} against {TABLE_1[second]:.1f}"
     return Claim(text, reported, Comparison(first, second, bleu, judge, "BLEU"))
 

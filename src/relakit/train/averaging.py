@@ -30,18 +30,18 @@ from relakit.train.result import read_verdict
 from relakit.train.resume import read_recipe
 from relakit.train.run_folder import CHECKPOINTS, CORPUS, MODEL, RECIPE, RESULT
 
-if TYPE_CHECKING:  # what is wrong with names and folders is said before torch is loaded
+if TYPE_CHECKING:  # wrong names and folders are reported before torch is loaded
     from torch import Tensor
 
     from relakit.model.transformer import Transformer
 
 EMBEDDING: Final = "embedding.weight"
-"""Its rows are the vocabulary."""
+"""The weight with one row per vocabulary entry."""
 
 
 @dataclass(frozen=True)
 class AveragedModel:
-    """A model directory, and what it was made from."""
+    """A model directory and the checkpoints it was made from."""
 
     folder: Path
     checkpoints: tuple[Checkpoint, ...]
@@ -51,7 +51,7 @@ def average_weights(checkpoints: Sequence[Checkpoint]) -> "dict[str, Tensor]":
     """The mean of the checkpoints' weights, summed in double precision.
 
     Raises:
-        ValueError: there are none, one is damaged, or they are of different models.
+        ValueError: there are no checkpoints, one is damaged, or they belong to different models.
     """
     if not checkpoints:
         raise ValueError("there are no checkpoints to average")
@@ -69,10 +69,10 @@ def average_weights(checkpoints: Sequence[Checkpoint]) -> "dict[str, Tensor]":
 def checkpoints_of_model(
     folder: Path, training: TrainingSection, *, is_finished: bool
 ) -> list[Checkpoint]:
-    """Those that a run's model is made from: the last few, or the last one without averaging.
+    """The checkpoints that make a run's model: the last few, or without averaging the last one.
 
-    Before the run is finished, one that a signal asked for counts too; and of fewer than are to be
-    averaged it is the last alone, as those of the first updates are no help.
+    Before the run is finished, a checkpoint that a signal asked for counts too. If there are fewer
+    than the recipe averages, only the last one is used: those of the first updates do not help.
     """
     found = find_checkpoints(folder, interrupted=not is_finished)
     wanted = training.keep if training.average else 1
@@ -94,13 +94,13 @@ def average_run(
         run: the run's folder.
         out: the model directory.
         names: which checkpoints: names or numbers of updates in the run's folder, or paths.
-        last: the last so many, instead of ``names``. Without both those that the run's own model
-            would be made from.
-        tokenizer: the run's tokenizer, if it is not found by itself.
-        replace: replace a model directory that is there.
+        last: how many of the last checkpoints, instead of ``names``. Without either, the ones that
+            the run's own model would be made from.
+        tokenizer: the run's tokenizer, if relakit cannot find it.
+        replace: replace an existing model directory.
 
     Raises:
-        ValueError: it is no run, or has no such checkpoints, or they do not fit together.
+        ValueError: ``run`` is not a run, lacks the checkpoints, or they do not fit together.
         OSError: ``out`` holds something else, or cannot be written.
     """
     recipe = read_recipe(run)
@@ -157,7 +157,7 @@ def _choose(run: Path, recipe: Recipe, names: Sequence[str], last: int | None) -
 
 
 def _named(name: str, run: Path, found: Sequence[Checkpoint]) -> Checkpoint:
-    """A checkpoint by its name, by the number of its update, or by its path."""
+    """The checkpoint with this name, update number or path."""
     for checkpoint in found:
         is_number = name.isdecimal() and int(name) == checkpoint.update
         if is_number or name == checkpoint.folder.name:
@@ -172,7 +172,7 @@ def _named(name: str, run: Path, found: Sequence[Checkpoint]) -> Checkpoint:
 
 
 def _tokenizers(run: Path, recipe: Recipe, given: Path | None) -> tuple[Path, Tokenizers]:
-    """The tokenizers of a run, and the file of the target's."""
+    """The file of a run's target tokenizer, and the run's tokenizers."""
     if given is not None:
         return given, Tokenizer.load(given)
     places = [_corpus_folder(run, recipe) / TOKENIZER_FILE, run / MODEL / TOKENIZER_FILE]
@@ -211,7 +211,7 @@ def _check_vocabulary(shapes: Shapes, tokenizer_file: Path, tokenizers: Tokenize
 def _empty_model(
     recipe: Recipe, shapes: Shapes, run: Path, tokenizers: Tokenizers
 ) -> "Transformer":
-    """The model that the weights are of, without weights of its own."""
+    """The model that the weights belong to, without weights of its own."""
     import torch
 
     from relakit.model.transformer import Transformer
@@ -246,7 +246,7 @@ def _shapes(tensors: Mapping[str, "Tensor"]) -> Shapes:
 
 
 def _first_difference(one: Shapes, other: Shapes) -> tuple[str, str, str] | None:
-    """The first tensor whose shapes differ, and both of them; None if all are alike."""
+    """The first tensor whose shapes differ, with both shapes; None if all match."""
     for name in sorted({*one, *other}):
         shapes = [str(shapes.get(name, "none")) for shapes in (one, other)]
         if shapes[0] != shapes[1]:

@@ -1,14 +1,14 @@
-"""What a checkpoint holds: all that a run needs to go on as if nothing had happened.
+"""What a checkpoint holds: all that a run needs to resume as if nothing had happened.
 
 A checkpoint is a folder ``update-0001200`` (``interrupted-0001234`` if a signal asked for it)::
 
     weights.safetensors   the model's weights, by their names in its state dict
     adam.safetensors      Adam's two moments of each weight (.mean, .square) and its .step
-    state.json            how far the run is: `RunState`
+    state.json            how far the run has got: `RunState`
 
 Batches and random numbers need not be saved: they follow from the recipe's seed and the number of
-the update. A checkpoint gets its name when it is complete, so a kill at any moment leaves the one
-before.
+the update. A checkpoint gets its name only once it is complete, so a run killed at any moment still
+has the previous one.
 """
 
 import json
@@ -24,13 +24,13 @@ from relakit.files.output_paths import CHECKPOINT
 from relakit.files.writing import remove_folder, whole_folder, write_whole
 from relakit.model.weight_shapes import Shapes, read_shapes
 
-if TYPE_CHECKING:  # a wrong --out is said before torch is loaded
+if TYPE_CHECKING:  # a wrong --out is reported before torch is loaded
     import torch
     from torch import Tensor, nn
 
 _NAME: Final = re.compile(r"(update|interrupted)-(\d{7,})")
 CHECKPOINT_NAMES: Final = "update-0001200 or interrupted-0001234"
-"""What checkpoints are called, for people."""
+"""What checkpoints are called, as users are told."""
 WEIGHTS: Final = "weights.safetensors"
 MOMENTS: Final = "adam.safetensors"
 STATE: Final = CHECKPOINT.marker
@@ -42,16 +42,16 @@ _TYPES_IN_WORDS: Final[dict[object, str]] = {
     str: "text",
     str | None: "text or null",
 }
-"""The types of `RunState`'s fields, for people."""
+"""The types of `RunState`'s fields, as users are told."""
 
 
 @dataclass
 class RunState:
-    """How far a run is: the content of ``state.json``."""
+    """How far a run has got: the content of ``state.json``."""
 
     update: int = 0
     epoch: int = 0
-    """Of the last update, counted from 0"""
+    """The epoch of the last update, counted from 0"""
     updates_before_epoch: int = 0
     epochs_done: int = 0
     target_tokens: int = 0
@@ -79,7 +79,7 @@ class Checkpoint:
         return read_weights(self.folder / WEIGHTS)
 
     def state(self) -> RunState:
-        """How far the run was; ValueError unless it is the state of this checkpoint's update."""
+        """How far the run had got; ValueError if ``state.json`` is about a different update."""
         path = self.folder / STATE
         state = read_state(path)
         if state.update != self.update:
@@ -106,7 +106,7 @@ def read_state(path: Path) -> RunState:
 
 
 def _is_of_type(value: object, kind: object) -> bool:
-    """Whether a value of a JSON file may be that of a field of `RunState`."""
+    """Whether a JSON value fits the type of a field of `RunState`."""
     if kind == list[float]:
         return isinstance(value, list) and all(_is_of_type(each, float) for each in value)
     types = get_args(kind) or (kind,)
@@ -117,7 +117,7 @@ def _is_of_type(value: object, kind: object) -> bool:
 def find_checkpoints(folder: Path, *, interrupted: bool = False) -> list[Checkpoint]:
     """The checkpoints in a folder, oldest first.
 
-    ``interrupted`` adds those that were written out of turn, because a signal ended the run.
+    ``interrupted`` adds those that were written out of turn because a signal ended the run.
     """
     found = []
     for entry in folder.iterdir() if folder.is_dir() else ():
@@ -128,10 +128,10 @@ def find_checkpoints(folder: Path, *, interrupted: bool = False) -> list[Checkpo
 
 
 def open_checkpoint(folder: Path) -> Checkpoint:
-    """The checkpoint in a folder, whatever that is called.
+    """The checkpoint in a folder, whatever the folder is called.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the folder is not a checkpoint.
     """
     if not CHECKPOINT.is_at(folder) or not (folder / WEIGHTS).is_file():
         raise ValueError(f"{folder} is no checkpoint: it has no {STATE} and {WEIGHTS}")
@@ -162,7 +162,7 @@ def save_checkpoint(
 
 
 def remove_interrupted(folder: Path) -> None:
-    """Remove checkpoints that were written out of turn: there is a later one."""
+    """Remove checkpoints that were written out of turn, now that there is a later one."""
     regular = find_checkpoints(folder)
     for checkpoint in find_checkpoints(folder, interrupted=True):
         if checkpoint not in regular:
@@ -170,7 +170,7 @@ def remove_interrupted(folder: Path) -> None:
 
 
 def check_checkpoint(checkpoint: Checkpoint) -> None:
-    """Raise ValueError for a checkpoint that is damaged, as far as can be told without torch."""
+    """Raise ValueError if a checkpoint is damaged, as far as can be told without torch."""
     try:
         weights = read_shapes(checkpoint.folder / WEIGHTS)
         path = checkpoint.folder / MOMENTS
@@ -186,10 +186,10 @@ def check_checkpoint(checkpoint: Checkpoint) -> None:
 def restore(
     checkpoint: Checkpoint, model: "nn.Module", optimizer: "torch.optim.Optimizer"
 ) -> RunState:
-    """Set model and optimizer to what they were, and return how far the run was.
+    """Restore the state of model and optimizer, and return how far the run had got.
 
     Raises:
-        ValueError: the checkpoint is damaged, or of another model.
+        ValueError: the checkpoint is damaged, or belongs to another model.
     """
     from relakit.model.directory import read_weights
 
@@ -197,7 +197,7 @@ def restore(
         model.load_state_dict(checkpoint.weights())
         path = checkpoint.folder / MOMENTS
         moments = read_weights(path)
-        # Fused Adam looks at neither: it would write beyond a moment that is too short.
+        # Fused Adam checks neither shapes nor types, and would write past a moment too short.
         _check_shapes_of_moments(
             {name: tuple(parameter.shape) for name, parameter in model.named_parameters()},
             {name: tuple(moment.shape) for name, moment in moments.items()},
@@ -218,7 +218,7 @@ def restore(
 
 def damaged(checkpoint: Checkpoint, error: Exception) -> ValueError:
     """The error for a checkpoint that cannot be read."""
-    is_foreign = isinstance(error, RuntimeError)  # in the words of torch
+    is_foreign = isinstance(error, RuntimeError)  # its message is torch's own
     what = "its weights have other names or shapes" if is_foreign else str(error)
     return ValueError(
         f"{checkpoint.folder} is damaged, or of another model ({what}); "

@@ -1,4 +1,4 @@
-"""The corpus of a recipe: prepared before, or now, in the run's own folder."""
+"""The corpus of a recipe: already prepared, or prepared now in the run's own folder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,8 +25,8 @@ def open_corpus(
 ) -> PreparedCorpus:
     """Open the recipe's corpus; if it is text, prepare it in ``folder`` first.
 
-    ``tokenizer`` reads the one to prepare it with; without, one is learned from the text.
-    A recipe in reverse uses what would be prepared without, and exchanges the sides in reading.
+    ``tokenizer`` reads the tokenizer to prepare it with; without it, one is learned from the text.
+    A recipe with ``reverse`` uses the same prepared corpus, and swaps the sides when reading it.
     """
     if data.prepared is None and not folder.exists():
         files = _text_files(data, folder, on_stage)
@@ -43,7 +43,7 @@ def open_corpus(
 
 
 def languages(data: DataSection, corpus: PreparedCorpus | None) -> tuple[str, str]:
-    """Translated from and to: as the corpus says, or else the recipe."""
+    """The languages translated from and to, as the corpus says, or else the recipe."""
     source, target = (data.target, data.source) if data.reverse else (data.source, data.target)
     if corpus is None:
         return source, target
@@ -53,7 +53,7 @@ def languages(data: DataSection, corpus: PreparedCorpus | None) -> tuple[str, st
 def learn_languages(corpus: PreparedCorpus) -> LanguagePair | None:
     """What tells the languages of a corpus from others, learned from sentences all over it.
 
-    None if its tokens are no text, as those of made-up corpora: no reason to lose a trained model.
+    None if its tokens are not text, as in made-up corpora: no reason to lose a trained model.
     """
     train = corpus.train
     chosen = range(0, len(train), -(-len(train) // MOST_SENTENCES))
@@ -66,10 +66,10 @@ def learn_languages(corpus: PreparedCorpus) -> LanguagePair | None:
 
 
 def split_anew(data: DataSection, tokenizers: Tokenizers) -> SplitAnew | None:
-    """The recipe's BPE-dropout; None without.
+    """The recipe's BPE-dropout; None if it has none.
 
     Raises:
-        ValueError: the tokenizer is no BPE.
+        ValueError: the tokenizer is not a BPE.
     """
     rates = data.bpe_dropout
     if not rates.source and not rates.target:

@@ -1,4 +1,4 @@
-"""What a recipe trains on, or a sample of it in memory: nothing is written."""
+"""What a recipe trains on, or a sample of it in memory; writes nothing."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -16,7 +16,7 @@ from relakit.data.tokenizer_pair import Tokenizers, learn_tokenizers, load_token
 from relakit.train.recipe import DataSection, Recipe
 
 SAMPLE_PAIRS: Final = 20_000
-"""Enough to know the lengths of sentences; a tokenizer learns from them in seconds."""
+"""Enough to know how long sentences are; a tokenizer learns from that many in seconds."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class CorpusSample:
 
     split: EncodedSplit
     pairs: int
-    """In the whole corpus, before those are left out that are empty or too long."""
+    """Pairs in the whole corpus, before the empty and the too long ones are left out."""
     tokenizers: Tokenizers
-    """That the pairs are encoded with."""
+    """What the pairs are encoded with."""
     vocabularies: tuple[int, int | None]
-    """Entries of the target's, or of both languages', and of the source's, if it has its own; those
-    asked for, if they are to be learned from the whole corpus."""
+    """Sizes of the target's or shared vocabulary, and of the source's if it has its own; the sizes
+    asked for, if the vocabularies are still to be learned from the whole corpus."""
 
     @property
     def scale(self) -> float:
-        """How many times as large the corpus is."""
+        """How many times as large as the sample the corpus is."""
         return self.pairs / self.split.counts.read
 
     @property
@@ -43,10 +43,10 @@ class CorpusSample:
 
 
 def sample_corpus(recipe: Recipe) -> CorpusSample:
-    """The prepared corpus of a recipe; of text, a sample spread evenly, with a tokenizer for it.
+    """A recipe's prepared corpus, or an evenly spread sample of its text with a tokenizer for it.
 
     Raises:
-        ValueError: says what is wrong with the corpus.
+        ValueError: the corpus cannot be used; says why.
     """
     data = recipe.data
     if data.prepared is not None:

@@ -1,4 +1,4 @@
-"""One process or several: what `torchrun` started, seen as one world."""
+"""One process or several: what `torchrun` started, as one world."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a run would be: its settings, its size, its memory and its time. Nothing is written."""
+"""What a run would take: its settings, size, memory and time. Writes nothing."""
 
 import time
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from relakit.train.recipe_file import write_recipe
 from relakit.train.step import GradientStep, make_optimizer
 
 TIMED_BATCHES: Final = 3
-"""Of the first updates, after one that is not timed: the first call is always slow."""
+"""How many batches are timed, after one that is not: the first call is always slow."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +33,23 @@ class Trial:
 
     batches: int
     seconds_per_token: float
-    """Of a target token: loss and gradients"""
+    """Loss and gradients, per target token"""
     seconds_per_step: float
-    """Of Adam"""
+    """One step of Adam"""
 
 
 @dataclass(frozen=True)
 class DryRun:
-    """What a run would be."""
+    """What a run would take."""
 
     recipe: Recipe
     corpus: CorpusSample
     batches_per_epoch: int
     updates_per_epoch: int
     target_tokens_per_epoch: int
-    """With the end of each sentence"""
+    """With the end-of-sentence token of each sentence"""
     updates: int | None
-    """In all; None if only time ends the run"""
+    """In the whole run; None if only time ends it"""
     model: Transformer
     parameters: int
     device: torch.device
@@ -57,14 +57,14 @@ class DryRun:
 
     @property
     def seconds_per_epoch(self) -> float:
-        """Of training, without validations and checkpoints."""
+        """Training time per epoch, without validations and checkpoints."""
         trial = self.trial
         computing = self.target_tokens_per_epoch * trial.seconds_per_token
         return computing + self.updates_per_epoch * trial.seconds_per_step
 
     @property
     def seconds(self) -> float:
-        """Until the recipe's end, if nothing ends it earlier."""
+        """Training time until the recipe's end, if nothing ends the run earlier."""
         minutes = self.recipe.training.minutes
         limits = [60 * minutes] if minutes is not None else []
         if self.updates is not None:
@@ -72,7 +72,7 @@ class DryRun:
         return min(limits)
 
     def describe(self) -> str:
-        """The recipe with every setting, as TOML that can be trained, and all else as comments."""
+        """The recipe with every setting, as TOML that can be trained, and the rest as comments."""
         comments = "\n".join(f"# {line}".rstrip() for line in self._lines())
         return f"{comments}\n\n{write_recipe(self.recipe)}"
 
@@ -110,11 +110,11 @@ class DryRun:
 
 
 def dry_run(recipe: Recipe) -> DryRun:
-    """Find out what a run would be, with a short trial on its own data.
+    """Find out what a run would take, with a short trial on its own data.
 
     Raises:
-        ValueError: it could not be trained; says why, as `run_training` would.
-        OSError: its data cannot be read.
+        ValueError: the recipe could not be trained; says why, as `run_training` would.
+        OSError: the data cannot be read.
     """
     recipe = settled_settings(recipe)
     training = recipe.training
@@ -154,7 +154,7 @@ def _try(
     world: World,
     recipe: Recipe,
 ) -> Trial:
-    """Time a few batches one by one, as an update of many of them may take minutes."""
+    """Time a few single batches, as an update of many batches may take minutes."""
     training, split = recipe.training, corpus.split
     gradients = GradientStep(
         model.train(),
@@ -192,7 +192,7 @@ def _wait_for(device: torch.device) -> None:
 
 
 def _activations(run: DryRun) -> int:
-    """What a batch adds to the memory of training, at least."""
+    """How much memory a batch adds to training, at least."""
     config, tokens = run.model.config, run.recipe.training.batch_tokens
     return training_bytes(config, tokens) - training_bytes(config)
 

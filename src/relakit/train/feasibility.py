@@ -22,10 +22,10 @@ def check_model(
     vocabulary: int = SMALLEST_VOCABULARY,
     source_vocabulary: int | None = None,
 ) -> None:
-    """Raise ValueError, with both numbers, for a model that cannot be trained in this memory.
+    """Raise ValueError, with both sizes, for a model that cannot be trained in this memory.
 
-    Before the corpus is prepared, its vocabulary is not known; it has at least all bytes. Without
-    a device the machine's own memory counts.
+    Before the corpus is prepared, its vocabulary is not known, but has at least all bytes. Without
+    a device, the machine's own memory counts.
     """
     config = recipe.model.config(vocabulary, source_vocabulary)
     check_memory(
@@ -39,7 +39,7 @@ def check_model(
 
 
 def check_batch_tokens(recipe: Recipe, split: EncodedSplit) -> None:
-    """Raise ValueError for ``training.batch_tokens`` that not all pairs fit into."""
+    """Raise ValueError if some pair does not fit into ``training.batch_tokens``."""
     batch_tokens, longest = recipe.training.batch_tokens, split.longest + 1
     if batch_tokens < longest:
         raise ValueError(
@@ -56,7 +56,7 @@ def check_batches(
     vocabulary: int,
     source_vocabulary: int | None = None,
 ) -> None:
-    """Raise ValueError for ``training.batch_tokens`` too few for a pair, or too many for memory."""
+    """Raise ValueError if ``training.batch_tokens`` is too low for a pair, too high for memory."""
     check_batch_tokens(recipe, split)
     batch_tokens = recipe.training.batch_tokens
     all_tokens = int(max(split.source_side.offsets[-1], split.target_side.offsets[-1]))
@@ -70,15 +70,15 @@ def check_batches(
 
 
 def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: "torch.device | None") -> None:
-    """`check_model` and `check_batches`, now that the corpus is there."""
+    """Run `check_model` and `check_batches`, now that there is a corpus."""
     check_model(recipe, device, *corpus.tokenizers.sizes)
     check_batches(recipe, corpus.train, device, *corpus.tokenizers.sizes)
 
 
 def warn_of_short_run(training: TrainingSection, updates: int | None) -> None:
-    """Warn of a run that ends before its learning rate has been at its peak.
+    """Warn of a run that ends before its learning rate falls.
 
-    ``updates`` are all of them, for epochs about; None if only time ends the run.
+    ``updates`` is the total, approximate if epochs are counted; None if only time ends the run.
     """
     if updates is None or updates > training.warmup:
         return
@@ -92,7 +92,7 @@ def warn_of_short_run(training: TrainingSection, updates: int | None) -> None:
 
 
 def _device_memory(device: "torch.device | None") -> int | None:
-    """Bytes; None for the machine's own."""
+    """The memory of a GPU in bytes; None for the machine's own memory."""
     if device is None or device.type != "cuda":
         return None
     import torch
@@ -101,10 +101,10 @@ def _device_memory(device: "torch.device | None") -> int | None:
 
 
 def with_own_matrix(recipe: Recipe) -> Recipe:
-    """The recipe with a matrix of embeddings for each language, if each has its own vocabulary.
+    """The recipe with an embedding matrix per language, if each has its own vocabulary.
 
     Raises:
-        ValueError: the recipe itself says that they share one.
+        ValueError: the recipe itself says that they share a matrix.
     """
     model = recipe.model
     if recipe.data.vocabulary != "separate" or model.source_embedding == "separate":
@@ -119,10 +119,10 @@ def with_own_matrix(recipe: Recipe) -> Recipe:
 
 
 def with_settings_of_corpus(data: DataSection) -> DataSection:
-    """The settings of the data with those that a prepared corpus has: languages, vocabularies.
+    """The data settings, with the languages and the vocabulary kind of a prepared corpus.
 
     Raises:
-        ValueError: the recipe itself says others.
+        ValueError: the recipe itself gives different ones.
     """
     if data.prepared is None:
         return data

@@ -16,20 +16,20 @@ class Interrupts:
     def _take(self, number: int, frame: FrameType | None) -> None:
         if self.signal is None:
             self.signal = number
-        elif number != signal.SIGHUP:  # a terminal that closes is not somebody who asks twice
+        elif number != signal.SIGHUP:  # a closing terminal is not a user who asks twice
             raise KeyboardInterrupt
 
 
 @contextmanager
 def caught_interrupts() -> Iterator[Interrupts]:
-    """Note SIGINT, SIGTERM and SIGHUP, to end a little later.
+    """Record SIGINT, SIGTERM and SIGHUP, so that the run can end a little later.
 
     A second SIGINT or SIGTERM ends the run at once. Where SIGHUP is ignored, as under nohup, it
-    stays so.
+    stays ignored.
     """
     interrupts = Interrupts()
     if threading.current_thread() is not threading.main_thread():
-        yield interrupts  # signals reach the main thread alone
+        yield interrupts  # only the main thread receives signals
         return
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:

@@ -1,8 +1,8 @@
 """Label-smoothed cross-entropy straight from the decoder's states, without a tensor of all logits.
 
 For a vocabulary of 8,000 and 2,000 target tokens the logits are 64 MB, and their gradient as much
-again. Here they are computed in chunks of rows that fit the cache, and each chunk's gradients while
-it is there.
+again. Here they are computed in chunks of rows that fit the cache, and the gradients of each chunk
+while it is still there.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from torch import Tensor
 from relakit.train.recipe import LossMean, SmoothingOver
 
 CHUNK = 128
-"""Rows of logits at a time."""
+"""Rows of logits computed at a time."""
 
 
 class Loss(NamedTuple):
@@ -47,8 +47,8 @@ def smoothed_loss(
         weight: ``[vocabulary, dim]``.
         targets: ``[batch, positions]`` token ids.
         smoothing: share of the probability that is spread evenly.
-        padding: the id that is not counted.
-        smoothing_over: the tokens that it is spread over.
+        padding: the token id to ignore.
+        smoothing_over: the tokens to spread it over.
         mean_over: with ``"sentences"``, every sentence counts the same, however long it is.
     """
     if smoothing_over == "wrong":
@@ -68,7 +68,7 @@ def smoothed_loss(
 class _ChunkedLoss(torch.autograd.Function):
     """Sums of smoothed loss and negative log-likelihood; gradients are ready after forward.
 
-    ``shares``, if given, are what the smoothed loss of each row is multiplied with.
+    The smoothed loss of each row is multiplied by its entry in ``shares``, if given.
     """
 
     @staticmethod

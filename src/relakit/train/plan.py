@@ -1,8 +1,8 @@
-"""Which sentences go into which update: fixed by the seed, whoever computes them and when.
+"""Which sentences go into which update: fixed by the seed, no matter who computes them or when.
 
 An update takes consecutive batches of its epoch until they hold enough target tokens. With several
-processes the batches of an update are dealt out, cut up if there are too few; the gradient is the
-same sum.
+processes the batches of an update are dealt out among them, and split if there are too few; the
+gradient stays the same sum.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,15 +42,15 @@ def plan_updates(
     epoch: int = 0,
     before_epoch: int = 0,
 ) -> Iterator[Update]:
-    """All updates after number ``after``; there is no last one.
+    """All updates after number ``after``, without end.
 
     Args:
         split: the training data.
         batch_tokens: padded tokens in a batch, at most.
         update_tokens: target tokens in an update, roughly.
-        seed: of the shuffling.
-        after: updates that are done already.
-        epoch: the epoch in which update ``after`` was.
+        seed: decides the shuffling.
+        after: how many updates are done already.
+        epoch: the epoch of update ``after``.
         before_epoch: how many updates the epochs before that one had.
     """
     number = before_epoch
@@ -87,7 +87,7 @@ def first_epoch(split: EncodedSplit, training: TrainingSection) -> list[Update]:
 
 
 def total_updates(training: TrainingSection, per_epoch: int) -> int | None:
-    """How many updates a run will have, if its epochs are like the first; None: time ends it."""
+    """How many updates a run will have, if all epochs are like the first; None if time ends it."""
     limits = [training.updates] if training.updates is not None else []
     if training.epochs is not None:
         limits.append(training.epochs * per_epoch)
@@ -99,7 +99,7 @@ def group_batches(
     target_lengths: npt.NDArray[np.integer],
     update_tokens: int,
 ) -> list[tuple[list[npt.NDArray[np.int64]], int]]:
-    """Consecutive batches together until they have ``update_tokens`` target tokens.
+    """Group consecutive batches until they have ``update_tokens`` target tokens.
 
     A group ends where one more batch would take it further from that number.
     """
@@ -121,7 +121,7 @@ def group_batches(
 def enough_batches(
     batches: Sequence[npt.NDArray[np.int64]], processes: int
 ) -> list[npt.NDArray[np.int64]]:
-    """The batches of an update, the largest cut in halves until every process has one.
+    """The batches of an update, with the largest halved until every process has one.
 
     Only an update with fewer sentences than processes leaves some without work.
     """
@@ -131,7 +131,7 @@ def enough_batches(
         if len(parts[largest]) < 2:
             break
         batch = parts[largest]
-        # Sentences are in the order of their lengths: every other one makes equal halves.
+        # Sentences are sorted by length: taking every other one makes equal halves.
         parts[largest] = batch[::2]
         parts.append(batch[1::2])
     return parts

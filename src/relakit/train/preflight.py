@@ -1,6 +1,6 @@
 """What can be wrong with a run before it begins, found without torch, which takes seconds to load.
 
-`run_training` looks again, when it has the folder for itself.
+`run_training` checks again when it has the folder to itself.
 """
 
 from pathlib import Path
@@ -27,10 +27,10 @@ from relakit.train.starting_model import with_starting_model
 
 
 def check_run(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
-    """The recipe of the run, as `run_training` will take it; the arguments are the same.
+    """Check a run, and return its recipe as `run_training` will use it; same arguments.
 
     Raises:
-        ValueError: the folder's run cannot be gone on with, or its corpus cannot be used.
+        ValueError: the folder's run cannot be resumed, or its corpus cannot be used.
         OSError: the folder holds something else.
     """
     if recipe is not None:
@@ -39,7 +39,7 @@ def check_run(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
     check_is_folder(folder, RUN)
     check_place_of_model(folder)
     check_writable(folder, is_folder=True)
-    if is_main_process():  # the others find its lock, if they come later
+    if is_main_process():  # processes that come later would find its lock
         check_unlocked(folder)
     checked_threads("training.threads", settled.training.threads, least=0)
     if resume:
@@ -50,7 +50,7 @@ def check_run(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
 
 
 def _check_data(recipe: Recipe, folder: Path) -> None:
-    """What is wrong with the text or the corpus, as far as they are there, and with its size."""
+    """Check the text or the corpus, as far as they exist, and the memory that training needs."""
     data, is_on_cpu = recipe.data, recipe.training.device == "cpu"
     if data.prepared is not None:
         corpus = open_corpus(data, folder / CORPUS)
@@ -66,7 +66,7 @@ def _check_data(recipe: Recipe, folder: Path) -> None:
 
 
 def check_text(recipe: Recipe, folder: Path) -> None:
-    """Raise ValueError for a folder without text, if the run does not have its corpus of it yet."""
+    """Raise ValueError for a folder without text, unless the run has already prepared it."""
     data, before = recipe.data, read_recipe(folder)
     is_new = before is None or before.data.folder != data.folder
     if data.folder is not None and (is_new or not (folder / CORPUS).exists()):
@@ -74,9 +74,9 @@ def check_text(recipe: Recipe, folder: Path) -> None:
 
 
 def settled_settings(recipe: Recipe, before: Recipe | None = None) -> Recipe:
-    """The recipe with what its corpus, and the model that it starts from, decide.
+    """The recipe with the settings that its corpus and its starting model decide.
 
-    ``before`` is the recipe of the run that it goes on with.
+    ``before`` is the recipe of the run that it continues.
     """
     recipe = recipe.model_copy(update={"data": with_settings_of_corpus(recipe.data)})
     return with_own_matrix(with_starting_model(recipe, before))

@@ -23,7 +23,7 @@ NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 VocabSize = Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=MAX_VOCABULARY)]
 Natural = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 LossMean: TypeAlias = Literal["tokens", "sentences"]
-"""What the loss is a mean over: all target tokens, or sentences, each with the mean of its own."""
+"""What the loss is averaged over: all target tokens, or sentences (each the mean of its tokens)."""
 SmoothingOver: TypeAlias = Literal["all", "wrong"]
 """Which tokens share the smoothed probability: the whole vocabulary, or all but the right one."""
 
@@ -33,13 +33,13 @@ def _expanded(path: Path | None) -> Path | None:
 
 
 class Section(BaseModel):
-    """A part of a recipe. Keys that it does not know are errors."""
+    """A part of a recipe. Unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class GeneratedData(Section):
-    """A corpus that relakit generates by itself."""
+    """A corpus that relakit generates itself."""
 
     train: Count = SIZES["train"]
     """Sentence pairs to train on."""
@@ -49,7 +49,7 @@ class GeneratedData(Section):
 
 
 class DropoutSides(Section):
-    """A rate for each side of a translation, from source to target."""
+    """A rate for each side, in the direction of translation."""
 
     source: Share = 0.0
     target: Share = 0.0
@@ -69,18 +69,17 @@ class DataSection(Section):
     target: str = "de"
     """The target language."""
     reverse: bool = False
-    """Translate from ``target`` to ``source``, with a corpus that is prepared the other way."""
+    """Translate from ``target`` to ``source``, with a corpus prepared in the other direction."""
     vocab_size: VocabSize = PrepareSettings.vocab_size
-    """Entries of the BPE vocabulary, of each if there are two."""
+    """Entries in the BPE vocabulary, or in each if there are two."""
     vocabulary: VocabularyKind = PrepareSettings.vocabulary
     """One vocabulary for both languages, or one for each; a prepared corpus has its own."""
     max_tokens: Count = PrepareSettings.max_tokens
-    """Most tokens of a sentence to train on."""
+    """Most tokens in a sentence to train on."""
     long_sentences: LongSentences = PrepareSettings.long_sentences
-    """What becomes of pairs with more: left out, or cut off after so many."""
+    """What happens to pairs with a longer sentence: left out, or truncated."""
     bpe_dropout: DropoutSides = DropoutSides()
-    """How often a pair of tokens that the BPE would join is not, in training; a number is for both
-    sides."""
+    """How often a BPE merge is skipped in training; a single number is for both sides."""
 
     @field_validator("bpe_dropout", mode="before")
     @classmethod
@@ -110,8 +109,8 @@ class ModelSection(ModelOptions):
     """The model's size and attention. What is not given follows from ``size`` and ``attention``."""
 
     start_from: Path | None = None
-    """Fine-tuning: a model directory, or the folder of a run, whose weights, settings and tokenizer
-    the run begins with."""
+    """For fine-tuning: a model directory, or the folder of a run, whose weights, settings and
+    tokenizer this run starts with."""
     size: Literal["tiny", "small", "base"] = "base"
     attention: AttentionSetting = DEFAULT_ATTENTION
     """For all three kinds of attention, unless one is given below: a name, or a table."""
@@ -125,9 +124,9 @@ class ModelSection(ModelOptions):
     feed_forward: Count | None = None
 
     def config(self, vocabulary: int, source_vocabulary: int | None = None) -> ModelConfig:
-        """The model's settings for a vocabulary of this size, or for one of each language.
+        """The model's settings for a vocabulary of this size, or for one per language.
 
-        A source with its own vocabulary has its own matrix, whatever ``source_embedding`` is.
+        A source with its own vocabulary gets its own matrix, whatever ``source_embedding`` says.
         """
         given = self.model_dump(exclude={"start_from", "size", "attention"}, exclude_none=True)
         attention = {
@@ -153,30 +152,29 @@ class TrainingSection(Section):
     """How long and how to train. The defaults are the paper's."""
 
     epochs: Count | None = None
-    """Stop after so many passes over the data ..."""
+    """Stop after this many passes over the data ..."""
     updates: Count | None = None
-    """... or after so many updates ..."""
+    """... or after this many updates ..."""
     minutes: Positive | None = None
-    """... or after so many minutes of training, whichever comes first; validations and checkpoints
-    are not counted."""
+    """... or after this many minutes of training, whichever comes first; validations and
+    checkpoints are not counted."""
     batch_tokens: Count = 4096
-    """Padded tokens that are computed at once, at most; bounds memory."""
+    """Most padded tokens to compute at once; bounds memory."""
     update_tokens: Count = 25_000
-    """Target tokens per update, about: gradients of several batches are added up."""
+    """Approximate target tokens per update: gradients of several batches are added up."""
     learning_rate_factor: Positive = 1.0
     """Factor on the schedule d^-0.5 * min(update^-0.5, update * warmup^-1.5)."""
     warmup: Count = 4000
-    """Updates until the learning rate is at its peak."""
+    """Updates until the learning rate reaches its peak."""
     cooldown: Share = 0.0
-    """Share of ``updates``, the last ones, over which the learning rate also falls to 0 in a
-    straight line."""
+    """Share of ``updates``, at the end, over which the learning rate also falls linearly to 0."""
     adam_betas: tuple[Share, Share] = (0.9, 0.98)
     adam_eps: Positive = 1e-8
     label_smoothing: Share = 0.1
     smoothing_over: SmoothingOver = "all"
     """Spread it over the whole vocabulary, or over all tokens but the right one."""
     loss_mean: LossMean = "tokens"
-    """The loss of an update is the mean over its target tokens; or over its sentences, each with
+    """What the loss of an update is the mean over: its target tokens, or its sentences, each with
     the mean over its own tokens."""
     clip_norm: NotNegative = 0.0
     """Gradients with a larger norm are scaled down to it; 0 for never."""
@@ -190,11 +188,11 @@ class TrainingSection(Section):
     checkpoint_every: Count = 1000
     """Updates between checkpoints."""
     keep: Count = 5
-    """Checkpoints that are kept, and averaged for the final model."""
+    """How many checkpoints to keep, and to average for the final model."""
     average: bool = True
-    """Average the kept checkpoints; without, the last one is the model."""
+    """Average the kept checkpoints; if false, the last one is the model."""
     give_up_after: Natural = 2000
-    """A run that after so many updates has not learnt more than how frequent tokens are, ends as
+    """A run that has learnt no more than how frequent tokens are after this many updates ends as
     failed; 0 for never."""
 
     @field_validator("device")
@@ -215,32 +213,32 @@ class TrainingSection(Section):
 
 
 class ValidationSection(Section):
-    """What is measured on the way and at the end."""
+    """What is measured during training and at the end."""
 
     every: Count = 1000
     """Updates between validations; there is one more at the end."""
     bleu: bool = True
-    """Translate the validation set for BLEU, besides computing its loss."""
+    """Translate the validation set for BLEU, in addition to computing its loss."""
     sentences: Natural = 0
-    """Translate the first so many only, on the way; 0 for all."""
+    """How many sentences, from the first on, to translate during training; 0 for all."""
     beam: Count = 1
-    """Beam on the way."""
+    """Beam size during training."""
     final_beam: Count = SearchSettings.beam
-    """Beam for the final scores of validation and test set."""
+    """Beam size for the final scores of validation and test sets."""
     length_penalty: NotNegative = SearchSettings.length_penalty
     min_length: Natural = SearchSettings.min_length
-    """Fewest tokens of a translation."""
+    """Fewest tokens in a translation."""
     length_factor: NotNegative = SearchSettings.length_factor
-    """Most tokens of a translation: so many times those of its source ..."""
+    """Most tokens in a translation: this many times as many as in its source ..."""
     length_margin: Count = SearchSettings.length_margin
-    """... plus so many."""
+    """... plus this many."""
     wide_ends: bool = SearchSettings.wide_ends
     """Hypotheses may end among the best 2 * beam of a step, instead of the best beam."""
     patience: Natural = 0
-    """Stop after so many validations without a better loss; 0 for never."""
+    """Stop after this many validations without a better loss; 0 for never."""
 
     def search(self, beam: int) -> SearchSettings:
-        """How to translate with this beam."""
+        """The settings to translate with this beam size."""
         return SearchSettings(
             beam=beam,
             nbest=1,

@@ -1,7 +1,7 @@
-"""Reading recipes: TOML files, those that come with relakit by name, and ``--set key=value``.
+"""Reading recipes: from TOML files, or by name if they come with relakit; ``--set key=value``.
 
-A recipe may begin with ``like = "NAME"``: it then has all settings of that recipe but those that it
-gives itself.
+A recipe may begin with ``like = "NAME"``: it then inherits all settings of that recipe that it does
+not give itself.
 """
 
 import json
@@ -29,11 +29,11 @@ else:
 
 
 def load_recipe(name_or_path: str, settings: Iterable[str] = ()) -> Recipe:
-    """Read a recipe by the name of one that comes with relakit, or from a TOML file.
+    """Read a recipe that comes with relakit by its name, or any recipe from a TOML file.
 
     Args:
         name_or_path: ``multi30k-small``, or a path that ends in ``.toml``.
-        settings: replace what the recipe says: ``training.epochs=3``. Values are written as in
+        settings: override what the recipe says: ``training.epochs=3``. Values are written as in
             TOML; quotes around words may be left out. ``model.attention.power=2`` changes one field
             of an attention, whether the recipe has a table or a name.
     """
@@ -43,14 +43,14 @@ def load_recipe(name_or_path: str, settings: Iterable[str] = ()) -> Recipe:
 
 
 def change_recipe(recipe: Recipe, settings: Iterable[str], where: str) -> Recipe:
-    """A recipe with other settings, as in `load_recipe`; ``where`` is named in errors."""
+    """A recipe with some settings changed, as in `load_recipe`; errors name ``where``."""
     content = recipe.model_dump(mode="json", exclude_none=True)
     _set_all(content, settings)
     return make_recipe(content, where)
 
 
 def make_recipe(content: Mapping[str, Any], where: str) -> Recipe:
-    """Validate a recipe; ``where`` is named in errors."""
+    """Validate a recipe; errors name ``where``."""
     try:
         return Recipe.model_validate(dict(content))
     except ValidationError as error:
@@ -76,9 +76,9 @@ def _toml(value: Any) -> str:
 
 
 def _with_all_settings(name_or_path: str, above: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
-    """What to call a recipe in errors, and its content, with that of the recipe that it is like.
+    """What to call a recipe in errors, and its content with what it inherits through ``like``.
 
-    ``above`` are the recipes that led here, each like the next.
+    ``above`` lists the recipes that led here, each like the next.
     """
     where, text = _read(name_or_path)
     if where in above:
@@ -94,7 +94,7 @@ def _with_all_settings(name_or_path: str, above: tuple[str, ...]) -> tuple[str, 
         return where, content
     if not isinstance(other, str):
         raise ValueError(f"{where}: like = {other!r}: it must be the name of a recipe, or a file")
-    if other.endswith(".toml"):  # a file is found from the recipe that names it
+    if other.endswith(".toml"):  # a path is relative to the recipe that names it
         other = str(Path(name_or_path).parent / other)
     try:
         _, inherited = _with_all_settings(other, (*above, where))
@@ -104,7 +104,7 @@ def _with_all_settings(name_or_path: str, above: tuple[str, ...]) -> tuple[str, 
 
 
 def _merged(inherited: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Settings of two recipes, table by table; where both have one, the recipe's own."""
+    """The settings of two recipes, merged table by table; the recipe's ``own`` take precedence."""
     merged = dict(inherited)
     _forget_other_places(merged, own)
     for key, value in own.items():
@@ -118,7 +118,7 @@ def _merged(inherited: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_one_place(settings: Iterable[str]) -> None:
-    """Raise ValueError for two places of the data: neither is meant to replace the other."""
+    """Raise ValueError if two data places are set: neither is meant to replace the other."""
     keys = {key for setting in settings if (key := setting.partition("=")[0].strip())}
     places = [f"data.{place}" for place in PLACES if f"data.{place}" in keys]
     if len(places) > 1:
@@ -126,7 +126,7 @@ def _check_one_place(settings: Iterable[str]) -> None:
 
 
 PLACES: Final = ("prepared", "folder", "generated")
-"""Where the data may be; another place replaces the recipe's own."""
+"""Where the data may be; setting one place replaces the recipe's own."""
 
 
 def _forget_other_places(data: dict[str, Any], given: Iterable[str]) -> None:
@@ -182,7 +182,7 @@ def _value(text: str) -> Any:
 
 
 def _explain(error: Any) -> str:
-    """One of pydantic's errors, in our words."""
+    """One of pydantic's errors, in relakit's words."""
     parts = [str(part) for part in error["loc"]]
     key = ".".join(parts)
     if error["type"] == "extra_forbidden":

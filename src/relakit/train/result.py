@@ -1,4 +1,4 @@
-"""The end of a run: its verdict and its scores, as ``result.json`` has them."""
+"""How a run ended: its verdict and its scores, as in ``result.json``."""
 
 import json
 import math
@@ -15,7 +15,7 @@ Verdict = Literal["finished", "stopped", "failed"]
 
 
 def read_verdict(path: Path) -> Verdict | None:
-    """How the run with this ``result.json`` ended last; None if it has not, or nobody knows."""
+    """How the run with this ``result.json`` last ended; None if it has not, or cannot be told."""
     try:
         verdict = json.loads(path.read_bytes())["verdict"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -32,8 +32,8 @@ class Scores:
     bleu: float | None = None
     bleu_signature: str | None = None
     attention_outputs: "ModelOutputs | None" = None
-    """How large they are before the norm, by kind and layer; None in all processes but the main
-    one"""
+    """How large attention outputs are before the norm, by kind and layer; None in all processes but
+    the main one"""
 
     @property
     def perplexity(self) -> float:
@@ -51,11 +51,11 @@ class Result:
     updates: int
     epochs: float
     seconds: float
-    """Of training, without validation and checkpoints"""
+    """Training time, without validation and checkpoints"""
     target_tokens: int
     parameters: int
     scores: dict[str, Scores] = field(default_factory=dict)
-    """By split, of the final model"""
+    """The final model's scores by split"""
     settings: dict[str, Any] = field(default_factory=dict)
     """The recipe, versions, and what the machine decided"""
 

@@ -1,4 +1,4 @@
-"""What a run may go on with: the recipe of its folder, and what may differ from it."""
+"""What a resumed run uses: the recipe in its folder, and what may differ from it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,23 +28,23 @@ MAY_CHANGE: Final = (
     "training.updates",
     "validation",
 )
-"""What a resumed run may do differently: none of it changes the updates that are made, save the
-number of them if there is a cooldown, which is a share of it. The corpus may move, but not change:
-the trainer compares. One that the run has prepared for itself is used again, wherever its text is
-now."""
+"""Settings that a resumed run may change. None of them affects the updates that are made, except
+the number of updates if there is a cooldown, which is a share of it. The corpus may move, but not
+change: the trainer compares. A corpus that the run prepared for itself is used again, wherever its
+text is now."""
 
 
 def settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
-    """The recipe of the run that begins, or goes on, in a folder.
+    """The recipe of the run that starts or resumes in a folder.
 
     Args:
-        recipe: what was asked for; None for that of the folder.
+        recipe: what was asked for; None for the recipe in the folder.
         folder: the run's folder.
-        resume: whether to go on with a run that is there.
+        resume: whether to resume an existing run.
 
     Raises:
-        ValueError: there is nothing to resume, or the recipes differ in what must stay.
-        FileExistsError: the folder holds a run already, or something else.
+        ValueError: there is nothing to resume, or the recipes differ in what must stay the same.
+        FileExistsError: the folder already holds a run, or something else.
     """
     before = recipe_to_resume(folder) if recipe is None else read_recipe(folder)
     if before is None:
@@ -85,12 +85,12 @@ def recipe_to_resume(folder: Path) -> Recipe:
 
 
 def check_place_of_model(folder: Path) -> None:
-    """Raise FileExistsError if a run's model would replace anything but its model before."""
+    """Raise FileExistsError if a run's model would replace anything but its previous model."""
     check_model_folder(folder / MODEL, replace=True, advice="move it elsewhere")
 
 
 def lasting_differences(before: Recipe, recipe: Recipe) -> Iterator[tuple[str, Any, Any]]:
-    """Settings in which a resumed run may not differ, but does; both values of each."""
+    """The settings that a resumed run must not change but does, with both values of each."""
     both = before.model_dump(mode="json"), recipe.model_dump(mode="json")
     fixed = {"training.updates"} if before.training.cooldown else set()
     return (
@@ -110,7 +110,7 @@ def read_recipe(folder: Path) -> Recipe | None:
 
 
 def _check_new_folder(folder: Path) -> None:
-    """Refuse to mix a run with something else; files with names of their own are left alone."""
+    """Refuse to mix a run with something else; files whose names do not clash are left alone."""
     other = what_is_in(folder)
     if other is None:
         found = (repr(name) for name in RUN_ENTRIES if (folder / name).exists())
@@ -129,7 +129,7 @@ def _may_change(key: str) -> bool:
 def _differences(
     old: dict[str, Any], new: dict[str, Any], section: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Keys with other values, as in ``training.epochs``, and both values."""
+    """Keys such as ``training.epochs`` whose values differ, and both values."""
     for key in sorted(old.keys() | new.keys()):
         before, after = old.get(key), new.get(key)
         if isinstance(before, dict) and isinstance(after, dict):

@@ -1,4 +1,4 @@
-"""A training run in a folder, from recipe to model directory; `run_folder` says what it holds."""
+"""A training run, from recipe to model directory; `run_folder` says what its folder holds."""
 
 import shutil
 from collections.abc import Callable
@@ -46,7 +46,7 @@ from relakit.train.terminal import Terminal
 from relakit.train.trainer import Ending, Trainer
 
 StageBar = Callable[[], AbstractContextManager[OnStage]]
-"""Opens what shows how far the preparation of the corpus is."""
+"""Opens a display of how far the preparation of the corpus has got."""
 
 
 def run_training(
@@ -61,16 +61,16 @@ def run_training(
     """Train in ``folder``.
 
     Args:
-        recipe: what to train. With ``resume`` it may be None: that of the folder then.
+        recipe: what to train. With ``resume`` it may be None, for the recipe in the folder.
         folder: the run's folder.
-        resume: go on after the last checkpoint.
-        console: where to show how it goes; None for nowhere.
-        stage_bar: shows how far the preparation of the corpus is.
-        lock: keep other processes out of the folder; False if the caller does.
+        resume: continue after the last checkpoint.
+        console: where to show progress; None for nowhere.
+        stage_bar: shows how far the preparation of the corpus has got.
+        lock: keep other processes out of the folder; False if the caller does so.
 
     Raises:
-        BusyError: another process trains there.
-        ValueError: the folder's run cannot be gone on with, or its corpus cannot be used.
+        BusyError: another process is training there.
+        ValueError: the folder's run cannot be resumed, or its corpus cannot be used.
         OSError: the folder holds something else, or cannot be written.
     """
     if recipe is not None:
@@ -97,7 +97,7 @@ def _run(
         console = console if console is not None and world.is_main else Console(quiet=True)
         has_begun = bool(find_checkpoints(folder / CHECKPOINTS, interrupted=True))
         prepares = recipe.data.prepared is None and not (folder / CORPUS).exists()
-        world.wait()  # nobody may change the folder before all have looked at it
+        world.wait()  # no process may change the folder before all have looked at it
         if world.is_main:
             for place in (folder, folder / CHECKPOINTS):
                 sweep(place)
@@ -120,7 +120,7 @@ def _run(
             try:
                 checkpoint = trainer.resume() if resume else None
             except ValueError:
-                if world.is_main and has_begun and prepares:  # it is of another text
+                if world.is_main and has_begun and prepares:  # it was made from another text
                     remove_folder(folder / CORPUS)
                 raise
             if world.is_main and checkpoint is not None:
@@ -141,7 +141,7 @@ def remove_run(folder: Path) -> None:
     """Remove what a run wrote into its folder, and the folder if nothing else is in it.
 
     Raises:
-        BusyError: another process trains there.
+        BusyError: another process is training there.
     """
     with locked(folder):
         for name in RUN_ENTRIES:
@@ -161,7 +161,8 @@ def _write_recipe(recipe: Recipe, folder: Path) -> None:
 def _clear_other_corpus(recipe: Recipe, folder: Path) -> None:
     """Remove the corpus that an earlier attempt prepared for another recipe.
 
-    Only while there are no checkpoints: then the corpus is that of the run, wherever its text is.
+    Only while there are no checkpoints: once there are, the corpus belongs to the run, wherever its
+    text is.
     """
     before = read_recipe(folder)
     if before is None:
@@ -196,7 +197,7 @@ def _open_logs(
 
 
 def _total_updates(recipe: Recipe, corpus: PreparedCorpus) -> int | None:
-    """How many updates the run will have; for epochs about, as they may differ by a few."""
+    """How many updates the run will have; approximate for epochs, which may differ by a few."""
     training = recipe.training
     if training.epochs is None:  # a large epoch takes a while to plan
         return training.updates
@@ -206,7 +207,7 @@ def _total_updates(recipe: Recipe, corpus: PreparedCorpus) -> int | None:
 def _finish(trainer: Trainer, ending: Ending) -> Result:
     """The run's result. A finished run also gets its model directory and final scores.
 
-    One that was asked to stop gets a model directory as well, but is not kept waiting for scores.
+    A run that was asked to stop also gets a model directory, but does not wait for scores.
     """
     recipe, state = trainer.recipe, trainer.state
     scores: dict[str, Scores] = {}
@@ -244,7 +245,7 @@ def _finish(trainer: Trainer, ending: Ending) -> Result:
 
 
 def _take_weights(trainer: Trainer, *, is_finished: bool) -> int:
-    """Put the average of the last checkpoints into the model; returns how many there were."""
+    """Load the average of the last checkpoints into the model; returns how many there were."""
     training = trainer.recipe.training
     last = checkpoints_of_model(trainer.checkpoints, training, is_finished=is_finished)
     trainer.model.load_state_dict(average_weights(last))

@@ -5,7 +5,7 @@
     OUT/recipe.json     what is trained
     OUT/text/           the generated corpus, if the recipe asks for one
     OUT/corpus/         the prepared corpus, unless the recipe names one
-    OUT/checkpoints/    the last few
+    OUT/checkpoints/    the last few checkpoints
     OUT/log.jsonl       every update and validation
     OUT/tensorboard/    curves, if TensorBoard is installed
     OUT/model/          the model directory, when training is finished or was asked to stop
@@ -17,7 +17,7 @@ from typing import Final
 from relakit.files.output_paths import RUN
 
 RUNS: Final = "runs"
-"""The folder that runs are kept in, unless told otherwise."""
+"""The folder that runs are kept in by default."""
 
 RECIPE: Final = RUN.marker
 TEXT: Final = "text"

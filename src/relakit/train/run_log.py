@@ -1,7 +1,7 @@
-"""The log of a run while it goes: ``log.jsonl`` and TensorBoard; `Terminal` is a third.
+"""The logs of a run in progress: ``log.jsonl`` and TensorBoard; `Terminal` is a third.
 
-A log is not worth a run: what cannot be written, as the disk is full, waits in memory for the next
-line that can be, with a warning. Only a run that has not begun yet ends by it.
+No run should die for its log: lines that cannot be written, for example because the disk is full,
+wait in memory until a later line can be, with a warning. Only a run that has not begun yet fails.
 """
 
 import importlib.util
@@ -19,7 +19,7 @@ from relakit.files.writing import WriteError, append, write_whole
 from relakit.train.result import Scores
 
 Warn = Callable[[str], None]
-"""Tells the user what is wrong, while the run goes on."""
+"""Tells the user what is wrong, while the run continues."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ValidationEntry:
 
     update: int
     training_loss: float | None
-    """Mean of the smoothed losses since the validation before; None before the first update"""
+    """Mean of the smoothed losses since the previous validation; None before the first update"""
     scores: Scores
 
 
@@ -52,7 +52,7 @@ class RunLog(Protocol):
     """Where a run writes what happens."""
 
     def resume(self, update: int) -> None:
-        """The run goes on after this update; forget later ones. -1: it begins again."""
+        """The run resumes after this update; forget later ones. -1: it starts over."""
 
     def update(self, entry: UpdateEntry) -> None:
         """Log an update."""
@@ -71,7 +71,7 @@ class RunLogs:
         self._logs = logs
 
     def resume(self, update: int) -> None:
-        """See `RunLog`, as for the others."""
+        """See `RunLog`, also for the other methods."""
         for log in self._logs:
             log.resume(update)
 
@@ -89,7 +89,7 @@ class RunLogs:
 
 
 class GrowingFile:
-    """A file that grows. What cannot be written now is kept, and written with what comes next."""
+    """A file to append to. What cannot be written now is kept, and written with what comes next."""
 
     def __init__(self, path: Path, warn: Warn) -> None:
         self.path = path
@@ -111,7 +111,7 @@ class GrowingFile:
         self._has_warned = False
 
     def close(self) -> None:
-        """Try once more, and say what is lost."""
+        """Try once more, and report what is lost."""
         if self._waiting:
             self.add(b"")
         if self._waiting:
@@ -146,7 +146,7 @@ class LogFile:
 
 
 def _is_up_to(line: bytes, update: int) -> bool:
-    """Whether a line is whole, and about this update or one before."""
+    """Whether a line is complete, and about this update or an earlier one."""
     try:
         return line.endswith(b"\n") and bool(json.loads(line)["update"] <= update)
     except (ValueError, KeyError, TypeError):
@@ -156,19 +156,19 @@ def _is_up_to(line: bytes, update: int) -> bool:
 class TensorBoard:
     """Curves for TensorBoard; needs the extra ``relakit[tensorboard]``.
 
-    Events are written as they come: PyTorch's own writer does so in a thread, which ends with a
-    traceback on a full disk.
+    Events are written as they come: PyTorch's own writer uses a thread, which dies with a traceback
+    when the disk is full.
     """
 
     def __init__(self, folder: Path, *, warn: Warn) -> None:
-        # Each resumed run has a file of its own; TensorBoard reads them by their names.
+        # Each resumed run has its own file; TensorBoard reads them in the order of their names.
         name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
         self._file = GrowingFile(folder / name, warn)
         self._has_begun = False
 
     @staticmethod
     def is_installed() -> bool:
-        """Whether TensorBoard is there to write for."""
+        """Whether TensorBoard is installed."""
         return importlib.util.find_spec("tensorboard") is not None
 
     def resume(self, update: int) -> None:

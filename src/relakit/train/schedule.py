@@ -17,13 +17,12 @@ def learning_rate(
     """``factor * dim^-0.5 * min(update^-0.5, update * warmup^-1.5)``; updates count from 1.
 
     Args:
-        update: the one to be made.
+        update: number of the update to be made.
         dim: width of the model.
         warmup: updates until the peak.
-        factor: on all of it.
-        cooldown: share of all updates, the last ones, over which the rate besides falls to 0 in a
-            straight line.
-        updates: all of them; a cooldown needs it.
+        factor: scales the whole schedule.
+        cooldown: share of all updates, at the end, over which the rate also falls linearly to 0.
+        updates: how many there are in all; needed for a cooldown.
     """
     if update < 1:
         raise ValueError(f"updates count from 1, got {update}")

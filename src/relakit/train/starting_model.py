@@ -22,7 +22,7 @@ from relakit.train.run_folder import MODEL
 logger = logging.getLogger(__name__)
 
 MAY_DIFFER: Final = frozenset({"dropout", "attention_dropout", "feed_forward_dropout"})
-"""Settings that have no part in what a trained model computes: the recipe may choose."""
+"""Settings that do not affect what a trained model computes: the recipe may choose."""
 
 
 def with_starting_model(recipe: Recipe, before: Recipe | None = None) -> Recipe:
@@ -30,11 +30,11 @@ def with_starting_model(recipe: Recipe, before: Recipe | None = None) -> Recipe:
 
     Args:
         recipe: with ``model.start_from``, a model directory or the folder of a run.
-        before: the recipe of the run that is there already. If it has the same model, nothing is
-            left to do, and the model that was started from need not be there any more.
+        before: the recipe of the run that already exists. If it has the same model, nothing is left
+            to do, and the starting model need not exist any more.
 
     Raises:
-        ValueError: the recipe says something else than the model; names both values.
+        ValueError: the recipe contradicts the model; names both values.
         OSError: there is no such model.
     """
     if recipe.model.start_from is None:
@@ -67,7 +67,7 @@ def with_starting_model(recipe: Recipe, before: Recipe | None = None) -> Recipe:
 
 
 def find_model(folder: Path) -> Path:
-    """A model directory, given by its own name or by the folder of the run that made it."""
+    """A model directory, given its own path or the folder of the run that made it."""
     if not MODEL_DIRECTORY.is_at(folder) and MODEL_DIRECTORY.is_at(folder / MODEL):
         return folder / MODEL
     if not MODEL_DIRECTORY.is_at(folder):
@@ -79,9 +79,9 @@ def find_model(folder: Path) -> Path:
 
 
 def starting_tokenizers(recipe: Recipe) -> Callable[[], Tokenizers] | None:
-    """What reads the tokenizers that the recipe's text is to be prepared with, if it says so.
+    """A function that reads the tokenizers of the recipe's starting model, if it names one.
 
-    A corpus that is used in reverse is prepared the other way.
+    A corpus that is used in reverse is prepared in the other direction.
     """
     start = recipe.model.start_from
     if start is None:
@@ -103,7 +103,7 @@ def _check_kind(data: DataSection, folder: Path, kind: str) -> None:
 
 
 def _with_settings(given: ModelSection, model: ModelConfig, folder: Path) -> ModelSection:
-    """All settings of the model, written out; of the recipe's own only what may differ."""
+    """All settings of the model, written out; from the recipe only those that may differ."""
     wanted = given.config(model.vocabulary, model.source_vocabulary)
     said = _said(given)
     conflicts = [
@@ -123,7 +123,7 @@ def _with_settings(given: ModelSection, model: ModelConfig, folder: Path) -> Mod
 
 
 def _said(given: ModelSection) -> dict[str, str]:
-    """The settings of a model that a recipe decides, and the key that does."""
+    """The model settings that a recipe decides, each with the key that does."""
     said: dict[str, str] = {}
     keys = given.model_fields_set
     if "size" in keys:
@@ -137,7 +137,7 @@ def _said(given: ModelSection) -> dict[str, str]:
 
 
 def _value(config: ModelConfig, name: str) -> Any:
-    """A setting to compare and to show: one attention may be written as a name or as a table."""
+    """A setting to compare and show: the same attention may be written as a name or a table."""
     for kind in ATTENTION_KINDS:
         if name == f"{kind}_attention":
             return config.attention(kind)
@@ -145,7 +145,7 @@ def _value(config: ModelConfig, name: str) -> Any:
 
 
 def _check_corpus(data: DataSection, folder: Path, tokenizers: Tokenizers) -> None:
-    """Raise ValueError for a corpus that was prepared with another tokenizer."""
+    """Raise ValueError for a corpus that was prepared with a different tokenizer."""
     if data.prepared is None:
         return
     found = load_tokenizers(data.prepared)
@@ -159,13 +159,13 @@ def _check_corpus(data: DataSection, folder: Path, tokenizers: Tokenizers) -> No
 
 
 def _with_languages(data: DataSection, about: ModelAbout, folder: Path) -> DataSection:
-    """The model's languages where the recipe names none; others are said, as they may be meant."""
+    """The model's languages where the recipe names none; warns of others, as they may be meant."""
     sides = ("target", "source") if data.reverse else ("source", "target")
     languages = dict(zip(sides, (about.source_language, about.target_language), strict=True))
     known = {side: language for side, language in languages.items() if language is not None}
     named = data.model_fields_set
     if data.prepared is not None:
-        named = named | known.keys()  # they are the corpus's
+        named = named | known.keys()  # the corpus names them
     for side, language in known.items():
         if side in named and getattr(data, side) != language:
             logger.warning(

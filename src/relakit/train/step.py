@@ -31,7 +31,7 @@ class BatchLoss(nn.Module):
     def __init__(self, model: Transformer, settings: TrainingSection) -> None:
         super().__init__()
         self.model = model
-        self.settings = settings  # `training` is nn.Module's own
+        self.settings = settings  # nn.Module already has `training`
 
     def forward(self, source: Tensor, target: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
         """The smoothed loss and the negative log-likelihood: sums, as in `Loss`."""
@@ -55,15 +55,15 @@ class UpdateLoss(NamedTuple):
     negative_log_likelihood: float
     """Over target tokens."""
     target_tokens: int
-    """Of all processes, as they were computed: BPE-dropout makes more of them than was planned."""
+    """Actually computed, in all processes: BPE-dropout makes more of them than were planned."""
 
 
 class GradientStep:
     """Leaves the gradients of an update in the model's parameters.
 
     The random numbers of a batch follow from the seed, the update and the batch's place in it, not
-    from what was computed before or by whom: a resumed run draws the same, and so do two processes,
-    unless they must cut batches up to have one each.
+    from what was computed before or by which process: a resumed run draws the same, and so do two
+    processes, unless they must split batches to have one each.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class GradientStep:
     ) -> None:
         self._loss: nn.Module = BatchLoss(model, training)
         if world.size > 1:
-            # The only buffer, which each process grows as it needs: their sizes may differ.
+            # The only buffer. Each process grows its own as needed, so their sizes may differ.
             keep_out_of_exchange(self._loss, ["model.embedding.positions"])
             self._loss = DistributedDataParallel(self._loss, gradient_as_bucket_view=True)
         self._split = split

@@ -104,7 +104,7 @@ class Terminal:
             self._show_outputs(scores.attention_outputs)
 
     def _show_outputs(self, outputs: ModelOutputs) -> None:
-        """A line with the largest RMS(z) and share of closed gates; yellow if that is large."""
+        """Print the largest RMS(z) and share of closed gates; in yellow if the share is large."""
         rms, place = _largest({kind: layers.rms for kind, layers in outputs.items()})
         line = f"  RMS(z) up to {rms:.3g} ({place})"
         shares = {kind: layers.closed_gates or () for kind, layers in outputs.items()}
@@ -118,13 +118,13 @@ class Terminal:
         self._console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
 
     def close(self) -> None:
-        """Leave the bar as it is, and let others write below it."""
+        """Stop the bar where it is, and let others write below it."""
         if self._bar is not None:
             self._bar.stop()
 
 
 def _largest(values: Mapping[AttentionKind, Sequence[float]]) -> tuple[float, str]:
-    """The largest of all kinds and layers, and where it is; NaN counts as larger than all."""
+    """The largest value of all kinds and layers, and where it is; NaN counts as the largest."""
     places = [
         (value, f"{kind} layer {layer}")
         for kind, layers in values.items()

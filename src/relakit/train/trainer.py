@@ -73,7 +73,7 @@ class Trainer:
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of all checkpoints."""
+        """The folder that holds all checkpoints."""
         return self.folder / CHECKPOINTS
 
     def resume(self) -> Checkpoint | None:
@@ -123,7 +123,7 @@ class Trainer:
             for update in self._updates():
                 ending = self._update(update, step)
                 if ending is not None:
-                    return ending  # the weights are those of the update before
+                    return ending  # the weights are those of the previous update
                 stop = self.world.sum([float(interrupts.signal is not None)])[0] > 0
                 self._validate_if_due(update)
                 ending = self._ending()
@@ -179,7 +179,7 @@ class Trainer:
         return None
 
     def _ending(self) -> Ending | None:
-        """Whether the run is at its end, by `RunState` alone: a resumed run agrees."""
+        """How the run ends, if it is at its end; by `RunState` alone, so a resumed run agrees."""
         training, state = self.recipe.training, self.state
         if state.has_not_learnt is not None and training.give_up_after:
             return Ending("failed", state.has_not_learnt)
@@ -199,7 +199,7 @@ class Trainer:
         return None
 
     def _is_time_over(self, minutes: float) -> bool:
-        """By the clock of the main process: all must agree."""
+        """Decided by the main process's clock: all processes must agree."""
         is_over = self.world.is_main and self.state.seconds >= 60 * minutes
         return self.world.sum([float(is_over)])[0] > 0
 
@@ -232,7 +232,7 @@ class Trainer:
         return scores
 
     def scores(self, split: str, *, beam: int, sentences: int = 0) -> Scores:
-        """Loss and BLEU of the model as it is, computed by the main process for all."""
+        """Loss and BLEU of the current model, computed by the main process for all."""
         validation = self.recipe.validation
         loss, bleu, signature, outputs = 0.0, math.nan, None, None
         if self.world.is_main:
@@ -266,13 +266,13 @@ class Trainer:
         )
 
     def _keep_interrupted(self) -> None:
-        """Have the last checkpoint count for the model, if only a signal asked for it.
+        """Make the last checkpoint count for the model, if only a signal asked for it.
 
-        A resumed run that has no more to do, as fewer updates are asked for now, ends with it.
+        A resumed run ends with it if fewer updates are asked for now, so that none is left to do.
         """
         newest = find_checkpoints(self.checkpoints, interrupted=True)[-1:]
         is_interrupted = newest != find_checkpoints(self.checkpoints)[-1:]
-        self.world.wait()  # nobody may write before all have looked
+        self.world.wait()  # no process may write before all have looked
         if is_interrupted:
             self._checkpoint_if_due(is_end=True, is_stopped=False)
 
@@ -286,7 +286,7 @@ class Trainer:
                 self.optimizer,
                 self.state,
                 keep=training.keep,
-                # One that only a signal asked for must not change the average at the end.
+                # A checkpoint that only a signal asked for must not change the final average.
                 is_interrupted=not is_due,
             )
             if is_due:

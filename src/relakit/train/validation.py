@@ -26,7 +26,7 @@ VALIDATION_TOKENS = 4096
 
 
 class SplitLoss(NamedTuple):
-    """What a model computes on a split when it is made to write the references."""
+    """What a model computes on a split when it is forced to produce the references."""
 
     negative_log_likelihood: float
     """Per target token"""
@@ -34,7 +34,7 @@ class SplitLoss(NamedTuple):
 
 
 def split_loss(model: Transformer, split: EncodedSplit, precision: torch.dtype) -> SplitLoss:
-    """The loss without dropout, and from the same pass the outputs of attention."""
+    """The loss without dropout and, from the same pass, the attention outputs."""
     device = model.embedding.weight.device
     batches = make_batches(
         split.source_lengths, split.target_lengths, batch_tokens=VALIDATION_TOKENS, seed=0, epoch=0
@@ -72,7 +72,7 @@ def split_scores(
     search: SearchSettings,
     sentences: int = 0,
 ) -> Scores:
-    """Loss, and BLEU if wanted, of the first ``sentences`` translations (0: of all)."""
+    """Loss and, if wanted, the BLEU of the first ``sentences`` translations (0 for all)."""
     loss, attention_outputs = split_loss(model, split, precision)
     if not bleu or not math.isfinite(loss):
         return Scores(loss, attention_outputs=attention_outputs)
