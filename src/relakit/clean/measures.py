@@ -41,7 +41,7 @@ class Measure(Protocol):
         """The badness up to which pairs are kept; ValueError if the threshold is not valid."""
 
     def shown_numbers(self, badness: Numbers) -> Numbers:
-        """Badness as the numbers that people see; for a ratio, its factor to the usual, 1 or more."""
+        """Badness as the numbers that people see; for a ratio, its factor to the usual (>= 1)."""
 
     def shown(self, badness: float) -> float:
         """The same for one number."""

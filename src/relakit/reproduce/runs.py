@@ -37,7 +37,7 @@ class Run:
         return ALL_ROWS[self.row]
 
     def recipe(self, data: Path) -> Recipe:
-        """What is trained. Below the paper's scale, each run has one thread: runs go side by side."""
+        """What is trained. Below the paper's scale, runs go side by side, with one thread each."""
         corpus = self.about_corpus
         settings = [
             *corpus.settings(data),
