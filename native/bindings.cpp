@@ -40,7 +40,7 @@ nb::dict cpu_features() {
   return features;
 }
 
-// RELAKIT_CPU_ISA's choice, or the best instruction set.
+// The instruction set that RELAKIT_CPU_ISA names, or else the best one.
 std::string isa() {
   const std::string* chosen = relakit::chosen_isa();
   if (chosen != nullptr) return *chosen;
@@ -49,8 +49,8 @@ std::string isa() {
                               "' is not usable here; " + relakit::isa_choices());
 }
 
-// Never destroyed, nor objects of Python's: they refer to much of torch, and so, in a circle that
-// Python's collector cannot see, to whatever would hold them.
+// The entries are never destroyed, and are not Python objects: they refer to much of torch and,
+// through it, to whatever would hold them, a cycle that Python's garbage collector cannot see.
 const relakit::attention::Entry* attention_entry = nullptr;
 
 bool connect(const nb::dict& parts) {

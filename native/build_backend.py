@@ -1,7 +1,7 @@
 """Build backend: scikit-build-core, with a pure-Python package where CMake is missing.
 
 scikit-build-core can retry a build whose compiler failed (`if.failed` in pyproject.toml), but it
-gives up when there is no CMake to run at all. Users meet that with `--no-build-isolation`, and on
+gives up when there is no CMake to run at all. That happens with `--no-build-isolation`, and on
 platforms for which no CMake wheel exists; the C++ extension is optional there as well.
 """
 

@@ -1,16 +1,17 @@
-// The gradients of query, key and value (and of the scores' sums, for thresholds), tile by tile: dense
-// where a tile has many non-zeros, along lists where it has few. Part of kernels.inc.h.
+// The gradients of query, key and value (and the sums of the scores' gradients, for thresholds),
+// tile by tile: dense where a tile has many non-zeros, along lists where it has few. Part of
+// kernels.inc.h.
 
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// With fewer queries dense work is never faster, as it needs the values transposed.
+// With fewer queries, dense products are never faster, because they need the values transposed.
 constexpr int kLeastQueriesForDense = 5;
 // More than in forward, as there are gradients to fetch too.
 constexpr int kLinesPerRowBackward = 2 * kLinesPerRow;
 
-// The gradients of a range of queries, of a range of keys and values, or of both, for one key head and
-// all query heads that share it, one after the other.
+// The gradients of a range of queries, of a range of keys and values, or of both, for one key head
+// and all query heads that share it, one after the other.
 template <class T>
 class BackwardTask {
  public:
@@ -29,8 +30,8 @@ class BackwardTask {
         want_queries_(want_queries),
         want_keys_(want_keys) {}
 
-  // Meanwhile fetch the rows of the key head that this thread is likely to work on next, and of the
-  // first query head that shares it.
+  // Let run() fetch the rows of the key head that this thread is likely to work on next, and those
+  // of the first query head that shares it.
   void fetch_ahead(const BackwardJob& job, std::int64_t batch, std::int64_t key_head) {
     const Problem& p = job.problem;
     const BackwardResult& result = job.result;
@@ -76,7 +77,7 @@ class BackwardTask {
   }
 
   void run_head(std::int64_t head_index) {
-    // As in the plain formula, inf or NaN turns a zero weight into NaN, so nothing may be skipped.
+    // As in the plain formula, a zero weight times inf or NaN is NaN, so nothing may be skipped.
     is_finite_ = are_keys_finite_ && is_finite(p_.query, head_index, p_.queries, p_.dim) &&
                  is_finite(result_.grad_output, head_index, p_.queries, p_.value_dim);
     const std::int64_t count = queries_.end - queries_.begin;
@@ -123,14 +124,15 @@ class BackwardTask {
     grad_queries.write(p_.scale);
   }
 
-  // Where a tile is: its first query and key, their rows, and those of the queries' gradients.
+  // Where a tile is: its first query and key, the rows from there on, and the queries' gradients.
   struct Place {
     std::int64_t query, key;
     Rows queries, keys, grad_output;
     float* grad_queries;
   };
 
-  // Which scores of a tile are above the threshold. Returns whether the tile now holds the scores too.
+  // Find the scores of a tile that are above the threshold. Returns whether the tile now holds the
+  // scores too.
   bool find_bits(Scorer<T>& scorer, std::int64_t q, int rows, std::int64_t key, int columns) {
     if (result_.bits == nullptr || !is_finite_) {
       scorer.fill_all(q, rows, tile_);
@@ -149,8 +151,8 @@ class BackwardTask {
     return false;
   }
 
-  // Turn a query's rectified scores into the weights that forward used, and gradients of the weights
-  // into those of the scores.
+  // Turn a query's rectified scores into the weights that forward used, and the gradients of the
+  // weights into gradients of the scores.
   void weigh(const Head& head, std::int64_t query, std::int64_t first_key, const std::uint8_t* list,
              int length, float* weights, float* gradients) {
     if (p_.power == 2) {
@@ -168,7 +170,8 @@ class BackwardTask {
     }
   }
 
-  // For a tile with many non-zeros: the gradients of its weights, 0 where the score is not above zero.
+  // For a tile with many non-zeros: find the gradients of its weights, 0 where the score is not
+  // above zero.
   void find_gradients(PairProducts<T>& pairs, std::int64_t q, const Place& place) {
     const auto columns = [&](int) { return tile_.columns; };
     if (pairs.take_rows(q, tile_.rows)) {
@@ -181,7 +184,7 @@ class BackwardTask {
                         tile_.choose(matrix_));
   }
 
-  // After that, products of matrices.
+  // Then add to the gradients of queries, keys and values with matrix products.
   void add_dense(Scorer<T>& scorer, const Place& place) {
     if (weighs_) {
       tile_.list_scores();
@@ -211,9 +214,10 @@ class BackwardTask {
     }
   }
 
-  // For a tile with few. First query by query, along lists of keys: weights, gradients of the scores,
-  // gradient of the query. Then key by key: sums over the queries that attend to it. Each pass finds its
-  // rows in the first-level cache, and sums stay in registers while they grow.
+  // For a tile with few non-zeros. First, query by query, along lists of keys: the weights, the
+  // gradients of the scores, the gradient of the query. Then, key by key: sums over the queries
+  // that attend to it. Each pass finds its rows in the first-level cache, and sums stay in
+  // registers while they grow.
   void add_sparse(Scorer<T>& scorer, const Place& place) {
     const Head& head = scorer.head;
     tile_.list_positions();
@@ -222,7 +226,7 @@ class BackwardTask {
       const int length = tile_.lengths[i];
       dot_rows(place.grad_output[i], values_, value_dim_, tile_.list(i), length, gradient_row(i));
     }
-    for (int i = 0; i < tile_.rows; i++) {  // the next pass then finds the keys cached
+    for (int i = 0; i < tile_.rows; i++) {  // so that the next pass finds the keys cached
       ahead_.fetch(kLinesPerRowBackward);
       score_listed(head, place, i);
       if (weighs_) {
@@ -260,7 +264,7 @@ class BackwardTask {
     rectify_list(weights, length, -head.threshold());
   }
 
-  // What the listed weights and gradients add to the gradients of keys and values.
+  // Add the contributions of the listed weights and gradients to the gradients of keys and values.
   void add_to_keys(const Place& place) {
     for (int i = 0; i < tile_.rows; i++) {
       const std::uint8_t* list = tile_.list(i);
@@ -307,13 +311,13 @@ class BackwardTask {
   const std::int64_t batch_, key_head_;
   const Range queries_, keys_;
   const bool want_queries_, want_keys_;
-  const bool weighs_ = p_.power != 1 || p_.dropout > 0.0f;  // a weight is not the rectified score
+  const bool weighs_ = p_.power != 1 || p_.dropout > 0.0f;  // weights are not the rectified scores
   const std::int64_t dim_ = round_up(p_.dim, kWidth), value_dim_ = round_up(p_.value_dim, kWidth);
   float *grad_keys_ = nullptr, *grad_values_ = nullptr;
   Buffer values_buffer_{kKeyTile * value_dim_}, values_t_{value_dim_ * kKeyTile};
   Buffer numbers_{kQueryTile * Tile::kNumbersRoom};  // gradients of the listed scores
-  Buffer matrix_{kQueryTile * kScoreRow};            // of all scores, if the work is dense
-  Buffer pairs_{2 * kKeyTile * kQueryTile};          // a weight and a gradient, by key and query
+  Buffer matrix_{kQueryTile * kScoreRow};            // gradients of all scores, in dense tiles
+  Buffer pairs_{2 * kKeyTile * kQueryTile};          // a weight and a gradient per key and query
   Rows values_{nullptr, 0};
   PrefetchQueue ahead_;
   bool are_keys_finite_ = false, is_finite_ = false, has_values_t_ = false;

@@ -70,7 +70,7 @@ class BackwardCall {
     return true;
   }
 
-  // Contiguous gradients, each like one of the tensors; and those of rows, if they are wanted.
+  // Allocate contiguous gradients, one like each of the tensors, and grad_rows if wanted.
   bool allocate() {
     const Problem& p = problem();
     dlpack::Tensor views[3];
@@ -166,7 +166,7 @@ class BackwardCall {
     call_.kernels->backward(jobs.data(), static_cast<std::int64_t>(jobs.size()), threads);
   }
 
-  // In the order of the arguments of relakit.ops.native.attention.Attention.
+  // The gradients in the order of the arguments of relakit.ops.native.attention.Attention.
   nb::object answer() {
     constexpr int others = 7;
     nb::object all = checked(PyTuple_New(others + arguments_.count));

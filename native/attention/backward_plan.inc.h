@@ -5,10 +5,11 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-constexpr std::int64_t kBackwardBlock = 1024;  // queries or keys per task, if heads are few
+constexpr std::int64_t kBackwardBlock = 1024;  // queries or keys per task, if there are few heads
 
-// How backward is divided into tasks: all of a key head; or, where heads are fewer than threads, blocks of
-// queries first, then blocks of keys. Scores are then computed twice, but all threads have work.
+// How backward is divided into tasks: one per key head or, if there are fewer heads than threads,
+// one per block of queries and then one per block of keys. Scores are then computed twice, but all
+// threads have work.
 enum class Share { key_heads, query_blocks, key_blocks };
 
 struct BackwardPlan {

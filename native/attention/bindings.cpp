@@ -18,7 +18,7 @@ namespace {
 const Entry* entry = nullptr;
 
 // Arguments are positional only: there are many, and looking up names would take as long as a short
-// call does. Each may be None or anything else: the entry looks at it.
+// call does. Each may be None or anything else; the entry checks it.
 using Any = nb::handle;
 
 nb::object attention(Any query, Any key, Any value, Any mask, Any dropout, Any is_causal, Any scale,
@@ -38,7 +38,7 @@ nb::object attention(Any query, Any key, Any value, Any mask, Any dropout, Any i
   arguments.reach = reach;
   arguments.is_grouped = enable_gqa.ptr() == Py_True;
   arguments.is_trusted = !keep_bits.is_none();
-  if (arguments.is_trusted) {  // an operator, which has the seed of its own dropout
+  if (arguments.is_trusted) {  // an operator, which passes its own seed for dropout
     if (!PyTuple_CheckExact(dropout.ptr()) || PyTuple_GET_SIZE(dropout.ptr()) != 2) return nb::none();
     arguments.dropout = PyTuple_GET_ITEM(dropout.ptr(), 0);
     arguments.seed = PyTuple_GET_ITEM(dropout.ptr(), 1);
@@ -82,7 +82,7 @@ nb::object multihead_attention(Any projections, std::int64_t heads, int position
   return forward(*entry, arguments, {gain, gate, eps}, wishes);
 }
 
-// The options are relakit.ops.native.attention.Options, which forward made for autograd.
+// `options` is the relakit.ops.native.attention.Options that forward made for autograd.
 nb::object attention_backward(Any grad_output, Any mixed, Any inverse_rms, Any bits, Any options,
                               Any mask, Any threshold, Any gain, Any gate, Any tensors,
                               bool wants_threshold, bool is_trusted) {
@@ -135,7 +135,7 @@ void set_thresholds(const std::string& isa, const std::string& dtype, float dens
   thresholds_of(isa, dtype) = {dense_forward, dense_backward, most_candidates, least_to_screen};
 }
 
-// A function of Python's whose arguments may all be None.
+// Define a Python function whose arguments may all be None.
 template <class... Arguments>
 void define(nb::module_& m, const char* name, nb::object (*function)(Arguments...)) {
   m.def(name, function, (static_cast<void>(sizeof(Arguments)), nb::arg().none())...);

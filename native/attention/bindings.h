@@ -6,7 +6,7 @@ namespace relakit::attention {
 
 struct Entry;
 
-// Put the functions for attention into the module. They return None until they are connected.
+// Add the functions for attention to the module. They return None until they are connected.
 void bind(nanobind::module_& m);
 void connect(const Entry* entry);
 

@@ -8,7 +8,7 @@ namespace relakit::attention {
 
 namespace {
 
-// Up to here Python's bytes are used: a tensor takes longer to make than to fill.
+// Up to this size, Python bytes are used, because a tensor takes longer to create than to fill.
 constexpr std::int64_t kMostBytes = 4096;
 static_assert(offsetof(PyBytesObject, ob_sval) % alignof(std::uint64_t) == 0);
 

@@ -1,5 +1,5 @@
-// The output for a few queries, as when text is generated token by token: keys and values are read where
-// they are, once, and of the values only those that some query attends to. Part of kernels.inc.h.
+// The output for a few queries, as when text is generated token by token. Keys and values are read
+// in place, once, and values only if some query attends to them. Part of kernels.inc.h.
 
 #include "cpu/prefetch.h"
 
@@ -8,12 +8,12 @@ namespace {
 
 // Fixed, so that sums are split up in the same way for any number of threads.
 constexpr std::int64_t kKeysPerTask = 4096;
-// Above this share of non-zeros nearly all values are read, and the processor fetches them on its own.
+// Above this share of non-zeros, nearly all values are read, and the processor fetches them itself.
 constexpr float kPrefetch = 0.6f;
 
-// Rows of values that will be summed up, fetched a few lines at a time while keys are read: asked for all
-// at once, or into the first level of the cache, they would keep the keys waiting. The processor fetches
-// keys, which are read one after the other, on its own.
+// Rows of values that will be added up, prefetched a few lines at a time while keys are read.
+// Requested all at once, or into the first-level cache, they would delay the keys. Keys are read
+// one after the other, so the processor prefetches them on its own.
 class WantedRows {
  public:
   void start(std::int64_t row_bytes) {
@@ -21,7 +21,7 @@ class WantedRows {
     count_ = next_ = 0;
   }
   void add(const void* row) { rows_[count_++] = static_cast<const char*>(row); }
-  // The lines to fetch with each of so many steps.
+  // How many lines to fetch per step so that `steps` steps fetch all.
   std::int64_t per_step(std::int64_t steps) const { return (count_ * lines_ + steps - 1) / steps; }
   void fetch(std::int64_t count) {
     for (const std::int64_t end = least(next_ + count, count_ * lines_); next_ < end; next_++) {
@@ -36,7 +36,7 @@ class WantedRows {
   std::int64_t lines_ = 1, count_ = 0, next_ = 0;
 };
 
-// out[j] = x . row[j] + start, for N vectors to a row.
+// out[j] = x . row[j] + start, for rows of N vectors.
 template <int N, class T>
 void dot_all_rows_of(const float* x, const T* rows, std::int64_t stride, int count, float start,
                      WantedRows& wanted, float* out) {
@@ -100,7 +100,7 @@ class FewQueriesTask {
   }
 
   void run(std::int64_t begin, std::int64_t end) {
-    // A tile's values are fetched while the keys of the next one are read, and summed up after that.
+    // A tile's values are fetched while the next tile's keys are read, and added up after that.
     std::int64_t filled = 0;
     for (std::int64_t key = begin; key < end; key += kKeyTile) {
       const int columns = static_cast<int>(least(kKeyTile, end - key));
@@ -173,7 +173,7 @@ class FewQueriesTask {
   WantedRows wanted_;
 };
 
-// Each task has a range of keys and sums of its own, which are then added up in order.
+// Each task has its own range of keys and its own sums, which are then added up in order.
 struct FewQueriesPlan {
   const ForwardJob* jobs;
   std::int64_t count;
@@ -228,7 +228,7 @@ void forward_few_queries(ForwardJob* jobs, std::int64_t count, int threads) {
     for (std::int64_t pair = 0; pair < heads; pair++) {
       start_rows(p, job.result, Head(p, pair / p.heads, pair % p.heads).row(0), p.queries);
     }
-    // A row's weights are reported in the order of its keys.
+    // A row's weights must be reported in the order of its keys.
     if (reports_rows(job.result)) threads = 1;
   }
   Buffer sums(numbers);

@@ -1,12 +1,12 @@
-// The output of attention, tile by tile: dense where a tile has many non-zeros, along lists where it has
-// few. Part of kernels.inc.h.
+// The output of attention, tile by tile: dense where a tile has many non-zeros, along lists where
+// it has few. Part of kernels.inc.h.
 
 #include "cpu/threads.h"
 
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// Turn listed scores into weights: the power, and dropout.
+// Turn listed scores into weights by applying the power and dropout.
 void weigh_list(const Problem& p, const Head& head, std::int64_t query, std::int64_t key,
                 const std::uint8_t* list, int length, float* weights) {
   if (p.power == 2) {
@@ -24,7 +24,7 @@ bool reports_rows(const ForwardResult& result) {
   return result.row_counts != nullptr || result.row_sums != nullptr || result.writer != nullptr;
 }
 
-// For one row of a tile: what the caller wants besides the output.
+// Report one row of a tile: whatever the caller wants besides the output.
 void report_row(const ForwardResult& result, std::int64_t row, std::int64_t column,
                 const std::uint8_t* list, int length, const float* weights) {
   if (result.row_counts != nullptr || result.row_sums != nullptr) {
@@ -40,7 +40,7 @@ void report_row(const ForwardResult& result, std::int64_t row, std::int64_t colu
   if (result.writer != nullptr) result.writer->add(row, column, list, weights, length);
 }
 
-// Set to zero what tiles add to, and the bits, as tiles that no query sees write none.
+// Set to zero whatever tiles add to, and the bits, because tiles that no query sees write none.
 void start_rows(const Problem& p, const ForwardResult& result, std::int64_t row,
                 std::int64_t count) {
   const auto rows = static_cast<std::size_t>(count);
@@ -52,7 +52,7 @@ void start_rows(const Problem& p, const ForwardResult& result, std::int64_t row,
   }
 }
 
-// The bits of one row of a tile, if wanted.
+// Write the bits of one row of a tile, if wanted.
 void write_bits(const Problem& p, const ForwardResult& result, std::int64_t row, std::int64_t key,
                 int columns, const KeyBits& bits) {
   if (result.bits == nullptr) return;
@@ -78,7 +78,7 @@ class ForwardTask {
         scorer_(p, batch, head_index, begin, end,
                 {true, !are_weights_scores_, result.bits != nullptr}, ahead_) {}
 
-  // Meanwhile fetch the rows of the head that this thread is likely to work on next.
+  // Let run() fetch the rows of the head that this thread is likely to work on next.
   void fetch_ahead(const ForwardJob& job, std::int64_t batch, std::int64_t head) {
     const Problem& p = job.problem;
     const std::int64_t key_head = head / (p.heads / p.key_heads);
@@ -97,7 +97,7 @@ class ForwardTask {
       const int columns = static_cast<int>(least(kKeyTile, p_.keys - key));
       values_ = packed_rows(row_of<T>(p_.value, batch_, head.key_head(), key), p_.value.row,
                             columns, p_.value_dim, values_buffer_);
-      // As in the plain formula, a value of inf or NaN turns a zero weight into NaN.
+      // As in the plain formula, a zero weight times a value of inf or NaN is NaN.
       const bool is_finite = all_finite(values_, columns, value_dim_);
       if (is_finite && !head.reaches(begin_, count_, key, columns)) continue;
       scorer_.take_keys(key, columns);
@@ -171,7 +171,7 @@ class ForwardTask {
   const std::int64_t value_dim_ = round_up(p_.value_dim, kWidth);
   T* const written_;
   const bool in_place_;
-  // Whether weights are the rectified scores, and the caller does not want to see them.
+  // Whether the weights are the rectified scores and the caller does not want to see them.
   const bool are_weights_scores_ =
       p_.power == 1 && p_.dropout == 0.0f && !reports_rows(result_);
   Buffer buffer_, values_buffer_{kKeyTile * value_dim_}, candidates_;
@@ -182,7 +182,7 @@ class ForwardTask {
 };
 
 constexpr std::int64_t kMostQueriesPerTask = 2048;
-// Up to so many queries, packing keys and values takes longer than it saves.
+// Up to this many queries, packing keys and values takes longer than it saves.
 constexpr std::int64_t kMostQueriesUnpacked = 8;
 
 // Whether forward_few_queries (few_queries.inc.h) is faster.
@@ -191,7 +191,8 @@ bool is_for_few_queries(const Problem& p) {
          p.value_dim % kWidth == 0;
 }
 
-// Whether reading a head takes about as long as working on it; `times` as much is read as in forward.
+// Whether reading a head takes about as long as computing it, if `times` times as much is read as
+// in forward.
 template <class T>
 bool is_short(const Problem& p, int times) {
   const std::int64_t numbers = (p.queries + p.keys) * (p.dim + p.value_dim) * times;
@@ -201,7 +202,7 @@ bool is_short(const Problem& p, int times) {
 // How forward is divided into tasks. A row's result does not depend on its block.
 struct ForwardPlan {
   const ForwardJob* jobs;
-  std::int64_t count, tasks, size;  // of jobs, of tasks, of the blocks of queries
+  std::int64_t count, tasks, size;  // jobs, tasks, queries per block
   int threads;
 
   std::int64_t blocks(const Problem& p) const { return (p.queries + size - 1) / size; }
@@ -227,7 +228,7 @@ void forward_block(const ForwardPlan& plan, std::int64_t task) {
 
 template <class T>
 void forward_blocks(ForwardJob* jobs, std::int64_t count, int threads) {
-  // Large blocks of queries pack the keys less often, small ones keep all threads busy.
+  // With large blocks of queries, keys are packed less often; small ones keep all threads busy.
   std::int64_t rows = 0;
   for (std::int64_t i = 0; i < count; i++) {
     const Problem& p = jobs[i].problem;

@@ -70,7 +70,7 @@ class ForwardCall {
   const Problem& problem() const { return call_.problem; }
   nb::handle like() const { return arguments_.tensors[0]; }
 
-  // Whether the kernels are named as the backend, by the call or else in the environment, or nothing is.
+  // Whether the call, or else the environment, names the kernels as the backend, or names none.
   bool is_wanted() const {
     const nb::handle backend = wishes_.backend;
     if (backend.is_none()) {
@@ -113,8 +113,8 @@ class ForwardCall {
     return true;
   }
 
-  // [batch, heads, queries, value_dim] in the layout of the query; or that of a projection, once for
-  // attention and once more for the norm, if there is one.
+  // Allocate [batch, heads, queries, value_dim] in the layout of the query or, for projections, in
+  // that of a projection: once for attention and once more for the norm, if there is one.
   bool allocate_output() {
     const Problem& p = problem();
     const Layout& layout = arguments_.layout;
@@ -191,7 +191,7 @@ class ForwardCall {
   }
 
   void compute() {
-    // Drawn last, so that a call which is not served leaves the generator alone.
+    // Drawn last, so that a call that is not served leaves the generator alone.
     if (call_.needs_seed) call_.problem.seed = torch_.draw_seed();
     const int threads = torch_.threads();
     nb::gil_scoped_release unlocked;
@@ -223,7 +223,7 @@ class ForwardCall {
     return true;
   }
 
-  // What autograd is to know of the call: relakit.ops.native.attention.Options.
+  // What autograd needs to know about the call: relakit.ops.native.attention.Options.
   nb::object options() const {
     const Problem& p = problem();
     return checked(Py_BuildValue(
@@ -233,7 +233,8 @@ class ForwardCall {
         norm_arguments_.eps, arguments_.reach.ptr()));
   }
 
-  // Let autograd record the call. The arguments are those of relakit.ops.native.attention.Attention.
+  // Let autograd record the call. The arguments are those of
+  // relakit.ops.native.attention.Attention.
   void record() {
     const nb::object computed = nb::make_tuple(output_, none_if_null(weights_));
     const nb::object kept =

@@ -3,8 +3,8 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// Rows of a gradient while they are summed up: in the result itself where its rows are packed, else
-// in scratch memory.
+// Rows of a gradient while they are summed up: in the result itself if its rows are packed,
+// otherwise in scratch memory.
 template <class T>
 class GradientSums {
  public:

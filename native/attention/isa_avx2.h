@@ -32,7 +32,7 @@ inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
   return bits;
 }
 
-// Eight bits at a time, each time with 8 bytes written.
+// Handles eight bits at a time and writes 8 bytes each time.
 inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, int length) {
   const std::uint64_t bases = 0x0101010101010101ull * static_cast<std::uint64_t>(base);
   for (int i = 0; i < 8; i++) {

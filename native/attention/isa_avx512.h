@@ -25,7 +25,7 @@ inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
   return _mm512_test_epi8_mask(x, x);
 }
 
-// All 64 positions in one instruction (VBMI2), with 64 bytes written.
+// Handles all 64 positions in one instruction (VBMI2) and writes 64 bytes.
 inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, int length) {
   alignas(64) static constexpr std::uint8_t counting[64] = {
       0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
@@ -50,7 +50,7 @@ inline int append_entries(std::uint64_t bits, int base, const float* numbers, st
 
 // The same as transpose_bits of cpu/bits.h, which the other instruction sets use.
 inline void transpose_bits(std::uint64_t (&words)[64]) {
-  // Within each eight words: byte b of all of them side by side.
+  // Within each group of eight words, put byte b of all of them side by side.
   const __m512i in_pairs = _mm512_broadcast_i32x4(
       _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
   alignas(64) static constexpr std::uint16_t by_byte[32] = {
@@ -62,7 +62,7 @@ inline void transpose_bits(std::uint64_t (&words)[64]) {
     eights[a] = _mm512_permutexvar_epi16(_mm512_load_si512(by_byte),
                                          _mm512_shuffle_epi8(rows, in_pairs));
   }
-  // Byte b of all 64 words side by side; then one bit after the other.
+  // Put byte b of all 64 words side by side, then extract one bit after the other.
   const __m512i every_eighth = _mm512_setr_epi64(0, 8, 16, 24, 32, 40, 48, 56);
   alignas(64) std::uint64_t bytes[64];
   for (int a = 0; a < 8; a++) _mm512_store_si512(bytes + 8 * a, eights[a]);

@@ -30,13 +30,13 @@ inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
     const uint8x16_t x = vld1q_u8(bytes + 16 * i);
     set[i] = vandq_u8(vtstq_u8(x, x), mask);
   }
-  // Neighbours are added three times, until eight bytes are one.
+  // Add neighbours three times, until eight bytes have become one.
   const uint8x16_t fours = vpaddq_u8(vpaddq_u8(set[0], set[1]), vpaddq_u8(set[2], set[3]));
   return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(fours, fours)), 0);
 }
 
-// Eight bits at a time, each time with 8 bytes written. Bits are counted in vectors here, so all eight
-// counts are found at once.
+// Handles eight bits at a time and writes 8 bytes each time. NEON counts bits in vectors, so all
+// eight counts are found at once.
 inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, int length) {
   const std::uint64_t counts =
       vget_lane_u64(vreinterpret_u64_u8(vcnt_u8(vcreate_u8(bits))), 0);

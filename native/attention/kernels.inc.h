@@ -1,13 +1,14 @@
-// The attention kernels, written once over the vector type and compiled once per instruction set. The
-// including file has defined RELAKIT_ISA and included isa_*.h of that name; where there is a PairSums
-// (cpu/pair_sums_*.h), it has defined RELAKIT_PAIR_SUMS too.
+// The attention kernels, written once over the vector type and compiled once per instruction set.
+// The including file must define RELAKIT_ISA and include the isa_*.h of that name. If there is a
+// PairSums (cpu/pair_sums_*.h), it must define RELAKIT_PAIR_SUMS too.
 //
 // Everything here is local to the file, and no template of the standard library is used: the linker
-// would share one copy of it between files, compiled for an instruction set that a machine may lack.
+// would share one copy of it between files, compiled for an instruction set that a machine may
+// lack.
 //
-// Arithmetic is on rows of float32, padded with zeros to a whole number of vectors. Other rows are
-// first packed into scratch memory, which takes one pass over a tile; the work on it takes one pass per
-// row. docs/kernels.md explains the whole.
+// Arithmetic works on rows of float32, padded with zeros to a whole number of vectors. Other rows
+// are first packed into scratch memory. That takes one pass over a tile, whereas the work on the
+// tile takes one pass per row. docs/kernels.md explains the design.
 
 #include "attention/kernels.h"
 #include "attention/thresholds.h"
@@ -88,7 +89,8 @@ void backward(BackwardJob* jobs, std::int64_t count, int threads) {
   }
 }
 
-// All of this, under the name that users know. At compile time: other files use the table when they start.
+// The table of these kernels, under the name that users know. It is built at compile time because
+// other files use it when they are initialised.
 constexpr Kernels kernels_called(const char* isa) {
   return {isa, forward, backward, &thresholds, Screen::kIsAvailable, multiply_and_add,
           score_products};

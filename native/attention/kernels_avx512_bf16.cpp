@@ -1,4 +1,4 @@
-// AVX-512 once more, for processors that also multiply bfloat16 (AVX512-BF16).
+// AVX-512 again, for processors that also multiply bfloat16 (AVX512-BF16).
 
 #include "attention/kernels.h"
 #include "attention/isa_avx512.h"

@@ -1,8 +1,8 @@
 // Sums and dot products along lists of positions, which skip all rows that are not listed. Part of
 // kernels.inc.h.
 //
-// A list holds positions of rows, and beside it are the numbers that belong to them. Lists are padded
-// to a multiple of kStep with the last position, so that dot products need no remainder.
+// A list holds positions of rows; an array beside it holds the numbers that belong to them. Lists
+// are padded to a multiple of kStep with the last position, so that dot products have no remainder.
 
 #include <cstdint>
 #include <cstring>
@@ -13,7 +13,7 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// It needs room for kStep more.
+// The list needs room for kStep more positions.
 void pad_list(std::uint8_t* list, int length) {
   std::memset(list + length, length > 0 ? list[length - 1] : 0, kStep);
 }
@@ -22,7 +22,7 @@ void pad_list(std::uint8_t* list, int length) {
 template <int N, class T>
 void add_rows_part(float* out, const T* rows, std::int64_t stride, const std::uint8_t* list,
                    const float* numbers, int length) {
-  // Each addition waits for the one before it; eight that do not keep a processor busy.
+  // Each addition waits for the one before it; eight independent ones keep a processor busy.
   constexpr int sets = N < 8 ? 2 : 1;
   Vector sum[sets][N];
   RELAKIT_UNROLL
@@ -44,7 +44,7 @@ void add_rows_part(float* out, const T* rows, std::int64_t stride, const std::ui
     RELAKIT_UNROLL
     for (int u = 0; u < kStep; u++) add(w[u], t + u, u % sets);
   }
-  // The rest one by one: numbers are not padded with zeros, as 0 times an infinite row is NaN.
+  // Add the rest one by one. Numbers are not padded with zeros, as 0 times an infinite row is NaN.
   RELAKIT_UNROLL
   for (int u = 0; u < kStep - 1; u++) {
     if (t + u < length) add(Vector::all(numbers[t + u]), t + u, u % sets);
@@ -75,7 +75,8 @@ inline void add_rows(float* out, const T* rows, std::int64_t stride, std::int64_
   }
 }
 
-// out += sum over the set bits of number * row, for N vectors of a row; numbers are two floats apart.
+// out += sum over the set bits of number * row, for N vectors of a row. Numbers are two floats
+// apart.
 template <int N>
 void add_chosen_part(float* out, Rows rows, std::uint64_t bits, const float* numbers) {
   Vector sum[N];
@@ -106,8 +107,8 @@ void add_chosen_rows(float* out, Rows rows, std::int64_t padded, std::uint64_t b
   }
 }
 
-// add_chosen_part for both numbers of the pairs, in one go if there are registers for it; rows are N vectors
-// long.
+// add_chosen_part for both numbers of each pair, in one pass if there are enough registers. Rows
+// are N vectors long.
 template <int N>
 void add_chosen_pairs(float* out_a, const float* rows_a, float* out_b, const float* rows_b,
                       std::uint64_t bits, const float* pairs) {

@@ -1,5 +1,5 @@
-// Head: which keys each query of a head sees, by mask, causality and window, and what dropout keeps of
-// them. Part of kernels.inc.h.
+// Head: which keys each query of a head sees, by mask, causality and window, and which of them
+// dropout keeps. Part of kernels.inc.h.
 
 #include <math.h>
 #include <cstdint>
@@ -59,15 +59,15 @@ class Head {
   // A key's place among all columns of the weights.
   std::int64_t column(std::int64_t key) const { return problem_.first_column + key; }
 
-  // Causality and window let a query see the keys from the first to before the end. Both grow with the
-  // query.
+  // Causality and window let a query see the keys from first_key up to, but not including, key_end.
+  // Both grow with the query.
   std::int64_t first_key(std::int64_t query) const {
     return between(0, query + problem_.first_diagonal, problem_.keys);
   }
   std::int64_t key_end(std::int64_t query) const {
     return between(0, query + problem_.last_diagonal + 1, problem_.keys);
   }
-  // Whether they let some of these queries see some of these keys.
+  // Whether causality and window let some of these queries see some of these keys.
   bool reaches(std::int64_t query, std::int64_t rows, std::int64_t key, std::int64_t columns) const {
     return key_end(query + rows - 1) > key && first_key(query) < key + columns;
   }
@@ -76,7 +76,7 @@ class Head {
   Sight look(std::int64_t query, int rows, std::int64_t key, int columns, KeyBits* seen) const {
     const Mask& mask = problem_.mask;
     if (mask.kind == Mask::Kind::none && key_end(query) - key >= columns &&
-        first_key(query + rows - 1) <= key) {  // all see all
+        first_key(query + rows - 1) <= key) {  // every query sees every key
       const KeyBits all = first_keys(columns);
       for (int i = 0; i < rows; i++) seen[i] = all;
       return columns == 0 ? Sight::none : columns % kWidth == 0 ? Sight::all : Sight::some;
@@ -99,8 +99,8 @@ class Head {
     return total == rows * columns && columns % kWidth == 0 ? Sight::all : Sight::some;
   }
 
-  // Fetch the mask of a tile that comes soon: processors do not fetch ahead from row to row of a large mask
-  // on their own.
+  // Fetch the mask of a tile that is needed soon. Processors do not prefetch from row to row of a
+  // large mask on their own.
   void fetch_mask(std::int64_t query, std::int64_t rows, std::int64_t key, std::int64_t columns,
                   PrefetchQueue& ahead) const {
     const Mask& mask = problem_.mask;
@@ -110,7 +110,7 @@ class Head {
               size * mask.row, rows);
   }
 
-  // A query's biases from some key on, if they are of type T and contiguous.
+  // A query's biases from some key on, which must be of type T and contiguous.
   template <class T>
   const T* bias(std::int64_t query, std::int64_t key) const {
     return static_cast<const T*>(problem_.mask.data) + offset(query, key);

@@ -1,5 +1,5 @@
-// Packing: rows of a tensor as contiguous float32, padded to whole vectors; and what comes before it,
-// the sizes of tiles and scratch memory. Part of kernels.inc.h.
+// Packing: copies rows of a tensor as contiguous float32, padded to whole vectors. Also what it is
+// based on: tile sizes and scratch memory. Part of kernels.inc.h.
 
 #include <cstring>
 
@@ -13,15 +13,15 @@ namespace {
 constexpr int kWidth = Vector::width;
 constexpr int kRows = TileShape::rows, kColumns = TileShape::columns;
 constexpr int kKeyTile = 128;    // keys in a tile; a position fits into a byte
-constexpr int kQueryTile = 64;   // queries in a tile; one bit for each in a key's word
+constexpr int kQueryTile = 64;   // queries in a tile; their bits for a key fit into a word
 constexpr int kWords = kKeyTile / 64;
-// Columns of transposed rows that lie together: those that a product keeps in registers.
+// Columns of transposed rows that are stored together: as many as a product keeps in registers.
 constexpr int kPanel = kColumns * kWidth;
-// Floats from one row of a tile's scores to the next. With a power of two, what lies in one column would
-// share a few places in the cache.
+// Floats from one row of a tile's scores to the next. With a power of two, the entries of a column
+// would compete for a few places in the cache.
 constexpr int kScoreRow = kKeyTile + 16;
-constexpr int kStep = 4;         // lists are padded to a multiple of it
-constexpr int kHead = 64 / kWidth;  // vectors of the usual head of 64 features, which has code of its own
+constexpr int kStep = 4;         // lists are padded to a multiple of this
+constexpr int kHead = 64 / kWidth;  // vectors in the usual head of 64 features; it has its own code
 
 std::int64_t round_up(std::int64_t n, std::int64_t step) { return (n + step - 1) / step * step; }
 
@@ -31,7 +31,7 @@ std::int64_t between(std::int64_t low, std::int64_t n, std::int64_t high) {
   return n < low ? low : n > high ? high : n;
 }
 
-// memset that also takes 0 bytes at a null address.
+// memset that also accepts 0 bytes at a null address.
 void set_to_zero(void* data, std::size_t bytes) {
   if (bytes > 0) std::memset(data, 0, bytes);
 }
@@ -94,14 +94,14 @@ struct Rows {
   Rows from(std::int64_t i) const { return {data + i * stride, stride}; }
 };
 
-// Whether rows can be used where they are. Rows with gaps are better packed: at a stride such as 2 KiB
-// all of them would share a few places in the cache.
+// Whether rows can be used in place. Rows with gaps are better packed: at a stride such as 2 KiB,
+// they would all compete for a few places in the cache.
 template <class T>
 bool is_packed(std::int64_t stride, std::int64_t size) {
   return sizeof(T) == sizeof(float) && stride == size && size % kWidth == 0;
 }
 
-// Rows of a tensor as they are, or packed into a buffer.
+// Rows of a tensor, in place if possible, otherwise packed into a buffer.
 template <class T>
 Rows packed_rows(const T* in, std::int64_t stride, int rows, std::int64_t size, float* buffer) {
   if (is_packed<T>(stride, size)) return {reinterpret_cast<const float*>(in), stride};
@@ -110,13 +110,14 @@ Rows packed_rows(const T* in, std::int64_t stride, int rows, std::int64_t size, 
   return {buffer, padded};
 }
 
-// Column j of transposed rows, in panels [kKeyTile / kPanel][padded][kPanel]: entry p is p * kPanel floats
-// further on.
+// Where column j of transposed rows begins in panels [kKeyTile / kPanel][padded][kPanel]. Its entry
+// p is p * kPanel floats further on.
 float* column_of(float* panels, std::int64_t padded, int j) {
   return panels + j / kPanel * (kPanel * padded) + j % kPanel;
 }
 
-// Row j of `in` becomes column j of the panels. Columns from `rows` up to the next whole vector become 0.
+// Row j of `in` becomes column j of the panels. Columns from `rows` up to the next whole vector
+// become 0.
 void transpose(Rows in, std::int64_t padded, int rows, float* panels) {
   constexpr int block = 8;
   static_assert(kWidth % block == 0 && kKeyTile % kPanel == 0, "blocks must not cross a border");

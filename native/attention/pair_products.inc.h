@@ -1,17 +1,18 @@
-// PairProducts: dense products of rows of bfloat16, two numbers at a time, where the processor has
-// instructions for it. Part of kernels.inc.h.
+// PairProducts: dense products of bfloat16 rows, two numbers at a time, where the processor has
+// instructions for that. Part of kernels.inc.h.
 //
-// Two neighbours of a row travel like one float, and PairSums (cpu/pair_sums_*.h) adds both products of two
-// such pairs to a float32. Products of bfloat16 are exact in float32, and each is added with one rounding,
-// as after widening; so results are as precise.
+// Two neighbours in a row are moved like one float, and PairSums (cpu/pair_sums_*.h) adds both
+// products of two such pairs to a float32. Products of bfloat16 are exact in float32, and each is
+// added with one rounding, as it would be after widening, so results are as precise.
 //
-// But the instruction takes numbers below 2^-126 for 0, operands and sums. So only moderate rows are
-// multiplied in this way, whose numbers are 0 or from 2^-55 to below 2^55. They are multiples of 2^-62, and
-// products and their sums, rounded or not, of 2^-124: none is so small. Nor does a sum reach 2^128, as long
-// as there are fewer than 2^17 features. Other rows, and so all with inf or NaN, are widened.
+// However, the instruction treats operands and sums below 2^-126 as 0. So only moderate rows are
+// multiplied in this way: rows whose numbers are 0 or from 2^-55 to below 2^55. Such numbers are
+// multiples of 2^-62, and products and their sums, rounded or not, are multiples of 2^-124, so none
+// is that small. Nor does a sum reach 2^128, as long as there are fewer than 2^17 features. Other
+// rows, including all with inf or NaN, are widened.
 //
-// Screening (screen.inc.h) does not meet these sums: a tile is either screened, and its candidates computed in
-// float32, or computed whole.
+// Screening (screen.inc.h) never uses these sums: a tile is either screened and its candidates
+// computed in float32, or computed as a whole.
 
 #include <cstdint>
 #include <cstring>
@@ -19,7 +20,7 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// Without such instructions, and for float32: there is none.
+// For float32, and without such instructions, there are no pair products.
 template <class T>
 class PairProducts {
  public:
@@ -53,8 +54,8 @@ class PairProducts<std::uint16_t> {
     column_state_ = kUnseen;
   }
 
-  // Get ready to multiply a tile of rows from i of the block on. False if they or the columns are not
-  // moderate. That depends on the tile alone, not on how the work is divided.
+  // Get ready to multiply a tile of rows from row i of the block on. False if the rows or the
+  // columns are not moderate. That depends on the tile alone, not on how the work is divided.
   bool take_rows(std::int64_t i, int rows) {
     if (column_state_ == kUnseen) {
       column_state_ = pack(columns_, column_stride_, column_count_, packed_columns_);
@@ -68,7 +69,7 @@ class PairProducts<std::uint16_t> {
     return state == kModerate;
   }
 
-  // factor * products + shift, as `products` (products.inc.h) computes them.
+  // Compute factor * products + shift, with the products of `products` (products.inc.h).
   template <class Columns, class Take>
   void multiply(std::int64_t i, int rows, float factor, float shift, const Columns& columns,
                 PrefetchQueue& ahead, const Take& take) {
@@ -98,7 +99,7 @@ class PairProducts<std::uint16_t> {
     }
   };
 
-  // Rows without gaps, padded with zeros. Returns whether they are moderate.
+  // Copy rows without gaps, padded with zeros. Returns whether they are moderate.
   float pack(const std::uint16_t* in, std::int64_t stride, int rows, float* out) const {
     constexpr std::uint16_t kLeast = (127 - 55) << 7, kEnd = (127 + 55) << 7;  // 2^-55 and 2^55
     std::uint16_t others = 0;
@@ -118,7 +119,7 @@ class PairProducts<std::uint16_t> {
 
   const std::uint16_t* const rows_;
   const std::int64_t stride_, size_, pairs_;
-  Buffer packed_, states_;  // of the rows, and of each tile of them
+  Buffer packed_, states_;  // rows, and the state of each tile of them
   Buffer packed_columns_, panels_;
   const std::uint16_t* columns_ = nullptr;
   std::int64_t column_stride_ = 0;

@@ -1,4 +1,4 @@
-// PrefetchQueue: memory that is needed soon, fetched while other work is done. Part of kernels.inc.h.
+// PrefetchQueue: fetches memory that is needed soon during other work. Part of kernels.inc.h.
 
 #include <cstdint>
 
@@ -7,8 +7,8 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// A queue of rows to fetch, a few lines of memory with each step of other work. Asked for all at once,
-// they would arrive no sooner, and the processor would stall.
+// A queue of rows to fetch, a few lines of memory with each step of other work. Requested all at
+// once, they would arrive no sooner, and the processor would stall.
 class PrefetchQueue {
  public:
   // Queue rows of `bytes` bytes.
@@ -28,7 +28,7 @@ class PrefetchQueue {
     add(rows, size * bytes, stride * bytes, count);
   }
 
-  // As many lines of memory as were asked for; reaching beyond the rows does no harm.
+  // As many lines of memory as requested. Fetching beyond the rows does no harm.
   struct Lines {
     const char* first;
     std::int64_t stride;
@@ -72,7 +72,7 @@ class PrefetchQueue {
 
 // How many lines to fetch while working on one row.
 constexpr int kLinesPerRow = 4;
-// A larger head takes longer to compute than to read, and needs none of this.
+// A larger head takes longer to compute than to read, and needs no prefetching.
 constexpr std::int64_t kMostBytesAhead = 512 * 1024;
 
 }  // namespace

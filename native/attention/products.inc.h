@@ -7,26 +7,26 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// How many of the remaining rows to take at once, at most R. One or two left over would leave most of the
-// processor idle, so they share with the block before them.
+// How many of the remaining rows to take at once, at most R. One or two left over would leave most
+// of the processor idle, so a small remainder is split evenly with the block before it.
 template <int R>
 int next_block(int left) {
   if (left <= R) return left;
   return left < R + R / 2 ? (left + 1) / 2 : R;
 }
 
-// Steps of a product for each line of memory that is fetched meanwhile.
+// How many steps of a product are done for each line of memory that is fetched meanwhile.
 constexpr int kStepsPerLine = TileShape::steps_per_line;
 
-// How products add up: one float of each operand at a time. (PairSums: two bfloat16.)
+// How products add up: one float of each operand at a time. (PairSums takes two bfloat16 numbers.)
 struct FloatSums {
   static Vector add(const Vector& sum, const Vector& x, const Vector& y) {
     return sum.plus_product(x, y);
   }
 };
 
-// R x (C vectors) of a * bt + start; bt: columns of a panel, `size` entries each, which are whole vectors.
-// take(r, x) gets the vectors of row r.
+// R rows by C vectors of a * bt + start. bt holds columns of a panel with `size` entries each,
+// which are whole vectors. take(r, x) gets the vectors of row r.
 template <class Sums, int R, int C, class Take>
 inline void product_tile(Rows a, const float* bt, std::int64_t size, float start, PrefetchQueue& ahead,
                          const Take& take) {
@@ -38,7 +38,7 @@ inline void product_tile(Rows a, const float* bt, std::int64_t size, float start
     RELAKIT_UNROLL
     for (int c = 0; c < C; c++) sum[r][c] = Vector::all(start);
   }
-  // Two pointers and multiples of one stride: an address for each row would not fit into registers.
+  // Two pointers and multiples of one stride: one address per row would not fit into registers.
   constexpr int half = (R + 1) / 2;
   const float *upper = a[0], *lower = a[half];
   for (std::int64_t line = 0; line < size / kStepsPerLine; line++) {
@@ -64,8 +64,8 @@ inline void product_tile(Rows a, const float* bt, std::int64_t size, float start
   for (int r = 0; r < R; r++) take(r, sum[r]);
 }
 
-// At most R rows of a * panel + start, with all of the panel's columns up to whole vectors.
-// take.at(r, j) takes the vectors from row r and column j on.
+// At most R rows of a * panel + start, with `columns` columns of the panel, rounded up to whole
+// vectors. take.at(r, j) takes the vectors from row r and column j on.
 template <class Sums, int R, class Take>
 void product_rows(Rows a, const float* panel, std::int64_t size, float start, int rows, int columns,
                   PrefetchQueue& ahead, const Take& take) {
@@ -85,8 +85,9 @@ void product_rows(Rows a, const float* panel, std::int64_t size, float start, in
   }
 }
 
-// All rows of a * panels + start, with panels of `padded` entries to a column. columns(r) says how many are
-// wanted for the rows up to r; it grows with r. A panel and all rows stay in the first-level cache.
+// All rows of a * panels + start, where a column of the panels has `padded` entries. columns(r) is
+// the number of columns wanted for the rows up to r; it grows with r. A panel and all rows stay in
+// the first-level cache.
 template <class Sums, class Columns, class Take>
 void products(Rows a, int rows, const float* panels, std::int64_t padded, float start,
               const Columns& columns, PrefetchQueue& ahead, const Take& take) {
@@ -101,7 +102,7 @@ void products(Rows a, int rows, const float* panels, std::int64_t padded, float 
   }
 }
 
-// Takes products as they are; rows are kScoreRow floats apart.
+// Stores products unchanged; rows are kScoreRow floats apart.
 struct Store {
   float* out;
 
@@ -165,10 +166,10 @@ void add_products_rows(float* out, std::int64_t out_stride, int out_rows, W weig
   add_products_part<R, N>(out, out_stride, weights, rows, count, ahead);
 }
 
-// How many rows to add up at once: as many as stay in the first-level cache meanwhile.
+// How many rows to add up at a time: as many as stay in the first-level cache meanwhile.
 constexpr int kSumStep = 64;
 
-// The same for any number of rows of any size.
+// add_products_part for any number of rows of any size.
 template <class W>
 void add_products(float* out, std::int64_t out_stride, int out_rows, W weights, Rows rows,
                   std::int64_t padded, int count, PrefetchQueue& ahead) {
@@ -194,8 +195,8 @@ void add_products(float* out, std::int64_t out_stride, int out_rows, W weights, 
 }
 
 bool all_finite(Rows rows, int count, std::int64_t padded) {
-  // x - x is 0 for finite x and NaN otherwise, and a sum of zeros stays 0. Four sums, as each addition
-  // waits for the one before it.
+  // x - x is 0 for finite x and NaN otherwise, and a sum of zeros stays 0. There are four sums
+  // because each addition waits for the one before it.
   Vector sums[4];
   for (auto& sum : sums) sum = Vector::all(0.0f);
   const Vector minus_one = Vector::all(-1.0f);

@@ -4,8 +4,8 @@
 
 namespace relakit::attention {
 
-// Random bits as a function of a seed and a position, so that backward draws what forward drew, in
-// whatever order the work is done. The finaliser of SplitMix64, applied twice.
+// Random bits as a function of a seed and a position, so that backward draws the same bits as
+// forward, in whatever order the work is done. This is the finaliser of SplitMix64, applied twice.
 static inline std::uint32_t random_bits(std::uint64_t seed, std::uint64_t row, std::uint64_t column) {
   const auto mix = [](std::uint64_t x) {
     x += 0x9E3779B97F4A7C15ull;

@@ -58,7 +58,7 @@ bool read_heads(const Torch& torch, const CallArguments& arguments, Problem& p) 
   return true;
 }
 
-// The same as projections.
+// The same, from projections.
 bool read_projections(const Torch& torch, const CallArguments& arguments, Problem& p) {
   const int count = arguments.count;
   const Layout& layout = arguments.layout;
@@ -130,7 +130,7 @@ bool read_options(const CallArguments& arguments, ReadCall& call) {
   return true;
 }
 
-// How far a query sees to one side; negative: without limit.
+// How far a query sees to one side; a negative number means no limit.
 bool read_distance(PyObject* object, std::int64_t& distance) {
   if (!PyLong_Check(object)) return false;
   int overflow = 0;
@@ -140,7 +140,7 @@ bool read_distance(PyObject* object, std::int64_t& distance) {
   return true;
 }
 
-// Starts of sequences: 0, then ascending, up to the number of positions.
+// The starts of sequences: 0 first, then ascending, up to the number of positions.
 bool read_starts(const Torch& torch, const CallArguments& arguments, PyObject* object,
                  std::int64_t positions, std::vector<std::int64_t>& starts) {
   const auto tensor = read_tensor(torch, arguments, object);
@@ -155,7 +155,7 @@ bool read_starts(const Torch& torch, const CallArguments& arguments, PyObject* o
   return !starts.empty() && last == positions;
 }
 
-// Where a query's place is among the keys of a sequence of its own, and what it sees from there.
+// Place queries among the keys of their own sequence, and set which keys they see from there.
 void set_diagonals(const Reach& reach, Problem& p) {
   const std::int64_t shift = reach.is_lower_right ? p.keys - p.queries : 0;
   p.first_diagonal = reach.before == kUnlimited ? -kUnlimited : shift - reach.before;
@@ -188,7 +188,7 @@ bool read_reach(const Torch& torch, const CallArguments& arguments, ReadCall& ca
       reach.query_starts.size() != reach.key_starts.size()) {
     return false;
   }
-  p.bits_per_row = 0;  // those of the longest
+  p.bits_per_row = 0;  // as many as the longest sequence has keys
   for (std::size_t i = 1; i < reach.key_starts.size(); i++) {
     p.bits_per_row = std::max(p.bits_per_row, reach.key_starts[i] - reach.key_starts[i - 1]);
   }

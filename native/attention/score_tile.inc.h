@@ -1,5 +1,5 @@
-// Tile: the rectified scores of a tile of queries and keys, as numbers, as bits and as lists. Part of
-// kernels.inc.h.
+// Tile: the rectified scores of a tile of queries and keys, as numbers, as bits and as lists. Part
+// of kernels.inc.h.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// List the set bits, padded; returns the list's length.
+// List the positions of the set bits, and pad the list. Returns its length without padding.
 int list_bits(const KeyBits& bits, std::uint8_t* list) {
   int length = 0;
   for (int w = 0; w < kWords; w++) length = append_positions(bits.words[w], 64 * w, list, length);
@@ -17,8 +17,8 @@ int list_bits(const KeyBits& bits, std::uint8_t* list) {
   return length;
 }
 
-// Which rectified scores are above zero, and the scores themselves: either all, or those above zero in
-// lists.
+// Which rectified scores are above zero, and the scores themselves: either all of them, or lists of
+// those above zero.
 struct Tile {
   static constexpr int kPositionsRoom = kKeyTile + 64;  // append_positions may write 64 bytes
   static constexpr int kNumbersRoom = kKeyTile + 32;    // store_chosen may write a vector; padding
@@ -63,8 +63,8 @@ struct Tile {
     }
   }
 
-  // After the scores of row i were rectified: take out those that are not seen, unless all are, and set
-  // to zero the columns beyond the known ones.
+  // After the scores of row i were rectified: remove those that are not seen, unless all are, and
+  // set the columns beyond the known ones to zero.
   void finish_row(int i, int known, bool all_seen) {
     float* row = score_row(i);
     for (int w = 0; w < kWords && !all_seen; w++) {
@@ -109,7 +109,7 @@ struct Tile {
   };
   Rectify rectify(int i) { return {score_row(i), bits + i, 0}; }
 
-  // The same after adding a bias, of which there are whole vectors.
+  // The same after adding a bias, which consists of whole vectors.
   template <class B>
   struct RectifyBiased {
     Rectify rectify;
@@ -133,7 +133,7 @@ struct Tile {
     return {rectify(i), bias, stride};
   }
 
-  // Takes products into a matrix, with 0 where the score is not above zero.
+  // Stores products in a matrix, with 0 where the score is not above zero.
   struct Choose {
     float* out;
     const KeyBits* bits;
@@ -176,7 +176,7 @@ struct Tile {
     lengths[i] = length;
   }
 
-  // From one number per key of row i, those of the listed keys.
+  // From one number per key of row i, pick those of the listed keys.
   void list_numbers(int i, const float* numbers, float* listed) const {
     for (int j = 0; j < columns; j += kWidth) {
       const auto part = static_cast<std::uint32_t>(bits[i].words[j / 64] >> (j % 64)) & kVectorBits;
@@ -185,7 +185,7 @@ struct Tile {
     }
   }
 
-  // A matrix of the listed numbers, 0 elsewhere.
+  // Make a matrix of the listed numbers, with 0 elsewhere.
   void unlist(const float* numbers, float* matrix) {
     set_to_zero(matrix, sizeof(float) * static_cast<std::size_t>(rows) * kScoreRow);
     for (int i = 0; i < rows; i++) {

@@ -1,5 +1,5 @@
-// Scorer: computes the scores of a block of queries, tile by tile, with screening where it pays. Part
-// of kernels.inc.h.
+// Scorer: computes the scores of a block of queries, tile by tile, with screening where it pays.
+// Part of kernels.inc.h.
 
 #include <cstdint>
 
@@ -8,15 +8,15 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// The share of scores that screening lets through, before it was tried.
+// Stands for the share of scores that screening lets through, until it has been tried.
 constexpr float kUnknown = -1.0f;
 
 // The scores of a block of queries with one tile of keys after the other.
 template <class T>
 class Scorer {
  public:
-  // What `fill` has to find. Lists are exact, or may hold some zeros, which do not harm sums along them and
-  // take time to remove.
+  // What `fill` has to find. Lists that need not be exact may hold some zeros, which do not affect
+  // sums along them and would take time to remove.
   struct Wishes {
     bool screening, exact_lists, bits;
   };
@@ -68,10 +68,10 @@ class Scorer {
                     least(kKeyTile, p_.keys - key), ahead_);
   }
 
-  // Fill the tile of `rows` queries from i of the block on: with lists alone where screening pays, else
-  // with all scores. `candidates` is the share of scores that screening let through for these queries in
-  // the tile before, kUnknown at first; it is updated. All choices depend on queries and keys alone, so
-  // results do not depend on how the work is divided.
+  // Fill the tile of `rows` queries from query i of the block on: with lists alone where screening
+  // pays, otherwise with all scores. `candidates` is the share of scores that screening let through
+  // for these queries in the previous tile, kUnknown at first; it is updated. All choices depend on
+  // queries and keys alone, so results do not depend on how the work is divided.
   void fill(std::int64_t i, int rows, float& candidates, Tile& tile) {
     tile.start(rows, columns_);
     const Sight sight = head.look(begin_ + i, rows, key_, columns_, tile.seen);
@@ -80,7 +80,7 @@ class Scorer {
       tile.has_lists = true;
       return;
     }
-    // Only those that screening lets through are computed. That pays while they are few.
+    // Compute only the scores that screening lets through. That pays while they are few.
     const float most = thresholds_for<T>().most_candidates;
     if (can_screen_ && candidates < most && take_keys_to_screen()) {
       if (candidates == kUnknown) candidates = take_queries_to_screen(i, tile);
@@ -95,7 +95,7 @@ class Scorer {
     candidates = share + Screen::kFalseCandidates < most ? kUnknown : 1.0f;
   }
 
-  // All scores, even of keys that no query sees.
+  // Fill the tile with all scores, even those of keys that no query sees.
   void fill_all(std::int64_t i, int rows, Tile& tile) {
     tile.start(rows, columns_);
     fill_scores(i, head.look(begin_ + i, rows, key_, columns_, tile.seen), tile);
@@ -137,14 +137,14 @@ class Scorer {
     for (int r = 0; r < tile.rows; r++) tile.finish_row(r, known(r), sight == Sight::all);
   }
 
-  // The share of scores that screening lets through.
+  // Screen the scores. Returns the share that was let through.
   float find_candidates(std::int64_t i, int rows, Tile& tile) {
     const int found = screen_.find(i, rows, columns_, tile.seen, tile.bits);
     return static_cast<float>(found) / static_cast<float>(rows * columns_);
   }
 
-  // Round the first few queries and, if screening lets little through for them, the rest. Returns the
-  // share that it let through.
+  // Round the first few queries and, if screening lets little through for them, the rest. Returns
+  // the share that was let through.
   float take_queries_to_screen(std::int64_t i, Tile& tile) {
     const int few = static_cast<int>(least(Screen::kBlock, tile.rows));
     const float threshold = head.threshold();
@@ -164,8 +164,9 @@ class Scorer {
     return can_screen_;
   }
 
-  // From bits that say which scores may be above the threshold to lists of those that are. In separate
-  // passes: what was just written in small pieces cannot be read in large ones for a while.
+  // Turn bits that say which scores may be above the threshold into lists of those that are. This
+  // takes separate passes because what was just written in small pieces cannot be read in large
+  // ones for a while.
   void check_candidates(std::int64_t i, Tile& tile) {
     tile.has_lists = true;
     const Rows listed = keys();

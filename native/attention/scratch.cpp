@@ -15,13 +15,14 @@ constexpr std::size_t kAlignment = 64;
 
 #if !defined(RELAKIT_SEPARATE_SCRATCH)
 
-// A thread keeps no more than this: work that needs more takes long beside asking the system for it.
+// A thread keeps at most this much. Work that needs more takes far longer than requesting memory
+// from the system.
 constexpr std::size_t kMostKept = std::size_t{32} << 20;
 
 std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// A stack of memory. What does not fit comes from the system; once the stack is empty again, it grows to
-// the size that would have been enough, up to a limit.
+// A stack of memory. Whatever does not fit comes from the system. Once the stack is empty again, it
+// grows to the size that would have been enough, up to a limit.
 class Stack {
  public:
   ~Stack() { std::free(memory_); }
@@ -37,7 +38,7 @@ class Stack {
     } else {
       taken = take_from_system(bytes);
     }
-    needed_ += bytes;  // last, as there may have been no memory
+    needed_ += bytes;  // last, because the allocation may have failed
     return taken;
   }
 
@@ -69,7 +70,7 @@ class Stack {
   }
 
   void* take_from_system(std::size_t bytes) {
-    blocks_.reserve(blocks_.size() + 1);  // may throw, so before there is a block to lose
+    blocks_.reserve(blocks_.size() + 1);  // may throw, so before there is a block to leak
     void* block = std::malloc(bytes + kAlignment);
     if (block == nullptr) throw std::bad_alloc();
     blocks_.push_back(block);
@@ -86,7 +87,7 @@ thread_local Stack stack;
 
 #else
 
-// For tools that watch memory: each buffer is a block of its own, and starts full of NaN.
+// For memory checkers: each buffer is a separate block and starts full of NaN.
 class SeparateBlocks {
  public:
   static void* take(std::size_t bytes) {

@@ -1,29 +1,31 @@
-// Screening: which scores can be above their threshold, found with products of small integers. Part of
-// kernels.inc.h.
+// Screening: finds which scores can be above their threshold, with products of small integers. Part
+// of kernels.inc.h.
 //
-// A row x is rounded to s * x' + r with integers x'; all keys of a tile share one s. For a query q and a
-// key k,
+// A row x is rounded: x = s * x' + r, with integers x' and a remainder r. All keys of a tile share
+// one s. For a query q and a key k,
 //   q . k = s_q s_k (q' . k') + q^ . r_k + r_q . k,       q^ = s_q q',
-// and by the Cauchy-Schwarz inequality the last two terms are at most |q^| |r_k| + |r_q| |k|. So a score is
-// above its threshold t only if
-//   q' . k' > (t - |r_q| |k| - |q^| |r_k|) / (s_q s_k),
-// whose right side, with the largest norms among the keys, is one integer for a query and a tile.
-// Norms are made too large by a little more than float32 arithmetic can lose; so no score above its
-// threshold is missed, whatever the order it is computed in.
+// and by the Cauchy-Schwarz inequality the last two terms are at most |q^| |r_k| + |r_q| |k|. So a
+// score is above its threshold t only if
+//   q' . k' > (t - |r_q| |k| - |q^| |r_k|) / (s_q s_k).
+// With the largest norms among the keys, the right side is one integer per query and tile. Norms
+// are enlarged by a little more than float32 arithmetic can lose, so no score above its threshold
+// is missed, whatever order it is computed in.
 //
-// ScreenSums (screen_sums_*.inc.h) has what depends on the instruction set:
-//   Number, kTogether            integers, and how many make up 32 bits: a group is multiplied at once
-//   kBlock, kColumnsAtOnce       queries and keys whose products are in registers at once
+// ScreenSums (screen_sums_*.inc.h) provides what depends on the instruction set:
+//   Number, kTogether            the integer type, and how many fill 32 bits: a group that is
+//                                multiplied at once
+//   kBlock, kColumnsAtOnce       how many queries and keys have their products in registers at once
 //   kKeyOffset                   what is added to the integers of keys
-//   kFalseCandidates             the share of scores that is let through at least, besides those above the
-//                                threshold, for normally distributed rows
-//   largest_number(dim)          up to which integers may go so that their products' sums are exact
-//   root, largest_of             of vectors
-//   round(x, offset, out)        x rounded, to out with the offset, and as a vector without it
-//   store_limits(x, out)         x rounded down, less 1; if x is NaN, less than any sum
-//   find                         for kBlock queries: a bit for each key whose sum is above the limit
-//   store_chosen                 of kWidth positions, those with a set bit
-//   keep(kept, list, length, bits)  of the set bits, which `list` holds, keep those with a bit in `kept`
+//   kFalseCandidates             the least share of scores that is let through besides those above
+//                                the threshold, for normally distributed rows
+//   largest_number(dim)          the largest integers for which sums of products are exact
+//   root, largest_of             square roots and largest entry of a vector
+//   round(x, offset, out)        rounds x; writes it to out with the offset, returns it without
+//   store_limits(x, out)         stores x rounded down, minus 1; if x is NaN, less than any sum
+//   find                         for kBlock queries: a bit for each key whose sum exceeds the limit
+//   store_chosen                 stores those of kWidth positions that have a set bit
+//   keep(kept, list, length, bits)  of the set bits, which are listed in `list`, keeps those that
+//                                have a bit in `kept`
 
 #include <math.h>
 
@@ -37,7 +39,7 @@ class Screen {
  public:
   static constexpr bool kIsAvailable = true;
   static constexpr float kFalseCandidates = ScreenSums::kFalseCandidates;
-  static constexpr int kBlock = ScreenSums::kBlock;  // queries at once
+  static constexpr int kBlock = ScreenSums::kBlock;  // queries that are screened at once
 
   Screen(std::int64_t most_queries, std::int64_t dim)
       : dim_(dim),
@@ -51,7 +53,8 @@ class Screen {
         rounded_(kKeyTile * groups_),
         keys_(kKeyTile * groups_) {}
 
-  // Round some of the queries, at most kQueryTile. False if one is not finite: then screening says nothing.
+  // Round some of the queries, at most kQueryTile. False if one is not finite, which rules out
+  // screening.
   bool take_queries(Rows rows, std::int64_t first, int count, float threshold) {
     if (!(fabsf(threshold) < HUGE_VALF)) return false;
     float squares[kRoom] = {}, scales[kRoom] = {}, inverses[kRoom] = {}, rests[kRoom] = {},
@@ -78,7 +81,7 @@ class Screen {
         float* place = facts_ + f * most_ + first + i;
         if (i + kWidth <= count) {
           facts[f].store(place);
-        } else {  // those of the next queries stay
+        } else {  // the facts of the next queries stay
           facts[f].store(place, count - i);
         }
       }
@@ -115,7 +118,7 @@ class Screen {
     return true;
   }
 
-  // Which of the seen keys may be above the threshold. Returns how many.
+  // Find the seen keys whose scores may be above the threshold. Returns how many there are.
   int find(std::int64_t first, int rows, int columns, const KeyBits* seen, KeyBits* found) {
     int total = 0;
     std::int32_t limits[kQueryTile + kWidth + kBlock] = {};
@@ -138,7 +141,7 @@ class Screen {
     return total;
   }
 
-  // Keep those of the listed scores that are above zero after adding `shift`: weights, list and bits.
+  // Keep the listed scores that are above zero after adding `shift`: weights, list and bits.
   static int keep_positive(const float* scores, float shift, const std::uint8_t* list, int length,
                            float* weights, std::uint8_t* kept_list, KeyBits& bits) {
     std::uint64_t kept[2] = {0, 0};
@@ -155,7 +158,7 @@ class Screen {
     return count;
   }
 
-  // Of the bits, keep those whose weight in the list is not zero.
+  // Keep the bits whose weight in the list is not zero.
   static void keep_bits(const float* weights, const std::uint8_t* list, int length, KeyBits& bits) {
     std::uint64_t kept[2] = {0, 0};
     for (int t = 0; t < length; t += kWidth) {
@@ -169,8 +172,8 @@ class Screen {
  private:
   using Number = ScreenSums::Number;
   static constexpr int kFacts = 4;
-  static constexpr int kRoom = kKeyTile + kWidth;  // numbers of up to kKeyTile rows, in whole vectors
-  static constexpr float kLeastNorm = 1e-17f;      // squares of less than 1e-19 vanish
+  static constexpr int kRoom = kKeyTile + kWidth;  // a number per row of a tile, in whole vectors
+  static constexpr float kLeastNorm = 1e-17f;      // squares of numbers below 1e-19 vanish
   static constexpr float kEnlarged = 1.0001f;
 
   static Number* numbers(Buffer& buffer) { return reinterpret_cast<Number*>(buffer.data()); }
@@ -179,7 +182,7 @@ class Screen {
     return count >= kWidth ? (1u << kWidth) - 1 : (1u << count) - 1;
   }
 
-  // Never too small.
+  // The norms, never too small.
   static Vector norm_of(const float* squares) {
     return Vector::all(kLeastNorm)
         .plus_product(ScreenSums::root(Vector::load(squares)), Vector::all(kEnlarged));
@@ -191,13 +194,13 @@ class Screen {
     return ((norms - norms).differs_from(Vector::all(0.0f)) & first_bits(count)) == 0;
   }
 
-  // The size of the integers' unit. If the largest entry is tiny or 0, any does.
+  // The unit of the integers. If the largest entry is tiny or 0, any will do.
   Vector scale_for(const Vector& largest) const {
     return largest.max(Vector::all(1e-30f)) / Vector::all(largest_number_);
   }
 
-  // Four rows at once, as sums over four rows take as long as over one. If there are fewer, the last is
-  // repeated, whose results then lie beyond those of the rows.
+  // Rows are taken four at a time, because sums over four rows take as long as over one. If there
+  // are fewer, the last row is repeated, and its extra results lie beyond those of the rows.
   static const float* row(Rows rows, int first, int u, int count) {
     return rows[least(first + u, count - 1)];
   }
@@ -219,7 +222,8 @@ class Screen {
     store_sums(sums, squares);
   }
 
-  // The rounded rows go to out; their integers' sums, and the squares of what rounding removes, beside it.
+  // Write the rounded rows to `out`, and beside it the sums of their integers and the squares of
+  // what rounding removes.
   void round_rows(Rows rows, int first, int count, const float* scales, const float* inverses,
                   int offset, Number* out, float* rest_squares, float* integer_sums) const {
     Vector rests[4], sums[4];
@@ -241,7 +245,7 @@ class Screen {
     store_sums(sums, integer_sums);
   }
 
-  // A group travels like a float.
+  // A group of integers is moved like a float.
   void transpose_groups(int columns) {
     for (int j = 0; j < columns; j += 8) {
       std::int64_t p = 0;
@@ -256,7 +260,7 @@ class Screen {
     }
   }
 
-  // For kWidth queries, the limit that a product of integers must exceed.
+  // For kWidth queries, find the limits that products of integers must exceed.
   void find_limits(std::int64_t i, std::int32_t* limits) {
     const auto fact = [&](int f) { return Vector::load(facts_ + f * most_ + i); };
     const Vector margins =

@@ -1,5 +1,5 @@
-// Screening where products of small integers are not fast: there is none. The members are those of
-// screen.inc.h. Part of kernels.inc.h.
+// Used where products of small integers are not fast: there is no screening. The members are the
+// same as in screen.inc.h. Part of kernels.inc.h.
 
 namespace relakit::attention::RELAKIT_ISA {
 namespace {

@@ -1,6 +1,7 @@
-// What screening (screen.inc.h) needs of AVX2: products of 16-bit integers, at twice the rate of float32.
-// Those of bytes saturate at 16 bits; to be safe they would have to be widened after each, which takes as
-// long, and far more false candidates would get through. Part of kernels.inc.h.
+// What screening (screen.inc.h) needs from AVX2: products of 16-bit integers, at twice the rate of
+// float32. Sums of byte products saturate at 16 bits. To be safe, each would have to be widened at
+// once, which takes as long, and far more false candidates would get through. Part of
+// kernels.inc.h.
 
 #include <immintrin.h>
 
@@ -12,7 +13,7 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// Products of two numbers each, added to 8 sums.
+// Add two products to each of 8 sums.
 inline __m256i plus_products(__m256i sums, __m256i numbers, __m256i others) {
 #if defined(__GNUC__) && !defined(__clang__)
   // GCC 12 would compute all products first, and keep most sums in memory.
@@ -32,9 +33,9 @@ struct ScreenSums {
   static constexpr int kBlock = 6, kColumnsAtOnce = 16;
   static constexpr int kKeyOffset = 0;
   static constexpr float kFalseCandidates = 0.001f;
-  static constexpr float kFarthest = 2147483008.0f;  // the largest float32 below 2^31, less a little
+  static constexpr float kFarthest = 2147483008.0f;  // a bit below the largest float32 under 2^31
 
-  // With numbers up to it, the sum of `dim` products is at most 2^30.
+  // With numbers up to this, the sum of `dim` products is at most 2^30.
   static float largest_number(std::int64_t dim) {
     const float largest = floorf(sqrtf(1073741824.0f / static_cast<float>(dim)));
     return largest < 32767.0f ? largest : 32767.0f;
@@ -63,7 +64,7 @@ struct ScreenSums {
                         _mm256_sub_epi32(floors, _mm256_set1_epi32(1)));
   }
 
-  // `size` groups of numbers to a query; keys are kKeyTile groups apart.
+  // A query has `size` groups of numbers; groups of a key are kKeyTile groups apart.
   static void find(const std::int32_t* queries, std::int64_t size, const float* keys,
                    const std::int32_t* limits, std::uint64_t (&found)[kBlock]) {
     constexpr int C = kColumnsAtOnce / 8, half = kBlock / 2;
@@ -106,7 +107,7 @@ struct ScreenSums {
     _mm_storel_epi64(reinterpret_cast<__m128i*>(out), _mm_shuffle_epi8(all, order));
   }
 
-  // So few candidates are false with 16 bits that those are taken out one by one.
+  // With 16 bits, so few candidates are false that they are removed one by one.
   static void keep(std::uint64_t (&kept)[2], const std::uint8_t* list, int length, KeyBits& bits) {
     for (int w = 0; 64 * w < length; w++) {
       const int count = static_cast<int>(least(64, length - 64 * w));

@@ -1,5 +1,5 @@
-// What screening (screen.inc.h) needs of AVX-512: products of 8-bit integers (VNNI), at four times the rate
-// of float32. Part of kernels.inc.h.
+// What screening (screen.inc.h) needs from AVX-512: products of 8-bit integers (VNNI), at four
+// times the rate of float32. Part of kernels.inc.h.
 
 #include <immintrin.h>
 
@@ -14,7 +14,7 @@ struct ScreenSums {
   static constexpr int kBlock = 6, kColumnsAtOnce = 64;
   static constexpr int kKeyOffset = 128;  // the instruction takes unsigned bytes
   static constexpr float kFalseCandidates = 0.02f;
-  static constexpr float kFarthest = 2e7f;  // products are below 2^24, as are 128 times sums
+  static constexpr float kFarthest = 2e7f;  // sums of products, and 128 times sums, are below 2^24
 
   static float largest_number(std::int64_t) { return 127.0f; }
 
@@ -36,7 +36,7 @@ struct ScreenSums {
     _mm512_storeu_si512(limits, _mm512_sub_epi32(floors, _mm512_set1_epi32(1)));
   }
 
-  // `size` groups of numbers to a query; keys are kKeyTile groups apart.
+  // A query has `size` groups of numbers; groups of a key are kKeyTile groups apart.
   static void find(const std::int32_t* queries, std::int64_t size, const float* keys,
                    const std::int32_t* limits, std::uint64_t (&found)[kBlock]) {
     constexpr int C = kColumnsAtOnce / 16;

@@ -1,4 +1,4 @@
-// Parts of the kernels by themselves, for `relakit bench attention --tune` to time. Part of kernels.inc.h.
+// Isolated parts of the kernels that `relakit bench attention --tune` times. Part of kernels.inc.h.
 
 #include <cstdint>
 
@@ -7,10 +7,10 @@
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// Multiply and add in registers, kAddsAtOnce vectors at a time: the most that the processor can do. Returns
-// how many floating-point operations that were.
+// Multiply and add in registers, kAddsAtOnce vectors at a time: the most that the processor can do.
+// Returns the number of floating-point operations.
 double multiply_and_add(std::int64_t times) {
-  constexpr int kAddsAtOnce = 12;  // each waits for the one before it; more than are in work at once
+  constexpr int kAddsAtOnce = 12;  // independent chains of additions; more than can be in flight
   Vector sums[kAddsAtOnce];
   RELAKIT_UNROLL
   for (int i = 0; i < kAddsAtOnce; i++) sums[i] = Vector::all(static_cast<float>(i));
@@ -21,12 +21,12 @@ double multiply_and_add(std::int64_t times) {
   }
   float total = 0.0f;
   for (const Vector& sum : sums) total += sum.sum();
-  // Never true, but the compiler must compute the sums to know.
+  // Never true, but the compiler cannot know that without computing the sums.
   return total < 0.0f ? 0.0 : 2.0 * kAddsAtOnce * kWidth * static_cast<double>(times);
 }
 
-// The scores of one head as forward computes them where it does not screen: keys transposed, products,
-// rectified, bits. Returns how many floating-point operations the products were.
+// Compute the scores of one head as forward does without screening: transpose the keys, multiply,
+// rectify, set bits. Returns the number of floating-point operations in the products.
 double score_products(std::int64_t queries, std::int64_t keys, std::int64_t dim, std::int64_t times) {
   const std::int64_t padded = round_up(dim, kWidth);
   Buffer query(queries * padded, Start::zero), key(keys * padded, Start::zero);

@@ -1,9 +1,9 @@
-// Tasks have numbers; from these to parts of the work. Part of kernels.inc.h.
+// From the number of a task to its part of the work. Part of kernels.inc.h.
 
 namespace relakit::attention::RELAKIT_ISA {
 namespace {
 
-// Number the tasks of all jobs, job after job; tasks_of(problem) is how many one has. Returns the sum.
+// Number the tasks of all jobs in order. A job has tasks_of(problem) tasks. Returns the total.
 template <class Result, class Count>
 std::int64_t number_tasks(Job<Result>* jobs, std::int64_t count, const Count& tasks_of) {
   std::int64_t tasks = 0;
@@ -14,8 +14,8 @@ std::int64_t number_tasks(Job<Result>* jobs, std::int64_t count, const Count& ta
   return tasks;
 }
 
-// The job that a task belongs to: the last that begins at it or before. One without tasks begins where
-// the next does.
+// The job that a task belongs to: the last one whose first task is not after this task. A job
+// without tasks has the same first task as the next job.
 template <class Result>
 const Job<Result>& job_of(const Job<Result>* jobs, std::int64_t count, std::int64_t task) {
   std::int64_t low = 0, high = count;
@@ -26,7 +26,8 @@ const Job<Result>& job_of(const Job<Result>* jobs, std::int64_t count, std::int6
   return jobs[low];
 }
 
-// Which rows of a job a task is about: the tasks of a job go by sequences, then heads, then blocks of rows.
+// Which rows of a job a task works on. A job's tasks are ordered by sequence, then head, then block
+// of rows.
 struct TaskPart {
   std::int64_t batch, head, block;
 };

@@ -27,7 +27,8 @@ void SparseWeights::add(std::int64_t row, std::int64_t first_key, const std::uin
                         const float* weights, int count) {
   auto& entries = rows_[static_cast<std::size_t>(row)];
   for (int t = 0; t < count; t++) {
-    if (weights[t] != 0.0f) entries.push_back({first_key + positions[t], weights[t]});  // dropped
+    // Dropped weights are 0.
+    if (weights[t] != 0.0f) entries.push_back({first_key + positions[t], weights[t]});
   }
 }
 

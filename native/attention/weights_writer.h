@@ -7,7 +7,7 @@
 
 namespace relakit::attention {
 
-// Weights as one matrix of [rows, keys], which starts with zeros.
+// Weights as one matrix of [rows, keys], which must be zero at first.
 class DenseWeights : public WeightsWriter {
  public:
   DenseWeights(void* data, DType dtype, std::int64_t keys);

@@ -5,7 +5,7 @@
 
 namespace relakit {
 
-// "static": each file has a copy of its own, compiled with the flags of that file.
+// "static": each file has its own copy, compiled with the flags of that file.
 
 // bfloat16 is the upper half of a float32.
 static inline float bfloat16_to_float(std::uint16_t x) {
@@ -15,7 +15,7 @@ static inline float bfloat16_to_float(std::uint16_t x) {
   return f;
 }
 
-// To nearest, ties to even.
+// Rounds to nearest, ties to even.
 static inline std::uint16_t bfloat16_from_float(float x) {
   std::uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);

@@ -8,7 +8,7 @@
 
 namespace relakit {
 
-// "static": each file has a copy of its own, compiled with the flags of that file.
+// "static": each file has its own copy, compiled with the flags of that file.
 
 static inline int count_bits(std::uint64_t bits) {
 #if defined(_MSC_VER)
@@ -29,7 +29,7 @@ static inline int lowest_bit(std::uint64_t bits) {
 }
 
 // Transpose a 64 x 64 matrix of bits in place: bit j of word i becomes bit i of word j. Blocks off
-// the diagonal are exchanged, of 32 x 32 bits first and of single bits last.
+// the diagonal are swapped, 32 x 32 bits first and single bits last.
 static inline void transpose_bits(std::uint64_t words[64]) {
   std::uint64_t mask = 0x00000000FFFFFFFFull;
   for (int size = 32; size != 0; size >>= 1, mask ^= mask << size) {

@@ -7,8 +7,8 @@
 
 #include "cpu/vector_avx2.h"
 
-// Included twice, with RELAKIT_ISA defined: as "avx2", and as "avx2_vnni" with RELAKIT_VNNI, for processors
-// that multiply and add bytes four at a time (AVX-VNNI) but have no AVX-512.
+// Included twice, with RELAKIT_ISA defined: as "avx2", and as "avx2_vnni" with RELAKIT_VNNI, for
+// processors that multiply and add bytes four at a time (AVX-VNNI) but have no AVX-512.
 
 #if defined(RELAKIT_EVEX)
 #define RELAKIT_ENCODING "%{evex%}"
@@ -48,7 +48,7 @@ struct ByteSums {
   static ByteSums zero() { return {_mm256_setzero_si256()}; }
   ByteSums plus_products(const Inputs& x, const Weights& weights) const {
 #if !defined(RELAKIT_VNNI)
-    // Products saturate and sums wrap, but weights are so small that neither happens.
+    // Products saturate and sums wrap around, but weights are so small that neither happens.
     const __m256i sums = _mm256_add_epi16(_mm256_maddubs_epi16(x.first, weights.first),
                                           _mm256_maddubs_epi16(x.second, weights.second));
     return {_mm256_add_epi32(v, _mm256_madd_epi16(sums, _mm256_set1_epi16(1)))};

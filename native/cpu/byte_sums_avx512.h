@@ -10,7 +10,7 @@
 namespace relakit::avx512 {
 namespace {
 
-// Products of four bytes each, unsigned and signed, added to 16 sums.
+// Adds to each of 16 sums the products of four unsigned and four signed bytes.
 inline __m512i plus_byte_products(__m512i sums, __m512i bytes, __m512i signed_bytes) {
 #if defined(__GNUC__) && !defined(__clang__)
   // GCC 12 copies the sums before and after the intrinsic.

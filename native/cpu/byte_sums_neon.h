@@ -7,20 +7,20 @@
 
 #include "cpu/vector_neon.h"
 
-// Included twice, with RELAKIT_ISA defined: as "neon", and as "neon_dotprod" with RELAKIT_DOTPROD, for
-// processors that multiply and add bytes four at a time. Both find the same sums.
+// Included twice, with RELAKIT_ISA defined: as "neon", and as "neon_dotprod" with RELAKIT_DOTPROD,
+// for processors that multiply and add bytes four at a time. Both compute the same sums.
 
 namespace relakit::RELAKIT_ISA {
 namespace {
 
 using namespace relakit::neon;  // the vector type
 
-// byte_sums_portable.h explains the members. These instructions multiply signed bytes, so 128 is taken
-// from the unsigned ones first. That is what offsets undo, 128 times the sum of the weights each: here
-// nothing is left to subtract.
+// byte_sums_portable.h explains the members. These instructions multiply signed bytes, so 128 is
+// subtracted from the unsigned ones first. Elsewhere the offsets do that (each is 128 times the sum
+// of the weights), so here `minus` has nothing left to subtract.
 struct ByteSums {
   static constexpr int inputs = 4;
-  static constexpr bool adds_in_16_bits = false;  // two are, which always fit
+  static constexpr bool adds_in_16_bits = false;  // two products are, and always fit
 
   int32x4_t low, high;
 

@@ -7,10 +7,10 @@
 namespace relakit::portable {
 namespace {
 
-// Sums of products of bytes, as many as Vector has floats. They are exact, and so the same for
-// all instruction sets.
+// Sums of products of bytes, as many sums as Vector has floats. They are exact, and therefore the
+// same for all instruction sets.
 struct ByteSums {
-  static constexpr int inputs = 4;  // that are read at once: 4 or 8
+  static constexpr int inputs = 4;  // inputs that are read at once: 4 or 8
   // Whether four products are added in 16 bits, so that weights must not be too large.
   static constexpr bool adds_in_16_bits = false;
 
@@ -21,7 +21,8 @@ struct ByteSums {
     const std::uint8_t* p;
     static Inputs load(const std::uint8_t* p) { return {p}; }
   };
-  // Four signed bytes for each sum; if there are eight inputs, the other four are `stride` bytes further on.
+  // Four signed bytes for each sum; if there are eight inputs, the other four are `stride` bytes
+  // further on.
   struct Weights {
     const std::int8_t* p;
     static Weights load(const std::int8_t* p, std::int64_t) { return {p}; }
@@ -34,7 +35,7 @@ struct ByteSums {
     }
     return r;
   }
-  // The sums minus an offset each, as floats.
+  // Each sum minus its offset, as floats.
   Vector minus(const std::int32_t* offsets) const {
     Vector r;
     for (int i = 0; i < Vector::width; i++) r.v[i] = static_cast<float>(v[i] - offsets[i]);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-// Which instruction set ("isa") to run on. Kernels come in families (attention, norm, translate);
-// each has one table of functions per instruction set, a struct Kernels whose member `isa` says which.
+// Which instruction set ("isa") to use. Kernels come in families (attention, norm, translate). Each
+// has one table of functions per instruction set: a struct Kernels whose member `isa` names it.
 
 namespace relakit {
 
@@ -14,21 +14,21 @@ namespace relakit {
 // first. "portable" is always among them.
 const std::vector<std::string>& usable_isas();
 
-// std::invalid_argument unless it is one of usable_isas().
+// Throws std::invalid_argument unless `isa` is one of usable_isas().
 void check_isa(const std::string& isa);
-// For messages: "choose one of" them.
+// For error messages: "choose one of", and the names of usable_isas().
 std::string isa_choices();
 
-// A variable RELAKIT_... of the environment; null if it is unset or empty. Reading os.environ, which
-// updates the environment, would take longer than a short call.
+// The value of an environment variable RELAKIT_...; null if it is unset or empty. Changes to
+// Python's os.environ show up here; reading os.environ itself would take longer than a short call.
 const char* environment(const char* variable);
 
-// The instruction set to use: the best one, or the one that RELAKIT_CPU_ISA names; null if that is not
-// usable here.
+// The instruction set to use: the one that RELAKIT_CPU_ISA names (null if it is not usable here),
+// or else the best one.
 const std::string* chosen_isa();
 
-// One family's table for an instruction set; std::invalid_argument if it is not usable here.
-// `tables` are all that the build has: {RELAKIT_KERNEL_TABLES} in the family's namespace.
+// A family's table for an instruction set; throws std::invalid_argument if that is not usable here.
+// `tables` are all tables that the build has: {RELAKIT_KERNEL_TABLES} in the family's namespace.
 template <class Kernels>
 const Kernels& find_table(const std::string& isa, std::initializer_list<const Kernels*> tables) {
   check_isa(isa);

@@ -22,8 +22,8 @@ namespace relakit {
 
 #if defined(RELAKIT_X86)
 
-// CPUID and XGETBV are read directly: which names __builtin_cpu_supports knows depends on the compiler
-// and its version, and MSVC does not have it.
+// CPUID and XGETBV are read directly: which names __builtin_cpu_supports knows depends on the
+// compiler and its version, and MSVC does not have it.
 namespace {
 
 struct Registers {
@@ -100,11 +100,11 @@ std::vector<std::pair<std::string, bool>> cpu_features() {
 
 #elif defined(__aarch64__) || defined(_M_ARM64)
 
-// Advanced SIMD is part of the 64-bit ARM base architecture; "asimddp" are its dot products of bytes.
+// Advanced SIMD is part of the 64-bit ARM base architecture; "asimddp" is its byte dot products.
 std::vector<std::pair<std::string, bool>> cpu_features() {
 #if defined(__linux__)
   const bool dot_products = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
-#elif defined(__ARM_FEATURE_DOTPROD)  // as on Macs, none of which lacks them
+#elif defined(__ARM_FEATURE_DOTPROD)  // as on Macs, which all have them
   const bool dot_products = true;
 #else
   const bool dot_products = false;
@@ -131,7 +131,7 @@ std::vector<std::pair<std::string, bool>> cpu_features() { return {}; }
 
 bool is_amd() {
 #if defined(RELAKIT_X86)
-  const Registers leaf0 = cpuid(0, 0);  // the name is in EBX, EDX and ECX
+  const Registers leaf0 = cpuid(0, 0);  // the vendor's name is in EBX, EDX and ECX
   return leaf0.ebx == 0x68747541 && leaf0.edx == 0x69746e65 && leaf0.ecx == 0x444d4163;
 #else
   return false;

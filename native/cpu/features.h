@@ -7,14 +7,14 @@
 namespace relakit {
 
 // Extensions of the instruction set by name, oldest first, and whether code may use them here: the
-// processor has them and the operating system saves their registers. Only those of the architecture that
-// this was compiled for are listed.
+// processor has them and the operating system saves their registers. Only extensions of the
+// architecture that this was compiled for are listed.
 std::vector<std::pair<std::string, bool>> cpu_features();
 
-// Whether the processor is one of AMD's.
+// Whether AMD made the processor.
 bool is_amd();
 
-// Whether code may use all of these here.
+// Whether code may use all of these extensions here.
 bool has_cpu_features(const std::vector<std::string>& wanted);
 
 }  // namespace relakit

@@ -9,9 +9,10 @@
 namespace relakit::portable {
 namespace {
 
-// Sums of products of bfloat16, two at a time; a float of a Vector carries a pair, the first number in its
-// lower half. Products are exact in float32. The second number's is added first, as AVX512-BF16 does.
-// What the instruction takes for 0, numbers below 2^-126, must not occur (attention/pair_products.inc.h).
+// Sums of bfloat16 products, two at a time. Each float of a Vector carries a pair, with the first
+// number in its lower half. Products are exact in float32. The product of the second numbers is
+// added first, as AVX512-BF16 does. Numbers below 2^-126, which the instruction treats as 0, must
+// not occur (attention/pair_products.inc.h).
 struct PairSums {
   static Vector add(const Vector& sum, const Vector& x, const Vector& y) {
     Vector r;

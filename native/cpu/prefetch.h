@@ -2,7 +2,7 @@
 
 namespace relakit {
 
-// Ask for the line of memory at an address that will be read soon.
+// Ask for the cache line at an address that will be read soon.
 static inline void prefetch(const void* address) {
 #if defined(__GNUC__)
   __builtin_prefetch(address);
@@ -11,8 +11,8 @@ static inline void prefetch(const void* address) {
 #endif
 }
 
-// Into the second level of the cache alone: the first can wait for a few dozen lines at once, which others
-// may need more.
+// Into the second-level cache only: the first level can wait for only a few dozen lines at once,
+// and other reads may need those slots more.
 static inline void prefetch_second(const void* address) {
 #if defined(__GNUC__)
   __builtin_prefetch(address, 0, 2);

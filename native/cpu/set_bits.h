@@ -3,7 +3,7 @@
 #include <cstdint>
 
 namespace relakit {
-namespace {  // each file has a copy of its own, compiled with the flags of that file
+namespace {  // each file has its own copy, compiled with the flags of that file
 
 // For each byte, the positions of its set bits, one byte each.
 struct SetBits {

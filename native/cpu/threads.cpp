@@ -19,8 +19,8 @@ namespace relakit {
 
 namespace {
 
-// Worker threads that sleep between calls. Not OpenMP: torch brings its own runtime, and two of them in
-// one process compete for the cores.
+// Worker threads that sleep between calls. Not OpenMP: torch comes with its own OpenMP runtime, and
+// two of them in one process compete for the cores.
 class Pool {
  public:
   void run(std::int64_t count, int threads, const std::function<void(std::int64_t)>& task) {
@@ -38,13 +38,13 @@ class Pool {
     for (int i = 0; i < helpers; i++) wake_.notify_one();
     work(task, count);
     std::unique_lock<std::mutex> lock(mutex_);
-    wanted_ = 0;  // a worker that wakes up only now is not waited for
+    wanted_ = 0;  // do not wait for workers that wake up only now
     done_.wait(lock, [this] { return running_ == 0; });
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
  private:
-  // Where the system allows no more threads, those that there are do the work.
+  // If the system allows no more threads, the existing ones do the work.
   void start_workers(int wanted) {
     try {
       while (static_cast<int>(workers_.size()) < wanted) {
@@ -65,7 +65,7 @@ class Pool {
     }
   }
 
-  // Any worker may take a place. One that takes a second in the same call finds no work left.
+  // Any worker may join a call. One that joins the same call a second time finds no work left.
   void serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Put before a short loop over accumulators: if the compiler does not unroll it, they stay in memory.
+// Goes before a short loop over accumulators: unless the compiler unrolls it, they stay in memory.
 #if defined(__clang__)
 #define RELAKIT_UNROLL _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__)

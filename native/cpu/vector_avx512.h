@@ -41,7 +41,7 @@ struct Vector {
   Vector plus_product(const Vector& a, const Vector& b) const {
     return {_mm512_fmadd_ps(a.v, b.v, v)};
   }
-  // The instructions return their second operand if one is NaN, so NaN passes through that one.
+  // The instructions return their second operand if either is NaN, so a NaN there passes through.
   Vector max(const Vector& b) const { return {_mm512_max_ps(v, b.v)}; }
   Vector clamped(float low, float high) const {
     return {_mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v))};

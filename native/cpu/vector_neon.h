@@ -7,8 +7,8 @@
 namespace relakit::neon {
 namespace {
 
-// For each four bits, how to move the floats whose bit is set to the front, as indices of bytes, and how
-// many there are.
+// For each combination of four bits: how to move the floats whose bit is set to the front, as byte
+// indices, and how many there are.
 struct FrontOfFour {
   std::uint8_t bytes[16][16];
   std::uint8_t count[16];
@@ -26,8 +26,8 @@ struct FrontOfFour {
 };
 constexpr FrontOfFour front_of_four;
 
-// Eight floats in two registers of four: there are 32 of these, which hold what 16 registers of AVX2
-// hold, so that the same shapes fit, and positions of rows are looked up half as often as for four.
+// Eight floats in two registers of four. The 32 registers hold as much as AVX2's 16, so the same
+// shapes fit, and row positions are looked up half as often as they would be for vectors of four.
 // vector_portable.h explains the members.
 struct Vector {
   static constexpr int width = 8;
@@ -78,12 +78,12 @@ struct Vector {
   Vector plus_product(const Vector& a, const Vector& b) const {
     return {vfmaq_f32(low, a.low, b.low), vfmaq_f32(high, a.high, b.high)};
   }
-  // Not the instruction for the maximum, which returns NaN if the first is NaN.
+  // Not the maximum instruction, which returns NaN if the first operand is NaN.
   Vector max(const Vector& b) const {
     return {vbslq_f32(vcgtq_f32(low, b.low), low, b.low),
             vbslq_f32(vcgtq_f32(high, b.high), high, b.high)};
   }
-  // Here it is right.
+  // Here that instruction is right.
   Vector clamped(float least, float most) const {
     const float32x4_t from = vdupq_n_f32(least), to = vdupq_n_f32(most);
     return {vminq_f32(vmaxq_f32(low, from), to), vminq_f32(vmaxq_f32(high, from), to)};
@@ -145,7 +145,7 @@ struct Vector {
   }
 };
 
-// One load; multiply-adds take a factor from any place of a register.
+// One load, as multiply-adds can take a factor from any lane of a register.
 inline void load_each(const float* p, Vector (&out)[4]) {
   const float32x4_t four = vld1q_f32(p);
   out[0].low = out[0].high = vdupq_laneq_f32(four, 0);

@@ -6,11 +6,11 @@
 #include "cpu/bfloat16.h"
 #include "cpu/bits.h"
 
-// The vector type that all kernels are written in: here in plain C++, and with the same members in
-// vector_avx2.h, vector_avx512.h and vector_neon.h. The comments here are for all of them.
+// The vector type that all kernels are written with: here in plain C++, and with the same members
+// in vector_avx2.h, vector_avx512.h and vector_neon.h. The comments here apply to all of them.
 //
 // Everything is local to the including file, which is compiled for one instruction set: the linker
-// must not share a copy with files that are compiled for another.
+// must not share a copy with files that are compiled for another instruction set.
 
 namespace relakit::portable {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 // Eight floats, which compilers turn into whatever vectors the target has.
 struct Vector {
   static constexpr int width = 8;
-  static constexpr int registers = 1;  // that it takes, where the compiler does not need more
+  static constexpr int registers = 1;  // registers it takes, unless the compiler needs more
   float v[width];
 
   static Vector all(float x) {
@@ -76,13 +76,13 @@ struct Vector {
     for (int i = 0; i < width; i++) r.v[i] = v[i] / b.v[i];
     return r;
   }
-  // *this + a * b; rounded once if the instruction set can.
+  // *this + a * b; rounded only once if the instruction set can do that.
   Vector plus_product(const Vector& a, const Vector& b) const {
     Vector r;
     for (int i = 0; i < width; i++) r.v[i] = a.v[i] * b.v[i] + v[i];
     return r;
   }
-  // The larger of each two; the second if one of them is NaN.
+  // The larger of each pair; the second if either of them is NaN.
   Vector max(const Vector& b) const {
     Vector r;
     for (int i = 0; i < width; i++) r.v[i] = v[i] > b.v[i] ? v[i] : b.v[i];
@@ -132,14 +132,14 @@ struct Vector {
     for (int i = 0; i < width; i++) bits |= static_cast<std::uint32_t>(v[i] != b.v[i]) << i;
     return bits;
   }
-  // The entries whose bit is set, 0 elsewhere.
+  // Keeps the entries whose bit is set; the others become 0.
   Vector where(std::uint32_t bits) const {
     Vector r;
     for (int i = 0; i < width; i++) r.v[i] = (bits >> i & 1) != 0 ? v[i] : 0.0f;
     return r;
   }
-  // The entries whose bit is set, side by side. What follows, up to a whole vector, may be overwritten
-  // with anything.
+  // Stores the entries whose bit is set, side by side. The memory after them, up to a whole vector,
+  // may be overwritten with anything.
   void store_chosen(std::uint32_t bits, float* p) const {
     for (; bits != 0; bits &= bits - 1) *p++ = v[lowest_bit(bits)];
   }
@@ -150,7 +150,7 @@ inline void load_each(const float* p, Vector (&out)[4]) {
   for (int i = 0; i < 4; i++) out[i] = Vector::all(p[i]);
 }
 
-// The same for two.
+// The same for two vectors.
 inline void load_pair(const float* p, Vector& first, Vector& second) {
   first = Vector::all(p[0]);
   second = Vector::all(p[1]);

@@ -25,8 +25,8 @@ nb::object backward(nb::handle grad_output, nb::handle x, nb::handle gain, nb::h
 
 void connect(const NormEntry* connected) { entry = connected; }
 
-// Signatures for type checkers, and the documentation, are in src/relakit/_native.pyi. Arguments are
-// positional only: looking up names would take as long as a short row does.
+// Signatures for type checkers, and the documentation, are in src/relakit/_native.pyi. Arguments
+// are positional only: looking up names would take as long as normalising a short row.
 void bind(nb::module_& m) {
   m.def("norm", &forward, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
   m.def("norm_backward", &backward, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(),

@@ -6,7 +6,7 @@ namespace relakit::norm {
 
 class NormEntry;
 
-// Put the functions for the norm into the module. They return None until they are connected.
+// Add the functions for the norm to the module. They return None until they are connected.
 void bind(nanobind::module_& m);
 void connect(const NormEntry* entry);
 

@@ -17,8 +17,9 @@ namespace {
 using dlpack::is_bfloat16;
 using dlpack::is_float32;
 
-// A tensor's rows as two dimensions, with their strides and that of the pieces of a row. Nothing if they
-// cannot be seen like that, or if features are not contiguous.
+// A tensor's rows as two dimensions, with their strides and the stride of the pieces of a row.
+// rows_of returns nothing if the rows cannot be viewed like that, or if features are not
+// contiguous.
 struct RowsOf {
   std::int64_t outer = 1, rows = 1, pieces = 1, size = 1;
   Strides strides;
@@ -43,7 +44,7 @@ std::optional<RowsOf> rows_of(const dlpack::Tensor& x, int feature_dims) {
     }
     return r;
   }
-  // More than two dimensions count as one if they are contiguous; none is a single row.
+  // More than two leading dimensions count as one if they are contiguous; none means a single row.
   std::int64_t expected = r.pieces * r.size;
   if (feature_dims == 2 && lead > 0 && r.strides.piece != r.size && r.pieces != 1) return std::nullopt;
   r.strides.row = expected;
@@ -55,8 +56,8 @@ std::optional<RowsOf> rows_of(const dlpack::Tensor& x, int feature_dims) {
   return r;
 }
 
-// The instruction set to use; null if it is not usable, or if RELAKIT_BACKEND asks for the reference. Its
-// other names are about attention, and leave norms alone.
+// The instruction set to use; null if it is not usable, or if RELAKIT_BACKEND asks for the
+// reference. The variable's other values are about attention and do not affect norms.
 const std::string* choose_isa() {
   const char* backend = environment("RELAKIT_BACKEND");
   return backend != nullptr && std::strcmp(backend, "reference") == 0 ? nullptr : chosen_isa();

@@ -6,19 +6,20 @@
 
 namespace relakit::norm {
 
-// RMSNorm, gated or not, on Python's tensors, for a norm by itself; after attention, attention's entry
-// runs it.
+// RMSNorm, gated or not, on Python tensors, for a norm on its own. A norm after attention is run by
+// attention's entry.
 class NormEntry {
  public:
   // `parts` come from relakit.ops.native.connection; `torch` must outlive this.
   NormEntry(const Torch& torch, const nanobind::dict& parts);
 
-  // x is [..., features], or [..., heads, head features] with feature_dims = 2. None if the kernels
-  // do not serve the call; else [..., features], recorded by autograd if need be.
+  // x is [..., features], or [..., heads, head features] with feature_dims = 2. Returns None if the
+  // kernels do not serve the call, otherwise [..., features], recorded by autograd if needed.
   nanobind::object forward(nanobind::handle x, nanobind::handle gain, nanobind::handle gate,
                            double eps, int feature_dims) const;
 
-  // None if the kernels do not serve it; else the gradients of x, gain and gate (or None).
+  // Returns None if the kernels do not serve the call, otherwise the gradients of x, gain and gate
+  // (or None).
   nanobind::object backward(nanobind::handle grad_output, nanobind::handle x, nanobind::handle gain,
                             nanobind::handle gate, nanobind::handle inverse_rms, double eps,
                             int feature_dims) const;

@@ -16,10 +16,10 @@ struct Kernels {
                    std::int64_t begin, std::int64_t end);
 };
 
-// Those that the build has.
+// A build defines only the tables it has.
 extern const Kernels portable_kernels, avx2_kernels, avx512_kernels, neon_kernels;
 
-// std::invalid_argument if the instruction set is not one of usable_isas().
+// Throws std::invalid_argument if the instruction set is not one of usable_isas().
 const Kernels& find_kernels(const std::string& isa);
 
 }  // namespace relakit::norm

@@ -1,9 +1,9 @@
-// RMSNorm, gated or not, written once over the vector type and compiled once per instruction set. The
-// including file has defined RELAKIT_ISA and included the vector type of that name.
+// RMSNorm, gated or not, written once over the vector type and compiled once per instruction set.
+// The including file must define RELAKIT_ISA and include the vector type of that name.
 //
-// Everything here is local to the file, and no template or inline function of the standard library is
-// used: the linker would share one copy of it between files, compiled for an instruction set that a
-// machine may lack.
+// Everything here is local to the file, and no template or inline function of the standard library
+// is used: the linker would share one copy of it between files, compiled for an instruction set
+// that a machine may lack.
 
 #include <math.h>
 
@@ -20,7 +20,7 @@ using relakit::RELAKIT_ISA::sigmoid;
 
 constexpr int kWidth = Vector::width;
 
-// How many entries of a vector there are: all, or the last few of a piece.
+// How many entries of a vector are used: all, or the last few of a piece.
 struct Whole {};
 struct Part {
   int count;
@@ -43,7 +43,7 @@ void store(const Vector& x, T* p, Part part) {
   x.store(p, part.count);
 }
 
-// visit(piece, first feature in the piece, Whole or Part), for each vector of a row.
+// Call visit(piece, first feature in the piece, Whole or Part) for each vector of a row.
 template <class Visit>
 void for_each_vector(const Problem& p, const Visit& visit) {
   for (std::int64_t piece = 0; piece < p.pieces; piece++) {

@@ -4,8 +4,9 @@
 
 // One call of RMSNorm, gated or not, as the kernels see it. Sizes and strides are in elements.
 //
-// A row of features lies in `pieces` pieces of `size` contiguous features each. The output of
-// attention, [batch, heads, queries, features], has one piece per head: no transposed copy is needed.
+// A row of features consists of `pieces` pieces of `size` contiguous features each. The output of
+// attention, [batch, heads, queries, features], has one piece per head, so no transposed copy is
+// needed.
 
 namespace relakit::norm {
 
@@ -23,13 +24,13 @@ struct Problem {
   float eps = 0.0f;
 };
 
-// "static": each file has a copy of its own, compiled with the flags of that file.
+// "static": each file has its own copy, compiled with the flags of that file.
 static inline std::int64_t row_count(const Problem& p) { return p.outer * p.rows; }
 static inline std::int64_t features_of(const Problem& p) { return p.pieces * p.size; }
 
 struct ForwardResult {
   void* output = nullptr;        // [rows, features], contiguous
-  float* inverse_rms = nullptr;  // [rows]; null: not wanted
+  float* inverse_rms = nullptr;  // [rows]; null if not wanted
 };
 
 struct BackwardResult {

@@ -11,13 +11,13 @@ namespace relakit::norm {
 
 namespace {
 
-// Rows that are summed up together: a fixed number, so that gradients do not depend on how many threads
-// there are.
+// How many rows are summed up together: a fixed number, so that gradients do not depend on the
+// number of threads.
 constexpr std::int64_t kBlockRows = 64;
 // Fewer elements than this are not worth waking a thread for.
 constexpr std::int64_t kElementsPerThread = 32768;
 
-// A parameter in float32: itself, or a copy of it.
+// A parameter in float32: the parameter itself or a copy of it.
 class Floats {
  public:
   Floats(const Parameter& parameter, std::int64_t size) {
@@ -48,7 +48,7 @@ int useful_threads(const Problem& p, int threads) {
   return static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(threads, useful)));
 }
 
-// run(first row, last row + 1, block) for each block of rows.
+// Call run(first row, last row + 1, block) for each block of rows.
 template <class Run>
 void for_each_block(const Problem& p, int threads, const Run& run) {
   struct Work {
@@ -65,7 +65,7 @@ void for_each_block(const Problem& p, int threads, const Run& run) {
       &work);
 }
 
-// The sum of `count` vectors, `stride` floats apart, always in the same order.
+// Sum `count` vectors, `stride` floats apart, always in the same order.
 void add_up(const float* sums, std::int64_t count, std::int64_t stride, std::int64_t size,
             const Parameter& total) {
   if (total.data == nullptr) return;
@@ -108,7 +108,7 @@ void run_backward(const std::string& isa, int threads, const Call& call,
   const Floats gain(call.gain, features), gate(call.gate, features);
   p.gain = gain.data();
   p.gate = gate.data();
-  // One block more than needed, so that there are sums, all 0, even without rows.
+  // One block more than needed, so that there are sums, all 0, even if there are no rows.
   std::vector<float> sums(static_cast<std::size_t>(2 * features * (blocks + 1)), 0.0f);
   for_each_block(p, threads, [&](std::int64_t begin, std::int64_t end, std::int64_t block) {
     thread_local std::vector<float> scratch;

@@ -7,7 +7,7 @@
 
 namespace relakit::norm {
 
-// A parameter or its gradient: contiguous, float32 or bfloat16. The address may be null: no gate.
+// A parameter or its gradient: contiguous, float32 or bfloat16. `data` is null without a gate.
 struct Parameter {
   void* data = nullptr;
   bool is_bfloat16 = false;

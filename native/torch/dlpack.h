@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <initializer_list>
 
-// The part of the DLPack standard, major version 1, that reads a tensor, so that we need neither dlpack's
-// header nor torch's. Names are ours; the layout is the standard's.
+// The part of the DLPack standard, major version 1, that is needed to read a tensor. With it we
+// need neither DLPack's header nor torch's. The names are ours; the layout is the standard's.
 
 namespace relakit::dlpack {
 
@@ -44,8 +44,8 @@ struct Exchange {
   void (*allocate)();
   void (*managed_from_object)();
   void (*managed_to_object)();
-  // Fill in a view of a Python object, which must outlive it. Returns 0, or -1 with Python's error set.
-  // May be null.
+  // Fills in a view of a Python object, which must outlive the view. Returns 0, or -1 with Python's
+  // error set. May be null.
   int (*view_of_object)(void* object, Tensor* view);
   void (*current_stream)();
 };

@@ -9,8 +9,8 @@ namespace relakit {
 
 namespace {
 
-// Names that every call looks up: interned, so that Python compares them by address, and made once. Never
-// freed: by the time a library is unloaded, Python is gone.
+// Names that every call looks up: interned, so that Python compares them by address, and created
+// once. Never freed: by the time a library is unloaded, Python is gone.
 PyObject* name(const char* text) { return PyUnicode_InternFromString(text); }
 
 struct Names {
@@ -31,7 +31,7 @@ std::vector<nb::object> items(const nb::handle& sequence) {
   return all;
 }
 
-// The function that reads tensors; null if there is none, or only for versions that we do not know.
+// The function that reads tensors; null if there is none for a version that we know.
 decltype(dlpack::Exchange::view_of_object) find_reader(const nb::object& capsule) {
   constexpr const char* kName = "dlpack_exchange_api";
   if (!PyCapsule_IsValid(capsule.ptr(), kName)) return nullptr;
@@ -109,7 +109,7 @@ std::optional<dlpack::Tensor> Torch::view(nb::handle object) const {
     return std::nullopt;
   }
   const bool has_numbers = std::find(view.shape, view.shape + view.dims, 0) == view.shape + view.dims;
-  if (view.data == nullptr && has_numbers) return std::nullopt;  // its memory was taken away
+  if (view.data == nullptr && has_numbers) return std::nullopt;  // its memory was released
   view.data = static_cast<char*>(view.data) + view.byte_offset;
   return view;
 }

@@ -9,18 +9,18 @@
 
 #include "torch/dlpack.h"
 
-// Torch through Python's C interface and DLPack, without its headers: one build serves every version that
-// has DLPack's exchange interface.
+// Access to torch through Python's C interface and DLPack, without torch's headers: one build works
+// with every version that has DLPack's exchange interface.
 
 namespace relakit {
 
-// What one of Python's functions returned, as an owned reference; throws if that is an error.
+// Takes ownership of what a function of Python's C interface returned; throws if that is an error.
 inline nanobind::object checked(PyObject* result) {
   if (result == nullptr) nanobind::raise_python_error();
   return nanobind::steal(result);
 }
 
-// Reads and makes tensors, and tells whether torch only runs operations. Python's lock must be held.
+// Reads and creates tensors, and tells whether torch only runs operations. The GIL must be held.
 class Torch {
  public:
   // `parts` come from relakit.ops.native.connection; KeyError if one is missing.
@@ -34,7 +34,7 @@ class Torch {
   // Whether the object is a tensor with nothing special about its type and dispatch keys.
   bool is_ordinary(nanobind::handle object) const;
 
-  // What is in a tensor; nothing if it is on another device.
+  // A view of a tensor's content; nothing if the tensor is on another device.
   std::optional<dlpack::Tensor> view(nanobind::handle tensor) const;
   // The same for any object; nothing if it is not an ordinary tensor.
   std::optional<dlpack::Tensor> read(nanobind::handle object) const;
@@ -49,13 +49,13 @@ class Torch {
 
   enum class Content { float32, int32, int64, as_given };
   using Shape = std::initializer_list<std::int64_t>;
-  // Uninitialised memory, in the dtype of `like` or another.
+  // An uninitialised tensor, with the dtype of `like` or another dtype.
   nanobind::object empty(nanobind::handle like, Shape shape, Content content) const;
   nanobind::object empty(nanobind::handle like, const std::vector<std::int64_t>& shape,
                          Content content) const;
   nanobind::object zeros(nanobind::handle like, Shape shape) const;
 
-  // A random number of 62 bits from torch's generator, so that torch.manual_seed repeats it.
+  // A 62-bit random number from torch's generator, so that torch.manual_seed reproduces it.
   std::uint64_t draw_seed() const;
 
  private:
@@ -64,8 +64,8 @@ class Torch {
 
   nanobind::object tensor_type_, parameter_type_;
   std::vector<nanobind::object> counters_;  // functions that return 0 if torch only runs operations
-  std::vector<nanobind::object> states_;    // and those that return None then
-  nanobind::dict forward_ad_;               // variables of torch.autograd.forward_ad
+  std::vector<nanobind::object> states_;    // functions that return None in that case
+  nanobind::dict forward_ad_;               // the variables of torch.autograd.forward_ad
   nanobind::object dispatch_keys_, number_of_keys_;
   std::vector<std::uint64_t> ordinary_keys_;
   nanobind::object is_grad_enabled_, is_autocast_enabled_, get_num_threads_;

@@ -1,4 +1,4 @@
-// One row's attention to others, with softmax or relu, in all heads. Part of kernels.inc.h.
+// The attention of one row to others, with softmax or relu, in all heads. Part of kernels.inc.h.
 //
 // Simpler than the kernels in attention/: one query at a time, and the rows that it attends to lie
 // wherever its ancestors in the beam wrote them.
@@ -40,11 +40,11 @@ void multiply_keys(const float* query, const float* keys, std::int64_t row_strid
   }
 }
 
-// From scores to the weights of softmax. Entries after `count`, up to a whole vector, are overwritten.
+// Turns scores into softmax weights. Entries after `count`, up to a whole vector, are overwritten.
 void softmax(float* scores, std::int64_t count) {
   float largest = scores[0];
   for (std::int64_t i = 1; i < count; i++) {
-    if (scores[i] > largest) largest = scores[i];  // NaN shows in the total
+    if (scores[i] > largest) largest = scores[i];  // NaN shows up in the total
   }
   for (std::int64_t i = count; i % kWidth != 0; i++) scores[i] = -HUGE_VALF;
   Vector total = Vector::all(0.0f);
@@ -84,7 +84,7 @@ void mix(const float* weights, const float* rows, std::int64_t row_stride,
   }
 }
 
-// From scores above the threshold, minus it, to relu's weights.
+// Turns the differences that `rectify` leaves into relu's weights.
 void raise_and_divide(const AttendCall& c, float* scores, std::int64_t count) {
   if (c.power == 2.0f) {
     for (std::int64_t i = 0; i < count; i++) scores[i] *= scores[i];
@@ -97,15 +97,15 @@ void raise_and_divide(const AttendCall& c, float* scores, std::int64_t count) {
   }
 }
 
-// Of the scores above the threshold, that difference, and their places: moved to the front, without the
-// others. Returns how many.
+// Keeps only the scaled scores above the threshold: writes their differences from it to the front
+// of `scores`, and their places to `kept`. Returns how many there are.
 std::int64_t rectify(float* scores, std::int64_t count, float scale, float threshold,
                      const std::int32_t* places, std::int32_t* kept) {
   std::int64_t found = 0;
   for (std::int64_t i = 0; i < count; i++) {
     const float score = scale * scores[i] - threshold;
-    // Always written, but kept only if above zero or NaN: that needs no branch, which would be hard to
-    // predict.
+    // Always written, but kept only if above zero or NaN: that needs no branch, which would be hard
+    // to predict.
     scores[found] = score;
     kept[found] = places[i];
     found += !(score <= 0.0f);
@@ -115,7 +115,7 @@ std::int64_t rectify(float* scores, std::int64_t count, float scale, float thres
 
 void attend(const AttendCall& c) {
   const std::int64_t features = c.heads * c.head;
-  // Places of the weights that are not zero. There is a gap, as scores take up whole vectors.
+  // Places of the non-zero weights. The gap is there because scores take up whole vectors.
   auto* kept = reinterpret_cast<std::int32_t*>(c.scratch + c.count + kPanel);
   for (std::int64_t head = 0; head < c.heads; head++) {
     const float* keys = c.rows + head * c.head;

@@ -10,13 +10,13 @@ namespace relakit::translate {
 
 // Encoded sentences, one after the other without padding.
 struct Memory {
-  std::vector<std::int64_t> starts;      // [batch + 1]: where a sentence's rows begin
-  std::vector<Buffer<float>> rows;  // by decoder layer: [all, 2 * dim] keys, then values
+  std::vector<std::int64_t> starts;      // [batch + 1]: where each sentence's rows begin
+  std::vector<Buffer<float>> rows;  // per decoder layer: [all, 2 * dim], keys, then values
   std::int64_t stride = 0;               // from row to row
 };
 
-// `tokens` are those of all sentences, one after the other, and `lengths` how many each has;
-// `positions` is [longest, dim].
+// `tokens` are the tokens of all sentences, one after the other, and `lengths` how many each
+// sentence has; `positions` is [longest, dim].
 Memory encode(const Model& model, const Machine& machine, const std::int64_t* tokens,
               const std::int64_t* lengths, std::int64_t batch, const float* positions);
 

@@ -20,32 +20,32 @@ namespace {
 
 constexpr std::size_t kPage = std::size_t{2} << 20;
 #if defined(RELAKIT_SEPARATE_SCRATCH)
-constexpr std::size_t kSmallest = ~std::size_t{0};  // every buffer on its own, for memory checks
+constexpr std::size_t kSmallest = ~std::size_t{0};  // separate buffers, for memory checks
 #else
 constexpr std::size_t kSmallest = std::size_t{1} << 18;  // malloc keeps smaller ones itself
 #endif
 constexpr std::size_t kMostKept = std::size_t{1} << 28;
 
-// A line of the cache; or a large page of memory where the system has them: weights, which are read from
-// end to end for every token, then arrive about a fifth faster.
+// A cache line, or a huge page for large blocks. Where the system has huge pages, weights, which
+// are read from end to end for every token, then arrive about a fifth faster.
 std::align_val_t alignment(std::size_t size) { return std::align_val_t(size < kPage ? 64 : kPage); }
 
 void* allocate(std::size_t size) {
   void* memory = ::operator new(size, alignment(size));
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  // Whole pages only. If the system has no large ones, nothing is lost.
+  // Whole pages only. If the system has no huge pages, nothing is lost.
   if (size >= kPage) madvise(memory, size / kPage * kPage, MADV_HUGEPAGE);
 #endif
 #if defined(RELAKIT_SEPARATE_SCRATCH)
-  std::memset(memory, 0xFF, size);  // NaN, so that what is read before it is written shows
+  std::memset(memory, 0xFF, size);  // NaN, which exposes reads before the first write
 #endif
   return memory;
 }
 
 void release(void* memory, std::size_t size) { ::operator delete(memory, alignment(size)); }
 
-// At most a quarter more than asked for: with few different sizes, what one search gives back fits the
-// next, though it has other lengths.
+// At most a quarter more than asked for: with only a few different sizes, what one search gives
+// back fits the next search, although its sentences have other lengths.
 std::size_t rounded(std::size_t size) {
   std::size_t step = kSmallest / 4;
   while (size > 8 * step) step *= 2;
@@ -65,7 +65,7 @@ class Kept {
     bytes_ -= size;
     return memory;
   }
-  // In place of the oldest ones, if there are too many. Never throws: destructors give memory back.
+  // Drops the oldest blocks if there are too many. Never throws: destructors give memory back.
   void keep(void* memory, std::size_t size) noexcept {
     const std::lock_guard<std::mutex> guard(mutex_);
     try {
@@ -89,11 +89,11 @@ class Kept {
   };
 
   std::mutex mutex_;
-  std::deque<Block> blocks_;  // the oldest first
+  std::deque<Block> blocks_;  // oldest first
   std::size_t bytes_ = 0;
 };
 
-// Never destroyed: searches may end after it would be.
+// Never destroyed: a search may end after static objects are gone.
 Kept* blocks = nullptr;
 std::once_flag prepared;
 
@@ -101,7 +101,7 @@ Kept& kept() {
   std::call_once(prepared, [] {
     blocks = new Kept;
 #if !defined(_WIN32)
-    // A thread that does not exist in a forked process may have held the lock.
+    // The lock may have been held by a thread that does not exist in the forked process.
     pthread_atfork(nullptr, nullptr, [] { blocks = new Kept; });
 #endif
   });

@@ -6,14 +6,14 @@
 
 namespace relakit::translate {
 
-// Memory where lines of the cache begin. Large blocks of a search are kept for the next one, up to a limit:
-// pages that come from the system anew must be cleared first, which takes longer than many a kernel. Those of
-// weights are not: a model that is gone leaves nothing behind.
+// Memory that is aligned to cache lines. Large blocks of a search are kept for the next search, up
+// to a limit: fresh pages from the system must be cleared first, which takes longer than many
+// kernels do. Blocks of weights are not kept: a model that is gone leaves nothing behind.
 enum class Use { search, weights };
 void* take_memory(std::size_t size, Use use);
 void give_back(void* memory, std::size_t size, Use use);
 
-// For vectors whose entries are written before they are read.
+// An allocator for vectors whose entries are written before they are read.
 template <class T, Use use>
 struct KeptMemory {
   using value_type = T;
@@ -29,7 +29,7 @@ struct KeptMemory {
   T* allocate(std::size_t count) { return static_cast<T*>(take_memory(count * sizeof(T), use)); }
   void deallocate(T* memory, std::size_t count) { give_back(memory, count * sizeof(T), use); }
 
-  // Without a value, an entry is left as it is.
+  // Without a value, an entry is left uninitialised.
   template <class U>
   void construct(U* entry) {
     ::new (static_cast<void*>(entry)) U;

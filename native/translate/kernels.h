@@ -3,23 +3,23 @@
 #include <cstdint>
 #include <string>
 
-// The inner loops of translation, as the kernels see them.
+// The interface of the kernels, which are the inner loops of translation.
 
 namespace relakit::translate {
 
-// Outputs are computed in panels of this many; the last one is padded.
+// Outputs are computed in panels of this many; the last panel is padded.
 constexpr std::int64_t kPanel = 64;
 // Inputs are quantised to 1 ... 255, and 128 stands for 0.
 constexpr std::int32_t kByteZero = 128, kLargestByte = 255;
 // Rows of bytes are padded to a multiple of this.
 constexpr std::int64_t kByteStep = 8;
 
-// How a set of kernels wants weights: in strips of a few vectors of outputs, which are read from end to
-// end. In float32 they are [strips][inputs][strip], in bytes [strips][inputs / 4][strip][4].
+// How a set of kernels expects weights: in strips of a few vectors of outputs, which are read from
+// end to end. In float32 they are [strips][inputs][strip], in bytes [strips][inputs / 4][strip][4].
 struct Layout {
   std::int64_t strip = kPanel;  // outputs; kPanel is a multiple of it
-  // Whether products of bytes are added in 16 bits, four of eight inputs in a row: 0, 1, 4 and 5, or
-  // 2, 3, 6 and 7. Weights must be so small then that no sum is too large.
+  // Whether products of bytes are added in 16 bits, four out of every eight inputs at a time: 0, 1,
+  // 4 and 5, or 2, 3, 6 and 7. Weights must then be small enough for every sum to fit.
   bool adds_in_16_bits = false;
 
   bool operator==(const Layout& other) const {
@@ -27,7 +27,8 @@ struct Layout {
   }
 };
 
-// y = x * weights + bias, then optionally relu, then optionally something added. In float32 or in bytes.
+// y = x * weights + bias, then optionally relu, and then optionally something added. In float32 or
+// in bytes.
 struct LinearCall {
   std::int64_t inputs = 0;  // in bytes: padded to a multiple of kByteStep
   std::int64_t rows = 0;
@@ -44,14 +45,14 @@ struct LinearCall {
 
   float* y = nullptr;  // [rows, y_stride]
   std::int64_t y_stride = 0;
-  std::int64_t first_output = 0;  // the output that the first entry of y belongs to
+  std::int64_t first_output = 0;  // the output that y's first entry belongs to
   bool is_rectified = false;
   const float* added = nullptr;  // [rows, added_stride]; null: nothing
   std::int64_t added_stride = 0;
 };
 
-// One row's attention to `count` rows, in all heads. Those rows have the keys of all heads, then the
-// values of all heads.
+// The attention of one row to `count` rows, in all heads. Those rows hold the keys of all heads,
+// then the values of all heads.
 struct AttendCall {
   const float* query = nullptr;  // [heads * head]
   const float* rows = nullptr;
@@ -60,9 +61,9 @@ struct AttendCall {
   std::int64_t count = 0;
   std::int64_t heads = 0, head = 0;  // number of heads, and features of each
   float scale = 0.0f;
-  bool is_softmax = false;  // or else relu, with the next three
-  const float* thresholds = nullptr;  // [heads], subtracted from the scores; null: nothing is
-  float power = 1.0f;                 // of the rectified scores
+  bool is_softmax = false;  // otherwise relu, with the next three
+  const float* thresholds = nullptr;  // [heads], subtracted from the scores; null: none
+  float power = 1.0f;                 // the rectified scores are raised to this
   float length_exponent = 0.0f;       // weights are divided by count to this power
   float* output = nullptr;            // [heads * head]
   float* scratch = nullptr;           // [2 * (count + kPanel)]
@@ -72,24 +73,24 @@ struct AttendCall {
 struct Kernels {
   const char* isa;
   Layout layout;
-  // The panels from `begin` up to `end`.
+  // Computes the panels from `begin` up to `end`.
   void (*linear)(const LinearCall&, std::int64_t begin, std::int64_t end);
-  // A row in bytes, padded to `bytes` of them; returns the value of a byte of 1.
+  // Rounds a row to bytes, padded to `bytes` of them; returns the value of a step of 1.
   float (*quantise)(const float* x, std::int64_t size, std::uint8_t* quantised, std::int64_t bytes);
   void (*layer_norm)(const float* x, std::int64_t size, const float* gain, const float* bias,
                      float eps, float* y);
   void (*attend)(const AttendCall&);
-  // Add the exponentials of kPanel logits to a sum, which is kept divided by e^largest, where `largest`
-  // is the largest logit so far. Returns the largest of these logits.
+  // Adds the exponentials of kPanel logits to a sum, which is kept divided by e^largest, where
+  // `largest` is the largest logit so far. Returns the largest of these kPanel logits.
   float (*add_exponentials)(const float* logits, float* largest, float* sum);
 };
 
-// Those that the build has.
+// Which of these exist depends on the build.
 extern const Kernels portable_kernels, avx2_kernels, avx512_kernels, neon_kernels;
-// Called "neon" and "avx2" too, for processors with dot products of bytes.
+// Also named "neon" and "avx2", for processors with dot products of bytes.
 extern const Kernels neon_dotprod_kernels, avx2_vnni_kernels;
 
-// std::invalid_argument if the instruction set is not one of usable_isas().
+// Throws std::invalid_argument if the instruction set is not one of usable_isas().
 const Kernels& find_kernels(const std::string& isa);
 
 }  // namespace relakit::translate

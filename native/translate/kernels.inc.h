@@ -1,9 +1,10 @@
-// The inner loops of translation, written once over the vector type and compiled once per instruction
-// set. The including file has defined RELAKIT_ISA and included Vector and ByteSums of that name.
+// The inner loops of translation, written once with the vector type and compiled once per
+// instruction set. The including file must have defined RELAKIT_ISA and included that set's Vector
+// and ByteSums.
 //
-// Everything here is local to the file, and no template or inline function of the standard library is
-// used: the linker would share one copy of it between files, compiled for an instruction set that a
-// machine may lack.
+// Everything here is local to the file, and no template or inline function of the standard library
+// is used: the linker would share one copy of it between files, compiled for an instruction set
+// that a machine may lack.
 
 #include <math.h>
 

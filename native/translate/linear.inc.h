@@ -1,5 +1,5 @@
-// Linear layers, in float32 or in bytes, and the rounding of their inputs to bytes. Weights are read
-// once for a tile of rows, whose sums stay in registers. Part of kernels.inc.h.
+// Linear layers, in float32 or in bytes, and the rounding of their inputs to bytes. Weights are
+// read once per tile of rows, whose sums stay in registers. Part of kernels.inc.h.
 
 #include <math.h>
 
@@ -11,7 +11,7 @@
 namespace relakit::translate::RELAKIT_ISA {
 namespace {
 
-// Weights lie in strips of this many vectors of outputs, which tiles in float32 have as well.
+// Weights lie in strips of this many vectors of outputs; float32 tiles are as wide as a strip.
 constexpr int kStripVectors = 2;
 constexpr std::int64_t kStrip = kStripVectors * kWidth;
 constexpr Layout layout{kStrip, ByteSums::adds_in_16_bits};
@@ -22,7 +22,7 @@ void finish(const LinearCall& c, Vector sum, std::int64_t row, std::int64_t colu
   sum.store(c.y + row * c.y_stride + column - c.first_output);
 }
 
-// The sums of `rows` rows and of the strip of outputs from `column` on.
+// Computes `rows` rows of the strip of outputs that starts at `column`.
 template <int rows>
 void float_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
   const float* weights = c.weights + column * c.inputs;
@@ -47,7 +47,7 @@ void float_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
   }
 }
 
-// As above, but `vectors` vectors of outputs, not always all of a strip.
+// The same for `vectors` vectors of outputs, which need not be a whole strip.
 template <int rows, int vectors>
 void byte_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
   const std::int64_t first = column % kStrip;
@@ -84,8 +84,8 @@ void byte_tile(const LinearCall& c, std::int64_t row, std::int64_t column) {
   }
 }
 
-// As many sums at once as there are registers for, in the shapes that were fastest; those for NEON, whose
-// vectors take two registers, were not timed.
+// As many sums at once as there are registers for, in the shapes that were fastest; the shapes for
+// NEON, whose vectors take two registers, were not timed.
 constexpr bool kHasManyRegisters = kWidth == 16;
 constexpr int kFloatRows = kHasManyRegisters ? 12 : Vector::registers == 1 ? 6 : 5;
 constexpr int kByteRows = kHasManyRegisters ? 12 : 8;
@@ -139,7 +139,7 @@ float quantise(const float* x, std::int64_t size, std::uint8_t* quantised, std::
   }
   if (rest != rest || !(127.0f / largest < HUGE_VALF)) {
     for (std::int64_t j = 0; j < bytes; j++) quantised[j] = kByteZero;
-    return rest;  // NaN, so that outputs are NaN; or 0, also for the tiniest numbers: they are the bias
+    return rest;  // NaN makes outputs NaN; 0, also for the tiniest numbers, leaves the bias
   }
   const float inverse = 127.0f / largest;
   for (std::int64_t j = 0; j < size; j++) {

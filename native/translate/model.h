@@ -29,8 +29,8 @@ struct AttentionLayer {
   Linear output;
   AttentionNorm norm;
   LayerNorm residual_norm;
-  bool is_softmax = false;  // or else relu, with the next three
-  std::vector<float> thresholds;  // of each head; empty: none
+  bool is_softmax = false;  // otherwise relu, with the next three
+  std::vector<float> thresholds;  // one per head; empty: none
   float power = 1.0f, length_exponent = 0.0f;
 };
 
@@ -56,7 +56,7 @@ struct Model {
   std::vector<DecoderLayer> decoder;
   LayerNorm encoder_norm, decoder_norm;  // an empty gain means none
   Linear output;                         // from states to logits
-  // What encoder and decoder read for each token, but for its position: [vocabulary, dim].
+  // What encoder and decoder read for each token, before its position is added: [vocabulary, dim].
   const float* source_embeddings = nullptr;
   const float* target_embeddings = nullptr;
 };

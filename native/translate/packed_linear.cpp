@@ -11,7 +11,7 @@ namespace relakit::translate {
 
 namespace {
 
-// The largest sum of positive or of negative weights, among those that kernels add in 16 bits.
+// The largest sum of positive or of negative weights, among the groups that kernels add in 16 bits.
 std::int32_t largest_sum(const std::vector<std::int8_t>& bytes) {
   std::int32_t largest = 0;
   for (std::size_t first = 0; first < bytes.size(); first += kByteStep) {
@@ -27,7 +27,8 @@ std::int32_t largest_sum(const std::vector<std::int8_t>& bytes) {
   return largest;
 }
 
-// The weights of an output in bytes. Returns the value of a byte of 1, or NaN if one is not finite.
+// Rounds the weights of an output to bytes. Returns the value of a byte of 1, or NaN if a weight is
+// not finite.
 float round_to_bytes(const float* row, std::int64_t inputs, const Layout& layout,
                      std::vector<std::int8_t>& bytes) {
   float largest = 0.0f;
@@ -39,7 +40,7 @@ float round_to_bytes(const float* row, std::int64_t inputs, const Layout& layout
     std::fill(bytes.begin(), bytes.end(), std::int8_t{0});
     return 0.0f;
   }
-  // Smaller steps of a weight are more exact, so they are as small as the sums allow.
+  // Smaller rounding steps are more exact, so the steps are as small as the sums allow.
   constexpr std::int32_t kLargestSum = 32767 / kLargestByte;
   for (float scale = 127.0f / largest;;) {
     for (std::int64_t k = 0; k < inputs; k++) {
@@ -67,7 +68,8 @@ PackedLinear::PackedLinear(const Layout& layout, const float* weight, const floa
 
 namespace {
 
-// Entries of `size` for each input, of outputs in strips of `strip`: from one layer to another.
+// Copies some outputs from one layer to another. Each output has `size` entries per input, and
+// outputs lie in strips of `strip`.
 template <class Entries>
 void copy_outputs(const Entries& from, const std::vector<std::int64_t>& outputs,
                   std::int64_t strip, std::int64_t inputs, std::int64_t size, Entries& to) {
@@ -132,7 +134,7 @@ void PackedLinear::pack_bytes(const float* weight) {
   for (std::int64_t output = 0; output < outputs_; output++) {
     const float value = round_to_bytes(weight + output * inputs_, inputs_, layout_, bytes);
     scales_[as_index(output)] = value;
-    if (std::isnan(value)) continue;  // so are outputs then, as they are or may be in float32
+    if (std::isnan(value)) continue;  // outputs are NaN too, as they are or may be in float32
     std::int8_t* column =
         byte_weights_.data() + output / strip * row_bytes() * strip + output % strip * 4;
     std::int32_t sum = 0;

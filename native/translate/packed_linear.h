@@ -8,15 +8,15 @@
 
 namespace relakit::translate {
 
-// A linear layer's weights as kernels of one layout read them: in float32, or in bytes with one scale per
-// output.
+// The weights of a linear layer as kernels of one layout read them: in float32, or in bytes with
+// one scale per output.
 class PackedLinear {
  public:
-  // `weight` is [outputs, inputs]; `bias` is [outputs], or null for 0. The outputs that pad the last panel
-  // are `filling`.
+  // `weight` is [outputs, inputs]; `bias` is [outputs], or null for 0. The outputs that pad the
+  // last panel are `filling`.
   PackedLinear(const Layout& layout, const float* weight, const float* bias, std::int64_t outputs,
                std::int64_t inputs, bool in_bytes, float filling);
-  // Some outputs of a layer, in the given order; each computes what it computes there.
+  // Some outputs of a layer, in the given order; each computes the same as in that layer.
   PackedLinear(const PackedLinear& whole, const std::vector<std::int64_t>& outputs, float filling);
 
   const Layout& layout() const { return layout_; }

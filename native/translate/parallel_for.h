@@ -7,10 +7,10 @@
 
 namespace relakit::translate {
 
-// Work worth waking a thread for, in multiplications or the like.
+// How much work is worth waking a thread for, in multiplications or the like.
 constexpr std::int64_t kWorkPerThread = 1 << 17;
 
-// run(0) ... run(count - 1) on up to `threads` threads, with at least `share` of them for each.
+// Calls run(0) ... run(count - 1) on up to `threads` threads, with at least `share` calls for each.
 template <class Run>
 void parallel_for(std::int64_t count, int threads, std::int64_t share, const Run& run) {
   const std::int64_t useful = count / std::max<std::int64_t>(1, share);

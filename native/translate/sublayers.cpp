@@ -12,11 +12,11 @@ namespace relakit::translate {
 
 namespace {
 
-// So many rows of inputs stay in the cache while all weights pass by.
+// This many rows of inputs stay in the cache while all weights pass by.
 constexpr std::int64_t kRowBlock = 256;
 
-// Between the wide rows inside feed-forward layers: whole panels, and a line more. A power of two apart they would have
-// their lines in the same few sets of the cache, and drive each other out.
+// The distance between the wide rows inside feed-forward layers: whole panels plus one cache line.
+// A power of two apart, their lines would share a few sets of the cache, and evict each other.
 std::int64_t row_stride(std::int64_t outputs) {
   return whole_panels(outputs) + 64 / static_cast<std::int64_t>(sizeof(float));
 }
@@ -120,7 +120,7 @@ const float* Sublayers::before(const Machine& machine, const LayerNorm& norm) {
   return y_.data();
 }
 
-// After a sublayer: y is x plus what it computed.
+// After a sublayer: y is x plus what the sublayer computed.
 void Sublayers::after(const Machine& machine, const LayerNorm& norm) {
   if (model_.norm_first) {
     std::swap(x_, y_);

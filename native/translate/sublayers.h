@@ -11,7 +11,7 @@
 
 namespace relakit::translate {
 
-// The kernels to use, and how many threads.
+// The kernels and the number of threads to use.
 struct Machine {
   const Kernels* kernels = nullptr;
   const norm::Kernels* norm_kernels = nullptr;
@@ -24,13 +24,13 @@ Machine find_machine(const std::string& isa, int threads);
 // The width of a row of outputs, padded to whole panels.
 std::int64_t whole_panels(std::int64_t outputs);
 
-// std::invalid_argument if there is no such token.
+// Throws std::invalid_argument if there is no such token.
 void check_token(std::int64_t token, std::int64_t vocabulary);
 
-// std::invalid_argument if the weights were packed for kernels of another layout.
+// Throws std::invalid_argument if the weights were packed for kernels with another layout.
 void check_packed_for(const Machine& machine, const PackedLinear& linear);
 
-// Takes rows of features, x, through the sublayers of a model.
+// Passes rows of features, x, through the sublayers of a model.
 class Sublayers {
  public:
   explicit Sublayers(const Model& model);
@@ -42,9 +42,9 @@ class Sublayers {
   std::int64_t stride() const { return stride_; }
   const float* x() const { return x_.data(); }
 
-  // A linear layer of what a sublayer reads: x, or its norm in a pre-norm model.
+  // Applies a linear layer to what a sublayer reads: x, or normalised x in a pre-norm model.
   const float* project(const Machine& machine, const Linear& linear, const LayerNorm& norm);
-  // `attend` writes its output for each row to mixed(row); finish_attention takes it to the next x.
+  // `attend` writes each row's output to mixed(row); finish_attention turns it into the next x.
   float* mixed(std::int64_t row) { return mixed_.data() + row * stride_; }
   void finish_attention(const Machine& machine, const AttentionLayer& layer);
   void feed_forward(const Machine& machine, const FeedForward& layer);
@@ -53,7 +53,7 @@ class Sublayers {
   // y = linear(x) for any x; y is [rows, y_stride], where y_stride is whole panels.
   void run(const Machine& machine, const PackedLinear& linear, const float* x, std::int64_t x_stride,
            float* y, std::int64_t y_stride, bool is_rectified, const float* added);
-  // The same for other rows: x is [rows, inputs].
+  // The same for a given number of rows: x is [rows, inputs].
   void multiply(const Machine& machine, const PackedLinear& linear, const float* x,
                 std::int64_t rows, float* y);
   // The call that computes linear(x), for callers that run it panel by panel.
@@ -72,10 +72,10 @@ class Sublayers {
   Buffer<std::uint8_t> bytes_;
 };
 
-// The call for `count` rows from `first` on alone.
+// The call for only the `count` rows that start at `first`.
 LinearCall some_rows(const LinearCall& all, std::int64_t first, std::int64_t count);
 
-// A row's attention as the kernels see it; what it attends to is left to fill in.
+// The attention of a row as the kernels see it; the caller fills in what the row attends to.
 AttendCall attend_call(const Model& model, const AttentionLayer& layer);
 
 }  // namespace relakit::translate

@@ -1,5 +1,5 @@
-// The vector type, and what these kernels do with it in several places: the last vector of a row, which
-// may be shorter. Part of kernels.inc.h.
+// The vector type, and what several of these kernels do with it: for example, read the last vector
+// of a row, which may be shorter. Part of kernels.inc.h.
 
 #include <cstdint>
 
@@ -26,7 +26,7 @@ float largest_of(const Vector& x) {
   return entries[0];
 }
 
-// The vector at p, of which only `left` entries exist; the others are 0.
+// Loads the vector at p, of which only `left` entries exist; the others become 0.
 Vector load_up_to(const float* p, std::int64_t left) {
   return left >= kWidth ? Vector::load(p) : Vector::load(p, static_cast<int>(left));
 }
