@@ -16,9 +16,9 @@ namespace relakit::translate {
 
 namespace {
 
-constexpr std::int64_t kFirstCapacity = 32;  // steps; doubled whenever they are used up
+constexpr std::int64_t kFirstCapacity = 32;  // in steps; doubled whenever they are used up
 
-// Numbers from Python, which are indices here.
+// For numbers from Python that are used as indices here.
 void check_range(const char* what, std::int64_t value, std::int64_t least, std::int64_t most) {
   if (value >= least && value <= most) return;
   throw std::invalid_argument(std::string(what) + " is " + std::to_string(value) +
@@ -50,7 +50,7 @@ Search::Search(std::shared_ptr<const Model> model, Memory memory, std::int64_t b
   std::iota(all_places_.begin(), all_places_.end(), 0);
 }
 
-// Make room for more steps of the sentences that are left.
+// Make room for more steps of the remaining sentences.
 void Search::grow() {
   const std::int64_t larger = capacity_ == 0 ? kFirstCapacity : 2 * capacity_;
   const std::int64_t width = 2 * model_->dim;
@@ -157,7 +157,8 @@ void Search::step(const Machine& machine, const std::int64_t* tokens, const floa
   has_states_ = true;
 }
 
-// Before a step changes anything: they must be in the vocabulary, and the first ones of a sentence alike.
+// Called before a step changes anything. Tokens must be in the vocabulary, and the beams of a
+// sentence must start with the same token.
 void Search::check_tokens(const std::int64_t* tokens) const {
   for (std::int64_t row = 0; row < batch() * beams_; row++) {
     check_token(tokens[row], model_->output->outputs());
@@ -217,15 +218,15 @@ void Search::allow(const Machine& machine, const std::vector<std::vector<std::in
     if (list.empty()) throw std::invalid_argument("a list must have the end token");
     for (const std::int64_t token : list) check_token(token, vocabulary);
   }
-  shortlists_.resize(lists.size());
+  shortlists_.resize(memory_.starts.size() - 1);  // also of sentences that are no longer kept
   parallel_for(batch(), machine.threads, 1, [&](std::int64_t sentence) {
     const auto& tokens = lists[as_index(sentence)];
-    shortlists_[as_index(sentence)] = std::make_shared<const Shortlist>(
+    shortlists_[as_index(sources_[as_index(sentence)])] = std::make_shared<const Shortlist>(
         Shortlist{tokens, PackedLinear(*model_->output, tokens, -INFINITY)});
   });
 }
 
-// What depends on one sentence alone: its beams, and the outputs of its own list.
+// `choose` for one sentence: its beams, and only the outputs in its own list.
 bool Search::choose_from_list(const Machine& machine, const LinearCall& all,
                               std::int64_t sentence, const Choice& choice, const float* scores,
                               const Candidates& best) const {
@@ -238,7 +239,7 @@ bool Search::choose_from_list(const Machine& machine, const LinearCall& all,
   call.x_stride = rows.x_stride;
   call.byte_x = rows.byte_x;
   call.x_scales = rows.x_scales;
-  Choice place;  // the same choice, of places in the list
+  Choice place;  // the same choice, among places in the list
   place.count = choice.count;
   place.must_end = choice.must_end == nullptr ? nullptr : choice.must_end + sentence;
   for (std::size_t i = 0; i < list.tokens.size(); i++) {
@@ -270,7 +271,7 @@ void Search::reorder(const std::int64_t* parents) {
 }
 
 void Search::keep(const std::vector<std::int64_t>& sentences) {
-  std::int64_t next = 0;  // the places must rise: what is moved must not have been overwritten
+  std::int64_t next = 0;  // places must ascend: nothing may be overwritten before it is moved
   for (const std::int64_t sentence : sentences) {
     check_range("a sentence's place", sentence, next, batch() - 1);
     next = sentence + 1;

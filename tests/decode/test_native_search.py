@@ -128,6 +128,15 @@ def test_sentences_that_are_not_there(places: list[int], bad: int) -> None:
         run.search.keep(places)
 
 
+def test_lists_for_the_sentences_that_are_kept() -> None:
+    run = OneStep(ISAS[0], tokens=[7, 3, 4, 3], lengths=[2, 2])
+    run.search.keep([1])
+    allowed = np.array([END, FIRST], np.int64)
+    run.search.allow(ISAS[0], 1, allowed.ctypes.data, [2])
+    run.step()
+    assert run.choose(0.0, 1).tolist() == [[FIRST, END]]
+
+
 LIMITED = """
 import resource, sys
 sys.path[:0] = {folders!r}
