@@ -365,7 +365,7 @@ SAY_IT_WELL: Final = (
         Row(
             "a checkpoint is half there",
             "train --resume --out run --set training.updates=6",
-            "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/adam.safetensors is missing); remove that folder, and --resume goes on from the checkpoint before it",
+            "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/adam.safetensors is missing); remove that folder, and --resume continues from the checkpoint before it",
             (remove("run/checkpoints/update-0000004/adam.safetensors"),),
         )
     ),

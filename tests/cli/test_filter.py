@@ -337,13 +337,13 @@ def test_an_interrupted_restart_goes_on(
     with monkeypatch.context() as patch:
         interrupt_after_two_shards(patch)
         stopped = run(*new, "--restart")
-    assert "stopped; the same command without --restart goes on from here" in stopped.err
+    assert "stopped; the same command without --restart resumes from here" in stopped.err
     refused = run(*old)
     assert refused.status == 1
     assert "holds finished parts of another job: --max-tokens was 7" in refused.err
     again = run(*new)
     assert again.status == 0, again.err
-    assert "going on: 2 of" in again.err
+    assert "resuming: 2 of" in again.err
     assert summary(out)["scored_with"]["--max-tokens"] == 7
 
 

@@ -153,7 +153,7 @@ def test_train(run: Run, texts: dict[str, Path], tmp_path: Path) -> None:
             if not system.has_failed:
                 break
             # Only what a log could not write is no reason to stop.
-            assert "The run goes on; what it logs is kept in memory" in text
+            assert "The run continues; what it logs is kept in memory" in text
             continue
         failures += 1
         assert status == 1

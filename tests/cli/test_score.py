@@ -162,17 +162,17 @@ def test_interrupted_and_given_again(
         interrupt_after_two_shards(patch)
         stopped = run(*command)
     assert stopped.status == 130
-    assert "relakit: stopped; the same command goes on from here" in stopped.err
+    assert "relakit: stopped; the same command resumes from here" in stopped.err
     assert not output.exists()
     with monkeypatch.context() as patch:
         interrupt_after_two_shards(patch)
         stopped = run(*command, "--restart")
-    assert "stopped; the same command without --restart goes on from here" in stopped.err
+    assert "stopped; the same command without --restart resumes from here" in stopped.err
     other = run(*command, "--max-tokens", 7)
     assert other.status == 1
     assert "holds finished parts of another job: --max-tokens was" in other.err
     again = run(*command)
-    assert "relakit: going on: 2 of 4 shards were done before" in again.err
+    assert "relakit: resuming: 2 of 4 shards were done before" in again.err
     assert output.read_bytes() == (tmp_path / "whole.tsv.zst").read_bytes()
     assert "2 pairs with a blank side" in again.err
 
@@ -202,7 +202,7 @@ def test_interrupted_where_nothing_can_be_kept(
     stopped = run(model, *files, "--workers", 1, "--output", pipe)
     os.close(reader)
     assert stopped.status == 130
-    assert "goes on from here" not in stopped.err
+    assert "resumes from here" not in stopped.err
     assert not (tmp_path / "pipe.parts").exists()
 
 
@@ -236,7 +236,7 @@ def test_killed_and_given_again(model: Path, files: list[object], tmp_path: Path
     assert len(list(tmp_path.glob("scores.tsv.parts/*.part"))) == 1
     again = score(RUN)
     assert again.returncode == 0, again.stderr
-    assert "going on: 1 of 18 shards were done before" in again.stderr
+    assert "resuming: 1 of 18 shards were done before" in again.stderr
     assert [row[0] for row in rows(output.read_bytes())[1:]] == [str(n + 1) for n in range(COUNT)]
     assert not list(tmp_path.glob("*.parts"))
 

@@ -165,7 +165,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "align: parts of scores",
         GIVEN,
-        'links.parts holds finished parts of another job: relakit was not set, is "..."; command was "score", is "align"; settings/choice/format was not set, is 1; and ... more. Give the same command as then to go on, start again with --restart, or choose another --output',
+        'links.parts holds finished parts of another job: relakit was not set, is "..."; command was "score", is "align"; settings/choice/format was not set, is 1; and ... more. Give the same command as then to resume, start over with --restart, or choose another --output',
         put("links.parts/job.json", json.dumps(JOB)),
         put("links.parts/000000.part", PART),
     ),

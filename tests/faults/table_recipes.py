@@ -333,7 +333,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "batches of one token",
         f"{SET} training.batch_tokens=1",
-        "training.batch_tokens = 1, but the longest sentence of train has 72 tokens with its end: give at least so many, or prepare the corpus with a smaller max_tokens",
+        "training.batch_tokens = 1, but the longest sentence of train has 72 tokens with its end: give at least that many, or prepare the corpus with a smaller max_tokens",
     ),
     row(
         "a beam of a hundred thousand",

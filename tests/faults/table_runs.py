@@ -9,7 +9,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "a run is there",
         "train recipe.toml --out run",
-        "run holds a run already; go on with it by --resume, or choose another --out",
+        "run holds a run already; continue it with --resume, or choose another --out",
     ),
     row(
         "--out is a model",
@@ -100,43 +100,43 @@ ROWS: tuple[Row, ...] = (
     row(
         "half a checkpoint",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/weights.safetensors (... bytes) is truncated or no safetensors file; copy or make it again); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/weights.safetensors (... bytes) is truncated or no safetensors file; copy or make it again); remove that folder, and --resume continues from the checkpoint before it",
         cut("run/checkpoints/update-0000004/weights.safetensors", 999),
     ),
     row(
         "a checkpoint without moments",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/adam.safetensors is missing); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/adam.safetensors is missing); remove that folder, and --resume continues from the checkpoint before it",
         remove("run/checkpoints/update-0000004/adam.safetensors"),
     ),
     row(
         "a checkpoint's state is no JSON",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json is no JSON file: expecting property name enclosed in double quotes (line 1, column 2)); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json is no JSON file: expecting property name enclosed in double quotes (line 1, column 2)); remove that folder, and --resume continues from the checkpoint before it",
         put("run/checkpoints/update-0000004/state.json", "{"),
     ),
     row(
         "a checkpoint's state is a list",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json does not hold the state of a training run); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json does not hold the state of a training run); remove that folder, and --resume continues from the checkpoint before it",
         put("run/checkpoints/update-0000004/state.json", "[]"),
     ),
     row(
         "a checkpoint's state has a strange key",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json does not hold the state of a training run); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json does not hold the state of a training run); remove that folder, and --resume continues from the checkpoint before it",
         set_json("run/checkpoints/update-0000004/state.json", "x", 1),
     ),
     row(
         "a checkpoint's state has a word for a number",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: update must be a whole number, got 'four'); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: update must be a whole number, got 'four'); remove that folder, and --resume continues from the checkpoint before it",
         set_json("run/checkpoints/update-0000004/state.json", "update", "four"),
     ),
     row(
         "a moment of another shape",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/adam.safetensors: encoder.layers.0.feed_forward.inner.bias.mean has shape (4, 4) instead of (16,)); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/adam.safetensors: encoder.layers.0.feed_forward.inner.bias.mean has shape (4, 4) instead of (16,)); remove that folder, and --resume continues from the checkpoint before it",
         set_header(
             "run/checkpoints/update-0000004/adam.safetensors",
             lambda header: header["encoder.layers.0.feed_forward.inner.bias.mean"].update(
@@ -147,25 +147,25 @@ ROWS: tuple[Row, ...] = (
     row(
         "a checkpoint's state is empty",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: update is missing); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: update is missing); remove that folder, and --resume continues from the checkpoint before it",
         put("run/checkpoints/update-0000004/state.json", "{}"),
     ),
     row(
         "a checkpoint's state lacks the corpus",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: corpus is missing); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: corpus is missing); remove that folder, and --resume continues from the checkpoint before it",
         set_json("run/checkpoints/update-0000004/state.json", "corpus", ...),
     ),
     row(
         "a checkpoint's state has true for a number",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: seconds must be a number, got True); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json: seconds must be a number, got True); remove that folder, and --resume continues from the checkpoint before it",
         set_json("run/checkpoints/update-0000004/state.json", "seconds", True),
     ),
     row(
         "a checkpoint's state is of another update",
         f"{RESUME} --set training.updates=6",
-        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json is the state after update 99, and the folder's name says 4); remove that folder, and --resume goes on from the checkpoint before it",
+        "run/checkpoints/update-0000004 is damaged, or of another model (run/checkpoints/update-0000004/state.json is the state after update 99, and the folder's name says 4); remove that folder, and --resume continues from the checkpoint before it",
         set_json("run/checkpoints/update-0000004/state.json", "update", 99),
     ),
     row(

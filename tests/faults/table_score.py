@@ -202,7 +202,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "parts of another job",
         SCORE,
-        'scores.tsv.parts holds finished parts of another job: relakit was not set, is "..."; command was "align", is "score"; MODEL/config.json was not set, is ...; and ... more. Give the same command as then to go on, start again with --restart, or choose another --output',
+        'scores.tsv.parts holds finished parts of another job: relakit was not set, is "..."; command was "align", is "score"; MODEL/config.json was not set, is ...; and ... more. Give the same command as then to resume, start over with --restart, or choose another --output',
         put("scores.tsv.parts/job.json", json.dumps(JOB)),
         put("scores.tsv.parts/000000.part", PART),
     ),

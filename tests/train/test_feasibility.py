@@ -53,7 +53,7 @@ def test_batches_smaller_than_a_sentence(corpus: PreparedCorpus, tmp_path: Path)
     check_batches(recipe, corpus.train, CPU, corpus.tokenizer.size)
     expected = (
         rf"^training\.batch_tokens = 1, but the longest sentence of train has {longest} tokens "
-        "with its end: give at least so many, or prepare the corpus with a smaller max_tokens$"
+        "with its end: give at least that many, or prepare the corpus with a smaller max_tokens$"
     )
     with pytest.raises(ValueError, match=expected):
         run_training(recipe_of(corpus, training={"batch_tokens": 1}), tmp_path / "run")

@@ -109,7 +109,7 @@ class TestFolder:
     def test_with_a_run_is_not_overwritten(self, corpus: PreparedCorpus, tmp_path: Path) -> None:
         recipe = recipe_of(corpus, training={"updates": 2})
         run_training(recipe, tmp_path / "run")
-        with pytest.raises(FileExistsError, match="holds a run already; go on with it by --resume"):
+        with pytest.raises(FileExistsError, match="holds a run already; continue it with --resume"):
             run_training(recipe, tmp_path / "run")
         with pytest.raises(ValueError, match=r"has no recipe\.json, so there is nothing to resume"):
             run_training(None, tmp_path / "nothing", resume=True)

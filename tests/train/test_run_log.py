@@ -143,7 +143,7 @@ class TestALogThatCannotBeWritten:
         log.update(update(3))
         assert len(warnings) == 1
         assert "log.jsonl cannot be written: no space is left on the disk" in warnings[0]
-        assert "The run goes on" in warnings[0]
+        assert "The run continues" in warnings[0]
         is_full[0] = False
         log.update(update(4))
         log.close()
@@ -173,7 +173,7 @@ class TestALogThatCannotBeWritten:
         result, _ = run_training(recipe_of(corpus), tmp_path / "run", console=console)
         assert result.verdict == "finished"
         assert_same(weights(tmp_path / "run"), undisturbed)
-        assert text.getvalue().count("The run goes on") == 2  # the file and TensorBoard
+        assert text.getvalue().count("The run continues") == 2  # the file and TensorBoard
         assert (tmp_path / "run" / "log.jsonl").read_text() == ""
 
 

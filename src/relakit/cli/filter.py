@@ -32,7 +32,7 @@ from relakit.cli.pair_job import (
     chosen_engine,
     pair_files,
     pair_languages,
-    say_it_goes_on,
+    say_it_resumes,
     stoppable,
 )
 from relakit.cli.score_options import (
@@ -324,7 +324,7 @@ def _hooks() -> Iterator["FilterHooks"]:
         def progress(done: int, total: int) -> None:
             on_stage("scoring", done, total)
 
-        yield FilterHooks(progress, say_it_goes_on, on_stage, note)
+        yield FilterHooks(progress, say_it_resumes, on_stage, note)
 
 
 def summary_lines(result: "FilterResult") -> Iterator[str]:

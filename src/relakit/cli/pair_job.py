@@ -204,14 +204,14 @@ def run_with_bar(
             restart=restart,
             receipt=receipt,
             progress=progress,
-            on_resume=say_it_goes_on,
+            on_resume=say_it_resumes,
             write=write,
         )
 
 
-def say_it_goes_on(done: int, total: int) -> None:
+def say_it_resumes(done: int, total: int) -> None:
     """Say how many shards were done before."""
-    typer.echo(f"relakit: going on: {done:,} of {total:,} shards were done before", err=True)
+    typer.echo(f"relakit: resuming: {done:,} of {total:,} shards were done before", err=True)
 
 
 @contextmanager
@@ -225,7 +225,7 @@ def stoppable(is_kept: Callable[[], bool] | None, *, restart: bool) -> Iterator[
     except KeyboardInterrupt:
         if is_kept is not None and is_kept():
             command = "the same command without --restart" if restart else "the same command"
-            typer.echo(f"relakit: stopped; {command} goes on from here", err=True)
+            typer.echo(f"relakit: stopped; {command} resumes from here", err=True)
         elif is_kept is not None:
             typer.echo("relakit: stopped; nothing was done that could be kept", err=True)
         raise typer.Exit(STOPPED) from None

@@ -181,7 +181,7 @@ def _refuse_another(folder: Path, before: Mapping[str, Any], now: Mapping[str, A
     if listed is not None:
         raise OtherJobError(
             f"{folder} holds finished parts of another job: {listed}. Give the same command as "
-            "then to go on, start again with --restart, or choose another --output"
+            "then to resume, start over with --restart, or choose another --output"
         )
 
 

@@ -222,7 +222,7 @@ def damaged(checkpoint: Checkpoint, error: Exception) -> ValueError:
     what = "its weights have other names or shapes" if is_foreign else str(error)
     return ValueError(
         f"{checkpoint.folder} is damaged, or of another model ({what}); "
-        "remove that folder, and --resume goes on from the checkpoint before it"
+        "remove that folder, and --resume continues from the checkpoint before it"
     )
 
 

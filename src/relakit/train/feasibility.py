@@ -44,8 +44,8 @@ def check_batch_tokens(recipe: Recipe, split: EncodedSplit) -> None:
     if batch_tokens < longest:
         raise ValueError(
             f"training.batch_tokens = {batch_tokens:,}, but the longest sentence of "
-            f"{split.name} has {longest:,} tokens with its end: give at least so many, or prepare "
-            "the corpus with a smaller max_tokens"
+            f"{split.name} has {longest:,} tokens with its end: give at least that many, or "
+            "prepare the corpus with a smaller max_tokens"
         )
 
 

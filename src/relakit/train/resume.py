@@ -54,15 +54,15 @@ def settle_recipe(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recip
     if not find_checkpoints(folder / CHECKPOINTS, interrupted=True):
         if MODEL_DIRECTORY.is_at(folder / MODEL):
             raise FileExistsError(
-                f"{folder} holds a trained model, but no checkpoints to go on from; choose another "
-                "--out"
+                f"{folder} holds a trained model, but no checkpoints to resume from; choose "
+                "another --out"
             )
         return recipe or before  # it did not get to its first checkpoint: nothing is lost
     if recipe is None:
         return before
     if not resume:
         raise FileExistsError(
-            f"{folder} holds a run already; go on with it by --resume, or choose another --out"
+            f"{folder} holds a run already; continue it with --resume, or choose another --out"
         )
     differences = [
         f"{key} = {old!r}, the recipe says {new!r}"

@@ -104,7 +104,7 @@ class GrowingFile:
             append(self.path, self._waiting)
         except WriteError as error:
             if not self._has_warned:
-                self._warn(f"{error}. The run goes on; what it logs is kept in memory meanwhile.")
+                self._warn(f"{error}. The run continues; what it logs is kept in memory meanwhile.")
             self._has_warned = True
             return
         self._waiting = b""
