@@ -61,6 +61,16 @@ def test_each_model_is_measured(models: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("row", "gaps"), [("rela-g", LAYERS), ("softmax", 0)])
+def test_gaps_are_shown_where_queries_may_be_null(
+    row: str, gaps: int, models: Path, tmp_path: Path
+) -> None:
+    result = run(f"deep/generated/{row}-3", models, "--out", tmp_path / "longer-training")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "longer-training.md").read_text(encoding="utf-8")
+    assert page.count("| gap, layer ") == gaps
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
