@@ -12,6 +12,8 @@
 #include "cpu/features.h"
 #include "norm/bindings.h"
 #include "norm/entry.h"
+#include "simplex/bindings.h"
+#include "simplex/entry.h"
 #include "translate/bindings.h"
 
 namespace nb = nanobind;
@@ -59,6 +61,7 @@ bool connect(const nb::dict& parts) {
   attention_entry = attention.release();
   relakit::attention::connect(attention_entry);
   relakit::norm::connect(new relakit::norm::NormEntry(attention_entry->torch, parts));
+  relakit::simplex::connect(new relakit::simplex::SimplexEntry(attention_entry->torch));
   return true;
 }
 
@@ -82,5 +85,6 @@ NB_MODULE(_native, m) {
   m.def("is_plain", &is_plain);
   relakit::attention::bind(m);
   relakit::norm::bind(m);
+  relakit::simplex::bind(m);
   relakit::translate::bind(m);
 }

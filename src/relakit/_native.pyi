@@ -153,6 +153,17 @@ def norm_backward(
 ) -> tuple[Tensor, Tensor, Tensor | None] | None:
     """Gradients of x, gain and gate; None if it cannot."""
 
+def simplex(scores: Tensor, is_squared: bool, /) -> tuple[Tensor, Tensor] | None:
+    """Sparsemax of rows of scores, or 1.5-entmax if squared; None if it cannot.
+
+    Returns the weights, and two numbers per row for `simplex_backward`. Autograd records nothing.
+    """
+
+def simplex_backward(
+    grad_weights: Tensor, scores: Tensor, rows: Tensor, is_squared: bool, /
+) -> Tensor | None:
+    """The gradient of the scores; None if it cannot."""
+
 class PackedLinear:
     """A copy of a linear layer's weights ``[outputs, inputs]`` and bias, laid out for translation.
 

@@ -162,7 +162,10 @@ class TestEnvironment:
         assert softmax["backend"] == "reference"
         assert softmax["passed_over"] == {
             "sdpa": ["it could, but RELAKIT_BACKEND says reference"],
-            "native": [*BACKENDS["native"].unavailable(), "it computes relu, not 'softmax'"],
+            "native": [
+                *BACKENDS["native"].unavailable(),
+                "it computes relu, sparsemax, entmax15, not 'softmax'",
+            ],
         }
 
     def test_what_translates(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,7 @@ void check_all(const std::vector<std::string>& isas) {
     check_vectors(isa);
     check_attention(isa);
     check_norm(isa);
+    check_simplex(isa);
     check_translate(isa);
     check_attend(isa);
     std::printf("%s: %lld comparisons, %lld differences\n", isa.c_str(),

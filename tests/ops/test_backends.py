@@ -123,7 +123,17 @@ class TestByItself:
         module(x, x, x, need_weights=True)
         assert served == ["native", "native"]
 
-    @pytest.mark.parametrize("activation", [a for a in ACTIVATIONS if a not in ("relu", "softmax")])
+    @needs_extension
+    @pytest.mark.parametrize("activation", ["sparsemax", "entmax15"])
+    def test_projections_onto_the_simplex(self, activation: str, served: list[str]) -> None:
+        relakit.attention(*inputs(), activation=activation)
+        relakit.attention(*inputs(dtype=torch.float64), activation=activation)
+        assert served == ["native", "reference"]
+
+    @pytest.mark.parametrize(
+        "activation",
+        [a for a in ACTIVATIONS if a not in ("softmax", *BACKENDS["native"].activations)],
+    )
     def test_every_other_activation(self, activation: str, served: list[str]) -> None:
         relakit.attention(*inputs(), activation=activation)
         assert served == ["reference"]
@@ -197,7 +207,7 @@ class TestByVariable:
         monkeypatch.setenv(VARIABLE, "native")
         message = (
             r"backend 'native' \(from RELAKIT_BACKEND in the environment\) cannot serve this call: "
-            ".*it computes relu, not 'softmax'"
+            ".*it computes relu, sparsemax, entmax15, not 'softmax'"
         )
         x = torch.randn(2, 5, 16)
         module = relakit.MultiheadAttention(16, 2, batch_first=True, attention="softmax")

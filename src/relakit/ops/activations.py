@@ -170,10 +170,14 @@ def _valid_keys(scores: Tensor, valid: Tensor | None) -> Tensor:
     return valid.expand_as(scores).sum(-1, keepdim=True).to(scores.dtype)
 
 
+def hide_from_projection(scores: Tensor, valid: Tensor | None) -> Tensor:
+    """Masked scores as -inf, which projections onto the simplex give no weight."""
+    return scores if valid is None else scores.masked_fill(~valid, -math.inf)
+
+
 def _centre_and_sort(scores: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """Scores minus their row's maximum, the same in descending order, and the ranks 1, 2, ..."""
-    if valid is not None:
-        scores = scores.masked_fill(~valid, -math.inf)
+    scores = hide_from_projection(scores, valid)
     maximum = scores.detach().amax(-1, keepdim=True)
     # In a row without a valid key, -inf minus -inf would be NaN.
     centred = scores - maximum.masked_fill(maximum == -math.inf, 0.0)

@@ -4,23 +4,29 @@ It is the ground truth for every other backend.
 """
 
 import math
+from collections.abc import Mapping
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from relakit.ops.activations import ACTIVATIONS, ScoreOptions
+from relakit.ops.activations import ACTIVATIONS, ScoreOptions, Weigh
 from relakit.ops.call import AttentionCall
+from relakit.ops.options import ActivationName
 from relakit.ops.precision import wide, without_autocast
 
+Activations = Mapping[ActivationName, Weigh]
 
-def reference_attention(call: AttentionCall) -> tuple[Tensor, Tensor]:
+
+def reference_attention(
+    call: AttentionCall, activations: Activations = ACTIVATIONS
+) -> tuple[Tensor, Tensor]:
     """Output ``[..., heads, queries, value dim]`` and weights ``[..., heads, queries, keys]``.
 
     The weights are the ones that the values were multiplied with, so after dropout, as in
     PyTorch's modules. For half-precision input the weights are float32; the output is not.
     """
-    weights, _ = reference_weights(call)
+    weights, _ = reference_weights(call, activations)
     with without_autocast(call.query):
         weights = F.dropout(weights, call.dropout_p)
         value = wide(call.value)
@@ -30,7 +36,9 @@ def reference_attention(call: AttentionCall) -> tuple[Tensor, Tensor]:
     return output.to(call.query.dtype), weights
 
 
-def reference_weights(call: AttentionCall) -> tuple[Tensor, Tensor | None]:
+def reference_weights(
+    call: AttentionCall, activations: Activations = ACTIVATIONS
+) -> tuple[Tensor, Tensor | None]:
     """Weights without dropout, and a tensor of which keys were valid (None: all of them).
 
     Both have the shape ``[..., heads, queries, keys]``; the second may be a broadcast view. For
@@ -50,7 +58,7 @@ def reference_weights(call: AttentionCall) -> tuple[Tensor, Tensor | None]:
             power=call.power,
             length_exponent=call.length_exponent,
         )
-        weights = ACTIVATIONS[call.activation](scores, valid, options)
+        weights = activations[call.activation](scores, valid, options)
     return weights, None if valid is None else valid.expand_as(weights)
 
 

@@ -269,7 +269,7 @@ def test_model_with_the_native_backend() -> None:
 
 
 REFUSED = {
-    "activation": ({"activation": "gelu"}, "it computes relu, not 'gelu'"),
+    "activation": ({"activation": "gelu"}, "it computes relu, sparsemax, entmax15, not 'gelu'"),
     "dtype": ({"dtype": torch.float64}, "float32 and bfloat16, not torch.float64"),
     "power": ({"power": 1.5}, "the powers 1 and 2, not 1.5"),
     "mask": ({"attn_mask": torch.zeros(5, 5, requires_grad=True)}, "no gradient for the mask"),

@@ -1,8 +1,9 @@
-"""ReLU attention with the C++ kernels.
+"""Attention with the C++ kernels: all of it for ReLU, weights for sparsemax and 1.5-entmax.
 
-Most calls go straight to the extension (`relakit.ops.attention`) and never get here. This file has
-the reasons why a call cannot run there, and serves calls that need more: more or fewer than four
-dimensions, broadcasting, division by length, or an operator for modes and compilers.
+Most calls of ReLU attention go straight to the extension (`relakit.ops.attention`) and never get
+here. This file has the reasons why a call cannot run there, and serves calls that need more: more
+or fewer than four dimensions, broadcasting, division by length, or an operator for modes and
+compilers.
 """
 
 import math
@@ -13,12 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from relakit.ops.backends.base import Backend
+from relakit.ops.backends.reference import run_in_steps
 from relakit.ops.call import AttentionCall, AttentionResult, RowStatistics
 from relakit.ops.native import operators
 from relakit.ops.native.attention import threshold_per_head
 from relakit.ops.native.connection import connected_extension, draw_seed, why_not_connected
 from relakit.ops.native.extension import DTYPES, load_extension
 from relakit.ops.native.layout import in_four_dims, with_rows
+from relakit.ops.native.simplex import SIMPLEX_ACTIVATIONS
 from relakit.ops.precision import wide, without_autocast
 from relakit.ops.reach import Reach
 from relakit.ops.torch_private import is_any_autocast_enabled, is_forward_mode, is_transforming
@@ -38,32 +41,29 @@ def _is_exporting() -> bool:
 
 
 class NativeBackend(Backend):
-    """The C++ kernels, for ReLU attention on the CPU."""
+    """The C++ kernels, on the CPU."""
 
     name = "native"
-    description = "C++ kernels that skip zeros; relu on the CPU, float32 and bfloat16"
-    activations = ("relu",)
+    description = (
+        "C++ kernels; relu, whose zeros they skip, sparsemax and entmax15, on the CPU, float32 and "
+        "bfloat16"
+    )
+    activations = ("relu", *SIMPLEX_ACTIVATIONS)
 
     def unavailable(self) -> list[str]:
         return why_not_connected()
 
     def refusals(self, call: AttentionCall) -> list[str]:
-        query, mask = call.query, call.attn_mask
+        query = call.query
         reasons = []
         if query.device != CPU:
             reasons.append(f"it runs on the CPU, not on {query.device.type!r}")
         if query.dtype not in DTYPES:
             reasons.append(f"it computes float32 and bfloat16, not {query.dtype}")
-        if call.power not in (1, 2):
-            reasons.append(f"it knows the powers 1 and 2, not {call.power}")
-        if call.need_weights == "csr" and needs_gradients(call):
-            reasons.append("it returns sparse weights only where no gradients are recorded")
-        if not why_not_connected():
-            reasons += _refusals_of_extension(call)
-        if mask is not None and mask.requires_grad:
-            reasons.append("it has no gradient for the mask")
-        if not _has_weights_for_all_values(call):
-            reasons.append("value must not have more leading dimensions than query and key")
+        if call.activation in SIMPLEX_ACTIVATIONS:
+            reasons += _refusals_of_weights(call)
+        else:
+            reasons += _refusals_of_relu(call)
         if is_transforming():
             reasons.append("it cannot run inside torch.func transforms such as vmap")
         if is_forward_mode():
@@ -81,6 +81,8 @@ class NativeBackend(Backend):
         return reasons
 
     def run(self, call: AttentionCall) -> AttentionResult:
+        if call.activation in SIMPLEX_ACTIVATIONS:
+            return run_in_steps(call, SIMPLEX_ACTIVATIONS)
         with without_autocast(call.query):
             if call.length_exponent == 0:
                 result = _run(call)
@@ -97,6 +99,28 @@ def needs_gradients(call: AttentionCall) -> bool:
         or call.value.requires_grad
         or (isinstance(call.threshold, Tensor) and call.threshold.requires_grad)
     )
+
+
+def _refusals_of_weights(call: AttentionCall) -> list[str]:
+    """Reasons that only concern activations whose weights alone come from the extension."""
+    if not why_not_connected() and not _is_plain(call):
+        return ["it has no operator for this activation where the call is compiled or watched"]
+    return []
+
+
+def _refusals_of_relu(call: AttentionCall) -> list[str]:
+    reasons = []
+    if call.power not in (1, 2):
+        reasons.append(f"it knows the powers 1 and 2, not {call.power}")
+    if call.need_weights == "csr" and needs_gradients(call):
+        reasons.append("it returns sparse weights only where no gradients are recorded")
+    if not why_not_connected():
+        reasons += _refusals_of_extension(call)
+    if call.attn_mask is not None and call.attn_mask.requires_grad:
+        reasons.append("it has no gradient for the mask")
+    if not _has_weights_for_all_values(call):
+        reasons.append("value must not have more leading dimensions than query and key")
+    return reasons
 
 
 def _refusals_of_extension(call: AttentionCall) -> list[str]:
