@@ -17,6 +17,7 @@ from alignment_study.page import make_page
 from alignment_study.records import AlignmentRecord, read_alignment_records, write_record
 from alignment_study.systems import ATTENTIONS, REVERSE, Learning, ModelStudy, measure_eflomal
 from relakit.files.writing import write_whole
+from relakit.train.run_folder import RESULT
 from runs import HOW, WHAT, ResultsFolder
 
 app = runs.new_app()
@@ -50,7 +51,7 @@ def alignment(
         bool,
         typer.Option(
             "--train",
-            help="Train the missing models; each europarl model takes 3 to 7 hours.",
+            help="Train the missing models; each europarl model takes two hours.",
             rich_help_panel=HOW,
         ),
     ] = False,
@@ -119,7 +120,7 @@ def _train(material: Material, folder: Path) -> None:
             command += ["--out", str(out), "--set", f"model.attention={attention}"]
             if material.name == EUROPARL:
                 command += ["--set", f'data.folder="{material.recipe.data.folder}"']
-            if (out / "result.json").is_file():
+            if (out / RESULT).is_file():
                 continue
             command += [
                 *(["--reverse"] if reverse else []),

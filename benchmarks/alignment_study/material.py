@@ -16,7 +16,7 @@ from study_recipes import study_recipe
 GENERATED, EUROPARL = "generated", "europarl"
 CORPUS: Final = "europarl-en-de"
 STUDIES: Final = (GENERATED, EUROPARL)
-RECIPES: Final = {GENERATED: "demo", EUROPARL: "europarl-deep"}
+RECIPES: Final = {GENERATED: "demo", EUROPARL: "europarl-short"}
 TITLES: Final = {
     GENERATED: "Generated English-German, exact gold links",
     EUROPARL: "Europarl English-German, the paper's gold links (RWTH)",

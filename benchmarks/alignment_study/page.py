@@ -52,8 +52,13 @@ def make_page(records: Sequence[AlignmentRecord]) -> str:
 def _section(records: Sequence[AlignmentRecord]) -> str:
     cpus = ", ".join(sorted({record.machine.cpu for record in records}))
     pairs = max(record.pairs for record in records)
-    rows = [list(_row(record)) for record in sorted(records, key=_order)]
-    return f"{pairs:,} pairs, {cpus}.\n\n{table(HEADINGS, rows, left=TEXT_COLUMNS)}"
+    ordered = sorted(records, key=_order)
+    trained = dict.fromkeys(
+        f"{record.system} {record.trained}" for record in ordered if record.trained
+    )
+    models = f" Models: {', '.join(trained)}." if trained else ""
+    rows = [list(_row(record)) for record in ordered]
+    return f"{pairs:,} pairs, {cpus}.{models}\n\n{table(HEADINGS, rows, left=TEXT_COLUMNS)}"
 
 
 def _order(record: AlignmentRecord) -> tuple[int, int]:

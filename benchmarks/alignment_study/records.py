@@ -32,8 +32,8 @@ class AlignmentRecord:
     """Share of the target words without a gold link that got no link"""
     null_wrong: float | None = None
     """Share of the target words with a gold link that got no link"""
-    bleu: float | None = None
-    """The model's BLEU on the validation set"""
+    trained: str | None = None
+    """How long the system's models were trained, and their BLEU on the test set"""
     cpu_seconds: float | None = None
     """CPU time of learning, if this way learned something that the others did not"""
     machine: Machine
@@ -51,7 +51,7 @@ def score(
     found: Iterable[Links],
     *,
     about: str,
-    bleu: float | None = None,
+    trained: str | None = None,
     cpu_seconds: float | None = None,
 ) -> AlignmentRecord:
     """Score the links that were found for pairs with gold links."""
@@ -72,7 +72,7 @@ def score(
         recall=scores.recall,
         null_right=null_right,
         null_wrong=null_wrong,
-        bleu=bleu,
+        trained=trained,
         cpu_seconds=cpu_seconds,
         machine=describe_machine(),
     )

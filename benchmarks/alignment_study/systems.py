@@ -1,5 +1,6 @@
 """Ways of aligning: attention, alignment layers and eflomal, in one direction and in both."""
 
+import json
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ from relakit.analysis import AnalysisPair, bootstrap_alignment, count_pair_links
 from relakit.analysis.links import READINGS, Links
 from relakit.bench.machine import describe_machine
 from relakit.reproduce.eflomal import eflomal_links, why_no_eflomal
+from relakit.train.run_folder import RESULT
 
 ATTENTIONS: Final = ("softmax", "rela-g")
 EFLOMAL: Final = "eflomal"
@@ -71,6 +73,8 @@ class ModelStudy:
         self._backward = None
         if other.is_dir():
             self._backward = _copied(other, work / other.name)
+        said = [_trained(folder) for folder in (models / attention, other)]
+        self._trained = "; other direction: ".join(one for one in said if one) or None
 
     def averages(self) -> Iterator[AlignmentRecord]:
         """The paper's AoL and AoH: means over layers, for averaged heads and for the best head."""
@@ -87,6 +91,7 @@ class ModelStudy:
                     about="the mean over layers",
                     pairs=estimates.pairs,
                     aer=aer,
+                    trained=self._trained,
                     machine=describe_machine(),
                 )
 
@@ -153,6 +158,7 @@ class ModelStudy:
             gold,
             links,
             about=about,
+            trained=self._trained,
             cpu_seconds=seconds,
         )
 
@@ -163,6 +169,17 @@ def _described(choice: AlignmentChoice) -> str:
 
 def _anything() -> AlignmentChoice:
     return AlignmentChoice(layer=0, heads=(0,), reading="normal", chosen=ChosenOn(by="given"))
+
+
+def _trained(run: Path) -> str | None:
+    """How a training run ended, in words; None for a model without its run."""
+    try:
+        result = json.loads((run / RESULT).read_bytes())
+    except FileNotFoundError:
+        return None
+    bleu = result["scores"].get("test", {}).get("bleu")
+    about = f"{result['updates']:,} updates"
+    return about if bleu is None else f"{about}, {bleu:.1f} BLEU"
 
 
 def _copied(model: Path, to: Path) -> Path:

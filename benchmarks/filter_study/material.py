@@ -24,7 +24,7 @@ TITLES: Final = {
     EUROPARL: "Debates (Europarl English-German)",
     LABELLED: "Crawled pairs judged by people (ParaCrawl English-German), with the debates' models",
 }
-RECIPES: Final = {GENERATED: "demo", MULTI30K: "multi30k-tiny", EUROPARL: "europarl-deep"}
+RECIPES: Final = {GENERATED: "demo", MULTI30K: "multi30k-tiny", EUROPARL: "europarl-short"}
 _CORPORA: Final = {MULTI30K: "multi30k-en-de", EUROPARL: "europarl-en-de"}
 _MORE: Final = ("data.generated.valid=2000", "data.generated.test=4000")
 """More pairs than in the recipe: generated pairs cost nothing."""

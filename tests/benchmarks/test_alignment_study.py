@@ -1,5 +1,7 @@
 """benchmarks/alignment.py: ways of aligning, their result files, their page."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,9 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
         "generated-rela-g-layer-both-directions.json"
     ]
     assert read_alignment_records(tmp_path) == [record]
+    trained = replace(record, trained="7 updates, 1.5 BLEU")
+    assert "\n4 pairs, " in make_page([record])
+    assert "Models: rela-g 7 updates, 1.5 BLEU.\n" in make_page([record, trained, trained])
     page = make_page([record])
     assert f"| rela-g | layer, both directions | x | {100 * record.aer.value:.1f} (" in page
     assert "Europarl" not in page, "without a record there is no section"
@@ -72,6 +77,9 @@ def run(*arguments: str) -> Result:
 
 def test_every_way_is_scored(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(systems, "why_no_eflomal", lambda: None)
+    scores = {"test": {"bleu": 12.34}}
+    run_result = models / "generated" / "rela-g" / "result.json"
+    run_result.write_text(json.dumps({"updates": 1500, "scores": scores}), encoding="utf-8")
     links = TwoWayLinks(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0)}))
     monkeypatch.setattr(systems, "eflomal_links", lambda others, pairs, cache: [links] * len(pairs))
     before = {path: path.read_bytes() for path in models.rglob("*") if path.is_file()}
@@ -94,6 +102,7 @@ def test_every_way_is_scored(models: Path, tmp_path: Path, monkeypatch: pytest.M
         *(("eflomal", where) for where in directions),
     }
     page = (tmp_path / "results" / "alignment.md").read_text(encoding="utf-8")
+    assert "Models: rela-g 1,500 updates, 12.3 BLEU." in page
     assert page.count("\n| ") == len(ways) + 2
     assert {path: path.read_bytes() for path in models.rglob("*") if path.is_file()} == before
 
