@@ -18,7 +18,7 @@ from alignment_study.records import AlignmentRecord, read_alignment_records, wri
 from alignment_study.systems import ATTENTIONS, REVERSE, Learning, ModelStudy, measure_eflomal
 from relakit.files.writing import write_whole
 from relakit.train.run_folder import RESULT
-from runs import HOW, WHAT, ResultsFolder
+from runs import HOW, OUTPUT, WHAT, ResultsFolder
 
 app = runs.new_app()
 
@@ -74,6 +74,15 @@ def alignment(
             rich_help_panel=HOW,
         ),
     ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder to keep the models with the chosen heads and alignment layers in, for "
+            "benchmarks/filtering.py. \\[default: they are thrown away]",
+            file_okay=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     out: ResultsFolder = RESULTS,
 ) -> None:
     """Score several ways to align words against gold links, and write a page about them."""
@@ -81,6 +90,8 @@ def alignment(
     folder = models / study
     if train:
         _train(material, folder)
+    if keep is not None and any(keep.glob("*")):
+        raise ValueError(f"--keep must name an empty or a new folder, and {keep} holds files")
     there = [attention for attention in ATTENTIONS if (folder / attention).is_dir()]
     if not there and not eflomal:
         raise ValueError(
@@ -91,8 +102,8 @@ def alignment(
             _keep(out, record)
     learning = Learning(pairs=layer_pairs, epochs=layer_epochs)
     for attention in there:
-        with tempfile.TemporaryDirectory() as work:
-            one = ModelStudy(material, attention, folder, Path(work))
+        with tempfile.TemporaryDirectory() as temporary:
+            one = ModelStudy(material, attention, folder, keep or Path(temporary))
             for records in (one.averages(), one.attention(), one.layers(learning)):
                 for record in records:
                     _keep(out, record)

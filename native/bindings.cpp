@@ -10,6 +10,7 @@
 #include "attention/entry.h"
 #include "cpu/dispatch.h"
 #include "cpu/features.h"
+#include "loss/bindings.h"
 #include "norm/bindings.h"
 #include "norm/entry.h"
 #include "simplex/bindings.h"
@@ -61,6 +62,7 @@ bool connect(const nb::dict& parts) {
   attention_entry = attention.release();
   relakit::attention::connect(attention_entry);
   relakit::norm::connect(new relakit::norm::NormEntry(attention_entry->torch, parts));
+  relakit::loss::connect(attention_entry->torch);
   relakit::simplex::connect(new relakit::simplex::SimplexEntry(attention_entry->torch));
   return true;
 }
@@ -84,6 +86,7 @@ NB_MODULE(_native, m) {
   m.def("connect", &connect);
   m.def("is_plain", &is_plain);
   relakit::attention::bind(m);
+  relakit::loss::bind(m);
   relakit::norm::bind(m);
   relakit::simplex::bind(m);
   relakit::translate::bind(m);

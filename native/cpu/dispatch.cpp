@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "cpu/features.h"
 
@@ -46,6 +47,11 @@ const std::string* chosen_isa() {
     if (isa == wanted) return &isa;
   }
   return nullptr;
+}
+
+const std::string* isa_outside_attention() {
+  const char* backend = environment("RELAKIT_BACKEND");
+  return backend != nullptr && std::strcmp(backend, "reference") == 0 ? nullptr : chosen_isa();
 }
 
 void check_isa(const std::string& isa) {

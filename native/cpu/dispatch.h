@@ -27,6 +27,10 @@ const char* environment(const char* variable);
 // or else the best one.
 const std::string* chosen_isa();
 
+// The same for everything but attention; null also if RELAKIT_BACKEND asks for the reference. The
+// variable's other values are about attention alone.
+const std::string* isa_outside_attention();
+
 // A family's table for an instruction set; throws std::invalid_argument if that is not usable here.
 // `tables` are all tables that the build has: {RELAKIT_KERNEL_TABLES} in the family's namespace.
 template <class Kernels>

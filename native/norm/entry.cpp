@@ -1,6 +1,5 @@
 #include "norm/entry.h"
 
-#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,13 +55,6 @@ std::optional<RowsOf> rows_of(const dlpack::Tensor& x, int feature_dims) {
   return r;
 }
 
-// The instruction set to use; null if it is not usable, or if RELAKIT_BACKEND asks for the
-// reference. The variable's other values are about attention and do not affect norms.
-const std::string* choose_isa() {
-  const char* backend = environment("RELAKIT_BACKEND");
-  return backend != nullptr && std::strcmp(backend, "reference") == 0 ? nullptr : chosen_isa();
-}
-
 Problem problem_of(const dlpack::Tensor& x, const RowsOf& r, double eps) {
   Problem p;
   p.outer = r.outer;
@@ -101,7 +93,7 @@ nb::object NormEntry::forward(nb::handle x, nb::handle gain, nb::handle gate, do
   const auto input = torch_.read(x);
   if (!input || (!is_float32(*input) && !is_bfloat16(*input))) return nb::none();
   const auto rows = rows_of(*input, feature_dims);
-  const std::string* isa = choose_isa();
+  const std::string* isa = isa_outside_attention();
   Call call;
   if (!rows || isa == nullptr || !read_parameters(torch_, gain, gate, rows->pieces * rows->size, call)) {
     return nb::none();
@@ -141,7 +133,7 @@ nb::object NormEntry::backward(nb::handle grad_output, nb::handle x, nb::handle 
                                int feature_dims) const {
   if (torch_.is_grad_enabled() || !torch_.is_plain()) return nb::none();
   const auto input = torch_.read(x), kept = torch_.read(inverse_rms);
-  const std::string* isa = choose_isa();
+  const std::string* isa = isa_outside_attention();
   if (!input || !kept || isa == nullptr || (!is_float32(*input) && !is_bfloat16(*input))) return nb::none();
   const auto rows = rows_of(*input, feature_dims);
   Call call;

@@ -153,6 +153,20 @@ def norm_backward(
 ) -> tuple[Tensor, Tensor, Tensor | None] | None:
     """Gradients of x, gain and gate; None if it cannot."""
 
+def smoothed_losses(
+    logits: Tensor,
+    targets: Tensor,
+    smoothing: float,
+    shares: Tensor | None,
+    wants_gradient: bool,
+    /,
+) -> Tensor | None:
+    """Smoothed cross-entropies of rows, and negative log-likelihoods: ``[rows, 2]``.
+
+    With ``wants_gradient`` the logits become their gradients, times the row's share. None if the
+    kernels cannot serve the call.
+    """
+
 def simplex(scores: Tensor, is_squared: bool, /) -> tuple[Tensor, Tensor] | None:
     """Sparsemax of rows of scores, or 1.5-entmax if squared; None if it cannot.
 

@@ -12,6 +12,7 @@ import alignment
 from alignment_study import material, systems
 from alignment_study.page import make_page
 from alignment_study.records import read_alignment_records, score, write_record
+from relakit.align.choice import CHOICE_FILE
 from relakit.analysis import AnalysisPair, generated_gold_pair
 from relakit.data.generated import generate_pairs
 from relakit.data.tokenizer import learn_tokenizer
@@ -84,7 +85,9 @@ def test_every_way_is_scored(models: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(systems, "eflomal_links", lambda others, pairs, cache: [links] * len(pairs))
     before = {path: path.read_bytes() for path in models.rglob("*") if path.is_file()}
     out = tmp_path / "results" / "alignment"
-    result = run("generated", "--models", str(models), "--layer-epochs", "1", "--out", str(out))
+    kept = tmp_path / "kept"
+    where = ("--models", str(models), "--keep", str(kept), "--out", str(out))
+    result = run("generated", "--layer-epochs", "1", *where)
     assert result.exit_code == 0, result.output
     ways = {(record.system, record.way) for record in read_alignment_records(out)}
     directions = ("one direction", "other direction", "both directions")
@@ -101,6 +104,8 @@ def test_every_way_is_scored(models: Path, tmp_path: Path, monkeypatch: pytest.M
         ),
         *(("eflomal", where) for where in directions),
     }
+    assert {model.name for model in kept.iterdir()} == {"rela-g", "rela-g-reverse"}
+    assert (kept / "rela-g" / CHOICE_FILE).is_file()
     page = (tmp_path / "results" / "alignment.md").read_text(encoding="utf-8")
     assert "Models: rela-g 1,500 updates, 12.3 BLEU." in page
     assert page.count("\n| ") == len(ways) + 2
@@ -111,5 +116,7 @@ def test_mistakes(tmp_path: Path) -> None:
     result = run("klingon")
     assert isinstance(result.exception, ValueError)
     assert "unknown study 'klingon'; choose one of generated, europarl" in str(result.exception)
+    result = run("generated", "--models", str(tmp_path), "--keep", str(Path(__file__).parent))
+    assert "--keep must name an empty or a new folder" in str(result.exception)
     result = run("generated", "--models", str(tmp_path), "--no-eflomal")
     assert "has no model named softmax or rela-g; --train makes them" in str(result.exception)

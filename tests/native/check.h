@@ -50,6 +50,7 @@ std::int64_t failures();
 
 // One for each family, for an instruction set that is usable here.
 void check_attention(const std::string& isa);
+void check_loss(const std::string& isa);
 void check_norm(const std::string& isa);
 void check_simplex(const std::string& isa);
 void check_translate(const std::string& isa);

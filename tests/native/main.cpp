@@ -61,6 +61,7 @@ void check_all(const std::vector<std::string>& isas) {
     const std::int64_t before = comparisons(), failed = failures();
     check_vectors(isa);
     check_attention(isa);
+    check_loss(isa);
     check_norm(isa);
     check_simplex(isa);
     check_translate(isa);

@@ -1,12 +1,20 @@
 """The chunked loss against PyTorch's cross-entropy over all logits."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
 
-from relakit.train.loss import CHUNK, LossMean, SmoothingOver, smoothed_loss
+from relakit.ops.native.extension import BACKEND_VARIABLE, load_extension, why_unavailable
+from relakit.train import loss as loss_module
+from relakit.train.loss import CHUNK, LossMean, SmoothingOver, plain_losses, smoothed_loss
 
 PADDING = 0
+
+needs_extension = pytest.mark.skipif(
+    bool(why_unavailable()), reason="the C++ extension is not there"
+)
 
 
 def inputs(rows: int, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, ...]:
@@ -134,3 +142,84 @@ def test_without_gradients() -> None:
     with torch.inference_mode():
         loss = smoothed_loss(states, weight, targets, smoothing=0.0, padding=PADDING)
     assert not loss.smoothed.requires_grad
+
+
+def rows_of_logits(
+    rows: int, vocabulary: int, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    torch.manual_seed(vocabulary)
+    logits = (3 * torch.randn(rows, vocabulary)).to(dtype)
+    return logits, torch.randint(0, vocabulary, (rows,)), torch.rand(rows)
+
+
+@needs_extension
+class TestKernels:
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+    @pytest.mark.parametrize("vocabulary", [1, 2, 7, 16, 63, 111, 1000])
+    @pytest.mark.parametrize("is_shared", [False, True])
+    def test_equal_the_formula(
+        self, isa: str, vocabulary: int, dtype: torch.dtype, is_shared: bool
+    ) -> None:
+        logits, targets, shares = rows_of_logits(19, vocabulary, dtype)
+        given = shares if is_shared else None
+        exact, exact_gradient = plain_losses(logits.float().clone(), targets, 0.1, given)
+        kept = logits.clone()
+        found = load_extension().smoothed_losses(logits, targets, 0.1, given, True)
+        torch.testing.assert_close(found, exact, rtol=1e-5, atol=1e-5)
+        rounding = 2e-7 if dtype == torch.float32 else 4e-3
+        torch.testing.assert_close(
+            logits.float(), exact_gradient, rtol=rounding, atol=1e-6, check_dtype=False
+        )
+        found = load_extension().smoothed_losses(kept, targets, 0.1, given, False)
+        torch.testing.assert_close(found, exact, rtol=1e-5, atol=1e-5)
+        again, _, _ = rows_of_logits(19, vocabulary, dtype)
+        assert torch.equal(kept, again), "without gradients the logits stay"
+
+    def test_large_logits_and_nan(self, isa: str) -> None:
+        logits = torch.zeros(3, 40)
+        logits[0, 3], logits[1, 5] = 1e30, -1e30
+        logits[2, 39] = torch.nan
+        found = load_extension().smoothed_losses(logits, torch.tensor([3, 4, 0]), 0.0, None, True)
+        assert found[0].tolist() == [0.0, 0.0]
+        assert found[1].tolist() == pytest.approx([math.log(39)] * 2, rel=1e-5)
+        assert found[2].isnan().all()
+        assert logits[0].abs().max() < 1e-30
+        assert logits[2].isnan().any()
+
+    def test_targets_are_checked(self, isa: str) -> None:
+        for target in (-1, 7):
+            with pytest.raises(ValueError, match=f"target {target} is not in a vocabulary of 7"):
+                load_extension().smoothed_losses(
+                    torch.zeros(1, 7), torch.tensor([target]), 0.0, None, True
+                )
+
+    def test_what_they_do_not_serve(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        losses = load_extension().smoothed_losses
+        targets = torch.tensor([1, 2])
+        assert losses(torch.zeros(2, 5, dtype=torch.float64), targets, 0.1, None, True) is None
+        assert losses(torch.zeros(5, 2).t(), targets, 0.1, None, True) is None
+        assert losses(torch.zeros(2, 5), targets.int(), 0.1, None, True) is None
+        assert losses(torch.zeros(2, 5), targets, 0.1, torch.ones(3), True) is None
+        assert losses(torch.zeros(2, 5), targets, 0.1, None, True) is not None
+        monkeypatch.setenv(BACKEND_VARIABLE, "reference")
+        assert losses(torch.zeros(2, 5), targets, 0.1, None, True) is None
+
+    def test_training_uses_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """And the loss is the same without."""
+        calls: list[str] = []
+        plain = loss_module.plain_losses
+
+        def watch(*arguments: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            calls.append(backend)
+            return plain(*arguments)
+
+        monkeypatch.setattr(loss_module, "plain_losses", watch)
+        states, weight, targets = inputs(2 * CHUNK, torch.float32)
+        found = []
+        for backend in ("", "reference"):
+            monkeypatch.setenv(BACKEND_VARIABLE, backend)
+            loss = smoothed_loss(states, weight, targets, smoothing=0.1, padding=PADDING)
+            found.append([loss.smoothed, *torch.autograd.grad(loss.smoothed, (states, weight))])
+        assert calls == ["reference"] * 2, "one call for each chunk, and none with the kernels"
+        for ours, theirs in zip(*found, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)

@@ -112,9 +112,9 @@ _FIGURES: Final = {
     10: "pairs with the lowest and the highest null rates",
 }
 _HOW_SPEED: Final = (
-    "Softmax and ReLA-g decode in C++; sparsemax and 1.5-entmax, which have no kernels, with "
-    "PyTorch. From [benchmarks/](benchmarks/); [docs/benchmark.md](../docs/benchmark.md) explains "
-    "how it is measured."
+    "Softmax and ReLA-g decode in C++, sparsemax and 1.5-entmax with PyTorch. From "
+    "[benchmarks/](benchmarks/); [docs/benchmark.md](../docs/benchmark.md) explains how it is "
+    "measured."
 )
 _MEDIANS: Final = "relakit in float32 on one thread of a CPU, medians of ratios within rounds"
 _SPEED_NOTE: Final = (

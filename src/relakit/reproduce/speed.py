@@ -15,7 +15,7 @@ TRAINING: Final = Path("benchmarks") / "table2-train.csv"
 DECODING: Final = Path("benchmarks") / "table2-decode.csv"
 """The results of `benchmarks/decoding.py`."""
 PYTORCH_DECODING: Final = Path("benchmarks") / "table2-decode-pytorch.csv"
-"""The same with every attention in PyTorch: only some have kernels."""
+"""The same with every attention in PyTorch: only some decode in C++."""
 _COLUMNS: Final = frozenset(
     [
         "case",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from relakit.ops.native.connection import connected_extension
 from relakit.train.recipe import LossMean, SmoothingOver
 
 CHUNK = 128
@@ -91,16 +92,18 @@ class _ChunkedLoss(torch.autograd.Function):
             weight_gradient = torch.zeros_like(weight) if wants_gradients else None
             for start in range(0, states.size(0), CHUNK):
                 rows = slice(start, start + CHUNK)
-                gradient = _chunk(
+                row_shares = None if shares is None else shares[rows]
+                losses, gradient = _losses(
                     inputs[rows] @ matrix.t(),
                     targets[rows],
                     smoothing,
-                    None if shares is None else shares[rows],
-                    sums,
+                    row_shares,
+                    wants_gradient=wants_gradients,
                 )
+                sums[0] += losses[:, 0].sum() if row_shares is None else losses[:, 0] @ row_shares
+                sums[1] += losses[:, 1].sum()
                 if state_gradient is None or weight_gradient is None:
                     continue
-                gradient = gradient.to(matrix.dtype)
                 torch.mm(gradient, matrix, out=state_gradient[rows])
                 if dtype is None:
                     weight_gradient.addmm_(gradient.t(), inputs[rows])
@@ -118,10 +121,32 @@ class _ChunkedLoss(torch.autograd.Function):
         return state_gradient * scale, weight_gradient * scale, None, None, None
 
 
-def _chunk(
-    logits: Tensor, targets: Tensor, smoothing: float, shares: Tensor | None, sums: Tensor
-) -> Tensor:
-    """Add a chunk's losses to ``sums``, and return the gradient with respect to its logits."""
+def _losses(
+    logits: Tensor,
+    targets: Tensor,
+    smoothing: float,
+    shares: Tensor | None,
+    *,
+    wants_gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    """Smoothed losses and negative log-likelihoods, ``[rows, 2]``, and the logits' gradient.
+
+    The logits are overwritten. The gradient has their dtype; without ``wants_gradient`` it means
+    nothing.
+    """
+    extension = connected_extension()
+    if extension is not None:
+        losses = extension.smoothed_losses(logits, targets, smoothing, shares, wants_gradient)
+        if losses is not None:
+            return losses, logits
+    return plain_losses(logits, targets, smoothing, shares)
+
+
+def plain_losses(
+    logits: Tensor, targets: Tensor, smoothing: float, shares: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The same in plain PyTorch."""
+    dtype = logits.dtype
     logits = logits.float()
     logits -= logits.amax(-1, keepdim=True)
     chosen = logits.gather(1, targets[:, None]).squeeze(1)
@@ -130,10 +155,11 @@ def _chunk(
     totals = exponentials.sum(-1, keepdim=True)
     log_totals = totals.log().squeeze(1)
     smoothed = log_totals - (1 - smoothing) * chosen - smoothing * spread
-    sums[0] += smoothed.sum() if shares is None else smoothed @ shares
-    sums[1] += (log_totals - chosen).sum()
+    losses = torch.stack([smoothed, log_totals - chosen], dim=1)
     gradient = exponentials.mul_(totals.reciprocal_())
     gradient -= smoothing / logits.size(1)
     target_share = gradient.new_full((), smoothing - 1).expand(targets.size(0), 1)
     gradient.scatter_add_(1, targets[:, None], target_share)
-    return gradient if shares is None else gradient.mul_(shares[:, None])
+    if shares is not None:
+        gradient.mul_(shares[:, None])
+    return losses, gradient.to(dtype)
