@@ -8,7 +8,14 @@ import torch.nn.functional as F
 
 from relakit.ops.native.extension import BACKEND_VARIABLE, load_extension, why_unavailable
 from relakit.train import loss as loss_module
-from relakit.train.loss import CHUNK, LossMean, SmoothingOver, plain_losses, smoothed_loss
+from relakit.train.loss import (
+    FEWEST_ROWS,
+    LossMean,
+    SmoothingOver,
+    plain_losses,
+    rows_at_a_time,
+    smoothed_loss,
+)
 
 PADDING = 0
 
@@ -27,8 +34,9 @@ def inputs(rows: int, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor,
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("rows", [1, CHUNK - 1, CHUNK, 2 * CHUNK + 3])
-def test_equals_cross_entropy(rows: int, smoothing: float) -> None:
+@pytest.mark.parametrize("rows", [1, FEWEST_ROWS - 1, FEWEST_ROWS, 2 * FEWEST_ROWS + 3])
+def test_equals_cross_entropy(rows: int, smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loss_module, "CHUNK_BYTES", 0)  # as few rows at a time as possible
     states, weight, targets = inputs(rows)
     loss = smoothed_loss(states, weight, targets, smoothing=smoothing, padding=PADDING)
     (loss.smoothed * 0.5).backward()
@@ -105,6 +113,20 @@ def test_equals_the_definition(
     # The likelihood is always that of the tokens: what runs are compared by.
     likelihood = plain_loss(states, weight, smoothing=0.0, smoothing_over="all", mean_over="tokens")
     assert loss.negative_log_likelihood.item() == pytest.approx(likelihood.item(), rel=1e-6)
+
+
+def test_chunks_are_small_whatever_the_vocabulary() -> None:
+    assert rows_at_a_time(torch.empty(8000, 1, dtype=torch.bfloat16)) == 524
+    assert rows_at_a_time(torch.empty(8000, 1)) == 262
+    assert rows_at_a_time(torch.empty(1_000_000, 1)) == FEWEST_ROWS
+
+
+def test_nothing_to_predict() -> None:
+    states, weight, targets = inputs(3)
+    loss = smoothed_loss(states, weight, targets * 0, smoothing=0.1, padding=PADDING)
+    assert (loss.smoothed.item(), loss.tokens) == (0.0, 0)
+    gradients = torch.autograd.grad(loss.smoothed, (states, weight))
+    assert not any(gradient.any() for gradient in gradients)
 
 
 def test_padding_has_no_gradient() -> None:
@@ -214,7 +236,8 @@ class TestKernels:
             return plain(*arguments)
 
         monkeypatch.setattr(loss_module, "plain_losses", watch)
-        states, weight, targets = inputs(2 * CHUNK, torch.float32)
+        monkeypatch.setattr(loss_module, "CHUNK_BYTES", 0)
+        states, weight, targets = inputs(2 * FEWEST_ROWS, torch.float32)
         found = []
         for backend in ("", "reference"):
             monkeypatch.setenv(BACKEND_VARIABLE, backend)

@@ -1,11 +1,11 @@
 """Label-smoothed cross-entropy straight from the decoder's states, without a tensor of all logits.
 
 For a vocabulary of 8,000 and 2,000 target tokens the logits are 64 MB, and their gradient as much
-again. Here they are computed in chunks of rows that fit the cache, and the gradients of each chunk
-while it is still there.
+again. Here they are computed in chunks of rows, and the gradients of each chunk while it is in the
+cache.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,8 +13,11 @@ from torch import Tensor
 from relakit.ops.native.connection import connected_extension
 from relakit.train.recipe import LossMean, SmoothingOver
 
-CHUNK = 128
-"""Rows of logits computed at a time."""
+CHUNK_BYTES: Final = 8 << 20
+"""Size of the logits computed at a time. Each chunk adds to the gradient of the whole output
+matrix, so small ones take longer."""
+FEWEST_ROWS: Final = 128
+"""Rows of logits in a chunk, at least, however many tokens there are."""
 
 
 class Loss(NamedTuple):
@@ -89,9 +92,10 @@ class _ChunkedLoss(torch.autograd.Function):
             inputs = states.to(matrix.dtype)
             sums = torch.zeros(2, dtype=torch.float32, device=states.device)
             state_gradient = torch.empty_like(inputs) if wants_gradients else None
-            weight_gradient = torch.zeros_like(weight) if wants_gradients else None
-            for start in range(0, states.size(0), CHUNK):
-                rows = slice(start, start + CHUNK)
+            weight_gradient: Tensor | None = None
+            chunk = rows_at_a_time(matrix)
+            for start in range(0, states.size(0), chunk):
+                rows = slice(start, start + chunk)
                 row_shares = None if shares is None else shares[rows]
                 losses, gradient = _losses(
                     inputs[rows] @ matrix.t(),
@@ -102,14 +106,18 @@ class _ChunkedLoss(torch.autograd.Function):
                 )
                 sums[0] += losses[:, 0].sum() if row_shares is None else losses[:, 0] @ row_shares
                 sums[1] += losses[:, 1].sum()
-                if state_gradient is None or weight_gradient is None:
+                if state_gradient is None:
                     continue
                 torch.mm(gradient, matrix, out=state_gradient[rows])
-                if dtype is None:
+                if weight_gradient is None:
+                    weight_gradient = (gradient.t() @ inputs[rows]).to(weight.dtype)
+                elif dtype is None:
                     weight_gradient.addmm_(gradient.t(), inputs[rows])
                 else:
                     weight_gradient += gradient.t() @ inputs[rows]
-        if state_gradient is not None and weight_gradient is not None:
+        if state_gradient is not None:
+            if weight_gradient is None:  # there are no rows
+                weight_gradient = torch.zeros_like(weight)
             ctx.save_for_backward(state_gradient.to(states.dtype), weight_gradient)
         smoothed, likelihood = sums.unbind()
         ctx.mark_non_differentiable(likelihood)
@@ -119,6 +127,11 @@ class _ChunkedLoss(torch.autograd.Function):
     def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         state_gradient, weight_gradient = ctx.saved_tensors
         return state_gradient * scale, weight_gradient * scale, None, None, None
+
+
+def rows_at_a_time(matrix: Tensor) -> int:
+    """How many rows of logits to compute at a time with an output matrix ``[vocabulary, dim]``."""
+    return max(FEWEST_ROWS, CHUNK_BYTES // (matrix.size(0) * matrix.element_size()))
 
 
 def _losses(

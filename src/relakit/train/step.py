@@ -185,9 +185,7 @@ def update_weights(
     """One whole update: gradients, their norm, the learning rate, the optimizer's step."""
     optimizer.zero_grad(set_to_none=True)
     loss = gradients(update)
-    norm = torch.nn.utils.clip_grad_norm_(
-        model.parameters(), training.clip_norm or math.inf, foreach=True
-    )
+    norm = _clip_gradients(model, training.clip_norm)
     rate = learning_rate(
         update.number,
         dim=model.config.dim,
@@ -202,6 +200,14 @@ def update_weights(
             group["lr"] = rate
         optimizer.step()
     return done
+
+
+def _clip_gradients(model: nn.Module, most: float) -> Tensor:
+    """The norm of all gradients, which is then at most ``most``, unless that is 0."""
+    if most:
+        return torch.nn.utils.clip_grad_norm_(model.parameters(), most, foreach=True)
+    gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
+    return torch.nn.utils.get_total_norm(gradients, foreach=True)
 
 
 def autocast(device: torch.device, precision: torch.dtype) -> AbstractContextManager[object]:
