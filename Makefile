@@ -75,7 +75,7 @@ $(PEERS)/.installed: benchmarks/peers/requirements.txt
 # pytest must not capture stderr, because the report comes when the process ends.
 SANITIZED := build/sanitize
 SANITIZED_TESTS := tests/ops/native tests/nn/test_fused.py tests/nn/test_packed.py \
-	tests/decode/test_native_engine.py
+	tests/decode/test_native_engine.py tests/train/test_loss.py
 SANITIZERS = $(foreach name,asan ubsan,$(shell $(CXX) -print-file-name=lib$(name).so))
 CMAKE := $(if $(shell command -v cmake),cmake,$(BIN)/cmake)
 

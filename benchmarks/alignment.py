@@ -87,11 +87,11 @@ def alignment(
 ) -> None:
     """Score several ways to align words against gold links, and write a page about them."""
     material = Material.of(study, data)
+    if keep is not None and any(keep.glob("*")):
+        raise ValueError(f"--keep must name an empty or a new folder, and {keep} holds files")
     folder = models / study
     if train:
         _train(material, folder)
-    if keep is not None and any(keep.glob("*")):
-        raise ValueError(f"--keep must name an empty or a new folder, and {keep} holds files")
     there = [attention for attention in ATTENTIONS if (folder / attention).is_dir()]
     if not there and not eflomal:
         raise ValueError(
@@ -99,18 +99,18 @@ def alignment(
         )
     if eflomal:
         for record in measure_eflomal(material, folder / "eflomal-links"):
-            _keep(out, record)
+            _write(out, record)
     learning = Learning(pairs=layer_pairs, epochs=layer_epochs)
     for attention in there:
         with tempfile.TemporaryDirectory() as temporary:
             one = ModelStudy(material, attention, folder, keep or Path(temporary))
             for records in (one.averages(), one.attention(), one.layers(learning)):
                 for record in records:
-                    _keep(out, record)
+                    _write(out, record)
     typer.echo(f"The page is {_write_page(out)}.", err=True)
 
 
-def _keep(out: Path, record: AlignmentRecord) -> None:
+def _write(out: Path, record: AlignmentRecord) -> None:
     write_record(out, record)
     _write_page(out)
     typer.echo(f"{record.system}, {record.way}: AER {record.aer.value:.3f}", err=True)

@@ -53,12 +53,21 @@ def _section(records: Sequence[AlignmentRecord]) -> str:
     cpus = ", ".join(sorted({record.machine.cpu for record in records}))
     pairs = max(record.pairs for record in records)
     ordered = sorted(records, key=_order)
-    trained = dict.fromkeys(
-        f"{record.system} {record.trained}" for record in ordered if record.trained
-    )
-    models = f" Models: {', '.join(trained)}." if trained else ""
+    said = dict.fromkeys(sentence for record in ordered for sentence in _trained(record))
+    models = "".join(f" {sentence}" for sentence in said)
     rows = [list(_row(record)) for record in ordered]
     return f"{pairs:,} pairs, {cpus}.{models}\n\n{table(HEADINGS, rows, left=TEXT_COLUMNS)}"
+
+
+def _trained(record: AlignmentRecord) -> Iterable[str]:
+    for trained, direction in zip(record.trained, ("", " in the other direction"), strict=False):
+        if trained is None:
+            continue
+        updates = f"{trained.updates:,} updates"
+        if trained.verdict != "finished":
+            updates += " and is not finished"
+        bleu = "" if trained.bleu is None else f" and reaches {trained.bleu:.1f} BLEU"
+        yield f"The model with {record.system}{direction} was trained for {updates}{bleu}."
 
 
 def _order(record: AlignmentRecord) -> tuple[int, int]:

@@ -11,6 +11,17 @@ from relakit.analysis.estimate import Estimate
 from relakit.analysis.link_scores import score_links
 from relakit.analysis.links import Links
 from relakit.bench.machine import Machine, describe_machine
+from relakit.train.result import Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """How a model's training ended."""
+
+    verdict: Verdict
+    updates: int
+    bleu: float | None
+    """Of the test set"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +43,8 @@ class AlignmentRecord:
     """Share of the target words without a gold link that got no link"""
     null_wrong: float | None = None
     """Share of the target words with a gold link that got no link"""
-    trained: str | None = None
-    """How long the system's models were trained, and their BLEU on the test set"""
+    trained: tuple[Trained | None, ...] = ()
+    """How the system's model was trained, and the one for the other direction"""
     cpu_seconds: float | None = None
     """CPU time of learning, if this way learned something that the others did not"""
     machine: Machine
@@ -51,7 +62,7 @@ def score(
     found: Iterable[Links],
     *,
     about: str,
-    trained: str | None = None,
+    trained: tuple[Trained | None, ...] = (),
     cpu_seconds: float | None = None,
 ) -> AlignmentRecord:
     """Score the links that were found for pairs with gold links."""
@@ -107,4 +118,5 @@ def _read(path: Path) -> AlignmentRecord:
     for field in ("aer", "precision", "recall"):
         if content[field] is not None:
             content[field] = Estimate(**content[field])
+    content["trained"] = tuple(one and Trained(**one) for one in content["trained"])
     return AlignmentRecord(**{**content, "machine": Machine(**content["machine"])})

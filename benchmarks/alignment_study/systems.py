@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from alignment_study.material import Material
-from alignment_study.records import AlignmentRecord, score
+from alignment_study.records import AlignmentRecord, Trained, score
 from relakit.align.aligner import Aligner, TwoWayAligner
 from relakit.align.alignment import Alignment
 from relakit.align.choice import AlignmentChoice, ChosenOn, write_choice
@@ -73,8 +73,7 @@ class ModelStudy:
         self._backward = None
         if other.is_dir():
             self._backward = _copied(other, work / other.name)
-        said = [_trained(folder) for folder in (models / attention, other)]
-        self._trained = "; other direction: ".join(one for one in said if one) or None
+        self._trained = (_trained(models / attention), _trained(other))
 
     def averages(self) -> Iterator[AlignmentRecord]:
         """The paper's AoL and AoH: means over layers, for averaged heads and for the best head."""
@@ -171,15 +170,17 @@ def _anything() -> AlignmentChoice:
     return AlignmentChoice(layer=0, heads=(0,), reading="normal", chosen=ChosenOn(by="given"))
 
 
-def _trained(run: Path) -> str | None:
-    """How a training run ended, in words; None for a model without its run."""
+def _trained(run: Path) -> Trained | None:
+    """How a training run ended; None for a model without its run."""
     try:
         result = json.loads((run / RESULT).read_bytes())
     except FileNotFoundError:
         return None
-    bleu = result["scores"].get("test", {}).get("bleu")
-    about = f"{result['updates']:,} updates"
-    return about if bleu is None else f"{about}, {bleu:.1f} BLEU"
+    return Trained(
+        verdict=result["verdict"],
+        updates=result["updates"],
+        bleu=result["scores"].get("test", {}).get("bleu"),
+    )
 
 
 def _copied(model: Path, to: Path) -> Path:

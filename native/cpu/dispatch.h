@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-// Which instruction set ("isa") to use. Kernels come in families (attention, norm, translate). Each
+// Which instruction set ("isa") to use. Kernels come in families (attention, loss, norm, simplex, translate). Each
 // has one table of functions per instruction set: a struct Kernels whose member `isa` names it.
 
 namespace relakit {

@@ -60,6 +60,7 @@ struct Vector {
     return {_mm256_min_ps(_mm256_set1_ps(high), _mm256_max_ps(_mm256_set1_ps(low), v))};
   }
   Vector rectified() const { return {_mm256_max_ps(_mm256_setzero_ps(), v)}; }
+  Vector root() const { return {_mm256_sqrt_ps(v)}; }
   Vector with_bits_shifted(int count, std::uint32_t added) const {
     const __m256i bits = _mm256_slli_epi32(_mm256_castps_si256(v), count);
     return {_mm256_castsi256_ps(

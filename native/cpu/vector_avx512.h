@@ -47,6 +47,7 @@ struct Vector {
     return {_mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v))};
   }
   Vector rectified() const { return {_mm512_max_ps(_mm512_setzero_ps(), v)}; }
+  Vector root() const { return {_mm512_sqrt_ps(v)}; }
   Vector with_bits_shifted(int count, std::uint32_t added) const {
     const __m512i bits = _mm512_slli_epi32(_mm512_castps_si512(v),
                                            static_cast<unsigned int>(count));

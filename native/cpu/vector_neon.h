@@ -92,6 +92,7 @@ struct Vector {
     const float32x4_t zero = vdupq_n_f32(0.0f);
     return {vmaxq_f32(low, zero), vmaxq_f32(high, zero)};
   }
+  Vector root() const { return {vsqrtq_f32(low), vsqrtq_f32(high)}; }
   Vector with_bits_shifted(int count, std::uint32_t added) const {
     const int32x4_t by = vdupq_n_s32(count);
     const uint32x4_t more = vdupq_n_u32(added);

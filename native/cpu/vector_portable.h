@@ -1,5 +1,7 @@
 #pragma once
 
+#include <math.h>
+
 #include <cstdint>
 #include <cstring>
 
@@ -101,6 +103,11 @@ struct Vector {
   Vector rectified() const {
     Vector r;
     for (int i = 0; i < width; i++) r.v[i] = v[i] <= 0.0f ? 0.0f : v[i];
+    return r;
+  }
+  Vector root() const {
+    Vector r;
+    for (int i = 0; i < width; i++) r.v[i] = sqrtf(v[i]);
     return r;
   }
   // The number whose bits are (bits << count) + added.

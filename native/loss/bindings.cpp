@@ -22,19 +22,19 @@ nb::object losses(nb::handle logits, nb::handle targets, double smoothing, nb::h
                   bool wants_gradient) {
   if (connected == nullptr || !connected->is_plain()) return nb::none();
   const Torch& torch = *connected;
-  const auto input = torch.read(logits), chosen = torch.read(targets);
+  const auto input = torch.read(logits), wanted = torch.read(targets);
   const std::string* isa = isa_outside_attention();
-  if (!input || !chosen || isa == nullptr || input->dims != 2) return nb::none();
+  if (!input || !wanted || isa == nullptr || input->dims != 2) return nb::none();
   Problem p;
   p.rows = input->shape[0];
   p.vocabulary = input->shape[1];
   p.is_bfloat16 = dlpack::is_bfloat16(*input);
   if ((!p.is_bfloat16 && !dlpack::is_float32(*input)) || !dlpack::is_contiguous(*input) ||
-      !dlpack::has_dtype(*chosen, dlpack::kInt, 64) || !is_vector_of(*chosen, p.rows)) {
+      !dlpack::has_dtype(*wanted, dlpack::kInt, 64) || !is_vector_of(*wanted, p.rows)) {
     return nb::none();
   }
   p.logits = input->data;
-  p.targets = static_cast<const std::int64_t*>(chosen->data);
+  p.targets = static_cast<const std::int64_t*>(wanted->data);
   p.smoothing = static_cast<float>(smoothing);
   if (!shares.is_none()) {
     const auto given = torch.read(shares);

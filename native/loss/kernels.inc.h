@@ -21,56 +21,54 @@ using relakit::RELAKIT_ISA::exponential;
 
 constexpr int kWidth = Vector::width;
 
-float read(const float* p) { return *p; }
-float read(const std::uint16_t* p) { return bfloat16_to_float(*p); }
-void write(float x, float* p) { *p = x; }
-void write(float x, std::uint16_t* p) { *p = bfloat16_from_float(x); }
-
-// The row as floats; returns its maximum, of all but NaN, and adds up its logits.
+// The row as floats; returns its maximum, of all but NaN.
 template <class T>
-float read_row(const T* logits, std::int64_t size, float* row, float& sum) {
-  Vector highest = Vector::all(-INFINITY), total = Vector::all(0.0f);
+float read_row(const T* logits, std::int64_t size, float* row) {
+  Vector highest = Vector::all(-INFINITY);
   std::int64_t i = 0;
   for (; i + kWidth <= size; i += kWidth) {
     const Vector x = Vector::load(logits + i);
     x.store(row + i);
     highest = x.max(highest);
-    total = total + x;
   }
   float lanes[kWidth];
   highest.store(lanes);
   float maximum = -INFINITY;
   for (const float x : lanes) maximum = x > maximum ? x : maximum;
-  sum = total.sum();
   for (; i < size; i++) {
-    row[i] = read(logits + i);
+    row[i] = to_float(logits[i]);
     maximum = row[i] > maximum ? row[i] : maximum;
-    sum += row[i];
   }
   return maximum;
 }
 
-// Replaces the row by its exponentials; returns their sum.
-float exponentiate(float* row, std::int64_t size, float maximum) {
+struct Sums {
+  float exponentials, differences;
+};
+
+// Replaces the row by the exponentials of its differences from the maximum; returns the sums.
+Sums exponentiate(float* row, std::int64_t size, float maximum) {
   const Vector shift = Vector::all(maximum);
-  Vector total = Vector::all(0.0f);
+  Vector total = Vector::all(0.0f), differences = total;
   std::int64_t i = 0;
   for (; i + kWidth <= size; i += kWidth) {
-    const Vector e = exponential(Vector::load(row + i) - shift);
+    const Vector difference = Vector::load(row + i) - shift, e = exponential(difference);
     e.store(row + i);
     total = total + e;
+    differences = differences + difference;
   }
-  float sum = total.sum();
+  Sums sums{total.sum(), differences.sum()};
   if (i < size) {
     const int left = static_cast<int>(size - i);
     float lanes[kWidth];
     exponential(Vector::load(row + i, left) - shift).store(lanes);
     for (int lane = 0; lane < left; lane++) {
+      sums.differences += row[i + lane] - maximum;
+      sums.exponentials += lanes[lane];
       row[i + lane] = lanes[lane];
-      sum += lanes[lane];
     }
   }
-  return sum;
+  return sums;
 }
 
 template <class T>
@@ -80,23 +78,22 @@ void losses_of_rows(const Problem& p, const Result& result, float* row, std::int
   for (std::int64_t index = begin; index < end; index++) {
     const T* logits = static_cast<const T*>(p.logits) + index * p.vocabulary;
     const std::int64_t target = p.targets[index];
-    float sum;
-    const float maximum = read_row(logits, p.vocabulary, row, sum);
-    const float chosen = row[target] - maximum, mean = sum / size - maximum;
-    const float total = exponentiate(row, p.vocabulary, maximum), log_total = logf(total);
+    const float maximum = read_row(logits, p.vocabulary, row), chosen = row[target] - maximum;
+    const Sums sums = exponentiate(row, p.vocabulary, maximum);
+    const float log_total = logf(sums.exponentials), mean = sums.differences / size;
     result.losses[index] = {log_total - (1.0f - p.smoothing) * chosen - p.smoothing * mean,
                             log_total - chosen};
     if (result.gradient == nullptr) continue;
     T* gradient = static_cast<T*>(result.gradient) + index * p.vocabulary;
     const float share = p.shares == nullptr ? 1.0f : p.shares[index];
-    const float factor = share / total, offset = -share * spread;
+    const float factor = share / sums.exponentials, offset = -share * spread;
     const Vector factors = Vector::all(factor), offsets = Vector::all(offset);
     std::int64_t i = 0;
     for (; i + kWidth <= p.vocabulary; i += kWidth) {
       offsets.plus_product(Vector::load(row + i), factors).store(gradient + i);
     }
-    for (; i < p.vocabulary; i++) write(row[i] * factor + offset, gradient + i);
-    write(row[target] * factor + offset - share * (1.0f - p.smoothing), gradient + target);
+    for (; i < p.vocabulary; i++) from_float(row[i] * factor + offset, gradient[i]);
+    from_float(row[target] * factor + offset - share * (1.0f - p.smoothing), gradient[target]);
   }
 }
 

@@ -8,7 +8,7 @@
 namespace relakit::loss {
 
 struct Losses {
-  float smoothed, likelihood;  // likelihood: -log p_t
+  float smoothed, negative_log_likelihood;
 };
 
 struct Problem {

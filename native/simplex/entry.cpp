@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cpu/dispatch.h"
 #include "simplex/run.h"
@@ -25,12 +24,11 @@ std::int64_t elements_of(const dlpack::Tensor& tensor) {
   return count;
 }
 
-Problem problem_of(const dlpack::Tensor& scores, bool is_squared) {
+Problem problem_of(const dlpack::Tensor& tensor, bool is_squared) {
   Problem p;
-  p.keys = scores.shape[scores.dims - 1];
-  p.rows = p.keys == 0 ? 0 : elements_of(scores) / p.keys;
+  p.keys = tensor.shape[tensor.dims - 1];
+  p.rows = p.keys == 0 ? 0 : elements_of(tensor) / p.keys;
   p.is_squared = is_squared;
-  p.scores = static_cast<const float*>(scores.data);
   return p;
 }
 
@@ -41,43 +39,36 @@ nb::object SimplexEntry::forward(nb::handle scores, bool is_squared) const {
   const auto input = read_floats(torch_, scores);
   const std::string* isa = chosen_isa();
   if (!input || input->dims < 1 || isa == nullptr) return nb::none();
-  const Problem p = problem_of(*input, is_squared);
-  std::vector<std::int64_t> shape(input->shape, input->shape + input->dims - 1);
-  shape.push_back(2);
   const nb::object weights = torch_.contiguous_empty_like(scores);
-  const nb::object rows = torch_.empty(scores, shape, Torch::Content::float32);
-  const auto weights_view = torch_.view(weights), rows_view = torch_.view(rows);
-  if (!weights_view || !rows_view) return nb::none();
-  const ForwardResult result{static_cast<float*>(weights_view->data),
-                             static_cast<Row*>(rows_view->data)};
+  const auto target = torch_.view(weights);
+  if (!target) return nb::none();
+  const Forward f{static_cast<const float*>(input->data), static_cast<float*>(target->data)};
   const int threads = torch_.threads();
   {
     nb::gil_scoped_release unlocked;
-    run_forward(*isa, threads, p, result);
+    run_forward(*isa, threads, problem_of(*input, is_squared), f);
   }
-  return nb::make_tuple(weights, rows);
+  return weights;
 }
 
-nb::object SimplexEntry::backward(nb::handle grad_weights, nb::handle scores, nb::handle rows,
+nb::object SimplexEntry::backward(nb::handle grad_weights, nb::handle weights,
                                   bool is_squared) const {
   if (!torch_.is_plain()) return nb::none();
-  const auto input = read_floats(torch_, scores), kept = read_floats(torch_, rows);
-  const auto upstream = read_floats(torch_, grad_weights);
+  const auto kept = read_floats(torch_, weights), upstream = read_floats(torch_, grad_weights);
   const std::string* isa = chosen_isa();
-  if (!input || !kept || !upstream || input->dims < 1 || isa == nullptr) return nb::none();
-  const Problem p = problem_of(*input, is_squared);
-  if (elements_of(*upstream) != elements_of(*input) || elements_of(*kept) < 2 * p.rows) {
+  if (!kept || !upstream || kept->dims < 1 || isa == nullptr ||
+      elements_of(*upstream) != elements_of(*kept)) {
     return nb::none();
   }
-  const nb::object grad_scores = torch_.contiguous_empty_like(scores);
+  const nb::object grad_scores = torch_.contiguous_empty_like(weights);
   const auto target = torch_.view(grad_scores);
   if (!target) return nb::none();
-  const BackwardResult result{static_cast<const float*>(upstream->data),
-                              static_cast<const Row*>(kept->data), static_cast<float*>(target->data)};
+  const Backward b{static_cast<const float*>(kept->data), static_cast<const float*>(upstream->data),
+                   static_cast<float*>(target->data)};
   const int threads = torch_.threads();
   {
     nb::gil_scoped_release unlocked;
-    run_backward(*isa, threads, p, result);
+    run_backward(*isa, threads, problem_of(*kept, is_squared), b);
   }
   return grad_scores;
 }

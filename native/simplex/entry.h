@@ -12,13 +12,13 @@ class SimplexEntry {
  public:
   explicit SimplexEntry(const Torch& torch) : torch_(torch) {}  // `torch` must outlive this
 
-  // The weights, and what backward needs of the rows. Returns None if the kernels do not serve the
-  // call: they take contiguous float32 scores.
+  // The weights. Returns None if the kernels do not serve the call: they take contiguous float32
+  // tensors.
   nanobind::object forward(nanobind::handle scores, bool is_squared) const;
 
   // The gradient of the scores, or None in the same cases.
-  nanobind::object backward(nanobind::handle grad_weights, nanobind::handle scores,
-                            nanobind::handle rows, bool is_squared) const;
+  nanobind::object backward(nanobind::handle grad_weights, nanobind::handle weights,
+                            bool is_squared) const;
 
  private:
   const Torch& torch_;

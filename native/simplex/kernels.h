@@ -10,8 +10,8 @@ namespace relakit::simplex {
 // The kernels for one instruction set, for the rows from `begin` up to `end`.
 struct Kernels {
   const char* isa;
-  void (*forward)(const Problem&, const ForwardResult&, std::int64_t begin, std::int64_t end);
-  void (*backward)(const Problem&, const BackwardResult&, std::int64_t begin, std::int64_t end);
+  void (*forward)(const Problem&, const Forward&, std::int64_t begin, std::int64_t end);
+  void (*backward)(const Problem&, const Backward&, std::int64_t begin, std::int64_t end);
 };
 
 // A build defines only the tables it has.

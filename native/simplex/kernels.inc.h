@@ -17,8 +17,10 @@ namespace {
 using relakit::RELAKIT_ISA::Vector;
 
 constexpr int kWidth = Vector::width;
-// Newton's steps double the number of correct digits; this many are never needed.
+// More steps than Newton's method takes in float32: some 15, for rows of up to 100,000 keys.
 constexpr int kMostSteps = 64;
+// This many keys are summed up together: a sum of 100,000 numbers, one by one, would round too often.
+constexpr std::int64_t kBlockKeys = 1024;
 
 // Call visit(key, how many) for each vector of a row, the last of which may be a part.
 template <class Visit>
@@ -41,17 +43,13 @@ void store(const Vector& x, float* p, int count) {
 
 // Of all scores but NaN.
 float maximum_of(const float* scores, std::int64_t keys) {
-  float best = -INFINITY;
+  Vector highest = Vector::all(-INFINITY);
   std::int64_t key = 0;
-  if (keys >= kWidth) {
-    Vector highest = Vector::load(scores);
-    for (key = kWidth; key + kWidth <= keys; key += kWidth) {
-      highest = Vector::load(scores + key).max(highest);
-    }
-    float lanes[kWidth];
-    highest.store(lanes);
-    for (const float x : lanes) best = x > best ? x : best;
-  }
+  for (; key + kWidth <= keys; key += kWidth) highest = Vector::load(scores + key).max(highest);
+  float lanes[kWidth];
+  highest.store(lanes);
+  float best = -INFINITY;
+  for (const float x : lanes) best = x > best ? x : best;
   for (; key < keys; key++) best = scores[key] > best ? scores[key] : best;
   return best;
 }
@@ -63,8 +61,6 @@ Vector excess(const float* scores, int count, const Vector& scale, const Vector&
   return count == kWidth ? above : above.where((1u << count) - 1);
 }
 
-float scale_of(const Problem& p) { return p.is_squared ? 0.5f : 1.0f; }
-
 // The sum of the weights, a convex function of the threshold, is at least 1 at the maximum minus 1:
 // the key with the maximum alone has a weight of 1 there. From there Newton's method never oversteps
 // the solution. NaN in a row makes its threshold NaN.
@@ -74,18 +70,24 @@ float solve(const float* scores, std::int64_t keys, float scale, float maximum) 
   const Vector ones = Vector::all(1.0f);
   float threshold = -1.0f;
   for (int step = 0; step < kMostSteps; step++) {
-    const Vector at = Vector::all(threshold);
-    Vector sum = Vector::all(0.0f), slope = sum;
-    for_each_vector(keys, [&](std::int64_t key, int count) {
-      const Vector r = excess(scores + key, count, scales, maxima, at);
-      if constexpr (is_squared) {
-        sum = sum.plus_product(r, r);
-        slope = slope + r;
-      } else {
-        sum = sum + r;
-        slope = slope + ones.where(r.not_below_or_zero());
-      }
-    });
+    const Vector at = Vector::all(threshold), zero = Vector::all(0.0f);
+    Vector sum = zero, slope = zero;
+    for (std::int64_t start = 0; start < keys; start += kBlockKeys) {
+      Vector block_sum = zero, block_slope = zero;
+      const std::int64_t left = keys - start;
+      for_each_vector(left < kBlockKeys ? left : kBlockKeys, [&](std::int64_t key, int count) {
+        const Vector r = excess(scores + start + key, count, scales, maxima, at);
+        if constexpr (is_squared) {
+          block_sum = block_sum.plus_product(r, r);
+          block_slope = block_slope + r;
+        } else {
+          block_sum = block_sum + r;
+          block_slope = block_slope + ones.where(r.not_below_or_zero());
+        }
+      });
+      sum = sum + block_sum;
+      slope = slope + block_slope;
+    }
     const float next = threshold + (sum.sum() - 1.0f) / ((is_squared ? 2.0f : 1.0f) * slope.sum());
     if (next != next) return next;
     if (next <= threshold) break;
@@ -95,18 +97,15 @@ float solve(const float* scores, std::int64_t keys, float scale, float maximum) 
 }
 
 template <bool is_squared>
-void forward_rows(const Problem& p, const ForwardResult& result, std::int64_t begin,
-                  std::int64_t end) {
-  const float scale = scale_of(p);
-  const Vector scales = Vector::all(scale);
+void forward_rows(const Problem& p, const Forward& f, std::int64_t begin, std::int64_t end) {
+  const float scale = is_squared ? 0.5f : 1.0f;
   for (std::int64_t row = begin; row < end; row++) {
-    const float* scores = p.scores + row * p.keys;
-    float* weights = result.weights + row * p.keys;
+    const float* scores = f.scores + row * p.keys;
+    float* weights = f.weights + row * p.keys;
     float highest = maximum_of(scores, p.keys) * scale;
     if (highest == -INFINITY) highest = 0.0f;  // nothing to see: -inf minus -inf would be NaN
-    const Row solved{highest, solve<is_squared>(scores, p.keys, scale, highest)};
-    if (result.rows != nullptr) result.rows[row] = solved;
-    const Vector maximum = Vector::all(solved.maximum), threshold = Vector::all(solved.threshold);
+    const Vector threshold = Vector::all(solve<is_squared>(scores, p.keys, scale, highest));
+    const Vector scales = Vector::all(scale), maximum = Vector::all(highest);
     for_each_vector(p.keys, [&](std::int64_t key, int count) {
       const Vector r = excess(scores + key, count, scales, maximum, threshold);
       store(is_squared ? r * r : r, weights + key, count);
@@ -114,21 +113,19 @@ void forward_rows(const Problem& p, const ForwardResult& result, std::int64_t be
   }
 }
 
-// With g = r (1.5-entmax) or 1 where r > 0 (sparsemax), the gradient of a score is g times what its
-// weight's gradient has above the mean of all that g weighs: the weights' sum cannot change.
+// With g = root of the weight (1.5-entmax), or 1 where there is weight (sparsemax), the gradient of
+// a score is g times what its weight's gradient is above the mean that g weighs: the weights' sum
+// cannot change.
 template <bool is_squared>
-void backward_rows(const Problem& p, const BackwardResult& result, std::int64_t begin,
-                   std::int64_t end) {
-  const Vector scales = Vector::all(scale_of(p)), ones = Vector::all(1.0f);
+void backward_rows(const Problem& p, const Backward& b, std::int64_t begin, std::int64_t end) {
+  const Vector ones = Vector::all(1.0f);
   for (std::int64_t row = begin; row < end; row++) {
-    const float* scores = p.scores + row * p.keys;
-    const float* upstream = result.grad_weights + row * p.keys;
-    float* grad_scores = result.grad_scores + row * p.keys;
-    const Vector maximum = Vector::all(result.rows[row].maximum);
-    const Vector threshold = Vector::all(result.rows[row].threshold);
+    const float* weights = b.weights + row * p.keys;
+    const float* upstream = b.grad_weights + row * p.keys;
+    float* grad_scores = b.grad_scores + row * p.keys;
     const auto slope = [&](std::int64_t key, int count) {
-      const Vector r = excess(scores + key, count, scales, maximum, threshold);
-      return is_squared ? r : ones.where(r.not_below_or_zero());
+      const Vector w = load(weights + key, count);
+      return is_squared ? w.root() : ones.where(w.not_below_or_zero());
     };
     Vector products = Vector::all(0.0f), slopes = products;
     for_each_vector(p.keys, [&](std::int64_t key, int count) {
@@ -144,20 +141,20 @@ void backward_rows(const Problem& p, const BackwardResult& result, std::int64_t 
   }
 }
 
-void forward(const Problem& p, const ForwardResult& result, std::int64_t begin, std::int64_t end) {
+void forward(const Problem& p, const Forward& f, std::int64_t begin, std::int64_t end) {
   if (p.is_squared) {
-    forward_rows<true>(p, result, begin, end);
+    forward_rows<true>(p, f, begin, end);
   } else {
-    forward_rows<false>(p, result, begin, end);
+    forward_rows<false>(p, f, begin, end);
   }
 }
 
-void backward(const Problem& p, const BackwardResult& result, std::int64_t begin,
+void backward(const Problem& p, const Backward& b, std::int64_t begin,
               std::int64_t end) {
   if (p.is_squared) {
-    backward_rows<true>(p, result, begin, end);
+    backward_rows<true>(p, b, begin, end);
   } else {
-    backward_rows<false>(p, result, begin, end);
+    backward_rows<false>(p, b, begin, end);
   }
 }
 

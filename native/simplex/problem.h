@@ -8,27 +8,21 @@
 
 namespace relakit::simplex {
 
-// What backward needs of a row, in units of x. The threshold is kept relative to the maximum: their
-// sum would be rounded.
-struct Row {
-  float maximum, threshold;
-};
-
+// All tensors are [rows, keys], contiguous.
 struct Problem {
   std::int64_t rows = 0, keys = 0;
   bool is_squared = false;  // 1.5-entmax rather than sparsemax
-  const float* scores = nullptr;  // [rows, keys], contiguous; -inf: no weight
 };
 
-struct ForwardResult {
-  float* weights = nullptr;  // [rows, keys]; all 0 if a row has no score above -inf
-  Row* rows = nullptr;       // null if not wanted
+struct Forward {
+  const float* scores = nullptr;  // -inf: no weight
+  float* weights = nullptr;       // all 0 if a row has no score above -inf
 };
 
-struct BackwardResult {
-  const float* grad_weights = nullptr;  // [rows, keys]
-  const Row* rows = nullptr;            // from forward
-  float* grad_scores = nullptr;         // [rows, keys]
+struct Backward {
+  const float* weights = nullptr;
+  const float* grad_weights = nullptr;
+  float* grad_scores = nullptr;
 };
 
 }  // namespace relakit::simplex

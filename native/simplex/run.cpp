@@ -33,18 +33,18 @@ void for_each_block(const Problem& p, int threads, const Run& run) {
 }  // namespace
 
 void run_forward(const std::string& isa, int threads, const Problem& p,
-                 const ForwardResult& result) {
+                 const Forward& f) {
   const Kernels& kernels = find_kernels(isa);
   for_each_block(p, threads, [&](std::int64_t begin, std::int64_t end) {
-    kernels.forward(p, result, begin, end);
+    kernels.forward(p, f, begin, end);
   });
 }
 
 void run_backward(const std::string& isa, int threads, const Problem& p,
-                  const BackwardResult& result) {
+                  const Backward& b) {
   const Kernels& kernels = find_kernels(isa);
   for_each_block(p, threads, [&](std::int64_t begin, std::int64_t end) {
-    kernels.backward(p, result, begin, end);
+    kernels.backward(p, b, begin, end);
   });
 }
 

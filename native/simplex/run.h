@@ -8,8 +8,8 @@ namespace relakit::simplex {
 
 // `isa` is one of usable_isas(). Results do not depend on the number of threads.
 void run_forward(const std::string& isa, int threads, const Problem& p,
-                 const ForwardResult& result);
+                 const Forward& f);
 void run_backward(const std::string& isa, int threads, const Problem& p,
-                  const BackwardResult& result);
+                  const Backward& b);
 
 }  // namespace relakit::simplex

@@ -167,15 +167,10 @@ def smoothed_losses(
     kernels cannot serve the call.
     """
 
-def simplex(scores: Tensor, is_squared: bool, /) -> tuple[Tensor, Tensor] | None:
-    """Sparsemax of rows of scores, or 1.5-entmax if squared; None if it cannot.
+def simplex(scores: Tensor, is_squared: bool, /) -> Tensor | None:
+    """Sparsemax of rows of scores, or 1.5-entmax if squared, not recorded; None if it cannot."""
 
-    Returns the weights, and two numbers per row for `simplex_backward`. Autograd records nothing.
-    """
-
-def simplex_backward(
-    grad_weights: Tensor, scores: Tensor, rows: Tensor, is_squared: bool, /
-) -> Tensor | None:
+def simplex_backward(grad_weights: Tensor, weights: Tensor, is_squared: bool, /) -> Tensor | None:
     """The gradient of the scores; None if it cannot."""
 
 class PackedLinear:

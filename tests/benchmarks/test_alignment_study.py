@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 import alignment
 from alignment_study import material, systems
 from alignment_study.page import make_page
-from alignment_study.records import read_alignment_records, score, write_record
+from alignment_study.records import Trained, read_alignment_records, score, write_record
 from relakit.align.choice import CHOICE_FILE
 from relakit.analysis import AnalysisPair, generated_gold_pair
 from relakit.data.generated import generate_pairs
@@ -46,9 +46,16 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
         "generated-rela-g-layer-both-directions.json"
     ]
     assert read_alignment_records(tmp_path) == [record]
-    trained = replace(record, trained="7 updates, 1.5 BLEU")
-    assert "\n4 pairs, " in make_page([record])
-    assert "Models: rela-g 7 updates, 1.5 BLEU.\n" in make_page([record, trained, trained])
+    there = Trained(verdict="finished", updates=7000, bleu=1.54)
+    back = Trained(verdict="stopped", updates=7, bleu=None)
+    trained = replace(record, trained=(there, back))
+    write_record(tmp_path, trained)
+    assert read_alignment_records(tmp_path) == [trained]
+    said = (
+        "The model with rela-g was trained for 7,000 updates and reaches 1.5 BLEU. The model with "
+        "rela-g in the other direction was trained for 7 updates and is not finished.\n"
+    )
+    assert said in make_page([record, trained, trained])
     page = make_page([record])
     assert f"| rela-g | layer, both directions | x | {100 * record.aer.value:.1f} (" in page
     assert "Europarl" not in page, "without a record there is no section"
@@ -78,9 +85,9 @@ def run(*arguments: str) -> Result:
 
 def test_every_way_is_scored(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(systems, "why_no_eflomal", lambda: None)
-    scores = {"test": {"bleu": 12.34}}
+    ending = {"verdict": "finished", "updates": 1500, "scores": {"test": {"bleu": 12.34}}}
     run_result = models / "generated" / "rela-g" / "result.json"
-    run_result.write_text(json.dumps({"updates": 1500, "scores": scores}), encoding="utf-8")
+    run_result.write_text(json.dumps(ending), encoding="utf-8")
     links = TwoWayLinks(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0)}))
     monkeypatch.setattr(systems, "eflomal_links", lambda others, pairs, cache: [links] * len(pairs))
     before = {path: path.read_bytes() for path in models.rglob("*") if path.is_file()}
@@ -107,16 +114,17 @@ def test_every_way_is_scored(models: Path, tmp_path: Path, monkeypatch: pytest.M
     assert {model.name for model in kept.iterdir()} == {"rela-g", "rela-g-reverse"}
     assert (kept / "rela-g" / CHOICE_FILE).is_file()
     page = (tmp_path / "results" / "alignment.md").read_text(encoding="utf-8")
-    assert "Models: rela-g 1,500 updates, 12.3 BLEU." in page
+    assert "The model with rela-g was trained for 1,500 updates and reaches 12.3 BLEU." in page
     assert page.count("\n| ") == len(ways) + 2
     assert {path: path.read_bytes() for path in models.rglob("*") if path.is_file()} == before
 
 
-def test_mistakes(tmp_path: Path) -> None:
+def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment, "_train", lambda *about: pytest.fail("trains before it checks"))
     result = run("klingon")
     assert isinstance(result.exception, ValueError)
     assert "unknown study 'klingon'; choose one of generated, europarl" in str(result.exception)
-    result = run("generated", "--models", str(tmp_path), "--keep", str(Path(__file__).parent))
+    result = run("generated", "--train", "--keep", str(Path(__file__).parent))
     assert "--keep must name an empty or a new folder" in str(result.exception)
     result = run("generated", "--models", str(tmp_path), "--no-eflomal")
     assert "has no model named softmax or rela-g; --train makes them" in str(result.exception)

@@ -47,10 +47,9 @@ void check_case(const std::string& isa, const SimplexCase& c, Random& random) {
   for (std::int64_t key = 0; key < c.keys; key++) {
     scores[static_cast<std::size_t>(key)] = -std::numeric_limits<float>::infinity();  // a null row
   }
-  std::vector<simplex::Row> rows(static_cast<std::size_t>(c.rows));
-  const simplex::Problem p{c.rows, c.keys, c.is_squared, scores.data()};
-  simplex::run_forward(isa, 2, p, {weights.data(), rows.data()});
-  simplex::run_backward(isa, 2, p, {upstream.data(), rows.data(), gradient.data()});
+  const simplex::Problem p{c.rows, c.keys, c.is_squared};
+  simplex::run_forward(isa, 2, p, {scores.data(), weights.data()});
+  simplex::run_backward(isa, 2, p, {weights.data(), upstream.data(), gradient.data()});
 
   std::vector<double> expected(static_cast<std::size_t>(c.keys)), expected_gradient(expected);
   for (std::int64_t row = 1; row < c.rows; row++) {

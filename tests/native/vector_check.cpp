@@ -50,6 +50,7 @@ void check_arithmetic(const float* a, const float* b) {
   expect(is(x / y, [=](int i) { return a[i] / b[i]; }), "/");
   expect(is(x.max(y), [=](int i) { return a[i] > b[i] ? a[i] : b[i]; }), "max");
   expect(is(x.rectified(), [=](int i) { return a[i] <= 0.0f ? 0.0f : a[i]; }), "rectified");
+  expect(is(x.root(), [=](int i) { return sqrtf(a[i]); }), "root");
   expect(is(x.clamped(-2.0f, 3.0f),
             [=](int i) { return a[i] < -2.0f ? -2.0f : a[i] > 3.0f ? 3.0f : a[i]; }),
          "clamped");

@@ -6,7 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from relakit.ops.native.extension import BACKEND_VARIABLE, load_extension, why_unavailable
+from relakit.ops.native.connection import connected_extension, why_not_connected
+from relakit.ops.native.extension import BACKEND_VARIABLE
 from relakit.train import loss as loss_module
 from relakit.train.loss import (
     FEWEST_ROWS,
@@ -20,7 +21,7 @@ from relakit.train.loss import (
 PADDING = 0
 
 needs_extension = pytest.mark.skipif(
-    bool(why_unavailable()), reason="the C++ extension is not there"
+    bool(why_not_connected()), reason="the C++ extension is not there"
 )
 
 
@@ -186,22 +187,35 @@ class TestKernels:
         given = shares if is_shared else None
         exact, exact_gradient = plain_losses(logits.float().clone(), targets, 0.1, given)
         kept = logits.clone()
-        found = load_extension().smoothed_losses(logits, targets, 0.1, given, True)
+        found = connected_extension().smoothed_losses(logits, targets, 0.1, given, True)
         torch.testing.assert_close(found, exact, rtol=1e-5, atol=1e-5)
         rounding = 2e-7 if dtype == torch.float32 else 4e-3
         torch.testing.assert_close(
             logits.float(), exact_gradient, rtol=rounding, atol=1e-6, check_dtype=False
         )
-        found = load_extension().smoothed_losses(kept, targets, 0.1, given, False)
+        found = connected_extension().smoothed_losses(kept, targets, 0.1, given, False)
         torch.testing.assert_close(found, exact, rtol=1e-5, atol=1e-5)
         again, _, _ = rows_of_logits(19, vocabulary, dtype)
         assert torch.equal(kept, again), "without gradients the logits stay"
+
+    @pytest.mark.parametrize("offset", [0, 1024, -1e5])
+    def test_equal_cross_entropy_far_from_zero(self, isa: str, offset: float) -> None:
+        logits, targets, _ = rows_of_logits(5, 1000, torch.float32)
+        logits = (logits * 64).round() / 64 + offset  # exact in float32
+        expected = [
+            F.cross_entropy(logits.double(), targets, reduction="none", label_smoothing=smoothing)
+            for smoothing in (0.1, 0.0)
+        ]
+        found = connected_extension().smoothed_losses(logits, targets, 0.1, None, False)
+        torch.testing.assert_close(found.double(), torch.stack(expected, 1), rtol=1e-6, atol=1e-6)
 
     def test_large_logits_and_nan(self, isa: str) -> None:
         logits = torch.zeros(3, 40)
         logits[0, 3], logits[1, 5] = 1e30, -1e30
         logits[2, 39] = torch.nan
-        found = load_extension().smoothed_losses(logits, torch.tensor([3, 4, 0]), 0.0, None, True)
+        found = connected_extension().smoothed_losses(
+            logits, torch.tensor([3, 4, 0]), 0.0, None, True
+        )
         assert found[0].tolist() == [0.0, 0.0]
         assert found[1].tolist() == pytest.approx([math.log(39)] * 2, rel=1e-5)
         assert found[2].isnan().all()
@@ -211,12 +225,12 @@ class TestKernels:
     def test_targets_are_checked(self, isa: str) -> None:
         for target in (-1, 7):
             with pytest.raises(ValueError, match=f"target {target} is not in a vocabulary of 7"):
-                load_extension().smoothed_losses(
+                connected_extension().smoothed_losses(
                     torch.zeros(1, 7), torch.tensor([target]), 0.0, None, True
                 )
 
     def test_what_they_do_not_serve(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        losses = load_extension().smoothed_losses
+        losses = connected_extension().smoothed_losses
         targets = torch.tensor([1, 2])
         assert losses(torch.zeros(2, 5, dtype=torch.float64), targets, 0.1, None, True) is None
         assert losses(torch.zeros(5, 2).t(), targets, 0.1, None, True) is None

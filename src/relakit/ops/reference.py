@@ -5,6 +5,7 @@ It is the ground truth for every other backend.
 
 import math
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +16,7 @@ from relakit.ops.call import AttentionCall
 from relakit.ops.options import ActivationName
 from relakit.ops.precision import wide, without_autocast
 
-Activations = Mapping[ActivationName, Weigh]
+Activations: TypeAlias = Mapping[ActivationName, Weigh]
 
 
 def reference_attention(

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.compiler import is_dynamo_compiling
 
 from relakit.ops.native.connection import connected_extension
 from relakit.train.recipe import LossMean, SmoothingOver
@@ -17,7 +18,7 @@ CHUNK_BYTES: Final = 8 << 20
 """Size of the logits computed at a time. Each chunk adds to the gradient of the whole output
 matrix, so small ones take longer."""
 FEWEST_ROWS: Final = 128
-"""Rows of logits in a chunk, at least, however many tokens there are."""
+"""The fewest rows of logits in a chunk, however large the vocabulary is."""
 
 
 class Loss(NamedTuple):
@@ -147,7 +148,7 @@ def _losses(
     The logits are overwritten. The gradient has their dtype; without ``wants_gradient`` it means
     nothing.
     """
-    extension = connected_extension()
+    extension = None if is_dynamo_compiling() else connected_extension()
     if extension is not None:
         losses = extension.smoothed_losses(logits, targets, smoothing, shares, wants_gradient)
         if losses is not None:

@@ -185,7 +185,7 @@ def update_weights(
     """One whole update: gradients, their norm, the learning rate, the optimizer's step."""
     optimizer.zero_grad(set_to_none=True)
     loss = gradients(update)
-    norm = _clip_gradients(model, training.clip_norm)
+    norm = _measure_and_clip(model, training.clip_norm)
     rate = learning_rate(
         update.number,
         dim=model.config.dim,
@@ -202,7 +202,7 @@ def update_weights(
     return done
 
 
-def _clip_gradients(model: nn.Module, most: float) -> Tensor:
+def _measure_and_clip(model: nn.Module, most: float) -> Tensor:
     """The norm of all gradients, which is then at most ``most``, unless that is 0."""
     if most:
         return torch.nn.utils.clip_grad_norm_(model.parameters(), most, foreach=True)

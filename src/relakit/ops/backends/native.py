@@ -104,7 +104,10 @@ def needs_gradients(call: AttentionCall) -> bool:
 def _refusals_of_weights(call: AttentionCall) -> list[str]:
     """Reasons that only concern activations whose weights alone come from the extension."""
     if not why_not_connected() and not _is_plain(call):
-        return ["it has no operator for this activation where the call is compiled or watched"]
+        return [
+            f"it computes {call.activation} only on ordinary tensors, where the call is not "
+            "compiled or watched, and autocast is not on for another device"
+        ]
     return []
 
 

@@ -1,13 +1,14 @@
 """Sparsemax and 1.5-entmax in C++: from scores to weights, and back to the scores' gradients.
 
-The extension finds each row's threshold by Newton's method, without sorting, and keeps two numbers
-per row for the backward pass instead of a dozen tensors of the size of the scores.
+The extension finds each row's threshold by Newton's method, without sorting. Backward needs nothing
+but the weights, which the product with the values keeps anyway.
 """
 
 from typing import Any, Final
 
 import torch
 from torch import Tensor
+from torch.compiler import is_dynamo_compiling
 
 from relakit.ops.activations import ScoreOptions, Weigh, hide_from_projection
 from relakit.ops.native.connection import connected_extension
@@ -19,25 +20,23 @@ class SimplexWeights(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, is_squared: bool) -> Tensor:
-        scores = scores.contiguous()
-        computed = connected_extension().simplex(scores, is_squared)
-        if computed is None:
+        weights: Tensor | None = connected_extension().simplex(scores.contiguous(), is_squared)
+        if weights is None:
             raise RuntimeError(
                 f"the C++ kernels refused scores of {scores.dtype} on {scores.device}; use "
                 "backend='reference'"
             )
-        weights, rows = computed
-        ctx.save_for_backward(scores, rows, weights)
+        ctx.save_for_backward(weights)
         ctx.is_squared = is_squared
-        return weights  # type: ignore[no-any-return]
+        return weights
 
     @staticmethod
     def backward(ctx: Any, grad_weights: Tensor) -> tuple[Tensor, None]:
-        scores, rows, weights = ctx.saved_tensors
+        (weights,) = ctx.saved_tensors
         gradient: Tensor | None = None
-        if not torch.is_grad_enabled():
+        if not (torch.is_grad_enabled() or is_dynamo_compiling()):
             gradient = connected_extension().simplex_backward(
-                grad_weights.contiguous(), scores, rows, ctx.is_squared
+                grad_weights.contiguous(), weights, ctx.is_squared
             )
         if gradient is None:
             gradient = simplex_gradient(grad_weights, weights, ctx.is_squared)
@@ -49,12 +48,12 @@ def simplex_gradient(grad_weights: Tensor, weights: Tensor, is_squared: bool) ->
 
     ``weights`` must then be the result of a recorded call, as saved tensors are.
     """
-    is_positive = weights > 0
+    has_weight = ~(weights <= 0)  # rather than "> 0": NaN must not vanish
     if is_squared:
         # The root's derivative at 0 is infinite, and infinity times 0 would be NaN.
-        slopes = torch.where(is_positive, weights, 1.0).sqrt().where(is_positive, 0.0)
+        slopes = torch.where(has_weight, weights, 1.0).sqrt().where(has_weight, 0.0)
     else:
-        slopes = is_positive.to(weights.dtype)
+        slopes = has_weight.to(weights.dtype)
     totals = slopes.sum(-1, keepdim=True)
     mean = (slopes * grad_weights).sum(-1, keepdim=True) / totals.masked_fill(totals == 0, 1.0)
     return slopes * (grad_weights - mean)
