@@ -5,7 +5,7 @@ python benchmarks/longer_training.py --help
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
@@ -59,11 +59,28 @@ def longer_training(
         Path,
         typer.Option("--runs", help="Folder in which the run trains.", rich_help_panel=HOW),
     ] = Path("runs/reproduction"),
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the recipe, if the run was trained by `relakit train` with another one.",
+            rich_help_panel=HOW,
+        ),
+    ] = None,
+    trained_in: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of that run, for the BLEU of its validations.",
+            rich_help_panel=HOW,
+        ),
+    ] = None,
     out: ResultsFolder = RESULTS,
 ) -> None:
     """Compare a run's earlier models with gold links and with shuffled pairs, and write a page."""
     places = Places(data=data, runs=runs_folder, results=out.parent)
-    for record in _measured(_run_of(run), _updates_in(models), places):
+    if trained_in is not None and recipe is None:
+        raise ValueError("--trained-in needs --recipe, the recipe of the run in that folder")
+    found = _Found(_run_of(run), recipe, trained_in, _updates_in(models))
+    for record in _measured(found, places):
         write_longer_record(out, record)
         aol = record.measures.aer["AoL, normal"].value
         typer.echo(f"{record.run.name}, update {record.update:,}: AoL {aol:.3f}", err=True)
@@ -72,7 +89,20 @@ def longer_training(
     typer.echo(f"The page is {page}.", err=True)
 
 
-def _measured(run: Run, models: dict[int, Path], places: Places) -> Iterator[LongerRecord]:
+class _Found(NamedTuple):
+    """A run and its models."""
+
+    run: Run
+    recipe: str | None
+    """None: the recipe of `relakit reproduce`"""
+    folder: Path | None
+    """Where it was trained with that recipe, if known"""
+    models: dict[int, Path]
+    """By number of updates"""
+
+
+def _measured(found: _Found, places: Places) -> Iterator[LongerRecord]:
+    run = found.run
     recipe = run.recipe(places.data)
     golds = [
         name for name in (RWTH_GOLD, SILVER, GENERATED_GOLD) if name in wanted_analyses(run, places)
@@ -81,14 +111,15 @@ def _measured(run: Run, models: dict[int, Path], places: Places) -> Iterator[Lon
         raise ValueError(f"there are no links for {run.corpus} in {places.data}")
     gold = gold_pairs(golds[0], run, recipe, places)
     test = split_pairs(recipe, "test")
-    log = places.folder(run, recipe) / LOG
+    folder = places.folder(run, recipe) if found.recipe is None else found.folder
+    log = Path() if folder is None else folder / LOG
     bleus = {point.update: point.bleu for point in read_curve(log)} if log.is_file() else {}
-    for update, folder in models.items():
-        translator = Translator.load(folder)
+    for update, model in found.models.items():
+        translator = Translator.load(model)
         links = count_pair_links(translator.model, translator.tokenizers, gold)["ignored"]
         attention, _ = analyze_model(translator.model, translator.tokenizers, test, name=run.name)
         measures = Measures.of(golds[0], bootstrap_alignment(links), attention)
-        yield LongerRecord.of(run, update, bleus.get(update), measures)
+        yield LongerRecord.of(run, found.recipe, update, bleus.get(update), measures)
 
 
 def _run_of(name: str) -> Run:

@@ -30,16 +30,17 @@ that update. The last row is the finished model, after its learning rate has fal
 def make_page(records: Sequence[LongerRecord], trained: Records) -> str:
     """The page, with one section per run."""
     sections = [INTRODUCTION]
-    for run in dict.fromkeys(record.run for record in records):
-        on_the_way = [record for record in records if record.run == run]
+    for run, recipe in dict.fromkeys((record.run, record.recipe) for record in records):
+        on_the_way = [one for one in records if (one.run, one.recipe) == (run, recipe)]
         columns = _Columns(len(on_the_way[0].measures.gaps) if _may_be_null(run) else 0)
         rows = [columns.row(one.update, one.bleu, one.measures) for one in on_the_way]
-        end = trained.get(run)
+        end = trained.get(run) if recipe is None else None
         last = None if end is None else Measures.of_record(end)
         if end is not None and last is not None:
             bleu = next((point.bleu for point in reversed(end.curve)), None)
             rows.append(columns.row(end.training.updates, bleu, last))
-        heading = f"## {run.about_corpus.label}, {run.row}, seed {run.seed}\n"
+        heading = f"## {run.about_corpus.label}, {run.row}, seed {run.seed}"
+        heading += "\n" if recipe is None else f", recipe {recipe}\n"
         cpus = ", ".join(sorted({record.machine.cpu for record in on_the_way}))
         links = f"Links: {on_the_way[0].measures.gold}. {cpus}.\n"
         sections += [heading, links, table(columns.headings, rows, left=0)]

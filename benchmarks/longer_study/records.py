@@ -55,6 +55,8 @@ class LongerRecord:
     corpus: str
     row: str
     seed: int
+    recipe: str | None = None
+    """The recipe that the run was trained with; None: the one of `relakit reproduce`"""
     update: int
     bleu: float | None
     """BLEU on the validation set, as measured during training"""
@@ -62,12 +64,15 @@ class LongerRecord:
     machine: Machine
 
     @classmethod
-    def of(cls, run: Run, update: int, bleu: float | None, measures: Measures) -> "LongerRecord":
+    def of(
+        cls, run: Run, recipe: str | None, update: int, bleu: float | None, measures: Measures
+    ) -> "LongerRecord":
         return cls(
             scale=run.scale,
             corpus=run.corpus,
             row=run.row,
             seed=run.seed,
+            recipe=recipe,
             update=update,
             bleu=bleu,
             measures=measures,
@@ -80,13 +85,14 @@ class LongerRecord:
 
 
 def write_longer_record(folder: Path, record: LongerRecord) -> None:
-    write_record_file(folder / f"{record.run.name.replace('/', '-')}-{record.update}.json", record)
+    names = (record.run.name.replace("/", "-"), record.recipe, str(record.update))
+    write_record_file(folder / f"{'-'.join(filter(None, names))}.json", record)
 
 
 def read_longer_records(folder: Path) -> list[LongerRecord]:
-    """All records in a folder, sorted by run and update."""
+    """All records in a folder, sorted by run, recipe and update."""
     records: Iterable[LongerRecord] = map(_read, folder.glob("*.json"))
-    return sorted(records, key=lambda record: (record.run.name, record.update))
+    return sorted(records, key=lambda record: (record.run.name, record.recipe or "", record.update))
 
 
 def _read(path: Path) -> LongerRecord:

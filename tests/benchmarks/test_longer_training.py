@@ -1,5 +1,6 @@
 """benchmarks/longer_training.py: models on the way, their result files, their page."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from relakit.data.tokenizer import learn_tokenizer
 from relakit.model import ModelAbout, save_model
 from relakit.reproduce.runs import Run
 from relakit.train.recipe import Recipe
+from relakit.train.run_folder import LOG
 
 RUN = "deep/generated/rela-g-3"
 UPDATES = (10, 200)
@@ -59,6 +61,27 @@ def test_each_model_is_measured(models: Path, tmp_path: Path) -> None:
     assert [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| ")] == [
         "| updates", "| ---:", "| 10", "| 200",
     ]  # fmt: skip
+
+
+def test_a_run_of_another_recipe_stands_apart(models: Path, tmp_path: Path) -> None:
+    trained = tmp_path / "trained"
+    trained.mkdir()
+    scores = {"loss": 3.0, "bleu": 12.5}
+    line = {"kind": "validation", "update": 200, "training_loss": 3.5, "scores": scores}
+    (trained / LOG).write_text(json.dumps(line) + "\n", encoding="utf-8")
+    out = tmp_path / "results" / "longer-training"
+    assert run(RUN, models, "--out", out).exit_code == 0
+    result = run(RUN, models, "--recipe", "short", "--trained-in", trained, "--out", out)
+    assert result.exit_code == 0, result.output
+    found = [(record.recipe, record.update, record.bleu) for record in read_longer_records(out)]
+    assert found == [
+        (None, 10, None), (None, 200, None), ("short", 10, None), ("short", 200, 12.5)
+    ]  # fmt: skip
+    page = (tmp_path / "results" / "longer-training.md").read_text(encoding="utf-8")
+    assert "rela-g, seed 3\n" in page
+    assert "rela-g, seed 3, recipe short\n" in page
+    refused = run(RUN, models, "--trained-in", trained)
+    assert "--trained-in needs --recipe" in str(refused.exception)
 
 
 @pytest.mark.parametrize(("row", "gaps"), [("rela-g", LAYERS), ("softmax", 0)])
