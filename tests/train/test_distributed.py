@@ -71,7 +71,9 @@ def test_two_processes_share_a_batch(corpus: PreparedCorpus, tmp_path: Path) -> 
     tokens = {"batch_tokens": 6, "update_tokens": 1}
     plan = list(islice(plan_updates(corpus.split("train"), seed=1, **tokens), 24))
     assert {len(update.batches) for update in plan} == {1}
-    assert {1, 2, 3} <= {len(update.batches[0]) for update in plan}
+    # Later, rounding has moved some unit across 0, where gradients jump.
+    compared = slice(20)
+    assert {1, 2, 3} <= {len(update.batches[0]) for update in plan[compared]}
     recipe = recipe_of(corpus, training=tokens, model={"dropout": 0.0, "attention_dropout": 0.0})
     run_training(recipe, tmp_path / "one")
     path = tmp_path / "recipe.toml"
@@ -83,8 +85,8 @@ def test_two_processes_share_a_batch(corpus: PreparedCorpus, tmp_path: Path) -> 
     one, two = (read_updates(tmp_path / name) for name in ("one", "run"))
     assert [entry["target_tokens"] for entry in two] == [u.target_tokens for u in plan]
     for name in ("loss", "negative_log_likelihood", "gradient_norm"):
-        expected = [entry[name] for entry in one]
-        assert [entry[name] for entry in two] == pytest.approx(expected, rel=1e-4)
+        expected = [entry[name] for entry in one[compared]]
+        assert [entry[name] for entry in two[compared]] == pytest.approx(expected, rel=2e-6)
 
 
 def _with_a_long_validation_sentence(corpus: PreparedCorpus, folder: Path) -> PreparedCorpus:
