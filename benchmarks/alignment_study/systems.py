@@ -125,7 +125,8 @@ class ModelStudy:
             )
         )
         seconds = time.process_time() - start
-        about = f"{len(pairs):,} pairs, seed {learning.seed}"
+        passes = {None: "", 1: ", once"}.get(learning.epochs, f", {learning.epochs} times")
+        about = f"{len(pairs):,} pairs{passes}, seed {learning.seed}"
         yield from self._scored(
             "layer", [about] * len(done.layers), use_layer=True, seconds=seconds
         )
