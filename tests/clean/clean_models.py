@@ -37,6 +37,8 @@ def write_clean_model(folder: Path, attention: str, reverse: bool, seed: int) ->
     for layer in model.decoder.layers:
         # Pointed and below 0 for most, so that there are null queries.
         layer.cross_attention.query.weight.data *= 4
+    # Large logits, so that what comes differs much from what the model would say.
+    model.embedding.weight.data *= 4
     sides = list(zip(*TRAINING, strict=True))[:: -1 if reverse else 1]
     about = ModelAbout(*(("de", "en") if reverse else ("en", "de")))
     languages = LanguagePair.learn(*sides)

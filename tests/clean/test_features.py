@@ -13,6 +13,7 @@ from relakit.clean.features import (
     LinkedWords,
     PairFeatures,
     PairSide,
+    ReverseView,
     Word,
     WorstToken,
     attention_mass,
@@ -22,7 +23,7 @@ from relakit.clean.features import (
     worst_span_loss,
     worst_token,
 )
-from relakit.clean.unsupported import EXPECTED_LOSS
+from relakit.clean.unsupported import USUAL_MARGIN
 from relakit.data.languages import LanguagePair
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer import Tokenizer, learn_tokenizer
@@ -47,9 +48,12 @@ def blank_weights(sides: tuple[PairSide, PairSide], heads: int = 1) -> np.ndarra
     return np.zeros((heads, len(target.ids) + 1, len(source.ids) + 1), dtype=np.float32)
 
 
+UNLINKED, LINKED = USUAL_MARGIN[1]
+
+
 def surprise(sides: tuple[PairSide, PairSide]) -> np.ndarray:
-    """Losses of a model that expected nothing of it."""
-    return np.full(len(sides[1].ids) + 1, 2 * EXPECTED_LOSS)
+    """Margins of a model that expected something else throughout."""
+    return np.full(len(sides[1].ids) + 1, LINKED + 2)
 
 
 def tokens_of(side: PairSide, word: int) -> list[int]:
@@ -57,9 +61,9 @@ def tokens_of(side: PairSide, word: int) -> list[int]:
 
 
 def unreached(
-    weights: np.ndarray, losses: np.ndarray, sides: tuple[PairSide, PairSide], shift: int = 0
+    weights: np.ndarray, margins: np.ndarray, sides: tuple[PairSide, PairSide], shift: int = 0
 ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
-    return unreached_words(LinkedWords.of_heads(weights, *sides, shift=shift), losses, *sides)
+    return unreached_words(LinkedWords.of_heads(weights, *sides, shift=shift), margins, *sides)
 
 
 class TestWords:
@@ -82,9 +86,9 @@ class TestWords:
 
     def test_an_expected_word_needs_no_support(self, sides: tuple[PairSide, PairSide]) -> None:
         _, target = sides
-        losses = np.zeros(len(target.ids) + 1)
-        losses[-1] = losses[tokens_of(target, 1)[-1]] = 5 * EXPECTED_LOSS
-        unsupported, uncovered = unreached(blank_weights(sides), losses, sides)
+        margins = np.zeros(len(target.ids) + 1)
+        margins[-1] = margins[tokens_of(target, 1)[-1]] = UNLINKED + 20
+        unsupported, uncovered = unreached(blank_weights(sides), margins, sides)
         assert [word.index for word in unsupported] == [1], "one token of a word is enough"
         assert len(uncovered) == 3
 
@@ -100,6 +104,19 @@ class TestWords:
         weights = blank_weights(sides)
         weights[:, :, 0] = 1.0
         assert unreached(weights, surprise(sides), sides)[0] == ()
+
+    def test_a_link_of_the_reverse_model_is_support(self, sides: tuple[PairSide, PairSide]) -> None:
+        _, target = sides
+        linked = LinkedWords(source=set(), target=set())
+        margins = surprise(sides)
+        for reverse, expected in ((set(), [0, 1, 2, 3]), ({0, 1, 2, 3}, [])):
+            unsupported, uncovered = unreached_words(linked, margins, *sides, reverse)
+            assert [word.index for word in unsupported] == expected
+            assert len(uncovered) == 3, "as the forward model sees it"
+        margins[[*tokens_of(target, 0), *tokens_of(target, 1)]] = 0
+        margins[[*tokens_of(target, 2), *tokens_of(target, 3)]] *= 2
+        unsupported, _ = unreached_words(linked, margins, *sides, {0, 1})
+        assert [word.index for word in unsupported] == [2, 3]
 
     def test_the_end_of_the_source_supports_nothing(self, sides: tuple[PairSide, PairSide]) -> None:
         weights = blank_weights(sides)
@@ -160,7 +177,7 @@ class TestWorstToken:
 
 def features(
     sides: tuple[PairSide, PairSide], *, choice: AlignmentChoice | None = None,
-    reverse: list[float] | None = None, sums_to_one: bool = False, weight: float = 0.25,
+    reverse: ReverseView | None = None, sums_to_one: bool = False, weight: float = 0.25,
     links: np.ndarray | None = None,
 ) -> PairFeatures:  # fmt: skip
     """Two layers of two heads; only head 1 of layer 1 attends, to the first source token."""
@@ -169,14 +186,13 @@ def features(
     losses = np.full(weights.shape[2], 6.5)
     languages = LanguagePair.learn(["old dogs"], ["alte Hunde"]).log_odds(*PAIR.texts)
     return pair_features(
-        PAIR, *sides, weights, losses,
-        choice=choice, links=links, sums_to_one=sums_to_one, languages=languages,
-        reverse_losses=None if reverse is None else np.array(reverse),
+        PAIR, *sides, weights, losses, surprise(sides),
+        choice=choice, links=links, sums_to_one=sums_to_one, languages=languages, reverse=reverse,
     )  # fmt: skip
 
 
 def test_all_of_a_pair(sides: tuple[PairSide, PairSide]) -> None:
-    found = features(sides, reverse=[9.0, 3.0, 1.0, 2.0, 2.5, 0.5])
+    found = features(sides, reverse=ReverseView(np.array([9.0, 3.0, 1.0, 2.0, 2.5, 0.5])))
     queries = len(sides[1].ids) + 1
     assert found.null_rate == (3 * queries + 1) / (4 * queries)
     assert found.alignment_null_rate is None
@@ -215,8 +231,8 @@ def test_a_cropped_target_has_no_end(tokenizer: Tokenizer) -> None:
     losses = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0, 50.0])
     weights = np.ones((1, 1, len(losses), len(source.ids) + 1), dtype=np.float32)
     found = pair_features(
-        PAIR, source, target, weights, losses,
-        choice=None, sums_to_one=False, languages=None, reverse_losses=None,
+        PAIR, source, target, weights, losses, np.zeros_like(losses),
+        choice=None, sums_to_one=False, languages=None, reverse=None,
     )  # fmt: skip
     assert found.cross_entropy == 9 / 6
     assert (found.worst.loss, found.worst.word) == (3.0, Word(0, "alte"))

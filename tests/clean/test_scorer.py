@@ -2,6 +2,8 @@
 
 import math
 import shutil
+from collections.abc import Set
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from relakit.align.layer_files import LayerScores, LayerTrained
 from relakit.analysis import score_pairs
 from relakit.analysis.attention_pass import AttentionBatch, attention_batches
 from relakit.broken_model import BrokenModelError
+from relakit.clean import features as features_module
 from relakit.clean import scorer as scorer_module
 from relakit.clean.scorer import (
     Direction,
@@ -115,7 +118,7 @@ def test_softmax_has_no_null_queries(write_model: ModelWriter, pairs: list[Numbe
     for pair in PairScorer.load(write_model("softmax")).score(pairs[:5]):
         assert pair.features is not None
         assert (pair.features.null_rate, pair.features.attention_mass) == (0.0, 1.0)
-        assert pair.features.unsupported == ()
+        assert pair.features.uncovered == (), "every word has some weight"
 
 
 def test_the_heads_that_align(write_model: ModelWriter, pairs: list[NumberedPair]) -> None:
@@ -152,19 +155,23 @@ def test_a_choice_in_the_directory_is_read(
     assert all(pair.features and pair.features.alignment_null_rate is not None for pair in scored)
 
 
-def test_a_layer_is_asked_instead_of_heads(
-    write_model: ModelWriter, pairs: list[NumberedPair], tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(write_model(seed=4), tmp_path / "model"))
-    without = PairScorer.load(folder).score(pairs)
-    member = Direction.load(folder)
+def add_layer(folder: Path) -> None:
+    """An alignment layer that links some words."""
     torch.manual_seed(5)
-    layer = AlignmentLayer(member.model.config.dim)
+    layer = AlignmentLayer(Direction.load(folder).model.config.dim)
     for parameter in layer.parameters():
         torch.nn.init.normal_(parameter, std=0.15)
     layer.raise_threshold(4.0)
     scores = LayerScores(pairs=1, loss=0.5, aer=0.25, against="teacher")
     save_layer(folder, layer, LayerTrained(by="links", pairs=1, epochs=1, seed=1, scores=scores))
+
+
+def test_a_layer_is_asked_instead_of_heads(
+    write_model: ModelWriter, pairs: list[NumberedPair], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(write_model(seed=4), tmp_path / "model"))
+    without = PairScorer.load(folder).score(pairs)
+    add_layer(folder)
     scored = PairScorer.load(folder, batch_tokens=700).score(pairs)
     assert scored == PairScorer.load(folder, batch_tokens=1).score(pairs), "to the bit"
     rates = set()
@@ -178,6 +185,43 @@ def test_a_layer_is_asked_instead_of_heads(
         assert (len(uncovered) < len(words)) == (rate < 1), "links have two ends"
         rates.add(rate)
     assert len(rates) > 1
+
+
+def test_the_layer_of_the_reverse_model_says_what_has_support(
+    write_model: ModelWriter, pairs: list[NumberedPair], tmp_path: Path
+) -> None:
+    """Its links of target words are those that it has as a model of its own."""
+    back = Path(shutil.copytree(write_model(reverse=True, seed=1), tmp_path / "back"))
+    without = PairScorer.load(write_model(), reverse=back).score(pairs)
+    add_layer(back)
+    exchanged = [NumberedPair(pair.number, pair.target, pair.source) for pair in pairs]
+    alone = PairScorer.load(back).score(exchanged)
+    seen: dict[int, Set[int] | None] = {}
+    original = features_module.unreached_words
+
+    def watched(linked, margins, source, target, reverse_linked=None):  # type: ignore[no-untyped-def]
+        seen[len(seen)] = reverse_linked
+        return original(linked, margins, source, target, reverse_linked)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(features_module, "unreached_words", watched)
+        scored = PairScorer.load(write_model(), reverse=back, batch_tokens=1).score(pairs)
+    assert scored == PairScorer.load(write_model(), reverse=back).score(pairs), "to the bit"
+    assert scored != without
+    uncovered = {
+        one.number: frozenset(word.index for word in one.features.uncovered)
+        for one in alone
+        if one.features is not None
+    }
+    for before, after in zip(without, scored, strict=True):
+        if before.features is None or after.features is None:
+            continue
+        same = replace(after.features, unsupported=before.features.unsupported)
+        assert same == before.features, "nothing else changes"
+    assert len(seen) == len(uncovered)
+    linked = sorted(sorted(some) for some in seen.values() if some is not None)
+    words = {pair.number: set(range(len(pair.target.split()))) for pair in pairs}
+    assert linked == sorted(sorted(words[number] - none) for number, none in uncovered.items())
 
 
 def test_long_sides_are_scored_by_their_beginning(
@@ -217,7 +261,7 @@ def test_the_end_of_a_cropped_side_does_not_count(
     sides = [(member.tokenizers.source.encode(short).ids, ids)]
     (batch,) = attention_batches(member.model, sides, kinds=("cross",), losses=True)
     assert batch.token_losses is not None
-    expected = float(batch.token_losses[0][:limit].mean())
+    expected = float(batch.token_losses[0].losses[:limit].mean())
     entropy = found.reverse_cross_entropy if is_reverse else found.cross_entropy
     assert entropy == pytest.approx(expected, rel=1e-5)
     assert (found.end_loss is None) == (not is_reverse)

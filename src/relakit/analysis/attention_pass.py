@@ -23,7 +23,7 @@ from relakit.analysis.pair_batches import (
     read_windows,
     wrong_sources,
 )
-from relakit.analysis.sentence_losses import sentence_losses, token_losses
+from relakit.analysis.sentence_losses import TokenLosses, sentence_losses, token_losses
 from relakit.analysis.settings import BATCH_TOKENS
 from relakit.attention_kinds import ATTENTION_KINDS, AttentionKind
 from relakit.data.tokenizer import BEGIN, END
@@ -63,8 +63,8 @@ class AttentionBatch:
     losses: Tensor | None = None
     """``[pairs]``: the cross-entropy of each target in nats, summed over its tokens and the end of
     the sentence, float64; NaN for pairs that were not requested, None if none were"""
-    token_losses: Sequence[Tensor] | None = None
-    """The summands of `losses` for each pair; None unless all pairs were requested"""
+    token_losses: Sequence[TokenLosses] | None = None
+    """For each pair, with the summands of `losses`; None unless all pairs were requested"""
     states: ForcedStates | None = None
     """On the model's device; None unless requested"""
 
@@ -237,7 +237,7 @@ def _windows(
         start += len(read)
 
 
-_Losses: TypeAlias = tuple[Tensor | None, Sequence[Tensor] | None]
+_Losses: TypeAlias = tuple[Tensor | None, Sequence[TokenLosses] | None]
 """The losses of sentences and of their tokens, see `AttentionBatch`."""
 
 
@@ -330,7 +330,7 @@ class _Window:
             return None, None
         if isinstance(wanted, bool):
             by_token = token_losses(self.model, states, [self.pairs[i][1] for i in batch])
-            return torch.stack([sentence.sum() for sentence in by_token]), by_token
+            return torch.stack([sentence.losses.sum() for sentence in by_token]), by_token
         places = [place for place, i in enumerate(batch) if self.start + i in wanted]
         losses = torch.full((len(batch),), torch.nan, dtype=torch.float64)
         if places:

@@ -105,8 +105,8 @@ class _Part:
         assert batch.token_losses is not None
         # A cropped target has no end, so the loss of its end, which comes last, does not count.
         counted = [
-            losses[:-1] if index in cropped else losses
-            for index, losses in zip(batch.indices, batch.token_losses, strict=True)
+            tokens.losses[:-1] if index in cropped else tokens.losses
+            for index, tokens in zip(batch.indices, batch.token_losses, strict=True)
         ]
         weight = [layer.abs().mul(valid).sum((2, 3), dtype=torch.float64) for layer in layers]
         return cls(

@@ -1,6 +1,7 @@
 """How well a model predicts given targets: the cross-entropy of each, under forced decoding."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import torch
@@ -16,19 +17,29 @@ FEWEST_ROWS: Final = 8
 """Products with a single row are computed differently, which changes their last digits."""
 
 
+@dataclass(frozen=True)
+class TokenLosses:
+    """A model's view of every token of a target and of its end, in nats; float64, on the CPU."""
+
+    losses: Tensor
+    """Cross-entropy, without smoothing"""
+    margins: Tensor
+    """How much likelier the model found its own first choice; 0 if it is that choice"""
+
+
 def sentence_losses(model: Transformer, states: Tensor, targets: Sequence[Sequence[int]]) -> Tensor:
     """Cross-entropy in nats, without smoothing: ``[sentences]``, float64, on the CPU.
 
     Summed over a target's tokens and the end of the sentence; see `token_losses`.
     """
-    losses = token_losses(model, states, targets)
-    return torch.stack([sentence.sum() for sentence in losses])
+    found = token_losses(model, states, targets)
+    return torch.stack([sentence.losses.sum() for sentence in found])
 
 
 def token_losses(
     model: Transformer, states: Tensor, targets: Sequence[Sequence[int]]
-) -> list[Tensor]:
-    """Cross-entropy in nats of every token and of the end of each sentence, float64, on the CPU.
+) -> list[TokenLosses]:
+    """The losses of every token and of the end of each sentence.
 
     Args:
         model: computes the logits.
@@ -42,13 +53,20 @@ def token_losses(
     for row, target in zip(ids, targets, strict=True):
         row[: len(target)] = torch.tensor(target, dtype=ids.dtype)
     rows = max(FEWEST_ROWS, LOGITS // model.config.vocabulary // FEWEST_ROWS * FEWEST_ROWS)
-    losses = [
-        F.cross_entropy(model.logits(some_states).float(), some_ids, reduction="none")
+    found = [
+        _losses(model.logits(some_states).float(), some_ids)
         for some_states, some_ids in zip(
             torch.split(states.flatten(0, 1), rows),
             torch.split(ids.flatten().to(states.device), rows),
             strict=True,
         )
     ]
-    by_sentence = torch.cat(losses).double().cpu().view(ids.shape)
-    return [row[:size] for row, size in zip(by_sentence, sizes, strict=True)]
+    losses, margins = (
+        torch.cat(part).double().cpu().view(ids.shape) for part in zip(*found, strict=True)
+    )
+    return [TokenLosses(losses[row, :size], margins[row, :size]) for row, size in enumerate(sizes)]
+
+
+def _losses(logits: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    of_ids = logits.gather(1, ids[:, None]).squeeze(1)
+    return F.cross_entropy(logits, ids, reduction="none"), logits.amax(1) - of_ids

@@ -1,7 +1,7 @@
 """What is computed for one sentence pair, from its attention and losses. No torch here."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -20,6 +20,7 @@ from relakit.data.tokenizer import END, SPECIAL_TOKENS, Tokenizer
 
 Weights: TypeAlias = npt.NDArray[np.float32]
 Losses: TypeAlias = npt.NDArray[np.float64]
+"""Nats of each token and of the end of its sentence."""
 
 END_TOKEN: Final = SPECIAL_TOKENS[END]
 """How the end of a sentence is written where tokens are named."""
@@ -192,8 +193,22 @@ class LinkedWords:
         return cls({word for word, _ in found.links}, {word for _, word in found.links})
 
 
+@dataclass(frozen=True)
+class ReverseView:
+    """What a model of the other direction, which translates the target, says about a pair."""
+
+    losses: Losses
+    """Those of each source token and the end of the source, unless that is cropped"""
+    linked: Set[int] | None = None
+    """The target words that its alignment layer links; None if it has no layer"""
+
+
 def unreached_words(
-    linked: LinkedWords, losses: Losses, source: PairSide, target: PairSide
+    linked: LinkedWords,
+    margins: Losses,
+    source: PairSide,
+    target: PairSide,
+    reverse_linked: Set[int] | None = None,
 ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
     """Target words without support, and source words that are linked with no target word.
 
@@ -202,17 +217,21 @@ def unreached_words(
 
     Args:
         linked: the linked words of both sides.
-        losses: those of each target token and the end of the sentence, in nats.
+        margins: how much likelier the model found its own first choice than each target token.
         source: its tokens and words.
         target: its tokens and words.
+        reverse_linked: see `ReverseView`.
     """
     of_words: dict[int, float] = {}
-    for word, loss in zip(target.words.tolist(), losses.tolist(), strict=False):
+    for word, margin in zip(target.words.tolist(), margins.tolist(), strict=False):
         if word != NO_WORD:
-            of_words[word] = max(loss, of_words.get(word, 0.0))
+            of_words[word] = max(margin, of_words.get(word, 0.0))
     words = sorted(of_words)
+    linked_by = [linked.target, *([] if reverse_linked is None else [reverse_linked])]
     found = unsupported_words(
-        [of_words[word] for word in words], [word in linked.target for word in words]
+        [of_words[word] for word in words],
+        [sum(word in some for some in linked_by) for word in words],
+        models=len(linked_by),
     )
     uncovered = set(source.words.tolist()) - linked.source
     return _words(target, {words[place] for place in found}), _words(source, uncovered)
@@ -263,11 +282,12 @@ def pair_features(
     target: PairSide,
     weights: Weights,
     losses: Losses,
+    margins: Losses,
     *,
     choice: AlignmentChoice | None,
     links: Weights | None = None,
     sums_to_one: bool,
-    reverse_losses: Losses | None,
+    reverse: ReverseView | None,
     languages: tuple[float, float] | None,
 ) -> PairFeatures:
     """Compute all numbers of a pair.
@@ -277,18 +297,18 @@ def pair_features(
         source: its tokens and words.
         target: its tokens and words.
         weights: cross-attention ``[layers, heads, target tokens + 1, source tokens + 1]``.
-        losses: those of each target token and the end of the sentence, in nats.
+        losses: those of each target token and the end of the sentence.
+        margins: how much likelier the model found its own first choice than each of these.
         choice: where links are read.
         links: weights of an alignment layer, ``[target tokens + 1, source tokens + 1]``, which are
             read instead.
         sums_to_one: whether the weights of a query always sum to 1, apart from rounding.
-        reverse_losses: those of each source token and the end of the source, unless that is
-            cropped, by a model of the other direction.
+        reverse: what a model of the other direction says.
         languages: language log-odds of both sides.
 
     Raises:
-        BrokenModelError: attention or losses have NaN or infinity; ``reverse_losses``, which come
-            from another model, are not checked.
+        BrokenModelError: attention or losses have NaN or infinity; ``reverse``, which comes from
+            another model, is not checked.
     """
     mass = 1.0 if sums_to_one else attention_mass(weights)
     check_finite(pair, mass, np.abs(weights).max(), losses.sum())
@@ -300,7 +320,9 @@ def pair_features(
         shift = 0 if choice is None else READINGS.index(choice.reading)
         linked = LinkedWords.of_heads(read, source, target, shift=shift)
         alignment_null_rate = None if choice is None else null_query_share(read)
-    unsupported, uncovered = unreached_words(linked, losses, source, target)
+    unsupported, uncovered = unreached_words(
+        linked, margins, source, target, None if reverse is None else reverse.linked
+    )
     source_words, target_words = pair.source.split(), pair.target.split()
     counted = target.counted(losses)
     return PairFeatures(
@@ -313,8 +335,8 @@ def pair_features(
         worst=worst_token(counted, target),
         worst_span_loss=worst_span_loss(counted),
         end_loss=None if target.is_cropped else float(losses[-1]),
-        reverse_cross_entropy=None if reverse_losses is None else _mean(reverse_losses),
-        reverse_worst_span_loss=None if reverse_losses is None else worst_span_loss(reverse_losses),
+        reverse_cross_entropy=None if reverse is None else _mean(reverse.losses),
+        reverse_worst_span_loss=None if reverse is None else worst_span_loss(reverse.losses),
         source_words=len(source_words),
         target_words=len(target_words),
         same_words=same_words(source_words, target_words),

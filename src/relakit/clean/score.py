@@ -35,7 +35,7 @@ SCORED_WITH: Final = (
     "the way of scoring",
 )
 """What scores depend on, besides the pairs."""
-SCORING: Final = 2
+SCORING: Final = 3
 """Changed whenever a column gets a different meaning."""
 
 
@@ -72,6 +72,7 @@ class ScoreModels:
             self._backward = read_description(settings.reverse)
             self._backward.check_tokenizers()
             _check_directions(self._forward, self._backward)
+            _has_layer(settings.reverse)  # raises if it is damaged
         self.has_links: Final = self._has_links(settings.model)
         """Whether there is an alignment layer, or a choice of which heads align."""
         self.languages: Final = settings.languages or self._forward.languages()
@@ -121,10 +122,7 @@ class ScoreModels:
 
     def _has_links(self, folder: Path) -> bool:
         has_choice = read_choice(folder, self._forward.config) is not None
-        if has_layer(folder):
-            read_layer_about(folder)  # raises if it is damaged
-            return True
-        return has_choice
+        return _has_layer(folder) or has_choice
 
     def _limit(self, max_tokens: int | None) -> int:
         described = [one for one in (self._forward, self._backward) if one is not None]
@@ -198,6 +196,14 @@ class ScoreJob:
             )
         if counts.get(ALONE):
             yield COMPUTED_ALONE
+
+
+def _has_layer(folder: Path) -> bool:
+    """Whether there is an alignment layer; ValueError if its description is damaged."""
+    if not has_layer(folder):
+        return False
+    read_layer_about(folder)
+    return True
 
 
 def _check_directions(forward: ModelDescription, backward: ModelDescription) -> None:

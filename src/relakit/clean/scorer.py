@@ -18,12 +18,14 @@ from relakit.analysis.attention_weights import SUM_TO_ONE
 from relakit.analysis.long_pairs import longest_pair
 from relakit.analysis.pair_batches import TokenPair
 from relakit.analysis.pair_scores import SCORED_KINDS
+from relakit.analysis.sentence_losses import TokenLosses
 from relakit.analysis.settings import BATCH_TOKENS
 from relakit.broken_model import blamed_on
 from relakit.clean.features import (
-    Losses,
+    LinkedWords,
     PairFeatures,
     PairSide,
+    ReverseView,
     Weights,
     check_finite,
     pair_features,
@@ -51,19 +53,22 @@ class ScoredPair:
 
 @dataclass(frozen=True)
 class Direction:
-    """A model that translates in one direction, and its tokenizers."""
+    """A model that translates in one direction, its tokenizers, and its alignment layer."""
 
     model: Transformer
     tokenizers: Tokenizers
     name: str = "the model"
     """What to call it in errors, such as its folder"""
+    layer: AlignmentLayer | None = None
 
     @classmethod
     def load(cls, folder: Path) -> "Direction":
         """Read a model directory; OSError or ValueError if it is broken."""
         described = read_description(folder)
         described.check_tokenizers()
-        return cls(build_model(described)[0], described.tokenizers, str(folder))
+        model = build_model(described)[0]
+        layer = load_layer(folder, model)[0] if has_layer(folder) else None
+        return cls(model, described.tokenizers, str(folder), layer)
 
 
 class PairScorer:
@@ -75,7 +80,6 @@ class PairScorer:
         *,
         backward: Direction | None = None,
         choice: AlignmentChoice | None = None,
-        layer: AlignmentLayer | None = None,
         languages: LanguagePair | None = None,
         max_tokens: int | None = None,
         batch_tokens: int = BATCH_TOKENS,
@@ -84,9 +88,9 @@ class PairScorer:
 
         Args:
             forward: from source to target.
-            backward: from target to source, for dual cross-entropy.
-            choice: which heads of ``forward`` align.
-            layer: an alignment layer of ``forward``, which is read instead of heads.
+            backward: from target to source, for dual cross-entropy. If it has an alignment layer,
+                its links are also read to find words without support.
+            choice: which heads of ``forward`` align, if it has no alignment layer.
             languages: the languages of source and target.
             max_tokens: most tokens on a side; only the beginning of a longer one is scored. None:
                 as many as fit into 256 MiB of attention weights.
@@ -95,11 +99,10 @@ class PairScorer:
         self._forward = forward
         self._backward = backward
         self._choice = choice
-        self._layer = layer
         self._languages = languages
-        models = [one.model for one in (forward, backward) if one is not None]
+        directions = [one for one in (forward, backward) if one is not None]
         self.max_tokens: Final = (
-            min(longest_pair(model.config, SCORED_KINDS) for model in models)
+            min(longest_pair(one.model.config, SCORED_KINDS) for one in directions)
             if max_tokens is None
             else max_tokens
         )
@@ -107,8 +110,7 @@ class PairScorer:
         self._sums_to_one = spec.activation in SUM_TO_ONE
         with limited_threads(1):
             self.is_batched: Final = all(
-                is_independent_of_batches(model, layer if model is forward.model else None)
-                for model in models
+                is_independent_of_batches(one.model, one.layer) for one in directions
             )
         """False if this processor rounds differently in a batch: then pairs are computed alone."""
         self._batch_tokens = batch_tokens if self.is_batched else 1
@@ -129,7 +131,6 @@ class PairScorer:
             forward,
             backward=None if reverse is None else Direction.load(reverse),
             choice=read_choice(folder, forward.model.config),
-            layer=load_layer(folder, forward.model)[0] if has_layer(folder) else None,
             languages=languages,
             max_tokens=max_tokens,
             batch_tokens=batch_tokens,
@@ -146,13 +147,12 @@ class PairScorer:
         chosen = [pairs[place] for place in places]
         advance(len(pairs) - len(chosen))
         with limited_threads(1):  # with several threads, sums depend on how many there are
-            backward = self._backward_losses(chosen)
+            backward = self._backward_views(chosen)
             tokenizers = self._forward.tokenizers
             sides = [self._encode(tokenizers, *pair.texts) for pair in chosen]
-            states = self._layer is not None
-            for batch in self._batches(self._forward.model, sides, states=states):
-                links = layer_links(self._layer, batch)
-                for index, weights, losses in _by_pair(batch):
+            for batch in self._batches(self._forward, sides):
+                links = layer_links(self._forward.layer, batch)
+                for index, weights, tokens in _by_pair(batch):
                     source, target = sides[index]
                     with blamed_on(self._forward.name):
                         features = pair_features(
@@ -160,11 +160,12 @@ class PairScorer:
                             source,
                             target,
                             weights,
-                            losses,
+                            tokens.losses.numpy(),
+                            tokens.margins.numpy(),
                             choice=self._choice,
                             links=links.get(index),
                             sums_to_one=self._sums_to_one,
-                            reverse_losses=backward[index],
+                            reverse=backward[index],
                             languages=self._log_odds(chosen[index]),
                         )
                     is_cropped = source.is_cropped or target.is_cropped
@@ -180,37 +181,41 @@ class PairScorer:
 
     def _batches(
         self,
-        model: Transformer,
+        direction: Direction,
         sides: Sequence[_Sides],
         *,
         cross_layer: int | None = None,
-        states: bool = False,
     ) -> Iterator[AttentionBatch]:
         return attention_batches(
-            model,
+            direction.model,
             [(source.ids, target.ids) for source, target in sides],
             kinds=SCORED_KINDS,
             losses=True,
             cross_layer=cross_layer,
-            states=states,
+            states=direction.layer is not None,
             batch_tokens=self._batch_tokens,
         )
 
-    def _backward_losses(self, pairs: Sequence[NumberedPair]) -> list[Losses | None]:
-        """Nats of each source token that counts, by the model of the other direction."""
-        found: list[Losses | None] = [None] * len(pairs)
+    def _backward_views(self, pairs: Sequence[NumberedPair]) -> list[ReverseView | None]:
+        """What the model of the other direction says about each pair."""
+        found: list[ReverseView | None] = [None] * len(pairs)
         if self._backward is None:
             return found
         tokenizers = self._backward.tokenizers
         sides = [self._encode(tokenizers, pair.target, pair.source) for pair in pairs]
-        for batch in self._batches(self._backward.model, sides, cross_layer=0):
+        for batch in self._batches(self._backward, sides, cross_layer=0):
             assert batch.token_losses is not None
-            for index, losses in zip(batch.indices, batch.token_losses, strict=True):
-                counted = sides[index][1].counted(losses.numpy())
+            links = layer_links(self._backward.layer, batch)
+            linked = {
+                index: LinkedWords.of_layer(weights, *sides[index]).source
+                for index, weights in links.items()
+            }
+            for index, tokens in zip(batch.indices, batch.token_losses, strict=True):
+                counted = sides[index][1].counted(tokens.losses.numpy())
                 with blamed_on(self._backward.name):
                     check_finite(pairs[index], counted.sum())
                 # A copy, so that it does not keep the losses of the whole batch in memory.
-                found[index] = counted.copy()
+                found[index] = ReverseView(counted.copy(), linked.get(index))
         return found
 
     def _log_odds(self, pair: NumberedPair) -> tuple[float, float] | None:
@@ -227,11 +232,10 @@ def layer_links(layer: AlignmentLayer | None, batch: AttentionBatch) -> dict[int
     return dict(layer.weights_of(StateBatch.of(batch.states, batch.indices, sizes)))
 
 
-def _by_pair(batch: AttentionBatch) -> "Iterator[tuple[int, np.ndarray, Losses]]":
+def _by_pair(batch: AttentionBatch) -> "Iterator[tuple[int, np.ndarray, TokenLosses]]":
     assert batch.token_losses is not None
-    losses = (tensor.numpy() for tensor in batch.token_losses)
-    for attention, of_tokens in zip(cross_attention_of(batch), losses, strict=True):
-        yield attention.index, attention.weights, of_tokens
+    for attention, tokens in zip(cross_attention_of(batch), batch.token_losses, strict=True):
+        yield attention.index, attention.weights, tokens
 
 
 def is_independent_of_batches(model: Transformer, layer: AlignmentLayer | None = None) -> bool:
@@ -259,6 +263,7 @@ def _seen(
         batch_tokens=batch_tokens,
     ):
         links = layer_links(layer, batch)
-        for index, weights, losses in _by_pair(batch):
-            found[index] = [weights, losses, *([links[index]] if layer is not None else [])]
+        for index, weights, tokens in _by_pair(batch):
+            of_layer = [links[index]] if layer is not None else []
+            found[index] = [weights, tokens.losses.numpy(), tokens.margins.numpy(), *of_layer]
     return found
