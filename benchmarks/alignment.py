@@ -17,6 +17,7 @@ from alignment_study.page import make_page
 from alignment_study.records import AlignmentRecord, read_alignment_records, write_record
 from alignment_study.systems import ATTENTIONS, REVERSE, Learning, ModelStudy, measure_eflomal
 from relakit.files.writing import write_whole
+from relakit.train.result import read_verdict
 from relakit.train.run_folder import RESULT
 from runs import HOW, OUTPUT, WHAT, ResultsFolder
 
@@ -131,7 +132,7 @@ def _train(material: Material, folder: Path) -> None:
             command += ["--out", str(out), "--set", f"model.attention={attention}"]
             if material.name == EUROPARL:
                 command += ["--set", f'data.folder="{material.recipe.data.folder}"']
-            if (out / RESULT).is_file():
+            if read_verdict(out / RESULT) == "finished":
                 continue
             command += [
                 *(["--reverse"] if reverse else []),

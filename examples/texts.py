@@ -146,7 +146,7 @@ def _functions() -> Iterator[Labelled]:
     root = Path(sysconfig.get_path("stdlib"))
     for path in _standard_modules(*PACKAGES):
         source = _read(path)
-        lines = source.splitlines()
+        lines = source.split("\n")  # as ast counts them: a form feed ends no line
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 body = node.body if ast.get_docstring(node) is None else node.body[1:]
@@ -156,7 +156,7 @@ def _functions() -> Iterator[Labelled]:
 
 
 def _lines(path: Path) -> Iterator[Labelled]:
-    for number, line in enumerate(_read(path).splitlines(), 1):
+    for number, line in enumerate(_read(path).removesuffix("\n").split("\n"), 1):
         label, tab, text = line.partition("\t")
         if not (label and tab and text.strip()):
             raise ValueError(f"{path}, line {number:,} is not label<TAB>text: {line[:60]!r}")

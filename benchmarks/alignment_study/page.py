@@ -14,10 +14,11 @@ INTRODUCTION: Final = """# Word alignment
 `benchmarks/alignment.py` makes this page from the files in [`alignment/`](alignment/); do not edit
 it. [docs/alignment.md](../docs/alignment.md) explains the ways of aligning.
 
-Models, alignment layers and eflomal learn from the same pairs. Heads are chosen without gold links,
-on other pairs than the scored ones. Alignment error rates are in percent, with 95% intervals over
-sentence pairs. *Null, right* is the share of target words without a gold link that get no link;
-*null, wrong* is the share of all other target words that get none.
+Models, alignment layers and eflomal learn from the same training set; the third column says from
+how many of its pairs. Heads are chosen without gold links, on other pairs than the scored ones.
+Alignment error rates are in percent, with 95% intervals over sentence pairs. *Null, right* is the
+share of target words without a gold link that get no link; *null, wrong* is the share of all other
+target words that get none.
 """
 AVERAGES: Final = tuple(f"{way}, {reading}" for reading in READINGS for way in ("AoL", "AoH"))
 DIRECTIONS: Final = (ONE_WAY, OTHER_WAY, BOTH)

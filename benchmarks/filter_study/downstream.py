@@ -16,6 +16,7 @@ from relakit.data.planted_noise import plant_text_noise
 from relakit.files.writing import write_whole
 from relakit.reproduce.split_pairs import split_pairs
 from relakit.train.recipe_file import load_recipe
+from relakit.train.result import read_verdict
 
 NOISE: Final = 0.4
 """Share of all pairs that get noise, divided evenly between the kinds."""
@@ -116,7 +117,7 @@ def _train(
     texts: Mapping[Split, list[tuple[str, str]]],
     settings: Sequence[str],
 ) -> None:
-    if _result(folder, name).is_file():
+    if read_verdict(_result(folder, name)) == "finished":
         return
     corpus, run = folder / f"{name}-text", folder / name
     for split, some in {**texts, "train": list(pairs)}.items():

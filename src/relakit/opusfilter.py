@@ -118,7 +118,8 @@ class NullAttentionFilter(FilterABC):  # type: ignore[misc]  # it has no types
                 ``probability`` if there is a calibration, else ``cross_entropy``.
             threshold: scores must be below it or, where high scores are good, not below it.
                 Required to filter, not to score; a probability has a default.
-            reverse: a model directory for the opposite direction, for dual cross-entropy.
+            reverse: a model directory for the opposite direction, for dual cross-entropy; if both
+                models have an alignment layer, also for unsupported words.
             calibration: a file that ``relakit filter --calibrate`` wrote with these models.
             columns: a score then holds these columns by name; None: a score is the number ``by``.
             max_tokens: per side; a side with more is scored by its beginning. None: as many as fit

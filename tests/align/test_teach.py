@@ -17,6 +17,7 @@ from relakit.align.teach import AlignerTraining, train_aligners
 from relakit.align.train_layer import LayerSettings
 from relakit.analysis.pairs import AnalysisPair
 from relakit.model import ModelAbout, load_model, save_model
+from relakit.model.description import WEIGHTS_FILE
 
 QUICK = LayerSettings(epochs=1, update_tokens=512)
 
@@ -84,6 +85,19 @@ def test_two_models_teach_each_other(folders: tuple[Path, Path]) -> None:
         assert about["heads"] == "layer 2, head 1, normal, end ignored"
         assert about["pairs"] == 54, "a tenth was held out"
         assert Aligner.load(folder).layer is not None
+
+
+def test_a_model_that_was_replaced_meanwhile(folders: tuple[Path, Path]) -> None:
+    """Its layer would be for states that it no longer has."""
+    second = folders[1] / WEIGHTS_FILE
+
+    def replace_it(stage: str, done: int, total: int | None) -> None:
+        if stage == "training 1 of 2":
+            second.write_bytes((folders[0] / WEIGHTS_FILE).read_bytes())
+
+    with pytest.raises(ValueError, match=r"xx-en has got other weights since it was read"):
+        train_aligners(request(folders), replace_it)
+    assert not any((folder / LAYER_FILE).exists() for folder in folders)
 
 
 def test_the_other_model_may_stay_as_it_is(folders: tuple[Path, Path]) -> None:

@@ -15,6 +15,7 @@ from relakit.clean.features import (
     PairSide,
     ReverseView,
     Word,
+    WordLinks,
     WorstToken,
     attention_mass,
     pair_features,
@@ -109,14 +110,29 @@ class TestWords:
         _, target = sides
         linked = LinkedWords(source=set(), target=set())
         margins = surprise(sides)
-        for reverse, expected in ((set(), [0, 1, 2, 3]), ({0, 1, 2, 3}, [])):
-            unsupported, uncovered = unreached_words(linked, margins, *sides, reverse)
-            assert [word.index for word in unsupported] == expected
+        all_words = set(range(4))
+
+        def unsupported(reverse: WordLinks) -> list[int]:
+            found, uncovered = unreached_words(linked, margins, *sides, reverse)
             assert len(uncovered) == 3, "as the forward model sees it"
+            return [word.index for word in found]
+
+        assert unsupported(WordLinks(all_words, set())) == [0, 1, 2, 3]
+        assert unsupported(WordLinks(all_words, all_words)) == []
         margins[[*tokens_of(target, 0), *tokens_of(target, 1)]] = 0
         margins[[*tokens_of(target, 2), *tokens_of(target, 3)]] *= 2
-        unsupported, _ = unreached_words(linked, margins, *sides, {0, 1})
-        assert [word.index for word in unsupported] == [2, 3]
+        assert unsupported(WordLinks(all_words, {0, 1})) == [2, 3]
+
+    def test_words_that_the_reverse_model_did_not_see(
+        self, sides: tuple[PairSide, PairSide]
+    ) -> None:
+        """As its tokens are others, and too many: it has no say about them."""
+        linked = LinkedWords(source=set(), target=set())
+        margins = np.full(len(sides[1].ids) + 1, 6.0)
+        for asked, expected in ((set(range(4)), 4), (set(), 0)):
+            found, _ = unreached_words(linked, margins, *sides, WordLinks(asked, set()))
+            assert len(found) == expected
+        assert unreached_words(linked, margins, *sides)[0] == ()
 
     def test_the_end_of_the_source_supports_nothing(self, sides: tuple[PairSide, PairSide]) -> None:
         weights = blank_weights(sides)

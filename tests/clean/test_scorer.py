@@ -2,7 +2,6 @@
 
 import math
 import shutil
-from collections.abc import Set
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -20,6 +19,7 @@ from relakit.analysis.attention_pass import AttentionBatch, attention_batches
 from relakit.broken_model import BrokenModelError
 from relakit.clean import features as features_module
 from relakit.clean import scorer as scorer_module
+from relakit.clean.features import WordLinks
 from relakit.clean.scorer import (
     Direction,
     PairScorer,
@@ -102,11 +102,15 @@ def test_to_the_bit(attention: str, write_model: ModelWriter, pairs: list[Number
     assert scores(pairs[3:5]) == {number: expected[number] for number in (4, 5)}
 
 
+@pytest.mark.parametrize("has_layers", [False, True])
 @pytest.mark.parametrize("is_reverse", [False, True])
 def test_the_broken_model_of_two_is_named(
-    is_reverse: bool, write_model: ModelWriter, pairs: list[NumberedPair]
+    is_reverse: bool, has_layers: bool, write_model: ModelWriter, pairs: list[NumberedPair]
 ) -> None:
     forward, back = Direction.load(write_model()), Direction.load(write_model(reverse=True, seed=1))
+    if has_layers:
+        layer = some_layer(forward.model.config.dim)
+        forward, back = replace(forward, layer=layer), replace(back, layer=layer)
     broken = back if is_reverse else forward
     broken.model.decoder.layers[0].cross_attention.query.weight.data.fill_(math.nan)
     with pytest.raises(BrokenModelError) as caught:
@@ -155,23 +159,30 @@ def test_a_choice_in_the_directory_is_read(
     assert all(pair.features and pair.features.alignment_null_rate is not None for pair in scored)
 
 
-def add_layer(folder: Path) -> None:
+def some_layer(dim: int) -> AlignmentLayer:
     """An alignment layer that links some words."""
     torch.manual_seed(5)
-    layer = AlignmentLayer(Direction.load(folder).model.config.dim)
+    layer = AlignmentLayer(dim)
     for parameter in layer.parameters():
         torch.nn.init.normal_(parameter, std=0.15)
     layer.raise_threshold(4.0)
+    return layer
+
+
+def with_layer(model: Path, folder: Path) -> Path:
+    """A copy of a model directory with `some_layer`."""
+    shutil.copytree(model, folder)
+    layer = some_layer(Direction.load(folder).model.config.dim)
     scores = LayerScores(pairs=1, loss=0.5, aer=0.25, against="teacher")
     save_layer(folder, layer, LayerTrained(by="links", pairs=1, epochs=1, seed=1, scores=scores))
+    return folder
 
 
 def test_a_layer_is_asked_instead_of_heads(
     write_model: ModelWriter, pairs: list[NumberedPair], tmp_path: Path
 ) -> None:
-    folder = Path(shutil.copytree(write_model(seed=4), tmp_path / "model"))
-    without = PairScorer.load(folder).score(pairs)
-    add_layer(folder)
+    without = PairScorer.load(write_model(seed=4)).score(pairs)
+    folder = with_layer(write_model(seed=4), tmp_path / "model")
     scored = PairScorer.load(folder, batch_tokens=700).score(pairs)
     assert scored == PairScorer.load(folder, batch_tokens=1).score(pairs), "to the bit"
     rates = set()
@@ -191,37 +202,45 @@ def test_the_layer_of_the_reverse_model_says_what_has_support(
     write_model: ModelWriter, pairs: list[NumberedPair], tmp_path: Path
 ) -> None:
     """Its links of target words are those that it has as a model of its own."""
-    back = Path(shutil.copytree(write_model(reverse=True, seed=1), tmp_path / "back"))
-    without = PairScorer.load(write_model(), reverse=back).score(pairs)
-    add_layer(back)
+    folder = with_layer(write_model(), tmp_path / "model")
+    plain = write_model(reverse=True, seed=1)
+    back = with_layer(plain, tmp_path / "back")
+    without = PairScorer.load(folder, reverse=plain).score(pairs)
     exchanged = [NumberedPair(pair.number, pair.target, pair.source) for pair in pairs]
     alone = PairScorer.load(back).score(exchanged)
-    seen: dict[int, Set[int] | None] = {}
+    seen: list[WordLinks] = []
     original = features_module.unreached_words
 
-    def watched(linked, margins, source, target, reverse_linked=None):  # type: ignore[no-untyped-def]
-        seen[len(seen)] = reverse_linked
-        return original(linked, margins, source, target, reverse_linked)
+    def watched(*arguments):  # type: ignore[no-untyped-def]
+        seen.append(arguments[-1])
+        return original(*arguments)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(features_module, "unreached_words", watched)
-        scored = PairScorer.load(write_model(), reverse=back, batch_tokens=1).score(pairs)
-    assert scored == PairScorer.load(write_model(), reverse=back).score(pairs), "to the bit"
+        scored = PairScorer.load(folder, reverse=back, batch_tokens=1).score(pairs)
+    assert scored == PairScorer.load(folder, reverse=back).score(pairs), "to the bit"
     assert scored != without
-    uncovered = {
-        one.number: frozenset(word.index for word in one.features.uncovered)
-        for one in alone
-        if one.features is not None
-    }
     for before, after in zip(without, scored, strict=True):
         if before.features is None or after.features is None:
             continue
         same = replace(after.features, unsupported=before.features.unsupported)
         assert same == before.features, "nothing else changes"
-    assert len(seen) == len(uncovered)
-    linked = sorted(sorted(some) for some in seen.values() if some is not None)
     words = {pair.number: set(range(len(pair.target.split()))) for pair in pairs}
-    assert linked == sorted(sorted(words[number] - none) for number, none in uncovered.items())
+    expected = [
+        sorted(words[one.number] - {word.index for word in one.features.uncovered})
+        for one in alone
+        if one.features is not None
+    ]
+    assert sorted(sorted(links.linked) for links in seen) == sorted(expected)
+
+
+def test_the_layer_of_the_reverse_model_alone_has_no_say(
+    write_model: ModelWriter, pairs: list[NumberedPair], tmp_path: Path
+) -> None:
+    plain = write_model(reverse=True, seed=1)
+    back = with_layer(plain, tmp_path / "back")
+    expected = PairScorer.load(write_model(), reverse=plain).score(pairs)
+    assert PairScorer.load(write_model(), reverse=back).score(pairs) == expected
 
 
 def test_long_sides_are_scored_by_their_beginning(

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from relakit.cli.main import app
 from relakit.report import report_folder
+from relakit.train.recipe_file import load_recipe
 from relakit.train.run_log import LogFile, UpdateEntry
 
 SMALL = (
@@ -76,6 +77,25 @@ def test_is_about_the_generated_corpus(tmp_path: Path) -> None:
     settings = ["--set", "data.folder=somewhere", "--out", str(tmp_path / "demo")]
     result = CliRunner().invoke(app, ["demo", *settings])
     assert "the demo needs its generated corpus" in str(result.exception)
+
+
+def test_is_about_one_direction(tmp_path: Path) -> None:
+    settings = ["--set", "data.reverse=true", "--out", str(tmp_path / "demo")]
+    result = CliRunner().invoke(app, ["demo", *settings])
+    assert "the demo translates from English to German" in str(result.exception)
+
+
+@pytest.mark.parametrize("problem", ["training.threads=1000", "a file of mine"])
+def test_again_checks_before_it_removes(problem: str, tmp_path: Path) -> None:
+    (tmp_path / "recipe.json").write_text(load_recipe("demo").model_dump_json(), encoding="utf-8")
+    (tmp_path / "model").mkdir()
+    settings = ["--set", problem] if "=" in problem else []
+    if not settings:
+        (tmp_path / "model" / "mine").touch()
+    before = sorted(tmp_path.rglob("*"))
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--again", *settings])
+    assert result.exit_code != 0
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_one_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

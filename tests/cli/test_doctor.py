@@ -314,7 +314,7 @@ class TestSpeed:
 
     def test_it_is_measured_only_if_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(doctor_speed, "measure_speed", lambda tell: pytest.fail("measured"))
-        assert "ReLA by softmax" not in CliRunner().invoke(app, ["doctor"]).output
+        assert "time / ReLA" not in CliRunner().invoke(app, ["doctor"]).output
 
     def test_for_people(self, measured: None) -> None:
         output = CliRunner().invoke(app, ["doctor", "--speed"]).output

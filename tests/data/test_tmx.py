@@ -46,6 +46,14 @@ def test_regions_of_a_language(path: Path) -> None:
     assert [source for source, _ in read_tmx(path, ("en_us", "de"))] == ["color", "gray"]
 
 
+def test_a_language_and_one_of_its_regions(path: Path) -> None:
+    """What belongs to the narrower side is not taken for the wider one, too."""
+    path.write_text(document(unit(pt_BR="ônibus", pt_PT="autocarro"), unit(pt="a", pt_BR="b")))
+    expected = [("autocarro", "ônibus"), ("a", "b")]
+    assert list(read_tmx(path, ("pt", "pt-BR"))) == expected
+    assert list(read_tmx(path, ("pt-BR", "pt"))) == [(two, one) for one, two in expected]
+
+
 @pytest.mark.parametrize(
     "sides",
     [

@@ -24,6 +24,12 @@ def drawn(count: int, **options: object) -> Counter[int]:
     return Counter(tokens.view(-1).tolist())
 
 
+@pytest.mark.parametrize("temperature", [1e-3, 1e-308, 5e-324])
+def test_a_low_temperature_takes_the_likeliest(temperature: float) -> None:
+    assert drawn(20, temperature=temperature) == {0: 20}
+    assert drawn(20, temperature=temperature, top_p=0.9) == {0: 20}
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

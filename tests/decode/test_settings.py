@@ -22,6 +22,7 @@ from relakit.decode.settings import (
     known_precision,
 )
 from relakit.decode.translator import Translator
+from relakit.limits import MAX_COUNT
 from relakit.train.recipe import DataSection, TrainingSection, ValidationSection
 
 
@@ -66,6 +67,21 @@ def test_precisions() -> None:
         assert f'"{name}"' in (relakit.load.__doc__ or "")
     with pytest.raises(ValueError, match="unknown precision 'fp8'; choose one of fp32, bf16, int8"):
         known_precision("fp8")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"length_penalty": 20.5}, "the length penalty must be at most 20, got 20.5"),
+        ({"length_factor": 1e308}, r"the length factor must be at most 10,000, got 1e\+308"),
+        ({"max_length": 10**400}, f"max_length must be at most {MAX_COUNT:,}, got 10"),
+        ({"length_margin": 10**400}, f"length_margin must be at most {MAX_COUNT:,}, got 10"),
+        ({"min_length": 10**400}, f"min_length must be at most {MAX_COUNT:,}, got 10"),
+    ],
+)
+def test_what_would_overflow(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        SearchSettings(**options)
 
 
 def test_settings_for_people() -> None:

@@ -190,7 +190,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "aer: links from 0 read from 1",
         "aer --gold gold --hypothesis gold --hypothesis-first 1",
-        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first or --hypothesis-first 0)",
+        "gold, line 1: '0-0' has a word below 1, the number of the first word; if the file counts from 0, say so: --gold-first 0, --links-first 0 or --hypothesis-first 0",
     ),
     row("aer: a link to a word below 0", AER, f"links, line 1: '1--2' is not a link; {NO_LINK}", put("links", "1--2\n\n\n")),
     row(

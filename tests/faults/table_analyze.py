@@ -41,17 +41,17 @@ ROWS: tuple[Row, ...] = (
     row(
         "a temperature of zero",
         f"{ANALYZE} --temperatures 1,0",
-        "--temperatures must be above 0 and differ, got '1,0'",
+        "--temperatures must be numbers above 0 that differ in their first six digits, got '1,0'",
     ),
     row(
         "a temperature twice",
         f"{ANALYZE} --temperatures 1,1",
-        "--temperatures must be above 0 and differ, got '1,1'",
+        "--temperatures must be numbers above 0 that differ in their first six digits, got '1,1'",
     ),
     row(
         "a temperature that is no number",
         f"{ANALYZE} --temperatures nan",
-        "--temperatures must be above 0 and differ, got 'nan'",
+        "--temperatures must be numbers above 0 that differ in their first six digits, got 'nan'",
     ),
     row("a seed below zero", f"{ANALYZE} --seed -1", "--seed must not be negative, got -1"),
     row(
@@ -149,12 +149,12 @@ ROWS: tuple[Row, ...] = (
     row(
         "gold from 0 read from 1",
         f"{GOLD} --gold-first 1",
-        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first or --hypothesis-first 0)",
+        "gold, line 1: '0-0' has a word below 1, the number of the first word; if the file counts from 0, say so: --gold-first 0, --links-first 0 or --hypothesis-first 0",
     ),
     row(
         "gold in talp from 0",
         f"{GOLD} --gold-format talp",
-        "gold, line 1: '0-0' has a word below 1, the number of the first word; read it with words counted from 0 (--gold-first or --hypothesis-first 0)",
+        "gold, line 1: '0-0' has a word below 1, the number of the first word; if the file counts from 0, say so: --gold-first 0, --links-first 0 or --hypothesis-first 0",
     ),
     row(
         "fewer lines of gold",
@@ -207,7 +207,7 @@ ROWS: tuple[Row, ...] = (
     row(
         "naacl with sentence 0",
         f"{GOLD} --gold-format naacl",
-        "gold, line 1: it has sentence 0, below 1, the number of the first; read it with sentences and words counted from 0 (--gold-first or --hypothesis-first 0)",
+        "gold, line 1: it has sentence 0, below 1, the number of the first; if the file counts from 0, say so: --gold-first 0, --links-first 0 or --hypothesis-first 0",
         put("gold", "0 1 1 S\n"),
     ),
     row(

@@ -115,6 +115,11 @@ ROWS: tuple[Row, ...] = (
         "unknown device 'gpu'; choose cpu or cuda, of several by its number: cuda:1",
     ),
     row(
+        "a device that is not there",
+        f"{TRAIN} --device cuda:7",
+        "device 'cuda:7' cannot be used: ...; choose another, such as 'cpu'",
+    ),
+    row(
         "a layer that is no JSON",
         ALIGN,
         "model/aligner.json is no JSON file: ...",

@@ -393,3 +393,25 @@ def test_fused_path_is_not_taken_by_copies() -> None:
     for twin in (copy.deepcopy(layer), torch.load(file, weights_only=False)):
         with torch.no_grad():
             torch.testing.assert_close(twin(x), expected)
+
+
+def test_a_compiled_module_computes_the_new_attention() -> None:
+    """`nn.Module.compile` keeps a call of the old one."""
+    model = nn.TransformerEncoderLayer(16, 2, batch_first=True).eval()
+    model.self_attn.compile(backend="eager")
+    relakit.convert_attention(model)
+    x = torch.randn(2, 5, 16)
+    with relakit.capture(model) as records:
+        model(x)
+    assert (records["self_attn"][0].weights == 0).any()
+
+
+def test_a_module_with_a_forward_of_its_own_is_refused() -> None:
+    model = nn.TransformerEncoderLayer(16, 2, batch_first=True)
+    attention = model.self_attn
+    attention.forward = lambda *inputs, **options: attention.__class__.forward(  # type: ignore[method-assign]
+        attention, *inputs, **options
+    )
+    with pytest.raises(ValueError, match="has got a forward of its own"):
+        relakit.convert_attention(model)
+    assert model.self_attn is attention

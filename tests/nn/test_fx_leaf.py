@@ -50,6 +50,24 @@ def test_copies_stay_leaves_and_keep_their_class() -> None:
     assert relakit.MultiheadAttention.__module__ == "relakit.nn.multihead"
 
 
+def test_attention_over_heads_is_a_leaf() -> None:
+    class Own(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.core = relakit.AttentionCore(HEADS, EMBED // HEADS)
+
+        def forward(self, x: Tensor) -> Tensor:
+            heads = x.unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            found: Tensor = self.core(heads, heads, heads, is_causal=True)
+            return found
+
+    model = Own()
+    traced = fx.symbolic_trace(model)
+    assert [n.target for n in traced.graph.nodes if n.op == "call_module"] == ["core"]
+    x, _ = inputs()
+    torch.testing.assert_close(traced(x), model(x))
+
+
 class OwnAttention(nn.Module):
     """The function and a norm, as in docs/conversion.md."""
 

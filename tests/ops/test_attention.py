@@ -237,3 +237,26 @@ def test_the_function_hides_no_module() -> None:
     assert relakit.attention is relakit.ops.attention.attention
     assert "relakit.attention" not in sys.modules
     assert dir(relakit) == sorted(relakit.__all__)
+
+
+@pytest.mark.parametrize(
+    ("scale", "problem"),
+    [
+        (torch.ones(1, requires_grad=True), "a tensor of 1 elements that requires a gradient"),
+        (torch.ones(3, 1, 1), "a tensor of 3 elements; multiply the query by it"),
+    ],
+)
+def test_a_scale_that_some_backends_would_ignore(scale: torch.Tensor, problem: str) -> None:
+    query = torch.randn(1, 3, 4, 8)
+    with pytest.raises(TypeError, match=f"scale must be a number, .* got {problem}"):
+        relakit.attention(query, query, query, scale=scale)  # type: ignore[arg-type]
+    expected = relakit.attention(query, query, query, scale=0.5)
+    assert relakit.attention(query, query, query, scale=torch.tensor(0.5)).equal(expected)  # type: ignore[arg-type]
+
+
+def test_values_with_more_dimensions_than_query_and_key() -> None:
+    query, key = torch.randn(2, 2, 8), torch.randn(2, 7, 8)
+    value = torch.randn(2, 2, 7, 8)
+    found = relakit.attention(query, key, value)
+    expected = relakit.attention(query, key, value, backend="reference")
+    torch.testing.assert_close(found, expected)

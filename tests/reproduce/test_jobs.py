@@ -36,6 +36,7 @@ case $seed in
        done; exit 143 ;;
     6) touch "$folder/ready6"; sleep 20 ;;
     7) echo 'another process is at work' >&2; exit 75 ;;
+    8) echo 'terminated by somebody' >&2; exit 143 ;;
 esac
 """
 
@@ -98,6 +99,25 @@ def test_orders_are_plain_json(places: Places) -> None:
     content = json.loads(Order(step.run, places).write())
     assert content["run"] == {"scale": "tiny", "corpus": "demo", "row": "rela-g", "seed": 1}
     assert content["places"]["data"] == str(places.data)
+
+
+def test_a_run_that_somebody_else_stopped_is_a_problem(places: Places) -> None:
+    notes = Notes()
+    outcome = run_steps(steps(places, 8, 1), places, jobs=1, view=notes)
+    assert outcome.made == 1
+    (problem,) = outcome.problems.values()
+    assert "terminated by somebody" in problem
+    assert notes.finished_runs == {8: problem, 1: None}
+
+
+def test_a_run_that_cannot_be_started_does_not_stop_the_others(places: Places) -> None:
+    first, second = steps(places, 2, 1)
+    assert first.folder is not None
+    (first.folder / jobs.OUTPUT).mkdir(parents=True)
+    outcome = run_steps([first, second], places, jobs=1, view=Notes())
+    assert outcome.made == 1
+    assert list(outcome.problems) == [first.run.name]
+    assert jobs.OUTPUT in outcome.problems[first.run.name]
 
 
 def test_a_run_that_goes_wrong_does_not_stop_the_others(places: Places) -> None:

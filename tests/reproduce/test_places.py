@@ -40,6 +40,10 @@ def test_who_is_at_work(tmp_path: Path) -> None:
     assert places.at_work() is None
     with locked(folder):
         assert places.at_work() == folder
+    corpus = places.prepared(run(), run().recipe(places.data)).parent
+    corpus.mkdir(parents=True)
+    with locked(corpus):
+        assert places.at_work() == corpus
 
 
 def test_runs_share_a_prepared_corpus() -> None:

@@ -46,6 +46,16 @@ def test_nothing_is_left_if_nothing_was_kept(output: Path) -> None:
     assert list(output.parent.iterdir()) == []
 
 
+def test_a_job_without_parts_is_forgotten(output: Path) -> None:
+    """As left by a command that was killed before its first part was whole."""
+    keep(output, 0)
+    for part in parts_folder(output).glob("*.part"):
+        part.unlink()
+    keep(output, 0, facts={**FACTS, "command": "whisper"})
+    with open_ledger(output, {**FACTS, "command": "whisper"}) as ledger:
+        assert set(ledger.finished) == {0}
+
+
 def test_restart_forgets(output: Path) -> None:
     keep(output, 0, 1)
     with open_ledger(output, {"command": "other"}, restart=True) as ledger:

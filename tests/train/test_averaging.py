@@ -107,6 +107,36 @@ def test_a_model_is_replaced_only_when_asked(run: Path, tmp_path: Path) -> None:
         average_run(run, run, replace=True)
 
 
+def test_another_corpus_in_the_same_place(
+    run: Path, corpus: PreparedCorpus, tmp_path: Path
+) -> None:
+    """Its tokenizer is not the run's, though it has as many tokens."""
+    moved, other = tmp_path / "run", tmp_path / "corpus"
+    shutil.copytree(run, moved)
+    shutil.copytree(corpus.folder, other)
+    tokens = other / "train.target.tokens"
+    content = bytearray(tokens.read_bytes())
+    content[:2] = content[2:4]
+    tokens.write_bytes(content)
+    recipe = json.loads((moved / "recipe.json").read_text(encoding="utf-8"))
+    recipe["data"]["prepared"] = str(other)
+    (moved / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
+    average_run(moved, tmp_path / "by-model")
+    shutil.rmtree(moved / "model")
+    with pytest.raises(ValueError, match=r"corpus/tokenizer.json is of another corpus than .*run"):
+        average_run(moved, tmp_path / "lost")
+
+
+def test_one_tokenizer_for_a_run_with_two(run: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "run"
+    shutil.copytree(run, moved)
+    recipe = json.loads((moved / "recipe.json").read_text(encoding="utf-8"))
+    recipe["data"]["vocabulary"] = "separate"
+    (moved / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"is one tokenizer, and .* has one for each language"):
+        average_run(moved, tmp_path / "model", tokenizer=run / "model" / "tokenizer.json")
+
+
 def test_where_the_tokenizer_is(run: Path, corpus: PreparedCorpus, tmp_path: Path) -> None:
     moved = tmp_path / "run"
     shutil.copytree(run, moved)

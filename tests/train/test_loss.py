@@ -160,11 +160,49 @@ def test_follows_autocast() -> None:
     assert weight.grad.dtype == torch.float32
 
 
-def test_without_gradients() -> None:
+def test_without_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are not computed then, though the weights could have some."""
     states, weight, targets = inputs(20)
+    wanted: list[bool] = []
+    original = loss_module._losses
+
+    def watched(*arguments, wants_gradient):  # type: ignore[no-untyped-def]
+        wanted.append(wants_gradient)
+        return original(*arguments, wants_gradient=wants_gradient)
+
+    monkeypatch.setattr(loss_module, "_losses", watched)
     with torch.inference_mode():
         loss = smoothed_loss(states, weight, targets, smoothing=0.0, padding=PADDING)
     assert not loss.smoothed.requires_grad
+    again = smoothed_loss(states, weight, targets, smoothing=0.0, padding=PADDING)
+    assert again.smoothed.item() == loss.smoothed.item()
+    assert wanted == [False, True]
+
+
+def test_second_derivatives_are_refused() -> None:
+    states, weight, targets = inputs(5)
+    loss = smoothed_loss(states, weight, targets, smoothing=0.1, padding=PADDING)
+    (gradient,) = torch.autograd.grad(loss.smoothed**2, states, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
+
+
+def test_any_layout_and_default_dtype() -> None:
+    states, weight, _ = inputs(6, torch.float32)
+    targets = torch.arange(1, 7).view(3, 2).t()
+    assert not targets.is_contiguous()
+    states = states.reshape(2, 3, 12)
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = smoothed_loss(
+            states, weight, targets, smoothing=0.1, padding=PADDING, mean_over="sentences"
+        )
+    finally:
+        torch.set_default_dtype(torch.float32)
+    expected = smoothed_loss(
+        states, weight, targets.contiguous(), smoothing=0.1, padding=PADDING, mean_over="sentences"
+    )
+    assert found.smoothed.item() == pytest.approx(expected.smoothed.item(), rel=1e-6)
 
 
 def rows_of_logits(

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from relakit.align.aligner import fits_into
 from relakit.align.choice import AlignmentChoice
 from relakit.align.directions import check_opposite_languages
@@ -18,9 +20,11 @@ from relakit.analysis.pairs import AnalysisPair
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.decode.long_lines import default_max_tokens
 from relakit.decode.settings import DEVICE
+from relakit.files.reading import file_digest
 from relakit.model import ModelAbout, Transformer
-from relakit.model.description import read_description
+from relakit.model.description import WEIGHTS_FILE, read_description
 from relakit.model.directory import build_model
+from relakit.nn.arguments import check_usable
 
 
 @dataclass(frozen=True)
@@ -31,14 +35,32 @@ class LoadedModel:
     model: Transformer
     tokenizers: Tokenizers
     about: ModelAbout
+    weights_sha256: str
+    """Digest of the weights that were read"""
 
     @classmethod
     def load(cls, folder: Path, device: str = DEVICE) -> "LoadedModel":
-        """Read a model directory."""
+        """Read a model directory.
+
+        Raises:
+            OSError, ValueError: it is broken, or the device cannot be used.
+        """
+        check_usable(torch.device(device))
         described = read_description(folder)
         described.check_tokenizers()
+        digest = file_digest(folder / WEIGHTS_FILE)
         model, about = build_model(described, device=device)
-        return cls(folder, model, described.tokenizers, about)
+        return cls(folder, model, described.tokenizers, about, digest)
+
+    def check_unchanged(self) -> None:
+        """Raise ValueError if the directory holds other weights by now."""
+        found = file_digest(self.folder / WEIGHTS_FILE)
+        if found != self.weights_sha256:
+            raise ValueError(
+                f"{self.folder} has got other weights since it was read (SHA-256 {found[:12]}..., "
+                f"it was {self.weights_sha256[:12]}...), so what was learnt does not fit them; "
+                "give the command again"
+            )
 
     @property
     def max_tokens(self) -> int:
@@ -76,14 +98,16 @@ def choose(
             _by_itself(forward, usable, files),
             _by_itself(backward, [pair.reversed() for pair in usable], files),
         )
-    alignable = Alignable(forward.model, forward.tokenizers, usable, tuple(files))
-    return select_by_agreement(alignable, backward.model, backward.tokenizers)
+    alignable = Alignable(
+        forward.model, forward.tokenizers, usable, tuple(files), str(forward.folder)
+    )
+    return select_by_agreement(alignable, backward.model, backward.tokenizers, str(backward.folder))
 
 
 def _by_itself(
     loaded: LoadedModel, pairs: Sequence[AnalysisPair], files: Sequence[str]
 ) -> AlignmentChoice:
-    alignable = Alignable(loaded.model, loaded.tokenizers, pairs, tuple(files))
+    alignable = Alignable(loaded.model, loaded.tokenizers, pairs, tuple(files), str(loaded.folder))
     if any(pair.gold is not None for pair in pairs):
         return select_by_gold(alignable)
     return select_by_same_words(alignable)

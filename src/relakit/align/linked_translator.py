@@ -90,6 +90,8 @@ class LinkedTranslator:
             prefixes: what each translation begins with, without markup.
             **options: as for `Translator.translate_nbest`.
         """
+        if isinstance(texts, str):
+            raise ValueError("texts must be a list of sentences, got a single string")
         lines = source_lines(texts, keep_markup=self._markup is not None)
         return list(self.stream(lines, prefixes=prefixes, **options))
 

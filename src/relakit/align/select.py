@@ -33,6 +33,7 @@ from relakit.analysis.links import (
 from relakit.analysis.pair_batches import EncodedPair, EncodedPairs
 from relakit.analysis.pairs import AnalysisPair
 from relakit.analysis.word_map import NO_WORD
+from relakit.broken_model import blamed_on
 from relakit.data.tokenizer_pair import Tokenizers
 from relakit.model import ModelConfig, Transformer
 
@@ -69,6 +70,8 @@ class Alignable:
     """All have words on both sides, and none is too long"""
     files: tuple[str, ...] = ()
     """Where the pairs come from, for the record"""
+    name: str = "the model"
+    """What errors call the model"""
 
     def __post_init__(self) -> None:
         if not self.pairs:
@@ -80,9 +83,10 @@ class Alignable:
     def links(self, candidates: Sequence[Candidate]) -> Iterator[tuple[int, _Best]]:
         """The number of each pair, and its links; not in order."""
         encoded = EncodedPairs(self.tokenizers)
-        for attention in capture_cross_attention(self.model, encoded.read(self.pairs)):
-            pair = encoded.take(attention.index)
-            yield attention.index, _best_words(attention.weights, pair, candidates)
+        with blamed_on(self.name):
+            for attention in capture_cross_attention(self.model, encoded.read(self.pairs)):
+                pair = encoded.take(attention.index)
+                yield attention.index, _best_words(attention.weights, pair, candidates)
 
     def chosen(self, best: Candidate, by: Criterion, value: float) -> AlignmentChoice:
         on = ChosenOn(by=by, files=self.files, pairs=len(self.pairs), value=round(value, 4))
@@ -157,7 +161,7 @@ def same_words(pair: AnalysisPair) -> list[Link]:
 
 
 def select_by_agreement(
-    forward: Alignable, model: Transformer, tokenizers: Tokenizers
+    forward: Alignable, model: Transformer, tokenizers: Tokenizers, name: str = "the model"
 ) -> tuple[AlignmentChoice, AlignmentChoice]:
     """The heads of two models of opposite directions whose links agree most.
 
@@ -165,8 +169,10 @@ def select_by_agreement(
         forward: the model from source to target, and pairs that fit both models.
         model: the model from target to source.
         tokenizers: the tokenizers of ``model``.
+        name: what errors call it.
     """
-    backward = Alignable(model, tokenizers, [p.reversed() for p in forward.pairs], forward.files)
+    turned = [pair.reversed() for pair in forward.pairs]
+    backward = Alignable(model, tokenizers, turned, forward.files, name)
     words = sum(len(pair.source_words) + len(pair.target_words) for pair in forward.pairs)
 
     def agreement(there: Sequence[Candidate], back: Sequence[Candidate]) -> npt.NDArray[np.float64]:

@@ -22,8 +22,8 @@ LAYER_SEED: Final = 1
 ALONE: Final = "alone"
 """Counts pairs that were computed one by one, as this processor rounds differently in a batch."""
 COMPUTED_ALONE: Final = (
-    "this processor rounds otherwise in batches, so pairs were computed one by one, which is "
-    "slower, and the same for all"
+    "this processor rounds differently in batches, so pairs were computed one by one: slower, but "
+    "a pair's result still does not depend on the others"
 )
 
 Level: TypeAlias = Literal["word", "token"]

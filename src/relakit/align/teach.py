@@ -125,6 +125,8 @@ def train_aligners(
     if not request.force:
         for result in results:
             result.check()
+    for member in teaching.members:
+        member.check_unchanged()  # training takes long enough for another command to replace it
     for number, (result, layer) in enumerate(zip(results, trained, strict=True)):
         teaching.keep_choice(number)
         save_layer(result.folder, layer.layer, result.trained)
@@ -147,7 +149,13 @@ class _Teaching:
         """The heads that were chosen before"""
         self.choices = self.known if request.by_links else self._choices()
         self.aligners = [
-            Aligner(member.model, member.tokenizers, choice, max_tokens=self.max_tokens)
+            Aligner(
+                member.model,
+                member.tokenizers,
+                choice,
+                max_tokens=self.max_tokens,
+                name=str(member.folder),
+            )
             for member, choice in zip(self.members, self.choices, strict=True)
             if not request.by_links
         ]

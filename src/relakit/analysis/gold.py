@@ -39,6 +39,9 @@ _NAACL: Final = re.compile(
 )
 _WORD_ZERO: Final = re.compile(r"(?:^|\s)0+[-?pP]|[-?pP]0+(?:[?pP]?(?:\s|$))")
 
+_FROM_ZERO: Final = (
+    "if the file counts from 0, say so: --gold-first 0, --links-first 0 or --hypothesis-first 0"
+)
 MAX_SENTENCES: Final = 10_000_000
 """The limit in a file that numbers its sentences: nothing should count up to a mistyped number."""
 
@@ -141,8 +144,7 @@ def _parse_link(item: str, first: FirstWord) -> tuple[Link, bool]:
     source, target = int(left) - first, int(sure_right or possible_right) - first
     if source < 0 or target < 0:
         raise ValueError(
-            f"{item!r} has a word below {first}, the number of the first word; read it with words "
-            "counted from 0 (--gold-first or --hypothesis-first 0)"
+            f"{item!r} has a word below {first}, the number of the first word; {_FROM_ZERO}"
         )
     return (source, target), sure_right is not None and not suffix
 
@@ -201,8 +203,7 @@ def _parse_naacl(line: str, first: FirstWord) -> tuple[int, Link | None, bool]:
     sentence, source, target = (int(number) - first for number in match.groups()[:3])
     if sentence < 0:
         raise ValueError(
-            f"it has sentence {match[1]}, below {first}, the number of the first; read it with "
-            "sentences and words counted from 0 (--gold-first or --hypothesis-first 0)"
+            f"it has sentence {match[1]}, below {first}, the number of the first; {_FROM_ZERO}"
         )
     is_link = source >= 0 and target >= 0
     return sentence, (source, target) if is_link else None, match[4] != "P"

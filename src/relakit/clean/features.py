@@ -199,8 +199,17 @@ class ReverseView:
 
     losses: Losses
     """Those of each source token and the end of the source, unless that is cropped"""
-    linked: Set[int] | None = None
-    """The target words that its alignment layer links; None if it has no layer"""
+    links: "WordLinks | None" = None
+    """What its alignment layer links; None if it has no layer"""
+
+
+@dataclass(frozen=True)
+class WordLinks:
+    """Which words a model was asked about, by their numbers, and which of them have a link."""
+
+    asked: Set[int]
+    """Not those that its tokens do not reach, because a side is too long for it"""
+    linked: Set[int]
 
 
 def unreached_words(
@@ -208,7 +217,7 @@ def unreached_words(
     margins: Losses,
     source: PairSide,
     target: PairSide,
-    reverse_linked: Set[int] | None = None,
+    reverse_links: WordLinks | None = None,
 ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
     """Target words without support, and source words that are linked with no target word.
 
@@ -220,18 +229,19 @@ def unreached_words(
         margins: how much likelier the model found its own first choice than each target token.
         source: its tokens and words.
         target: its tokens and words.
-        reverse_linked: see `ReverseView`.
+        reverse_links: those of target words, by a model of the other direction.
     """
     of_words: dict[int, float] = {}
     for word, margin in zip(target.words.tolist(), margins.tolist(), strict=False):
         if word != NO_WORD:
             of_words[word] = max(margin, of_words.get(word, 0.0))
     words = sorted(of_words)
-    linked_by = [linked.target, *([] if reverse_linked is None else [reverse_linked])]
+    views = [WordLinks(of_words.keys(), linked.target)]
+    if reverse_links is not None:
+        views.append(reverse_links)
     found = unsupported_words(
         [of_words[word] for word in words],
-        [sum(word in some for some in linked_by) for word in words],
-        models=len(linked_by),
+        [[word in view.linked for view in views if word in view.asked] for word in words],
     )
     uncovered = set(source.words.tolist()) - linked.source
     return _words(target, {words[place] for place in found}), _words(source, uncovered)
@@ -321,7 +331,7 @@ def pair_features(
         linked = LinkedWords.of_heads(read, source, target, shift=shift)
         alignment_null_rate = None if choice is None else null_query_share(read)
     unsupported, uncovered = unreached_words(
-        linked, margins, source, target, None if reverse is None else reverse.linked
+        linked, margins, source, target, None if reverse is None else reverse.links
     )
     source_words, target_words = pair.source.split(), pair.target.split()
     counted = target.counted(losses)

@@ -46,7 +46,8 @@ class ScoreSettings:
     model: Path
     """A model directory, from source to target."""
     reverse: Path | None = None
-    """A model directory from target to source, for dual cross-entropy."""
+    """A model directory from target to source, for dual cross-entropy, and for unsupported words
+    if both models have an alignment layer."""
     languages: LanguagePair | None = None
     """The languages of source and target; None: what the model directory says."""
     max_tokens: int | None = None

@@ -213,7 +213,11 @@ class ScoreTable:
         texts = {name: cells[name] for name in TEXTS if name in cells}
         for name in NUMBERED_WORDS:
             wrong = np.array(
-                [not _WORDS.fullmatch(cell) for cell in texts.get(name, ())], dtype=bool
+                [
+                    not (isinstance(cell, str) and _WORDS.fullmatch(cell))
+                    for cell in texts.get(name, ())
+                ],
+                dtype=bool,
             )
             refuse(wrong, name, "words with their numbers, such as 3:Hund")
         lines = found.pop(NUMBER).astype(np.int64)

@@ -27,6 +27,7 @@ from relakit.clean.features import (
     PairSide,
     ReverseView,
     Weights,
+    WordLinks,
     check_finite,
     pair_features,
 )
@@ -88,8 +89,8 @@ class PairScorer:
 
         Args:
             forward: from source to target.
-            backward: from target to source, for dual cross-entropy. If it has an alignment layer,
-                its links are also read to find words without support.
+            backward: from target to source, for dual cross-entropy. If both have an alignment
+                layer, its links are also read to find words without support.
             choice: which heads of ``forward`` align, if it has no alignment layer.
             languages: the languages of source and target.
             max_tokens: most tokens on a side; only the beginning of a longer one is scored. None:
@@ -150,8 +151,9 @@ class PairScorer:
             backward = self._backward_views(chosen)
             tokenizers = self._forward.tokenizers
             sides = [self._encode(tokenizers, *pair.texts) for pair in chosen]
-            for batch in self._batches(self._forward, sides):
-                links = layer_links(self._forward.layer, batch)
+            layer = self._forward.layer
+            for batch in self._batches(self._forward, sides, states=layer is not None):
+                links = layer_links(layer, batch)
                 for index, weights, tokens in _by_pair(batch):
                     source, target = sides[index]
                     with blamed_on(self._forward.name):
@@ -185,6 +187,7 @@ class PairScorer:
         sides: Sequence[_Sides],
         *,
         cross_layer: int | None = None,
+        states: bool,
     ) -> Iterator[AttentionBatch]:
         return attention_batches(
             direction.model,
@@ -192,7 +195,7 @@ class PairScorer:
             kinds=SCORED_KINDS,
             losses=True,
             cross_layer=cross_layer,
-            states=direction.layer is not None,
+            states=states,
             batch_tokens=self._batch_tokens,
         )
 
@@ -203,19 +206,18 @@ class PairScorer:
             return found
         tokenizers = self._backward.tokenizers
         sides = [self._encode(tokenizers, pair.target, pair.source) for pair in pairs]
-        for batch in self._batches(self._backward, sides, cross_layer=0):
+        # Next to links of heads, which are hardly ever all zero, those of a layer say little.
+        layer = None if self._forward.layer is None else self._backward.layer
+        for batch in self._batches(self._backward, sides, cross_layer=0, states=layer is not None):
             assert batch.token_losses is not None
-            links = layer_links(self._backward.layer, batch)
-            linked = {
-                index: LinkedWords.of_layer(weights, *sides[index]).source
-                for index, weights in links.items()
-            }
+            links = layer_links(layer, batch)
             for index, tokens in zip(batch.indices, batch.token_losses, strict=True):
                 counted = sides[index][1].counted(tokens.losses.numpy())
                 with blamed_on(self._backward.name):
                     check_finite(pairs[index], counted.sum())
+                    of_words = _links_of_source(links.get(index), *sides[index])
                 # A copy, so that it does not keep the losses of the whole batch in memory.
-                found[index] = ReverseView(counted.copy(), linked.get(index))
+                found[index] = ReverseView(counted.copy(), of_words)
         return found
 
     def _log_odds(self, pair: NumberedPair) -> tuple[float, float] | None:
@@ -230,6 +232,16 @@ def layer_links(layer: AlignmentLayer | None, batch: AttentionBatch) -> dict[int
     ends = zip(batch.source_sizes.tolist(), batch.target_sizes.tolist(), strict=True)
     sizes = [(source - 1, target - 1) for source, target in ends]
     return dict(layer.weights_of(StateBatch.of(batch.states, batch.indices, sizes)))
+
+
+def _links_of_source(
+    weights: Weights | None, source: PairSide, target: PairSide
+) -> WordLinks | None:
+    """Which source words an alignment layer links; None without its weights."""
+    if weights is None:
+        return None
+    linked = LinkedWords.of_layer(weights, source, target).source
+    return WordLinks(set(source.words.tolist()), linked)
 
 
 def _by_pair(batch: AttentionBatch) -> "Iterator[tuple[int, np.ndarray, TokenLosses]]":

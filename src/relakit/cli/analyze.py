@@ -1,5 +1,6 @@
 """`relakit analyze`: what the attention of models does, in numbers, figures and a page."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -306,8 +307,12 @@ def analysis_settings(
             raise ValueError(
                 f"--temperatures must be numbers with commas between them, got {temperatures!r}"
             ) from None
-        if not all(value > 0 for value in values) or len(set(values)) < len(values):
-            raise ValueError(f"--temperatures must be above 0 and differ, got {temperatures!r}")
+        shown = {f"{value:g}" for value in values}  # as in tables and files
+        if not all(0 < value < math.inf for value in values) or len(shown) < len(values):
+            raise ValueError(
+                "--temperatures must be numbers above 0 that differ in their first six digits, got "
+                f"{temperatures!r}"
+            )
         given["temperatures"] = values
     if seed is not None:
         if seed < 0:
@@ -335,8 +340,8 @@ def print_summary(models: "Sequence[AnalyzedModel]", console: Console) -> None:
     )
     if any(model.analysis.alignment for model in models):
         explanation += (
-            " AER: of the best head; it, AoL and AoH by the reading (normal, shifted) that has the "
-            "best head."
+            " AER is that of the best head. All three error rates are for the reading (normal or "
+            "shifted) in which that head was found."
         )
     else:
         explanation += " There is no --gold, so no alignment error rate."

@@ -20,7 +20,7 @@ MOST_FOLDERS: Final = 3000
 
 def complete_model(incomplete: str) -> list[str]:
     """Whole paths of model directories: from "ru" to "runs/first/model"."""
-    start = Path(incomplete).expanduser()
+    start = Path(os.path.expanduser(incomplete))
     parent = start if incomplete.endswith(os.sep) or not incomplete else start.parent
     beginning = "" if parent == start or not incomplete else start.name
     prefix = incomplete[: len(incomplete) - len(beginning)]
@@ -53,5 +53,7 @@ def complete_recipe(incomplete: str) -> list[str]:
     path = Path(incomplete)
     folder = path if incomplete.endswith(os.sep) or not incomplete else path.parent
     prefix = incomplete[: incomplete.rfind(os.sep) + 1]
-    files = sorted(f"{prefix}{file.name}" for file in folder.expanduser().glob("*.toml"))
+    files = sorted(
+        f"{prefix}{file.name}" for file in Path(os.path.expanduser(folder)).glob("*.toml")
+    )
     return names + [file for file in files if file.startswith(incomplete)]

@@ -62,6 +62,11 @@ def demo(
     if recipe.data.generated is None:
         raise ValueError("the demo needs its generated corpus; use `relakit train` for another")
     generated = recipe.data.generated
+    if (recipe.data.source, recipe.data.target, recipe.data.reverse) != ("en", "de", False):
+        raise ValueError(
+            "the demo translates from English to German; use `relakit train demo` with the same "
+            "settings for the other direction"
+        )
     console = results_console()
     result = _train(recipe, out, again)
     if result is None:
@@ -71,6 +76,7 @@ def demo(
     from relakit.data.generated import generate_pairs
     from relakit.decode.translator import Translator
     from relakit.metrics.bleu import bleu_score
+    from relakit.model.attention_setting import write_attention
     from relakit.report import write_report
 
     translator = Translator.load(out / MODEL)
@@ -81,7 +87,8 @@ def demo(
     score = bleu_score(outputs, [pair.target_text for pair in pairs])
     valid = generate_pairs(generated.valid, seed=generated.seed, split="valid")
     gold_pairs = [generated_gold_pair(pair) for pair in pairs]
-    analyzed = _analyze(translator, gold_pairs, f"{RECIPE}, {recipe.model.attention}")
+    name = f"{RECIPE}, {write_attention(recipe.model.attention)}"
+    analyzed = _analyze(translator, gold_pairs, name)
     analyzed = add_translations(analyzed, translator, gold_pairs, outputs, score)
     assert analyzed.analysis.alignment is not None  # the corpus has gold links
     table = _score_table(score, _choose_head(translator, valid), analyzed.analysis.alignment)
@@ -98,9 +105,9 @@ def demo(
 def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
     """Train; None if the demo was already trained."""
     from relakit.cli.stage_bar import stage_bar
-    from relakit.train.preflight import check_run
+    from relakit.train.preflight import check_run, check_settings, settled_settings
     from relakit.train.result import read_verdict
-    from relakit.train.resume import read_recipe
+    from relakit.train.resume import check_place_of_model, read_recipe
 
     before = read_recipe(out)
     if before is not None and before.description != recipe.description:
@@ -108,11 +115,13 @@ def _train(recipe: "Recipe", out: Path, again: bool) -> "Result | None":
     if again and before is not None:
         from relakit.train.run import remove_run
 
+        check_settings(settled_settings(recipe))  # while the old demo is still there
+        check_place_of_model(out)
         remove_run(out)
         before = None
     is_finished = read_verdict(out / RESULT) == "finished" and MODEL_DIRECTORY.is_at(out / MODEL)
     if before is not None and is_finished:
-        if before != recipe:
+        if before != settled_settings(recipe, before):
             raise ValueError(
                 f"{out} holds a demo with other settings; choose another --out, or --again"
             )

@@ -63,7 +63,7 @@ def _measured() -> "SpeedVerdict":
 
 def render_speed(verdict: "SpeedVerdict", console: Console) -> None:
     """Print what was measured, then what it means."""
-    table = Table("with one thread", "zeros", "ReLA by softmax", "quartiles")
+    table = Table("with one thread", "zeros", "softmax's time / ReLA's", "quartiles")
     for case in verdict.cases:
         zeros = "" if case.zeros is None else f"{case.zeros:.0f}%"
         ratio = case.ratio

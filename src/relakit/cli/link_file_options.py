@@ -45,8 +45,11 @@ def refuse_without_file(
 
 
 def link_file(option: str, path: Path, format: str, first: int | None, reverse: bool) -> "LinkFile":
-    """The file that an option names, and how to read it."""
+    """The file that an option names, and how to read it; ValueError if that is a pipe."""
     from relakit.analysis.link_file import LinkFile
+    from relakit.shards.cutting import check_read_twice
+
+    check_read_twice(path, "links")
 
     return LinkFile(
         path=path,

@@ -18,7 +18,8 @@ Reverse = Annotated[
     Path | None,
     typer.Option(
         metavar="MODEL",
-        help="A directory of a model for the opposite direction, for dual cross-entropy.",
+        help="A directory of a model for the opposite direction, for dual cross-entropy. If both "
+        "models have an alignment layer, it also helps to find unsupported words.",
         rich_help_panel=SCORES,
         autocompletion=complete_model,
     ),

@@ -55,7 +55,7 @@ def shortlist(
     ] = SHORTLIST_BEST,
     frequent: Annotated[
         int,
-        typer.Option(min=0, help="How many of the most frequent tokens every sentence may use."),
+        typer.Option(min=1, help="How many of the most frequent tokens every sentence may use."),
     ] = SHORTLIST_FREQUENT,
     threads: Threads = None,
     device: Device = DEVICE,

@@ -144,6 +144,11 @@ def _on_one_line(text: str) -> str:
     return "" if text.isspace() else text
 
 
+def _is_kind_of(language: str, wider: str) -> bool:
+    """Whether this is the language ``wider`` of some region or script, as en-GB is en."""
+    return language.startswith(f"{wider}-")
+
+
 class _Units:
     """Listens to a parser, and collects both sides of each unit once it has ended."""
 
@@ -196,12 +201,18 @@ class _Units:
 
     def _keep(self, text: str) -> None:
         for side, wanted in enumerate(self._wanted):
+            other = self._wanted[1 - side]
             is_exact = self._language == wanted
-            if not is_exact and not self._language.startswith(f"{wanted}-"):
+            if not is_exact and not _is_kind_of(self._language, wanted):
                 continue
+            if not is_exact and _is_kind_of(other, wanted) and self._is_of(other):
+                continue  # pt-BR is no pt if the other side is pt-BR
             if not self._sides[side] or (text and is_exact and not self._is_exact[side]):
                 self._sides[side], self._is_exact[side] = text, is_exact
                 self.has_text[side] = self.has_text[side] or bool(text)
+
+    def _is_of(self, wanted: str) -> bool:
+        return self._language == wanted or _is_kind_of(self._language, wanted)
 
     def _characters(self, text: str) -> None:
         if "seg" not in self._path or not _CODE.isdisjoint(self._path):

@@ -33,7 +33,9 @@ def draw(
         One candidate for each sample, in its place. Scores are the model's own, regardless of
         temperature, top_k and top_p.
     """
-    logits = log_probabilities.double() / settings.temperature
+    # Relative to the likeliest: a very low temperature would make -inf of all of them.
+    best = log_probabilities.amax(1, keepdim=True)
+    logits = (log_probabilities - best).double() / settings.temperature
     columns = None
     if settings.top_k is not None or settings.top_p < 1:
         count = min(settings.top_k or logits.size(1), logits.size(1))

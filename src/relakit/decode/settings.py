@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypedDict, get_args
 
 from relakit.known_names import known_name
-from relakit.limits import check_beam
+from relakit.limits import MAX_COUNT, check_beam
 
 Precision: TypeAlias = Literal["fp32", "bf16", "int8", "auto"]
 """The precision of weights and computation. int8: linear layers with weights of one byte, on a CPU;
@@ -63,6 +63,11 @@ def known_device(name: str, *, others: Sequence[str] = ()) -> str:
     return name
 
 
+MOST_PENALTY: Final = 20
+MOST_FACTOR: Final = 10_000
+"""Far more than anybody needs; with still more, numbers overflow."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
     """How to search."""
@@ -111,10 +116,21 @@ class SearchSettings:
             )
         if self.max_length is not None and self.max_length < 1:
             raise ValueError(f"the maximum length must be at least 1, got {self.max_length}")
+        if self.length_penalty > MOST_PENALTY:
+            raise ValueError(
+                f"the length penalty must be at most {MOST_PENALTY}, got {self.length_penalty}"
+            )
         if not 0 <= self.length_factor < math.inf:
             raise ValueError(
                 f"the length factor must be a number from 0 on, got {self.length_factor}"
             )
+        if self.length_factor > MOST_FACTOR:
+            raise ValueError(
+                f"the length factor must be at most {MOST_FACTOR:,}, got {self.length_factor:g}"
+            )
+        for name in ("max_length", "length_margin", "min_length"):
+            if (getattr(self, name) or 0) > MAX_COUNT:
+                raise ValueError(f"{name} must be at most {MAX_COUNT:,}, got {getattr(self, name)}")
         if self.length_margin < 1:
             raise ValueError(f"the length margin must be at least 1, got {self.length_margin}")
         if self.min_length < 0:

@@ -230,6 +230,10 @@ class Translator:
                     )
                 yield from self._translate(texts, settings, begin_with, first=first)
                 first += len(texts)
+            if beginnings is not None and next(beginnings, None) is not None:
+                raise ValueError(
+                    f"there are {first:,} lines, but more prefixes; each line needs one"
+                )
 
         return found()
 

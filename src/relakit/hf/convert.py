@@ -67,7 +67,7 @@ def convert(
     if not isinstance(model, PreTrainedModel):
         raise TypeError(
             f"model must be a transformers.PreTrainedModel, got {type(model).__name__}; "
-            "relakit.convert_attention converts other models"
+            f"{_other_way(model)}"
         )
     found = _checked_modules(model)
     all_names = [name for names in found.values() for name in names]
@@ -153,6 +153,15 @@ def _write_choices(
 def _implementation(module: nn.Module) -> object:
     """The name of the attention that the module will look up."""
     return getattr(getattr(module, "config", None), "_attn_implementation", None)
+
+
+def _other_way(model: object) -> str:
+    """What to do with a model that is none of transformers."""
+    parts = model.named_modules() if isinstance(model, nn.Module) else ()
+    inner = next((name for name, part in parts if isinstance(part, PreTrainedModel)), None)
+    if inner is None:
+        return "relakit.convert_attention converts other models"
+    return f"convert its part {inner!r}, which is one, before it is wrapped"
 
 
 def _checked_modules(model: PreTrainedModel) -> dict[nn.Module, list[str]]:

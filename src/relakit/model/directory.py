@@ -17,7 +17,7 @@ from relakit.amounts import number_with_noun
 from relakit.data.languages import LANGUAGES_FILE, LanguagePair
 from relakit.data.tokenizer_pair import (
     TOKENIZER_FILE,
-    TokenizerPair,
+    Tokenizers,
     save_tokenizers,
     tokenizers_digest,
 )
@@ -41,7 +41,7 @@ from relakit.nn.arguments import check_usable
 def save_model(
     folder: str | os.PathLike[str],
     model: Transformer,
-    tokenizer: str | os.PathLike[str] | TokenizerPair,
+    tokenizer: str | os.PathLike[str] | Tokenizers,
     about: ModelAbout | None = None,
     *,
     weights: dict[str, Tensor] | None = None,
@@ -52,7 +52,7 @@ def save_model(
     Args:
         folder: the directory.
         model: what is saved.
-        tokenizer: the file of its tokenizer, which is copied; or a tokenizer for each language.
+        tokenizer: its tokenizer, or one for each language; or a file, which is copied.
         about: what else the directory says.
         weights: saved instead of the model's own, if given: an average, for example.
         languages: the languages that it translates between, learned from its text.
@@ -69,13 +69,13 @@ def save_model(
         "longest_sentence": about.longest_sentence,
     }
     state = model.state_dict() if weights is None else weights
-    copied = b"" if isinstance(tokenizer, TokenizerPair) else Path(tokenizer).read_bytes()
+    copied = Path(tokenizer).read_bytes() if isinstance(tokenizer, str | os.PathLike) else b""
     with whole_folder(folder, size=tensor_bytes(state) + len(copied)) as unfinished:
         write_tensors(unfinished / WEIGHTS_FILE, state)
-        if isinstance(tokenizer, TokenizerPair):
-            save_tokenizers(unfinished, tokenizer)
-        else:
+        if isinstance(tokenizer, str | os.PathLike):
             write_whole(unfinished / TOKENIZER_FILE, copied)
+        else:
+            save_tokenizers(unfinished, tokenizer)
         if languages is not None:
             languages.save(unfinished / LANGUAGES_FILE)
         content["tokenizer_sha256"] = tokenizers_digest(unfinished)

@@ -83,9 +83,19 @@ def taken_over(module: nn.Module, kind: type[Kind]) -> Kind:
     """A module of class ``kind`` with the parts, hooks, mode and settings of an existing one.
 
     Parameters stay the same objects, so an optimizer that holds them keeps working.
+
+    Raises:
+        ValueError: the module does not use the ``forward`` of its class.
     """
+    if "forward" in vars(module):
+        raise ValueError(
+            f"a {type(module).__name__} of the model has got a forward of its own (from hooks of "
+            "another library, for example), which would go on computing the old attention; convert "
+            "the model before that"
+        )
     new = kind.__new__(kind)
     new.__dict__.update(module.__dict__)
+    new.__dict__.pop("_compiled_call_impl", None)  # Module.compile: it calls the old module
     # Dictionaries that will get new entries are copied. Hooks stay shared: a handle removes its
     # hook from the dictionary that it was added to.
     for name in ("_parameters", "_buffers", "_modules"):

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from relakit.nn.arguments import check_size
 from relakit.nn.fused import attend_in_steps
+from relakit.nn.fx_leaf import make_leaf
 from relakit.nn.norms import RMSNorm, build_norm
 from relakit.nn.threshold import build_threshold, current_threshold
 from relakit.nn.variants import (
@@ -95,6 +96,7 @@ class AttentionCore(AttentionParts):
         self.backend = known_backend(backend)
         self.num_heads = num_heads
         self.head_dim = head_dim
+        make_leaf(self)
 
     def forward(
         self,

@@ -129,6 +129,12 @@ def _check_number(name: str, value: object, wanted: str) -> None:
     # In this order: torch.compile cannot look up attributes of its own numbers.
     if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
         raise TypeError(f"{name} must be {wanted}, got {value!r}")
+    if isinstance(value, Tensor) and (value.requires_grad or value.numel() != 1):
+        raise TypeError(
+            f"{name} must be {wanted}, got a tensor of {value.numel():,} elements"
+            f"{' that requires a gradient' if value.requires_grad else ''}; multiply the query by "
+            "it instead"
+        )
 
 
 def _clearly_fit(query: Tensor, key: Tensor, value: Tensor) -> bool:

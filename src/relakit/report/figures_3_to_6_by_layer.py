@@ -131,7 +131,7 @@ def _draw_gaps(ax: "Axes", analyses: Sequence[ModelAnalysis]) -> None:
     """How much more often a target with the wrong source is null."""
     level = analyses[0].settings.confidence
     ax.set_title("Cross, shuffled − true", loc="left")
-    ax.set_ylabel(f"mean over sentences, {level:.0%} CI")
+    ax.set_ylabel(f"mean over sentences, {100 * level:g}% CI")
     ax.axhline(0, color="0.4", linewidth=1)
     for number, analysis in enumerate(analyses):
         if analysis.shuffled is None:

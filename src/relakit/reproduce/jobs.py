@@ -38,7 +38,7 @@ class Job:
         """Whether its process ended because we asked it to; the run can be resumed."""
         status = self.process.returncode
         # Before and after training nothing catches the signal, and nothing is lost.
-        return status == STOPPED or (self.is_asked_to_stop and status == -signal.SIGTERM)
+        return self.is_asked_to_stop and status in (STOPPED, -signal.SIGTERM)
 
 
 class JobsView(Protocol):
@@ -81,7 +81,12 @@ def run_steps(steps: Sequence[Step], places: Places, *, jobs: int, view: JobsVie
         try:
             while running or (waiting and interrupts.signal is None):
                 while waiting and len(running) < jobs and interrupts.signal is None:
-                    job = _start(waiting.pop(0), places)
+                    step = waiting.pop(0)
+                    try:
+                        job = _start(step, places)
+                    except OSError as error:  # the others may still be possible
+                        problems[step.run.name] = str(error)
+                        continue
                     running.append(job)
                     view.started(job)
                 if interrupts.signal is not None:

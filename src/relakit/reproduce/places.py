@@ -69,8 +69,8 @@ class Places:
             return open_corpus(recipe.data, folder, on_stage=on_stage)
 
     def at_work(self) -> Path | None:
-        """A folder in which a run is being made right now, if there is one."""
-        folders = sorted(self.runs.glob("*/*/*/"))
+        """A folder in which a run or a corpus is being made right now, if there is one."""
+        folders = sorted([*self.runs.glob("*/*/*/"), *self.runs.glob("corpora/*/")])
         return next((folder for folder in folders if is_locked(folder)), None)
 
     def training_recipe(self, run: Run, recipe: Recipe) -> Recipe:

@@ -72,11 +72,14 @@ class Survey:
         return self.digests[-1] if self.digests else PairDigest().value
 
 
-def check_read_twice(path: Path) -> None:
-    """Raise ValueError for an input that can be read only once, such as a pipe."""
+def check_read_twice(path: Path, what: str = "pairs") -> None:
+    """Raise ValueError for an input that can be read only once, such as a pipe.
+
+    ``what``: what it holds, several of them.
+    """
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError(
-            f"{path} is no regular file: pairs are read twice, which a pipe or a device does not "
+            f"{path} is no regular file: {what} are read twice, which a pipe or a device does not "
             "allow; put them into a file, plain, gzip or zstd"
         )
 

@@ -61,9 +61,10 @@ def open_ledger(
         if restart:
             _forget(folder)
         before = _read_job(folder / JOB_FILE)
-        if before is not None:
+        ledger = Ledger(folder, facts)
+        if before is not None and ledger.finished:
             _refuse_another(folder, before, facts)
-        yield Ledger(folder, facts)
+        yield ledger
 
 
 def _forget(folder: Path) -> None:

@@ -10,9 +10,7 @@ from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.tokenizer import Tokenizer
 from relakit.data.tokenizer_pair import (
     TOKENIZER_FILE,
-    TokenizerPair,
     Tokenizers,
-    exchanged,
     load_tokenizers,
 )
 from relakit.model.description import ModelAbout, check_model_folder
@@ -108,14 +106,14 @@ def average_run(
         raise ValueError(f"{run} is no training run: it has no {RECIPE}")
     check_model_folder(out, replace=replace)
     checkpoints = _choose(run, recipe, names, last)
-    tokenizer_file, tokenizers = _tokenizers(run, recipe, tokenizer)
+    corpus = _corpus(run, recipe, checkpoints[-1])
+    tokenizer_file, tokenizers = _tokenizers(run, recipe, corpus, tokenizer)
     shapes = [read_shapes(checkpoint.folder / WEIGHTS) for checkpoint in checkpoints]
     for checkpoint, others in zip(checkpoints[1:], shapes[1:], strict=True):
         _check_alike(checkpoints[0], shapes[0], checkpoint, others)
     _check_vocabulary(shapes[0], tokenizer_file, tokenizers)
     model = _empty_model(recipe, shapes[0], run, tokenizers)
     weights = average_weights(checkpoints)
-    corpus = _corpus(run, recipe)
     source, target = languages(recipe.data, corpus)
     about = ModelAbout(
         source_language=source,
@@ -130,9 +128,8 @@ def average_run(
     )
     from relakit.model.directory import save_model
 
-    saved = tokenizers if isinstance(tokenizers, TokenizerPair) else tokenizer_file
     learned = None if corpus is None else learn_languages(corpus)
-    save_model(out, model, saved, about, weights=weights, languages=learned)
+    save_model(out, model, tokenizers, about, weights=weights, languages=learned)
     return AveragedModel(out, tuple(checkpoints))
 
 
@@ -171,18 +168,30 @@ def _named(name: str, run: Path, found: Sequence[Checkpoint]) -> Checkpoint:
     )
 
 
-def _tokenizers(run: Path, recipe: Recipe, given: Path | None) -> tuple[Path, Tokenizers]:
+def _tokenizers(
+    run: Path, recipe: Recipe, corpus: PreparedCorpus | None, given: Path | None
+) -> tuple[Path, Tokenizers]:
     """The file of a run's target tokenizer, and the run's tokenizers."""
     if given is not None:
+        if recipe.data.vocabulary == "separate":
+            raise ValueError(
+                f"--tokenizer {given} is one tokenizer, and {run} has one for each language; put "
+                f"its corpus back into {_corpus_folder(run, recipe)}"
+            )
         return given, Tokenizer.load(given)
-    places = [_corpus_folder(run, recipe) / TOKENIZER_FILE, run / MODEL / TOKENIZER_FILE]
-    for path in places:
-        if path.is_file():
-            found = load_tokenizers(path.parent)
-            is_other_way = recipe.data.reverse and path == places[0]
-            return path, exchanged(found) if is_other_way else found
+    if corpus is not None:
+        return corpus.folder / TOKENIZER_FILE, corpus.tokenizers
+    path = run / MODEL / TOKENIZER_FILE
+    if path.is_file():
+        return path, load_tokenizers(path.parent)
+    expected = _corpus_folder(run, recipe) / TOKENIZER_FILE
+    if expected.is_file():
+        raise ValueError(
+            f"{expected} is of another corpus than {run} was trained on; name the run's tokenizer "
+            "with --tokenizer"
+        )
     raise ValueError(
-        f"the tokenizer of {run} is not where it was, in {places[0]}; name it with --tokenizer"
+        f"the tokenizer of {run} is not where it was, in {expected}; name it with --tokenizer"
     )
 
 
@@ -190,10 +199,11 @@ def _corpus_folder(run: Path, recipe: Recipe) -> Path:
     return recipe.data.prepared or run / CORPUS
 
 
-def _corpus(run: Path, recipe: Recipe) -> PreparedCorpus | None:
-    """The run's corpus, if it is still there."""
+def _corpus(run: Path, recipe: Recipe, checkpoint: Checkpoint) -> PreparedCorpus | None:
+    """The corpus that a checkpoint was trained on, if it is still there."""
     try:
-        return PreparedCorpus.load(_corpus_folder(run, recipe), reverse=recipe.data.reverse)
+        found = PreparedCorpus.load(_corpus_folder(run, recipe), reverse=recipe.data.reverse)
+        return found if found.fingerprint == checkpoint.state().corpus else None
     except (OSError, ValueError):
         return None
 

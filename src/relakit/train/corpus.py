@@ -38,7 +38,10 @@ def open_corpus(
             on_stage=on_stage,
         )
     corpus = PreparedCorpus.load(data.prepared or folder, reverse=data.reverse)
-    corpus.split("train")  # without it there is nothing to train on
+    # Without the first there is nothing to train on. The others must be those of today when the
+    # training ends, even if the corpus is prepared again before that.
+    for split in dict.fromkeys(("train", *corpus.splits)):
+        corpus.split(split)
     return corpus
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.compiler import is_dynamo_compiling
 
 from relakit.ops.native.connection import connected_extension
@@ -59,21 +60,26 @@ def smoothed_loss(
     if smoothing_over == "wrong":
         # The same as spreading a little more over all of them, the right one included.
         smoothing *= weight.size(0) / (weight.size(0) - 1)
-    kept = (targets != padding).view(-1).nonzero().squeeze(1)
+    kept = (targets != padding).reshape(-1).nonzero().squeeze(1)
     states = states.reshape(-1, states.size(-1)).index_select(0, kept)
     ids = targets.reshape(-1).index_select(0, kept)
     shares = None
     if mean_over == "sentences":
         lengths = (targets != padding).sum(1, keepdim=True)
-        shares = (1.0 / lengths).expand_as(targets).reshape(-1).index_select(0, kept)
-    smoothed, likelihood = _ChunkedLoss.apply(states, weight, ids, smoothing, shares)  # type: ignore[no-untyped-call]
+        shares = (1.0 / lengths).float().expand_as(targets).reshape(-1).index_select(0, kept)
+    # Inside of it, autograd is always off.
+    wants_gradients = torch.is_grad_enabled() and (states.requires_grad or weight.requires_grad)
+    smoothed, likelihood = _ChunkedLoss.apply(  # type: ignore[no-untyped-call]
+        states, weight, ids, smoothing, shares, wants_gradients
+    )
     return Loss(smoothed, likelihood, kept.numel())
 
 
 class _ChunkedLoss(torch.autograd.Function):
     """Sums of smoothed loss and negative log-likelihood; gradients are ready after forward.
 
-    The smoothed loss of each row is multiplied by its entry in ``shares``, if given.
+    The smoothed loss of each row is multiplied by its entry in ``shares``, if given. There are no
+    second derivatives.
     """
 
     @staticmethod
@@ -84,10 +90,10 @@ class _ChunkedLoss(torch.autograd.Function):
         targets: Tensor,
         smoothing: float,
         shares: Tensor | None,
+        wants_gradients: bool,
     ) -> tuple[Tensor, Tensor]:
         device = states.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
-        wants_gradients = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
         with torch.autocast(device, enabled=False):
             matrix = weight if dtype is None else weight.to(dtype)
             inputs = states.to(matrix.dtype)
@@ -125,9 +131,10 @@ class _ChunkedLoss(torch.autograd.Function):
         return smoothed, likelihood
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         state_gradient, weight_gradient = ctx.saved_tensors
-        return state_gradient * scale, weight_gradient * scale, None, None, None
+        return state_gradient * scale, weight_gradient * scale, None, None, None, None
 
 
 def rows_at_a_time(matrix: Tensor) -> int:

@@ -41,12 +41,19 @@ def check_run(recipe: Recipe | None, folder: Path, *, resume: bool) -> Recipe:
     check_writable(folder, is_folder=True)
     if is_main_process():  # processes that come later would find its lock
         check_unlocked(folder)
-    checked_threads("training.threads", settled.training.threads, least=0)
+    check_settings(settled)
     if resume:
         for checkpoint in find_checkpoints(folder / CHECKPOINTS, interrupted=True)[-1:]:
             check_checkpoint(checkpoint)
     _check_data(settled, folder)
     return settled
+
+
+def check_settings(recipe: Recipe) -> None:
+    """Raise ValueError for settings that cannot be, whatever the corpus is."""
+    checked_threads("training.threads", recipe.training.threads, least=0)
+    if recipe.data.prepared is None and recipe.training.device == "cpu":
+        check_model(recipe, None)
 
 
 def _check_data(recipe: Recipe, folder: Path) -> None:
@@ -60,8 +67,6 @@ def _check_data(recipe: Recipe, folder: Path) -> None:
         if is_on_cpu:  # only torch knows the memory of other devices, and whether there are any
             check_corpus(recipe, corpus, None)
         return
-    if is_on_cpu:
-        check_model(recipe, None)
     check_text(recipe, folder)
 
 

@@ -1,5 +1,6 @@
 """Recipes: everything that decides a training run, in one validated, frozen object."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -29,7 +30,8 @@ SmoothingOver: TypeAlias = Literal["all", "wrong"]
 
 
 def _expanded(path: Path | None) -> Path | None:
-    return None if path is None else path.expanduser()
+    """With the user's home for ``~``; a name that is no user's stays as it is."""
+    return None if path is None else Path(os.path.expanduser(path))
 
 
 class Section(BaseModel):

@@ -1,6 +1,5 @@
 """A training run, from recipe to model directory; `run_folder` says what its folder holds."""
 
-import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from importlib.metadata import version
@@ -9,9 +8,11 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
+from relakit.data.prepared_format import DOCUMENT_NAME
 from relakit.data.prepared_reader import PreparedCorpus
 from relakit.data.stages import OnStage, ignore_stage
-from relakit.data.tokenizer_pair import TOKENIZER_FILE, TokenizerPair
+from relakit.data.text_folder import find_splits
+from relakit.data.tokenizer_pair import SOURCE_TOKENIZER_FILE, TOKENIZER_FILE
 from relakit.files.locks import locked
 from relakit.files.output_paths import RUN
 from relakit.files.writing import WriteError, remove_folder, sweep, write_whole
@@ -144,7 +145,8 @@ def remove_run(folder: Path) -> None:
         BusyError: another process is training there.
     """
     with locked(folder):
-        for name in RUN_ENTRIES:
+        # The recipe last: without it, an interrupted removal would leave a folder of strangers.
+        for name in sorted(RUN_ENTRIES, key=RECIPE.__eq__):
             path = folder / name
             if path.is_dir():
                 remove_folder(path)
@@ -159,7 +161,7 @@ def _write_recipe(recipe: Recipe, folder: Path) -> None:
 
 
 def _clear_other_corpus(recipe: Recipe, folder: Path) -> None:
-    """Remove the corpus that an earlier attempt prepared for another recipe.
+    """Remove the corpus that an earlier attempt prepared for another recipe, or from other text.
 
     Only while there are no checkpoints: once there are, the corpus belongs to the run, wherever its
     text is.
@@ -168,9 +170,30 @@ def _clear_other_corpus(recipe: Recipe, folder: Path) -> None:
     if before is None:
         return
     starts = before.model.start_from, recipe.model.start_from
-    if before.data != recipe.data or starts[0] != starts[1]:
-        for name in (CORPUS, TEXT):
-            shutil.rmtree(folder / name, ignore_errors=True)
+    is_other = before.data != recipe.data or starts[0] != starts[1]
+    if is_other or _is_out_of_date(folder / CORPUS, recipe):
+        _remove_corpus(folder)
+
+
+def _is_out_of_date(corpus: Path, recipe: Recipe) -> bool:
+    """Whether the text, or the model to start from, has changed since the corpus was prepared."""
+    data, start = recipe.data, recipe.model.start_from
+    files = [] if start is None else [start / TOKENIZER_FILE, start / SOURCE_TOKENIZER_FILE]
+    try:
+        prepared = (corpus / DOCUMENT_NAME).stat().st_mtime
+        if data.folder is not None:
+            splits = find_splits(data.folder, data.source, data.target)
+            files += [path for split in splits.values() for path in split.paths]
+    except (OSError, ValueError):
+        return False  # there is no corpus yet, or its text is gone
+    return any(path.stat().st_mtime > prepared for path in files if path.exists())
+
+
+def _remove_corpus(folder: Path) -> None:
+    """Remove what a run prepared for itself; OSError if that cannot be done."""
+    for name in (CORPUS, TEXT):
+        if (folder / name).exists():
+            remove_folder(folder / name)
 
 
 def _open_logs(
@@ -276,13 +299,10 @@ def _save(trainer: Trainer, result: Result) -> None:
             **_started_from(trainer.recipe),
         },
     )
-    corpus = trainer.corpus
-    saved = corpus.tokenizers
-    tokenizer = saved if isinstance(saved, TokenizerPair) else corpus.folder / TOKENIZER_FILE
     save_model(
         trainer.folder / MODEL,
         trainer.model.cpu(),
-        tokenizer,
+        trainer.corpus.tokenizers,  # not the file, which may be of another corpus by now
         about,
-        languages=learn_languages(corpus),
+        languages=learn_languages(trainer.corpus),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from relakit.attention_kinds import ATTENTION_KINDS
+from relakit.data.tokenizer import Tokenizer
 from relakit.data.tokenizer_pair import (
     TOKENIZER_FILE,
     Tokenizers,
@@ -151,10 +152,12 @@ def _check_corpus(data: DataSection, folder: Path, tokenizers: Tokenizers) -> No
     found = load_tokenizers(data.prepared)
     other = exchanged(found) if data.reverse else found
     if not are_same(other, tokenizers):
+        file = folder / TOKENIZER_FILE
+        is_joint = isinstance(tokenizers, Tokenizer)
+        again = f"prepare it again with --tokenizer {file}, or " if is_joint else ""
         raise ValueError(
             f"{data.prepared} was prepared with another tokenizer ({other.target.size:,} tokens) "
-            f"than {folder} has ({tokenizers.target.size:,}); prepare it again with --tokenizer "
-            f"{folder / TOKENIZER_FILE}, or name the text with data.folder"
+            f"than {folder} has ({tokenizers.target.size:,}); {again}name the text with data.folder"
         )
 
 

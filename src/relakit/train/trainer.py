@@ -82,12 +82,16 @@ class Trainer:
         if not found:
             self.log.resume(-1)  # a run that starts from a model logs update 0 again
             return None
-        self.state = restore(found[-1], self.model, self.optimizer)
-        if self.state.corpus != self._fingerprint:
+        try:  # before the weights: with another vocabulary they would look damaged
+            trained_on = found[-1].state().corpus
+        except (OSError, ValueError):
+            trained_on = self._fingerprint  # it is damaged, and `restore` says so
+        if trained_on != self._fingerprint:
             raise ValueError(
                 f"{self.corpus.folder} is not the corpus that {found[-1].folder} was trained on; "
                 "a resumed run keeps the corpus it was started with"
             )
+        self.state = restore(found[-1], self.model, self.optimizer)
         if self.state.update < self.recipe.training.give_up_after:
             self.state.has_not_learnt = None  # it will be judged again, later than before
         self.log.resume(self.state.update)

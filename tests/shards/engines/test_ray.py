@@ -39,7 +39,11 @@ def test_ray_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("workers", "patience", "problem"),
-    [(0, 1.0, "--workers must be at least 1, got 0"), (1, 0.0, "--timeout must be above 0, got 0")],
+    [
+        (0, 1.0, "--workers must be at least 1, got 0"),
+        (1, 0.0, "--timeout must be above 0 and at most 1,000,000.0, got 0"),
+        (1, float("inf"), "--timeout must be above 0 and at most 1,000,000.0, got inf"),
+    ],
 )
 def test_impossible_settings(
     workers: int, patience: float, problem: str, monkeypatch: pytest.MonkeyPatch

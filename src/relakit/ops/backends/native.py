@@ -151,7 +151,8 @@ def _is_plain(call: AttentionCall) -> bool:
 def _has_weights_for_all_values(call: AttentionCall) -> bool:
     """Whether value's leading dimensions broadcast to the weights' without enlarging them."""
     query, key, value = call.query, call.key, call.value
-    is_one_batch = value.dim() == 4 and value.size(0) == key.size(0) == query.size(0)
+    is_4d = query.dim() == key.dim() == value.dim() == 4
+    is_one_batch = is_4d and value.size(0) == key.size(0) == query.size(0)
     if is_one_batch and (call.enable_gqa or value.size(1) == query.size(1)):
         return True
     lead, value_lead = call.weights_shape[:-2], tuple(value.shape[:-2])

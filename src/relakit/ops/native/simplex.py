@@ -48,7 +48,7 @@ def simplex_gradient(grad_weights: Tensor, weights: Tensor, is_squared: bool) ->
 
     ``weights`` must then be the result of a recorded call, as saved tensors are.
     """
-    has_weight = ~(weights <= 0)  # rather than "> 0": NaN must not vanish
+    has_weight = ~(weights <= 0)  # rather than "> 0": the root of NaN must not vanish
     if is_squared:
         # The root's derivative at 0 is infinite, and infinity times 0 would be NaN.
         slopes = torch.where(has_weight, weights, 1.0).sqrt().where(has_weight, 0.0)

@@ -92,7 +92,7 @@ function gapPanel() {
     lines.push({ model, name, values: gaps.map((gap) => gap.mean), intervals: gaps });
   });
   if (!lines.length) return null;
-  const level = Math.round(100 * models[0].settings.confidence);
+  const level = Number((100 * models[0].settings.confidence).toPrecision(12));
   return { title: `Cross, shuffled − true (${level} % CI)`, lines, zero: true };
 }
 

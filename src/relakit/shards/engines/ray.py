@@ -26,6 +26,8 @@ PATIENCE: Final = 1800.0
 """Seconds without a result after which a cluster is assumed to hang, by default."""
 ATTEMPTS: Final = 3
 """How many drivers are started if nothing comes back."""
+LONGEST_PATIENCE: Final = 1_000_000.0
+"""The longest time-out, in seconds; the system's own waits end at twice as many."""
 PARTING: Final = 30.0
 """Seconds a driver has to leave the cluster, or to shut down its own, when all is done."""
 WAVE_BYTES: Final = 1 << 28
@@ -47,8 +49,10 @@ class RayCluster:
             )
         if workers is not None and workers < 1:
             raise ValueError(f"--workers must be at least 1, got {workers:,}")
-        if not patience > 0:
-            raise ValueError(f"--timeout must be above 0, got {patience:g}")
+        if not 0 < patience <= LONGEST_PATIENCE:
+            raise ValueError(
+                f"--timeout must be above 0 and at most {LONGEST_PATIENCE:,}, got {patience:g}"
+            )
         self._workers = workers
         self._patience = patience
 
@@ -72,7 +76,7 @@ class RayCluster:
                         advance(len(shard.pairs))
                         yield index, message.result
                 except _Hangs as problem:
-                    if attempt == ATTEMPTS:
+                    if attempt >= ATTEMPTS:
                         first = next(iter(missing.values())).in_words(unit)
                         raise GivenUpError(
                             f"{first}: {problem}, {ATTEMPTS} times; see --timeout"
