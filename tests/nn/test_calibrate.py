@@ -208,6 +208,18 @@ def test_a_head_that_is_always_null_gets_the_gain_of_the_others():
     torch.testing.assert_close(gain[: DIM // HEADS], gain[DIM // HEADS :].mean().expand(4))
 
 
+def test_where_is_asked_as_in_convert_attention():
+    """A function gets the attention module, and a shared one goes by each of its names."""
+    model = encoder()
+    relakit.convert_attention(model)
+    chosen = relakit.calibrate(
+        model, batches(), where=lambda name, module: module.num_heads and "1" in name
+    )
+    assert list(chosen) == ["layers.1.self_attn"]
+    model.twin = model.layers[1].self_attn
+    assert len(relakit.calibrate(model, batches(), where="twin")) == 1
+
+
 @pytest.mark.parametrize(
     ("attention", "inputs", "where", "message"),
     [

@@ -91,7 +91,7 @@ BAD_SPECS = {
     "activation": ({"activation": "tanh"}, "unknown activation 'tanh'; choose one of softmax"),
     "threshold": ({"threshold": "free"}, "a number or 'learned', got 'free'"),
     "threshold tensor": ({"threshold": torch.zeros(4)}, "a number or 'learned', got tensor"),
-    "eps": ({"norm_eps": -1.0}, "norm_eps must be a finite number of at least 0, got -1.0"),
+    "eps": ({"norm_eps": -1.0}, "norm_eps must be a finite number of at least 1e-37, got -1.0"),
     "gate": ({"gate": "yes"}, "gate must be True, False or None, got 'yes'"),
     "infinite threshold": (
         {"threshold": float("inf")},

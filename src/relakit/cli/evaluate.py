@@ -161,8 +161,8 @@ def evaluate(
         if not models:
             raise ValueError("--output keeps a model's translations; name a MODEL")
         read = {"--source": source, "--reference": reference, "--baseline": baseline}
-        refuse_inputs("--output", output, {"MODEL": models, **read})
         check_writable(output)
+        refuse_inputs("--output", output, {"MODEL": models, **read})
     references, sources = _checked_inputs(models, reference, source, hypothesis, baseline)
     translation = _Translation(
         max_tokens=max_tokens,

@@ -51,7 +51,7 @@ from relakit.decode.settings import (
     known_too_long,
 )
 from relakit.files.output_paths import refuse_inputs
-from relakit.files.writing import opened_output
+from relakit.files.writing import check_writable, opened_output
 
 if TYPE_CHECKING:
     from relakit.align.linked_translator import LinkedHypothesis
@@ -163,6 +163,8 @@ def translate(
         inputs = {"MODEL": models, "--input": input_file, "--prefix-file": prefix_file}
         if input_file is None:
             inputs["standard input"] = _standard_input()
+        if output_file.is_dir():
+            check_writable(output_file)  # says what is wrong with a folder
         refuse_inputs("--output", output_file, inputs)
     described = describe_models(
         models, threads=threads, precision=precision, device=device, shortlist=shortlist

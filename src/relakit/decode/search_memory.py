@@ -21,6 +21,17 @@ def sentence_bytes(config: ModelConfig, beam: int, limit: int) -> int:
     return beam * ((limit + 1) * (row + ancestors) + scores)
 
 
+def check_search_memory(configs: Sequence[ModelConfig], beam: int, limit: int) -> int:
+    """The memory for one sentence in bytes; ValueError if the machine has not that much."""
+    needed = sum(sentence_bytes(config, beam, limit) for config in configs)
+    check_memory(
+        f"a search with a beam of {beam:,} for a translation of up to {limit:,} tokens",
+        needed,
+        advice="choose a smaller beam, or a smaller maximum length",
+    )
+    return needed
+
+
 def within_memory(
     batches: Iterable[Sequence[int]],
     configs: Sequence[ModelConfig],
@@ -42,12 +53,7 @@ def within_memory(
     memory = machine_memory()
     for batch in batches:
         limit = max(limits[index] for index in batch)
-        needed = sum(sentence_bytes(config, beam, limit) for config in configs)
-        check_memory(
-            f"a search with a beam of {beam:,} for a translation of up to {limit:,} tokens",
-            needed,
-            advice="choose a smaller beam, or a smaller maximum length",
-        )
+        needed = check_search_memory(configs, beam, limit)
         most = max(1, memory // SHARE // needed)
         for start in range(0, len(batch), most):
             yield batch[start : start + most]

@@ -146,7 +146,8 @@ def class_to_load(config: Any, model_class: type[Any] | None = None) -> type[Pre
         kind = mapping[type(config)]
         if isinstance(kind, tuple):
             kind = kind[0]
-    assert issubclass(kind, PreTrainedModel)
+    if not (isinstance(kind, type) and issubclass(kind, PreTrainedModel)):
+        raise ValueError(f"{getattr(kind, '__name__', kind)} is no model class of transformers")
     return kind
 
 

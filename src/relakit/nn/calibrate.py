@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 import torch
@@ -95,29 +96,34 @@ def _chosen_norms(model: nn.Module, where: Where) -> dict[str, RMSNorm]:
     If one module has several `AttentionParts`, each goes by its own name.
     """
     modules = names_of_modules(model)
-    found: dict[RMSNorm, str] = {}
-    own_names: dict[RMSNorm, str] = {}
-    for module, (name, *_) in modules.items():
+    found: dict[RMSNorm, Sequence[str]] = {}
+    holders: dict[RMSNorm, nn.Module] = {}
+    for module, names in modules.items():
         norm = getattr(module, "norm", None)
         if isinstance(norm, RMSNorm) and isinstance(module, (AttentionParts, MultiheadAttention)):
             is_part = isinstance(module, AttentionParts)  # of the attention module
-            found[norm] = name.rpartition(".")[0] if is_part else name
-            own_names[norm] = name
-    times = Counter(found.values())
-    found = {norm: own_names[norm] if times[name] > 1 else name for norm, name in found.items()}
-    for module, (name, *_) in modules.items():
-        if isinstance(module, RMSNorm):
-            found.setdefault(module, name)
+            found[norm] = [name.rpartition(".")[0] for name in names] if is_part else names
+            holders[norm] = module
+    times = Counter(names[0] for names in found.values())
+    for norm, names in found.items():
+        if times[names[0]] > 1:
+            found[norm] = modules[holders[norm]]
+    for module, names in modules.items():
+        if isinstance(module, RMSNorm) and module not in found:
+            found[module], holders[module] = names, module
     if not found:
         raise ValueError(
             f"{type(model).__name__} has no attention with a norm of relakit; convert it first "
             "with relakit.convert_attention(model) or relakit.hf.convert(model), to an attention "
             "that has one, such as 'rela-g'"
         )
-    check_patterns(where, found.values(), shown=list(found.values()))
-    chosen = {name: norm for norm, name in found.items() if is_selected(where, [name], norm)}
+    shown = [names[0] for names in found.values()]
+    check_patterns(where, chain.from_iterable(found.values()), shown=shown)
+    chosen = {
+        names[0]: norm for norm, names in found.items() if is_selected(where, names, holders[norm])
+    }
     if not chosen:
-        raise ValueError(f"where selects none of {', '.join(found.values())}")
+        raise ValueError(f"where selects none of {', '.join(shown)}")
     return chosen
 
 

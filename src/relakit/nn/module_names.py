@@ -64,11 +64,13 @@ def check_patterns(where: Where, names: Iterable[str], shown: Sequence[str]) -> 
 
 def attention_like(names: Mapping[nn.Module, Sequence[str]]) -> str:
     """For a message: which of the modules are attention, going by their class names."""
-    if any(_is_hugging_face(module) for module in names):
-        return (
-            "it is a Hugging Face model: call relakit.hf.convert(model), with the same arguments "
-            "(see docs/huggingface.md)"
-        )
+    for module, (name, *_) in names.items():
+        if _is_hugging_face(module):
+            which, argument = ("it", "model") if not name else (f"model.{name}", f"model.{name}")
+            return (
+                f"{which} is a Hugging Face model: call relakit.hf.convert({argument}), with the "
+                "same arguments (see docs/huggingface.md)"
+            )
     by_class: dict[str, list[str]] = {}
     for module, (name, *_) in names.items():
         if is_named_attention(module):

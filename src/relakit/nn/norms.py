@@ -17,7 +17,7 @@ from relakit.nn.variants import AttentionSpec
 from relakit.ops.call import check_tensor
 from relakit.ops.native.connection import connected_extension
 from relakit.ops.norms import gated, layer_norm, rms_norm
-from relakit.ops.options import DEFAULT_EPS
+from relakit.ops.options import DEFAULT_EPS, SMALLEST_EPS
 
 NormInit: TypeAlias = Literal["ones", "xavier"]
 
@@ -50,8 +50,11 @@ class RMSNorm(nn.Module):
         super().__init__()
         check_size("dim", dim)
         check_number("eps", eps)
-        if not 0 <= eps < math.inf:
-            raise ValueError(f"eps must be a finite number that is not negative, got {eps}")
+        if not SMALLEST_EPS <= eps < math.inf:
+            raise ValueError(
+                f"eps must be a finite number of at least {SMALLEST_EPS}, got {eps}: without it, "
+                "a query that attends to nothing would become NaN"
+            )
         known_name("init", init, get_args(NormInit))
         if fan is not None:
             check_size("fan", fan)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
 from relakit.known_names import known_name
-from relakit.ops.options import DEFAULT_EPS, ActivationName, check_options
+from relakit.ops.options import DEFAULT_EPS, SMALLEST_EPS, ActivationName, check_options
 
 Norm = Literal["none", "rms", "layer"]
 GainInit = Literal["ones", "xavier", "xavier-head"]
@@ -70,9 +70,12 @@ class AttentionSpec:
         known_name("gain_init", self.gain_init, get_args(GainInit))
         if self.threshold != "learned" and not isinstance(self.threshold, (int, float)):
             raise ValueError(f"threshold must be a number or 'learned', got {self.threshold!r}")
-        if not isinstance(self.norm_eps, (int, float)) or not 0 <= self.norm_eps < math.inf:
+        if not isinstance(self.norm_eps, (int, float)) or not (
+            SMALLEST_EPS <= self.norm_eps < math.inf
+        ):
             raise ValueError(
-                f"norm_eps must be a finite number of at least 0, got {self.norm_eps!r}"
+                f"norm_eps must be a finite number of at least {SMALLEST_EPS}, got "
+                f"{self.norm_eps!r}"
             )
         if not (self.gate is None or isinstance(self.gate, bool)):
             raise ValueError(f"gate must be True, False or None, got {self.gate!r}")

@@ -15,6 +15,8 @@ BACKEND_NAMES: Final[tuple[BackendName, ...]] = get_args(BackendName)
 
 DEFAULT_EPS: Final = 1e-8
 """Added to the mean square under a norm's root, as in the authors' code."""
+SMALLEST_EPS: Final = 1e-37
+"""A smaller one would be 0 in single precision, and zeros divided by it NaN."""
 
 _POINTWISE: Final = frozenset({"threshold", "length_exponent"})
 

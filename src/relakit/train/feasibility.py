@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from relakit.amounts import number_with_noun
 from relakit.data.prepared_format import SMALLEST_VOCABULARY
 from relakit.data.prepared_reader import EncodedSplit, PreparedCorpus
+from relakit.decode.search_memory import check_search_memory
 from relakit.limits import check_memory
 from relakit.model.memory import training_bytes
 from relakit.train.recipe import DataSection, Recipe, TrainingSection
@@ -70,9 +71,22 @@ def check_batches(
 
 
 def check_corpus(recipe: Recipe, corpus: PreparedCorpus, device: "torch.device | None") -> None:
-    """Run `check_model` and `check_batches`, now that there is a corpus."""
+    """Run `check_model`, `check_batches` and `check_searches`, now that there is a corpus."""
     check_model(recipe, device, *corpus.tokenizers.sizes)
     check_batches(recipe, corpus.train, device, *corpus.tokenizers.sizes)
+    check_searches(recipe, corpus)
+
+
+def check_searches(recipe: Recipe, corpus: PreparedCorpus) -> None:
+    """Raise ValueError for searches of validation and test that cannot fit into memory."""
+    config = recipe.model.config(*corpus.tokenizers.sizes)
+    validation = recipe.validation
+    for name in corpus.splits:
+        if name == "train" or not validation.bleu:
+            continue
+        longest = int(corpus.split(name).source_lengths.max(initial=0))
+        for beam in (validation.beam, validation.final_beam):
+            check_search_memory([config], beam, validation.search(beam).limit(longest))
 
 
 def warn_of_short_run(training: TrainingSection, updates: int | None) -> None:
