@@ -159,8 +159,10 @@ def test_pairs_that_are_too_long(
         (["--temperatures", "1,a"], "--temperatures must be numbers"),
         (
             ["--temperatures", "1,1"],
-            "--temperatures must be numbers above 0 that differ in their first six digits, got '1,1'",
+            "--temperatures must be numbers above 0 that differ in their first six digits, got "
+            "'1,1'",
         ),
+        (["--temperatures", "1,inf"], "--temperatures must be numbers above 0 that differ"),
         (["--confidence", "2"], "--confidence must be between 0 and 1, got 2.0"),
         (["--seed", "-1"], "--seed must not be negative, got -1"),
         (["--tags", "nowhere"], "--tags nowhere: there is no such file"),
