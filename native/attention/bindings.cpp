@@ -122,17 +122,20 @@ nb::dict thresholds(const std::string& isa, const std::string& dtype) {
   named["dense_backward"] = now.dense_backward;
   named["most_candidates"] = now.most_candidates;
   named["least_to_screen"] = now.least_to_screen;
+  named["most_to_fetch"] = now.most_to_fetch;
   return named;
 }
 
 void set_thresholds(const std::string& isa, const std::string& dtype, float dense_forward,
-                    float dense_backward, float most_candidates, std::int64_t least_to_screen) {
-  for (const float share : {dense_forward, dense_backward, most_candidates}) {
+                    float dense_backward, float most_candidates, std::int64_t least_to_screen,
+                    float most_to_fetch) {
+  for (const float share : {dense_forward, dense_backward, most_candidates, most_to_fetch}) {
     if (!(share >= 0.0f && share <= 1.0f)) {
       throw std::invalid_argument("thresholds are shares from 0 to 1, got " + std::to_string(share));
     }
   }
-  thresholds_of(isa, dtype) = {dense_forward, dense_backward, most_candidates, least_to_screen};
+  thresholds_of(isa, dtype) = {dense_forward, dense_backward, most_candidates, least_to_screen,
+                               most_to_fetch};
 }
 
 // Define a Python function whose arguments may all be None.
@@ -154,7 +157,7 @@ void bind(nb::module_& m) {
   m.def("attention_thresholds", &thresholds, nb::arg("isa"), nb::arg("dtype"));
   m.def("set_attention_thresholds", &set_thresholds, nb::arg("isa"), nb::arg("dtype"), nb::kw_only(),
         nb::arg("dense_forward"), nb::arg("dense_backward"), nb::arg("most_candidates"),
-        nb::arg("least_to_screen"));
+        nb::arg("least_to_screen"), nb::arg("most_to_fetch"));
   m.def("has_screening", [](const std::string& isa) { return find_kernels(isa).has_screening; },
         nb::arg("isa"));
   m.def("multiply_and_add",

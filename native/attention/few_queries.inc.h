@@ -8,8 +8,6 @@ namespace {
 
 // Fixed, so that sums are split up in the same way for any number of threads.
 constexpr std::int64_t kKeysPerTask = 4096;
-// Above this share of non-zeros, nearly all values are read, and the processor fetches them itself.
-constexpr float kPrefetch = 0.6f;
 
 // Rows of values that will be added up, prefetched a few lines at a time while keys are read.
 // Requested all at once, or into the first-level cache, they would delay the keys. Keys are read
@@ -129,9 +127,8 @@ class FewQueriesTask {
         tile.finish_row(i, columns, sight == Sight::all);
       }
       wanted_.start(p_.value_dim * static_cast<std::int64_t>(sizeof(T)));
-      if (static_cast<float>(tile.total) <= kPrefetch * static_cast<float>(rows * columns)) {
-        want_values(key, tile);
-      }
+      const float most = thresholds_for<T>().most_to_fetch * static_cast<float>(rows * columns);
+      if (static_cast<float>(tile.total) <= most) want_values(key, tile);
       tile.list_scores();
     }
     for (int i = 0; i < rows; i++) {

@@ -25,7 +25,12 @@ inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
   return _mm512_test_epi8_mask(x, x);
 }
 
-// Handles all 64 positions in one instruction (VBMI2) and writes 64 bytes.
+#if defined(RELAKIT_VBMI2)
+inline __m128i chosen_bytes(std::uint32_t bits, __m128i sixteen) {
+  return _mm_maskz_compress_epi8(static_cast<__mmask16>(bits), sixteen);
+}
+
+// Handles all 64 positions in one instruction and writes 64 bytes.
 inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, int length) {
   alignas(64) static constexpr std::uint8_t counting[64] = {
       0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
@@ -36,6 +41,29 @@ inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, in
   _mm512_storeu_si512(list + length, _mm512_maskz_compress_epi8(bits, positions));
   return length + count_bits(bits);
 }
+#else
+// Bytes are compressed as numbers of 32 bits.
+inline __m128i chosen_bytes(std::uint32_t bits, __m512i sixteen) {
+  return _mm512_cvtepi32_epi8(
+      _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), sixteen));
+}
+inline __m128i chosen_bytes(std::uint32_t bits, __m128i sixteen) {
+  return chosen_bytes(bits, _mm512_cvtepu8_epi32(sixteen));
+}
+
+// Handles 16 positions at a time and writes 16 bytes each time.
+inline int append_positions(std::uint64_t bits, int base, std::uint8_t* list, int length) {
+  const __m512i counting =
+      _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  for (int j = 0; j < 64; j += 16) {
+    const auto part = static_cast<std::uint32_t>(bits >> j & 0xFFFF);
+    const __m512i positions = _mm512_add_epi32(counting, _mm512_set1_epi32(base + j));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(list + length), chosen_bytes(part, positions));
+    length += count_bits(part);
+  }
+  return length;
+}
+#endif
 
 inline int append_entries(std::uint64_t bits, int base, const float* numbers, std::uint8_t* list,
                           float* listed, int length) {

@@ -8,8 +8,15 @@ namespace relakit::attention {
 namespace {
 
 bool adapt_to_processor() {
+#if defined(RELAKIT_WITH_AVX2)
+  if (is_amd()) *avx2_kernels.thresholds = {kAvx2ThresholdsOfAmd, kAvx2ThresholdsOfAmd};
+#endif
 #if defined(RELAKIT_WITH_AVX512)
-  if (is_amd()) *avx512_kernels.thresholds = {kAvx512ThresholdsOfAmd, kAvx512ThresholdsOfAmd};
+  if (is_amd()) {
+    for (const Kernels* kernels : {&avx512_kernels, &avx512_vbmi2_kernels}) {
+      *kernels->thresholds = {kAvx512ThresholdsOfAmd, kAvx512ThresholdsOfAmd};
+    }
+  }
 #endif
 #if defined(RELAKIT_WITH_AVX512_BF16)
   if (is_amd()) {
@@ -19,14 +26,24 @@ bool adapt_to_processor() {
   return true;
 }
 
+#if defined(RELAKIT_WITH_AVX512)
+const Kernels& best_of_avx512() {
+  if (!has_cpu_features({"avx512_vbmi2"})) return avx512_kernels;
+#if defined(RELAKIT_WITH_AVX512_BF16)
+  if (has_cpu_features({"avx512_bf16"})) return avx512_bf16_kernels;
+#endif
+  return avx512_vbmi2_kernels;
+}
+#endif
+
 }  // namespace
 
 const Kernels& find_kernels(const std::string& isa) {
   [[maybe_unused]] static const bool is_adapted = adapt_to_processor();
   const Kernels& found = find_table<Kernels>(isa, {RELAKIT_KERNEL_TABLES});
-#if defined(RELAKIT_WITH_AVX512_BF16)
-  static const bool multiplies_bfloat16 = has_cpu_features({"avx512_bf16"});
-  if (&found == &avx512_kernels && multiplies_bfloat16) return avx512_bf16_kernels;
+#if defined(RELAKIT_WITH_AVX512)
+  static const Kernels& avx512 = best_of_avx512();
+  if (&found == &avx512_kernels) return avx512;
 #endif
   return found;
 }

@@ -22,8 +22,8 @@ struct Kernels {
 
 // A build defines only the tables it has.
 extern const Kernels portable_kernels, avx2_kernels, avx512_kernels, neon_kernels;
-// AVX-512 for processors that also multiply bfloat16.
-extern const Kernels avx512_bf16_kernels;
+// Parts of AVX-512 that not all of its processors have: VBMI2, and products of bfloat16 besides.
+extern const Kernels avx512_vbmi2_kernels, avx512_bf16_kernels;
 
 // Throws std::invalid_argument if the instruction set is not one of usable_isas().
 const Kernels& find_kernels(const std::string& isa);

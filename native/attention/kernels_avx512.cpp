@@ -1,3 +1,5 @@
+// AVX-512 for processors without VBMI2, such as Intel's Cascade Lake.
+
 #include "attention/kernels.h"
 #include "attention/isa_avx512.h"
 

@@ -1,5 +1,6 @@
-// AVX-512 again, for processors that also multiply bfloat16 (AVX512-BF16).
+// AVX-512 with VBMI2 again, for processors that also multiply bfloat16 (AVX512-BF16).
 
+#define RELAKIT_VBMI2
 #include "attention/kernels.h"
 #include "attention/isa_avx512.h"
 #include "cpu/pair_sums_avx512.h"

@@ -71,8 +71,7 @@ struct ScreenSums {
 
   static void store_chosen(const std::uint8_t* positions, std::uint32_t bits, std::uint8_t* out) {
     const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(positions));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
-                     _mm_maskz_compress_epi8(static_cast<__mmask16>(bits), all));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), chosen_bytes(bits, all));
   }
 
   static void keep(std::uint64_t (&kept)[2], const std::uint8_t*, int, KeyBits& bits) {

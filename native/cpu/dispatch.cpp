@@ -13,8 +13,8 @@ namespace {
 std::vector<std::string> find_usable() {
   std::vector<std::string> isas;
 #if defined(RELAKIT_WITH_AVX512)
-  if (has_cpu_features({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vbmi2", "avx512_vnni",
-                        "bmi2", "fma"})) {
+  if (has_cpu_features({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "bmi2",
+                        "fma"})) {
     isas.emplace_back("avx512");
   }
 #endif

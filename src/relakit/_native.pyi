@@ -124,6 +124,7 @@ def set_attention_thresholds(
     dense_backward: float,
     most_candidates: float,
     least_to_screen: int,
+    most_to_fetch: float,
 ) -> None:
     """Use other ones. Not while another thread runs kernels; results change by rounding."""
 

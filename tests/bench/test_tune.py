@@ -47,13 +47,25 @@ def test_shares_are_checked() -> None:
 
 WAYS = {
     "dense": Thresholds(
-        dense_forward=0.0, dense_backward=0.0, most_candidates=0.0, least_to_screen=1
+        dense_forward=0.0,
+        dense_backward=0.0,
+        most_candidates=0.0,
+        least_to_screen=1,
+        most_to_fetch=0.0,
     ),
     "lists": Thresholds(
-        dense_forward=1.0, dense_backward=1.0, most_candidates=0.0, least_to_screen=1
+        dense_forward=1.0,
+        dense_backward=1.0,
+        most_candidates=0.0,
+        least_to_screen=1,
+        most_to_fetch=1.0,
     ),
     "screening": Thresholds(
-        dense_forward=1.0, dense_backward=1.0, most_candidates=1.0, least_to_screen=1
+        dense_forward=1.0,
+        dense_backward=1.0,
+        most_candidates=1.0,
+        least_to_screen=1,
+        most_to_fetch=0.4,
     ),
 }
 
@@ -87,10 +99,30 @@ def test_every_way_has_the_same_result(
     assert NATIVE.attention_thresholds(isa, dtype) == before
 
 
+@pytest.mark.parametrize("isa", NATIVE.usable_isas())
+def test_values_that_are_fetched_ahead_of_time_change_nothing(
+    isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELAKIT_CPU_ISA", isa)
+    torch.manual_seed(0)
+    query = torch.randn(1, 2, 3, 64)
+    key, value = torch.randn(2, 1, 2, 700, 64)
+    found = []
+    for values in WAYS.values():
+        with thresholds_set(isa, "float32", values):
+            found.append(relakit.attention(query, key, value, backend="native"))
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+
+
 def test_screening_is_not_compared_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAKIT_CPU_ISA", "portable")
     assert not NATIVE.has_screening("portable")
     settings = AttentionSettings(rounds=1, threads=1)
     tuning = tune(settings, length=32, heads=1, dim=16, batch=1, tell=lambda _: None)
-    assert [x.threshold for x in tuning.comparisons] == ["dense_forward", "dense_backward"]
+    assert [x.threshold for x in tuning.comparisons] == [
+        "dense_forward",
+        "dense_backward",
+        "most_to_fetch",
+    ]
     assert tuning.best.least_to_screen == tuning.built_in.least_to_screen

@@ -7,6 +7,7 @@
 #include "attention/kernels.h"
 #include "attention/weights_writer.h"
 #include "attention_case.h"
+#include "cpu/features.h"
 
 namespace relakit::attention {
 extern const Kernels portable_pairs_kernels;  // kernels_portable_pairs.cpp
@@ -23,7 +24,15 @@ using attention::kUnlimited;
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-// All kernels of an instruction set: with products of bfloat16 in pairs, and without.
+bool has_pairs() {
+#if defined(RELAKIT_WITH_AVX512_BF16)
+  return &attention::find_kernels("avx512") == &attention::avx512_bf16_kernels;
+#else
+  return false;
+#endif
+}
+
+// All kernels of an instruction set that this processor can run. The best come first.
 struct Variant {
   std::string name;
   const Kernels& kernels;
@@ -31,9 +40,15 @@ struct Variant {
 std::vector<Variant> variants_of(const std::string& isa) {
   std::vector<Variant> variants{{isa, attention::find_kernels(isa)}};
   if (isa == "portable") variants.push_back({isa + " in pairs", attention::portable_pairs_kernels});
+#if defined(RELAKIT_WITH_AVX512)
+  if (isa == "avx512") {
+    variants.clear();
 #if defined(RELAKIT_WITH_AVX512_BF16)
-  if (&variants[0].kernels == &attention::avx512_bf16_kernels) {
-    variants[0].name += " in pairs";
+    if (has_pairs()) variants.push_back({isa + " in pairs", attention::avx512_bf16_kernels});
+#endif
+    if (has_cpu_features({"avx512_vbmi2"})) {
+      variants.push_back({isa + " with VBMI2", attention::avx512_vbmi2_kernels});
+    }
     variants.push_back({isa, attention::avx512_kernels});
   }
 #endif
@@ -349,7 +364,7 @@ void check_attention(const std::string& isa) {
     check_extremes(variant);
   }
   check_jobs(isa);
-  if (isa == "avx512" && variants_of(isa).size() > 1) {
+  if (isa == "avx512" && has_pairs()) {
     begin(isa, "pairs");
     check_pairs();
   }

@@ -109,8 +109,10 @@ def print_tuning(tuning: "Tuning", cpu: str, console: Console) -> None:
     console.print(
         "dense_forward, dense_backward: the share of non-zeros up to which sums run along lists.\n"
         "most_candidates: the share up to which scores are screened. least_to_screen: the length\n"
-        "from which on they are. The last column has the time of the way that is used below a\n"
-        "threshold (from it on, for the length) divided by the other's, by share or length.\n"
+        "from which on they are. most_to_fetch: with a single query, the share of non-zeros up to\n"
+        "which values are fetched ahead of time. The last column has the time of the way that is\n"
+        "used below a threshold (from it on, for the length) divided by the other's, by share or\n"
+        "length.\n"
         "Thresholds are built in (native/attention/thresholds.h); nothing was changed."
     )
 

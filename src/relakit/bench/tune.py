@@ -36,6 +36,9 @@ LENGTHS: Final = (64, 128, 256, 512, 1024)
 """Lengths at which screening is compared with no screening, up to the requested length."""
 FEW_NONZEROS: Final = 10
 """Percentage of non-zero weights for the lengths above."""
+KEYS_PER_LENGTH: Final = 16
+"""How many times the requested length the keys of a single query are: too many for the caches near
+the processor, where fetching them ahead of time would change nothing."""
 PRODUCT_SIZES: Final = (512, 2048)
 """Rows of both factors; each row has as many features as a head."""
 
@@ -48,6 +51,7 @@ class Thresholds:
     dense_backward: float
     most_candidates: float
     least_to_screen: int
+    most_to_fetch: float
 
 
 Ways = dict[str, Any]
@@ -56,6 +60,8 @@ DENSE: Final[Ways] = {"dense_forward": 0.0, "dense_backward": 0.0}
 LISTS: Final[Ways] = {"dense_forward": 1.0, "dense_backward": 1.0}
 NO_SCREENING: Final[Ways] = {"most_candidates": 0.0}
 SCREENING: Final[Ways] = {"most_candidates": 1.0, "least_to_screen": 1}
+FETCHING: Final[Ways] = {"most_to_fetch": 1.0}
+NO_FETCHING: Final[Ways] = {"most_to_fetch": 0.0}
 
 
 @dataclass(frozen=True)
@@ -125,8 +131,10 @@ def tune(
         values = [replace(built_in, **way) for way in (one, other)]
         return _time_ratio(isa, case, settings, *values)
 
-    def by_nonzeros(threshold: str, mode: str, one: Ways, other: Ways) -> Comparison:
-        ratios = [ratio(mode, length, percent, one, other) for percent in NONZEROS]
+    def by_nonzeros(
+        threshold: str, mode: str, one: Ways, other: Ways, size: int = length
+    ) -> Comparison:
+        ratios = [ratio(mode, size, percent, one, other) for percent in NONZEROS]
         return Comparison(threshold, tuple(p / 100 for p in NONZEROS), tuple(ratios))
 
     with limited_threads(1):  # the kernels' products alone use one thread
@@ -143,9 +151,17 @@ def tune(
             {"dense_backward": 0.0} | dense_forward,
         )
         dense_backward = crossing(backward.places, backward.ratios)
-        best = replace(built_in, **dense_forward, dense_backward=dense_backward)
+        fetch = by_nonzeros(
+            "most_to_fetch", "decode", FETCHING, NO_FETCHING, KEYS_PER_LENGTH * length
+        )
+        best = replace(
+            built_in,
+            **dense_forward,
+            dense_backward=dense_backward,
+            most_to_fetch=crossing(fetch.places, fetch.ratios),
+        )
         if not native.has_screening(isa):
-            return Tuning(isa, peak, products, (forward, backward), built_in, best)
+            return Tuning(isa, peak, products, (forward, backward, fetch), built_in, best)
         screen = by_nonzeros(
             "most_candidates", "forward", SCREENING | dense_forward, NO_SCREENING | dense_forward
         )
@@ -162,7 +178,8 @@ def tune(
         most_candidates=crossing(screen.places, screen.ratios),
         least_to_screen=first_to_pay(lengths, short.ratios),
     )
-    return Tuning(isa, peak, products, (forward, backward, screen, short), built_in, best)
+    comparisons = (forward, backward, screen, short, fetch)
+    return Tuning(isa, peak, products, comparisons, built_in, best)
 
 
 def crossing(places: Sequence[float], ratios: Sequence[float]) -> float:

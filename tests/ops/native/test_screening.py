@@ -19,6 +19,7 @@ ALWAYS = {
     "dense_backward": 1.0,
     "most_candidates": 1.0,
     "least_to_screen": 1,
+    "most_to_fetch": 0.0,
 }
 
 
