@@ -12,7 +12,7 @@ import typer
 import runs
 from filter_study.material import STUDIES, Material
 from filter_study.page import downstream_path, write_page
-from filter_study.records import write_filter_record
+from filter_study.records import with_earlier_row, write_filter_record
 from runs import HOW, OUTPUT, WHAT, ResultsFolder
 
 app = runs.new_app()
@@ -45,7 +45,11 @@ def rank(
         str, typer.Option(help="Description of the models, for the page.", rich_help_panel=OUTPUT)
     ] = "",
     eflomal: Annotated[
-        bool, typer.Option(help="Compare with eflomal's scores.", rich_help_panel=HOW)
+        bool,
+        typer.Option(
+            help="Compare with eflomal's scores; without, keep an earlier record's of these pairs.",
+            rich_help_panel=HOW,
+        ),
     ] = True,
     out: ResultsFolder = RESULTS,
 ) -> None:
@@ -54,12 +58,14 @@ def rank(
     The model should have chosen heads or an alignment layer (relakit align --select, relakit
     train-aligner).
     """
-    from filter_study.measure import Models, measure
+    from filter_study.measure import WORD_ALIGNMENT, Models, measure
 
     material = Material.of(study, data)
     models = Models(model, reverse, about or f"Models {model} and {reverse or 'none'}")
     with tempfile.TemporaryDirectory() as work:
         record = measure(material, models, Path(work), eflomal=eflomal)
+    if not eflomal:
+        record = with_earlier_row(out, record, WORD_ALIGNMENT)
     write_filter_record(out, record)
     typer.echo(f"The page is {write_page(out)}.", err=True)
 

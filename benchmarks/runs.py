@@ -1,6 +1,7 @@
 """Running a benchmark from the command line: common options, progress, files, resuming."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -117,6 +118,8 @@ def run_app(app: typer.Typer) -> None:
     as in `relakit`."""
     try:
         app()
+    except subprocess.CalledProcessError as error:  # it has said what is wrong
+        sys.exit(error.returncode if error.returncode > 0 else 128 - error.returncode)
     except (ContenderError, OSError, ValueError) as error:
         if os.environ.get("RELAKIT_DEBUG"):
             raise

@@ -1,6 +1,6 @@
 """How well noise was told from clean pairs, with one file per corpus."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from record_files import read_record_file, write_record_file
@@ -46,6 +46,20 @@ class FilterRecord:
 
 def write_filter_record(folder: Path, record: FilterRecord) -> None:
     write_record_file(folder / f"{record.study}.json", record)
+
+
+def with_earlier_row(folder: Path, record: FilterRecord, measure: str) -> FilterRecord:
+    """The record with what an earlier one has of a score that our models have no part in.
+
+    Only if that was measured on the same pairs, as far as their numbers tell.
+    """
+    path = folder / f"{record.study}.json"
+    earlier = _read(path) if path.is_file() else None
+    if earlier is None or earlier.pairs != record.pairs or measure not in earlier.separations:
+        return record
+    rows = {measure: earlier.separations[measure], **record.separations}
+    in_order = {name: rows[name] for name in (*record.separations, measure)}
+    return replace(record, separations=in_order)
 
 
 def read_filter_records(folder: Path) -> list[FilterRecord]:

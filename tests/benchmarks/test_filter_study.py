@@ -104,11 +104,12 @@ def test_downstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run_command(*arguments: str) -> None:
         calls.append(arguments[0])
         out = Path(arguments[arguments.index("--out" if "--out" in arguments else "--output") + 1])
-        out.mkdir(parents=True)
+        out.mkdir(parents=True, exist_ok="--resume" in arguments)
         if arguments[0] == "train":
             bleu = {"noisy": 50.0, "kept": 89.0, "clean": 90.0}[out.name]
             scores = {"test": {"bleu": bleu, "bleu_signature": "a signature"}}
-            (out / "result.json").write_text(json.dumps({"scores": scores}), encoding="utf-8")
+            result = {"verdict": "finished", "scores": scores}
+            (out / "result.json").write_text(json.dumps(result), encoding="utf-8")
             return
         (out / "filter.json").write_text("{}", encoding="utf-8")
         for language in ("en", "de"):
@@ -121,8 +122,11 @@ def test_downstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = [argument for setting in small for argument in ("--set", setting)]
     out = tmp_path / "results" / "filtering"
     arguments = ("downstream", "--work", str(tmp_path / "work"), *settings, "--out", str(out))
+    stopped = tmp_path / "work" / "noisy" / "result.json"
+    stopped.parent.mkdir(parents=True)
+    stopped.write_text('{"verdict": "stopped", "scores": {}}', encoding="utf-8")
     assert run(*arguments).exit_code == 0
-    assert calls == ["train", "filter", "train", "train"]
+    assert calls == ["train", "filter", "train", "train"], "what was stopped is resumed"
     found = downstream.read_downstream(tmp_path / "results" / "filtering-downstream.json")
     assert found is not None
     assert (found.pairs["noisy"], found.pairs["kept"]) == (100, 50)

@@ -21,6 +21,7 @@ def score_row(line: int, source: str, target: str, **cells: object) -> Row:
         "null_rate": 0.25,
         "attention_mass": 1.5,
         "unsupported_words": 0,
+        "unsupported_share": 0.05,
         "uncovered_words": 0,
         "cross_entropy": 2.0,
         "worst_loss": 5.0,

@@ -64,7 +64,11 @@ def tokens_of(side: PairSide, word: int) -> list[int]:
 def unreached(
     weights: np.ndarray, margins: np.ndarray, sides: tuple[PairSide, PairSide], shift: int = 0
 ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
-    return unreached_words(LinkedWords.of_heads(weights, *sides, shift=shift), margins, *sides)
+    linked = LinkedWords.of_heads(weights, *sides, shift=shift)
+    found = unreached_words(linked, margins, *sides)
+    is_any = bool(found.unsupported)
+    assert is_any == (found.unsupported_share > 0.1)
+    return found.unsupported, found.uncovered
 
 
 class TestWords:
@@ -113,7 +117,7 @@ class TestWords:
         all_words = set(range(4))
 
         def unsupported(reverse: WordLinks) -> list[int]:
-            found, uncovered = unreached_words(linked, margins, *sides, reverse)
+            found, _, uncovered = unreached_words(linked, margins, *sides, reverse)
             assert len(uncovered) == 3, "as the forward model sees it"
             return [word.index for word in found]
 
@@ -128,11 +132,11 @@ class TestWords:
     ) -> None:
         """As its tokens are others, and too many: it has no say about them."""
         linked = LinkedWords(source=set(), target=set())
-        margins = np.full(len(sides[1].ids) + 1, 6.0)
+        margins = np.full(len(sides[1].ids) + 1, 6.5)
         for asked, expected in ((set(range(4)), 4), (set(), 0)):
-            found, _ = unreached_words(linked, margins, *sides, WordLinks(asked, set()))
-            assert len(found) == expected
-        assert unreached_words(linked, margins, *sides)[0] == ()
+            found = unreached_words(linked, margins, *sides, WordLinks(asked, set()))
+            assert len(found.unsupported) == expected
+        assert unreached_words(linked, margins, *sides).unsupported == ()
 
     def test_the_end_of_the_source_supports_nothing(self, sides: tuple[PairSide, PairSide]) -> None:
         weights = blank_weights(sides)

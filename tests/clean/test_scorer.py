@@ -223,7 +223,11 @@ def test_the_layer_of_the_reverse_model_says_what_has_support(
     for before, after in zip(without, scored, strict=True):
         if before.features is None or after.features is None:
             continue
-        same = replace(after.features, unsupported=before.features.unsupported)
+        same = replace(
+            after.features,
+            unsupported=before.features.unsupported,
+            unsupported_share=before.features.unsupported_share,
+        )
         assert same == before.features, "nothing else changes"
     words = {pair.number: set(range(len(pair.target.split()))) for pair in pairs}
     expected = [

@@ -22,7 +22,7 @@ RECEIPT = {
 
 AGAIN = "score this text with relakit score, or leave --scores out"
 KNOWN = (
-    "probability, null_rate, alignment_null_rate, attention_mass, unsupported_words, uncovered_words, cross_entropy, "
+    "probability, null_rate, alignment_null_rate, attention_mass, unsupported_words, unsupported_share, uncovered_words, cross_entropy, "
     "worst_loss, worst_span_loss, end_loss, reverse_cross_entropy, reverse_worst_span_loss, dual_cross_entropy, "
     "same_words, word_ratio, character_ratio, source_language, target_language"
 )

@@ -40,6 +40,7 @@ COLUMNS: Final = (
     Column("attention_mass", "number", lambda f: f.attention_mass, "high"),
     Column("unsupported_words", "integer", lambda f: len(f.unsupported), "low"),
     Column("unsupported", "text", lambda f: _listed(f.unsupported)),
+    Column("unsupported_share", "number", lambda f: f.unsupported_share, "low"),
     Column("uncovered_words", "integer", lambda f: len(f.uncovered), "low"),
     Column("uncovered", "text", lambda f: _listed(f.uncovered)),
     Column("cross_entropy", "number", lambda f: f.cross_entropy, "low"),

@@ -1,9 +1,10 @@
 """What is computed for one sentence pair, from its attention and losses. No torch here."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from relakit.analysis.attention_weights import null_query_share
 from relakit.analysis.links import READINGS
 from relakit.analysis.word_map import NO_WORD, Integers, Span, split_words, words_of_tokens
 from relakit.broken_model import BrokenModelError
-from relakit.clean.unsupported import unsupported_words
+from relakit.clean.unsupported import unsupported_chances
 from relakit.data.parallel_files import NumberedPair
 from relakit.data.tokenizer import END, SPECIAL_TOKENS, Tokenizer
 
@@ -63,7 +64,9 @@ class PairFeatures:
     attention_mass: float
     """Cross-attention weight of a query, averaged over layers, heads and queries"""
     unsupported: tuple[Word, ...]
-    """Target words in phrases that nothing in the source supports"""
+    """Target words that nothing in the source supports, more probably than not"""
+    unsupported_share: float
+    """The mean probability of a target word that nothing supports it"""
     uncovered: tuple[Word, ...]
     """Source words that no target word is linked with"""
     cross_entropy: float
@@ -193,6 +196,15 @@ class LinkedWords:
         return cls({word for word, _ in found.links}, {word for _, word in found.links})
 
 
+class UnreachedWords(NamedTuple):
+    """Words of a pair that the other side does not seem to know."""
+
+    unsupported: tuple[Word, ...]
+    unsupported_share: float
+    uncovered: tuple[Word, ...]
+    """Source words that are linked with no target word"""
+
+
 @dataclass(frozen=True)
 class ReverseView:
     """What a model of the other direction, which translates the target, says about a pair."""
@@ -218,7 +230,7 @@ def unreached_words(
     source: PairSide,
     target: PairSide,
     reverse_links: WordLinks | None = None,
-) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+) -> UnreachedWords:
     """Target words without support, and source words that are linked with no target word.
 
     The end of the source is no support, as it is not a word. Words for which nothing was computed,
@@ -239,12 +251,16 @@ def unreached_words(
     views = [WordLinks(of_words.keys(), linked.target)]
     if reverse_links is not None:
         views.append(reverse_links)
-    found = unsupported_words(
+    chances = unsupported_chances(
         [of_words[word] for word in words],
         [[word in view.linked for view in views if word in view.asked] for word in words],
     )
-    uncovered = set(source.words.tolist()) - linked.source
-    return _words(target, {words[place] for place in found}), _words(source, uncovered)
+    unsupported = {word for word, chance in zip(words, chances, strict=True) if chance > 0.5}
+    return UnreachedWords(
+        unsupported=_words(target, unsupported),
+        unsupported_share=math.fsum(chances) / max(len(chances), 1),
+        uncovered=_words(source, set(source.words.tolist()) - linked.source),
+    )
 
 
 def _unlinked_share(linked: LinkedWords, target: PairSide) -> float:
@@ -330,7 +346,7 @@ def pair_features(
         shift = 0 if choice is None else READINGS.index(choice.reading)
         linked = LinkedWords.of_heads(read, source, target, shift=shift)
         alignment_null_rate = None if choice is None else null_query_share(read)
-    unsupported, uncovered = unreached_words(
+    unreached = unreached_words(
         linked, margins, source, target, None if reverse is None else reverse.links
     )
     source_words, target_words = pair.source.split(), pair.target.split()
@@ -339,8 +355,9 @@ def pair_features(
         null_rate=null_query_share(weights),
         alignment_null_rate=alignment_null_rate,
         attention_mass=mass,
-        unsupported=unsupported,
-        uncovered=uncovered,
+        unsupported=unreached.unsupported,
+        unsupported_share=unreached.unsupported_share,
+        uncovered=unreached.uncovered,
         cross_entropy=_mean(counted),
         worst=worst_token(counted, target),
         worst_span_loss=worst_span_loss(counted),
