@@ -8,20 +8,17 @@ namespace relakit::attention {
 namespace {
 
 bool adapt_to_processor() {
+  if (!is_amd()) return true;
 #if defined(RELAKIT_WITH_AVX2)
-  if (is_amd()) *avx2_kernels.thresholds = {kAvx2ThresholdsOfAmd, kAvx2ThresholdsOfAmd};
+  *avx2_kernels.thresholds = {kAvx2ThresholdsOfAmd, kAvx2ThresholdsOfAmd};
 #endif
 #if defined(RELAKIT_WITH_AVX512)
-  if (is_amd()) {
-    for (const Kernels* kernels : {&avx512_kernels, &avx512_vbmi2_kernels}) {
-      *kernels->thresholds = {kAvx512ThresholdsOfAmd, kAvx512ThresholdsOfAmd};
-    }
+  for (const Kernels* kernels : {&avx512_kernels, &avx512_vbmi2_kernels}) {
+    *kernels->thresholds = {kAvx512ThresholdsOfAmd, kAvx512ThresholdsOfAmd};
   }
 #endif
 #if defined(RELAKIT_WITH_AVX512_BF16)
-  if (is_amd()) {
-    *avx512_bf16_kernels.thresholds = {kAvx512ThresholdsOfAmd, kAvx512Bf16ThresholdsOfAmd};
-  }
+  *avx512_bf16_kernels.thresholds = {kAvx512ThresholdsOfAmd, kAvx512Bf16ThresholdsOfAmd};
 #endif
   return true;
 }

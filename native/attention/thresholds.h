@@ -3,8 +3,9 @@
 #include <cstdint>
 
 // The points where one way of computing attention becomes faster than another. They depend on how
-// many numbers a processor loads for each one that it multiplies, so each instruction set has its
-// own. `relakit bench attention --tune` prints the best values for your processor.
+// many numbers a processor loads for each one that it multiplies, and on its caches, so each
+// instruction set has its own, and some makers do. `relakit bench attention --tune` prints the best
+// values for your processor.
 
 namespace relakit::attention {
 
@@ -27,7 +28,8 @@ struct ThresholdsByType {
   Thresholds f32, bf16;
 };
 
-// Measured on Intel Cascade Lake, with AVX2 alone.
+// Measured on Intel Cascade Lake, with AVX2 alone. It stands for processors without AVX-512, of
+// which none but AMD's were measured.
 constexpr Thresholds kAvx2Thresholds{0.55f, 0.47f, 0.12f, 512, 0.0f};
 // Measured on AMD Zen 4, with AVX2 alone.
 constexpr Thresholds kAvx2ThresholdsOfAmd{0.55f, 0.6f, 0.3f, 256, 0.6f};

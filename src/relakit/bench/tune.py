@@ -38,7 +38,7 @@ FEW_NONZEROS: Final = 10
 """Percentage of non-zero weights for the lengths above."""
 KEYS_PER_LENGTH: Final = 16
 """How many times the requested length the keys of a single query are: too many for the caches near
-the processor, where fetching them ahead of time would change nothing."""
+the processor, so that fetching their values ahead of time may pay."""
 PRODUCT_SIZES: Final = (512, 2048)
 """Rows of both factors; each row has as many features as a head."""
 
@@ -108,14 +108,15 @@ def tune(
     dtype: str = Case.dtype,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Tuning:
-    """Compare the kernels' ways at one length, and find the best thresholds.
+    """Compare the kernels' ways, mostly at one length, and find the best thresholds.
 
     Args:
         settings: threads, rounds or seconds per comparison, and the seed.
-        length: number of queries and keys; also the longest at which screening is tried.
+        length: number of queries and keys; also the longest at which screening is tried. A single
+            query, as in decoding, has `KEYS_PER_LENGTH` times as many keys.
         heads: number of heads.
         dim: features per head.
-        batch: number of sequences; None for the usual number.
+        batch: number of sequences, but for the single query; None for the usual number.
         dtype: dtype of the inputs; the products alone are always float32.
         tell: called with a description of the current step.
     """
@@ -125,8 +126,9 @@ def tune(
 
     def ratio(mode: str, size: int, nonzeros: int, one: Ways, other: Ways) -> float:
         tell(f"{mode}, length {size}, {nonzeros}% non-zeros")
+        sequences = None if mode == "decode" else batch  # its keys are many enough
         case = make_case(
-            mode, size, 100.0 - nonzeros, heads=heads, dim=dim, batch=batch, dtype=dtype
+            mode, size, 100.0 - nonzeros, heads=heads, dim=dim, batch=sequences, dtype=dtype
         )
         values = [replace(built_in, **way) for way in (one, other)]
         return _time_ratio(isa, case, settings, *values)

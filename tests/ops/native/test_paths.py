@@ -107,7 +107,7 @@ def test_an_unknown_form_of_weights() -> None:
         relakit.attention_details(*inputs(4, 4), weights="coo")
 
 
-# From 256 queries and keys on, scores are screened where the instruction set allows it.
+# With `all_ways`, scores are screened from 256 queries and keys on, if the instruction set can.
 
 
 def long_sequences(queries: int, threshold: float, case: str, backend: str) -> list[Tensor]:
@@ -121,6 +121,7 @@ def long_sequences(queries: int, threshold: float, case: str, backend: str) -> l
 expected_of_long_sequences = cache(long_sequences)  # the same for every instruction set
 
 
+@pytest.mark.usefixtures("all_ways")
 @pytest.mark.parametrize("queries", [256, 333])
 @pytest.mark.parametrize("threshold", [-3.0, 0.03, 1.03, 2.53])
 @pytest.mark.parametrize("case", ["plain", "causal", "padding", "squared"])
@@ -132,6 +133,7 @@ def test_long_sequences(isa: str, queries: int, threshold: float, case: str) -> 
         torch.testing.assert_close(x, y, atol=1e-5 * scale, rtol=0)
 
 
+@pytest.mark.usefixtures("all_ways")
 @pytest.mark.parametrize("outlier", ["one query", "one key", "one feature", "tiny", "huge"])
 def test_screening_misses_nothing(isa: str, outlier: str) -> None:
     """Rows that 8-bit integers cannot follow: a single large entry, numbers of any magnitude."""
@@ -171,6 +173,7 @@ def few_queries(
 expected_of_few_queries = cache(few_queries)  # the same for every instruction set and layout
 
 
+@pytest.mark.usefixtures("all_ways")
 @pytest.mark.parametrize("queries", [1, 2, 8])
 @pytest.mark.parametrize("keys", [1, 63, 128, 129, 5000])
 @pytest.mark.parametrize("layout", ["contiguous", "heads inside"])
