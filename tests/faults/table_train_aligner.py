@@ -1,6 +1,6 @@
 """`relakit train-aligner`, and alignment layers in model directories."""
 
-from fault_rows import Row, put, row, usage
+from fault_rows import Row, pipe, put, row, usage
 
 TRAIN = "train-aligner model --source text.en --target text.de"
 AGAIN = "train it again with relakit train-aligner, or delete it"
@@ -26,6 +26,12 @@ ROWS: tuple[Row, ...] = (
     ),
     row("no time", f"{TRAIN} --minutes 0", "--minutes must be above 0, got 0.0"),
     row("no number of minutes", f"{TRAIN} --minutes nan", "--minutes must be above 0, got nan"),
+    row(
+        "links through a pipe",
+        f"{TRAIN} --links pipe --links-format pharaoh",
+        "--links pipe is no regular file: links are read twice, which a pipe or a device does not allow; put them into a file, plain, gzip or zstd",
+        pipe("pipe"),
+    ),
     row(
         "words of another kind",
         f"{TRAIN} --words letters",
