@@ -70,6 +70,11 @@ ROWS: tuple[Row, ...] = (
         "--held-out and --valid-source exclude each other; give one",
     ),
     row(
+        "links that are given, in many rounds",
+        f"{TRAIN} --links gold --rounds 2",
+        "--links gold gives the same links in every round; leave --rounds 2 out",
+    ),
+    row(
         "links to learn from, and none for the exam",
         f"{TRAIN} --links gold --valid-source text.en --valid-target text.de",
         "--links gold tells the links of --source alone, and --valid-source text.en has none; give its links with --gold, or leave --valid-source out",
