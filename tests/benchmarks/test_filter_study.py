@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import filtering
 from filter_study import downstream, material
 from filter_study.material import LABELLED, Material
 from filter_study.measure import ANY, BICLEANER, CALIBRATED_CLEAN, CALIBRATED_SELF, inserted_words
-from filter_study.page import make_page
+from filter_study.page import EARLIER, make_page
 from filter_study.records import (
     FilterRecord,
     Separation,
@@ -22,6 +23,7 @@ from filter_study.records import (
 )
 from relakit.analysis.estimate import Estimate
 from relakit.bench.machine import describe_machine
+from relakit.clean.score import SCORING
 from relakit.data.generated import generate_pairs
 from relakit.data.languages import LanguagePair
 from relakit.data.tokenizer import learn_tokenizer
@@ -76,6 +78,8 @@ def test_planted_noise(model: Path, tmp_path: Path) -> None:
     page = (tmp_path / "results" / "filtering.md").read_text(encoding="utf-8")
     assert page == make_page([record])
     assert f"| {CALIBRATED_CLEAN} |" in page
+    assert EARLIER not in page
+    assert EARLIER in make_page([replace(record, scoring=SCORING - 1)])
 
 
 def test_pairs_that_people_have_judged(model: Path, tmp_path: Path) -> None:
